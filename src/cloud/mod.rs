@@ -71,8 +71,8 @@ pub trait Cloud: Send + Sync + 'static {
 pub enum InstanceQuery {
     /// By tags, all of which must match: a paginated list.
     Tags(BTreeMap<String, String>),
-    /// By the `client-token` filter.
-    Token(ClientToken),
+    /// By the `client-token` filter (at most 200).
+    Tokens(Vec<ClientToken>),
     /// By the `instance-id` filter (at most 200; a filter does not fail on an unknown id).
     Ids(Vec<InstanceId>),
 }
