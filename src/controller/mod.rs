@@ -1,0 +1,9 @@
+//! The three controllers, each of the same four files: observe, plan, act, status.
+
+pub mod conditions;
+pub mod context;
+pub mod driver;
+pub mod launch;
+pub mod node;
+pub mod retry;
+pub mod safety;
