@@ -141,10 +141,7 @@ pub fn launch_failure(state_reason: &str) -> Option<Class> {
         "Client.UserInitiatedShutdown" | "Client.InstanceInitiatedShutdown" | "Server.ScheduledStop" => None,
         other => {
             let (_, code) = other.split_once('.')?;
-            match classify_code(code, "") {
-                Class::InDoubt => None,
-                class => Some(class),
-            }
+            Some(classify_code(code, "")).filter(|class| *class != Class::InDoubt)
         }
     }
 }
@@ -196,11 +193,9 @@ fn classify_code(code: &str, message: &str) -> Class {
 
         "IdempotentParameterMismatch" | "IdempotentInstanceTerminated" => Class::Token,
 
-        "IncorrectState"
-        | "IncorrectInstanceState"
-        | "VolumeInUse"
-        | "IncorrectModificationState"
-        | "ConcurrentSnapshotLimitExceeded" => Class::State,
+        "IncorrectState" | "IncorrectInstanceState" | "VolumeInUse" | "IncorrectModificationState" | "ConcurrentSnapshotLimitExceeded" => {
+            Class::State
+        }
 
         "VolumeModificationRateExceeded" => Class::ModificationBudget,
 
@@ -241,7 +236,13 @@ mod tests {
             (Class::InDoubt, &["InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable", "Whatever.New", ""]),
             (
                 Class::Throttled,
-                &["RequestLimitExceeded", "Throttling", "ThrottlingException", "EC2ThrottledException", "SnapshotCreationPerVolumeRateExceeded"],
+                &[
+                    "RequestLimitExceeded",
+                    "Throttling",
+                    "ThrottlingException",
+                    "EC2ThrottledException",
+                    "SnapshotCreationPerVolumeRateExceeded",
+                ],
             ),
             (
                 Class::Capacity,
@@ -257,7 +258,14 @@ mod tests {
             ),
             (
                 Class::Quota,
-                &["VcpuLimitExceeded", "InstanceLimitExceeded", "VolumeLimitExceeded", "MaxIOPSLimitExceeded", "SnapshotLimitExceeded", "PendingVerification"],
+                &[
+                    "VcpuLimitExceeded",
+                    "InstanceLimitExceeded",
+                    "VolumeLimitExceeded",
+                    "MaxIOPSLimitExceeded",
+                    "SnapshotLimitExceeded",
+                    "PendingVerification",
+                ],
             ),
             (
                 Class::Forbidden,
@@ -290,7 +298,13 @@ mod tests {
             (Class::NotFound, &["InvalidInstanceID.NotFound", "InvalidVolume.NotFound"]),
             (
                 Class::State,
-                &["IncorrectState", "IncorrectInstanceState", "VolumeInUse", "IncorrectModificationState", "ConcurrentSnapshotLimitExceeded"],
+                &[
+                    "IncorrectState",
+                    "IncorrectInstanceState",
+                    "VolumeInUse",
+                    "IncorrectModificationState",
+                    "ConcurrentSnapshotLimitExceeded",
+                ],
             ),
             (Class::ModificationBudget, &["VolumeModificationRateExceeded"]),
             (Class::DryRun, &["DryRunOperation"]),
@@ -361,7 +375,10 @@ mod tests {
             Some("req-1"),
         );
         assert_eq!(error.class, Class::Forbidden);
-        assert_eq!(error.to_string(), "EC2 answered RunInstances with UnauthorizedOperation: You are not authorized to perform this operation.");
+        assert_eq!(
+            error.to_string(),
+            "EC2 answered RunInstances with UnauthorizedOperation: You are not authorized to perform this operation."
+        );
         assert!(!format!("{error:?}").contains("AbCdEf"));
     }
 

@@ -184,8 +184,17 @@ mod tests {
 
     #[test]
     fn no_two_inputs_run_together_into_one_token() {
-        let inputs = [("a", Kind::Node, "bc", 1), ("ab", Kind::Node, "c", 1), ("a", Kind::Node, "bc1", 1), ("a", Kind::Node, "bc", 11), ("a", Kind::Volume, "bc", 1), ("a1:", Kind::Node, "bc", 1), ("a", Kind::Node, "1:bc", 1)];
-        let tokens: std::collections::BTreeSet<_> = inputs.iter().map(|(cluster, kind, uid, attempt)| token(cluster, *kind, uid, *attempt)).collect();
+        let inputs = [
+            ("a", Kind::Node, "bc", 1),
+            ("ab", Kind::Node, "c", 1),
+            ("a", Kind::Node, "bc1", 1),
+            ("a", Kind::Node, "bc", 11),
+            ("a", Kind::Volume, "bc", 1),
+            ("a1:", Kind::Node, "bc", 1),
+            ("a", Kind::Node, "1:bc", 1),
+        ];
+        let tokens: std::collections::BTreeSet<_> =
+            inputs.iter().map(|(cluster, kind, uid, attempt)| token(cluster, *kind, uid, *attempt)).collect();
         assert_eq!(tokens.len(), inputs.len());
     }
 

@@ -1,4 +1,4 @@
-//! The only place that names aws_sdk_ec2: the `Cloud` trait, its values, error classes, identity, inventory and limits.
+//! The only place that names `aws_sdk_ec2`: the `Cloud` trait, its values, error classes, identity, inventory and limits.
 
 pub mod absence;
 pub mod ec2;

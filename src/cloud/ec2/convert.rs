@@ -203,9 +203,7 @@ mod tests {
     const ACTION: Action = Action::DescribeInstances;
 
     fn running() -> aws_sdk_ec2::types::builders::InstanceBuilder {
-        sdk::Instance::builder()
-            .instance_id("i-1")
-            .state(sdk::InstanceState::builder().name(sdk::InstanceStateName::Running).build())
+        sdk::Instance::builder().instance_id("i-1").state(sdk::InstanceState::builder().name(sdk::InstanceStateName::Running).build())
     }
 
     #[test]
@@ -270,7 +268,8 @@ mod tests {
         let event = |description: &str| {
             sdk::InstanceStatusEvent::builder().code(sdk::EventCode::InstanceRetirement).description(description).build()
         };
-        let status = sdk::InstanceStatus::builder().instance_id("i-1").events(event("[Completed] gone")).events(event("will retire")).build();
+        let status =
+            sdk::InstanceStatus::builder().instance_id("i-1").events(event("[Completed] gone")).events(event("will retire")).build();
         let read = health(ACTION, status).unwrap();
         assert_eq!(read, InstanceHealth { id: InstanceId("i-1".into()), impaired: false, events: vec!["instance-retirement".into()] });
     }
@@ -287,8 +286,7 @@ mod tests {
 
     #[test]
     fn a_volume_that_is_being_detached_is_still_attached() {
-        let attachment =
-            |id: &str, state| sdk::VolumeAttachment::builder().instance_id(id).state(state).build();
+        let attachment = |id: &str, state| sdk::VolumeAttachment::builder().instance_id(id).state(state).build();
         let answer = sdk::Volume::builder()
             .volume_id("vol-1")
             .state(sdk::VolumeState::InUse)

@@ -20,8 +20,8 @@ use aws_sdk_ec2::operation::RequestId;
 use self::requests::Gathered;
 use super::limits::Action;
 use super::{
-    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, LaunchRequest, Modification, ModifyVolumeRequest,
-    Snapshot, VolumeQuery,
+    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, LaunchRequest, Modification,
+    ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
 use crate::api::{InstanceId, SnapshotId, VolumeId};
 
@@ -78,7 +78,7 @@ impl Ec2 {
 }
 
 /// What came back instead of a success, classified.
-fn failed<E>(action: Action, error: SdkError<E>) -> CloudError
+fn failed<E>(action: Action, error: &SdkError<E>) -> CloudError
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
 {
@@ -86,7 +86,7 @@ where
     let request_id = error.request_id().map(str::to_owned);
     let (code, message) = (error.code().map(str::to_owned), error.message().map(str::to_owned));
     // Without a message of EC2's the causes say what happened on the way.
-    let message = message.unwrap_or_else(|| causes(&error));
+    let message = message.unwrap_or_else(|| causes(error));
     CloudError::new(action.as_str(), code.as_deref(), &message, status, request_id.as_deref())
 }
 
@@ -104,14 +104,14 @@ fn incomplete(action: Action, what: &str) -> CloudError {
 impl Cloud for Ec2 {
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError> {
         let action = Action::RunInstances;
-        let answer = requests::run_instances(&self.writes, request).send().await.map_err(|error| failed(action, error))?;
+        let answer = requests::run_instances(&self.writes, request).send().await.map_err(|error| failed(action, &error))?;
         let instance = answer.instances.unwrap_or_default().into_iter().next().ok_or_else(|| incomplete(action, "instance"))?;
         convert::instance(action, instance)
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let request = self.writes.terminate_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect()));
-        request.send().await.map_err(|error| failed(Action::TerminateInstances, error))?;
+        request.send().await.map_err(|error| failed(Action::TerminateInstances, &error))?;
         Ok(())
     }
 
@@ -120,9 +120,10 @@ impl Cloud for Ec2 {
         let mut instances = Vec::new();
         for filters in requests::instance_filters(query) {
             let mut gathered = Gathered::new(action);
-            let mut pages = self.reads.describe_instances().set_filters(Some(filters)).into_paginator().page_size(requests::INSTANCE_PAGE).send();
+            let mut pages =
+                self.reads.describe_instances().set_filters(Some(filters)).into_paginator().page_size(requests::INSTANCE_PAGE).send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| failed(action, error))?;
+                let page = page.map_err(|error| failed(action, &error))?;
                 gathered.add(page.reservations, page.next_token)?;
             }
             for reservation in gathered.finish()? {
@@ -139,9 +140,10 @@ impl Cloud for Ec2 {
         let mut unhealthy = BTreeMap::new();
         for filter in requests::health_filters() {
             let mut gathered = Gathered::new(action);
-            let mut pages = self.reads.describe_instance_status().filters(filter).into_paginator().page_size(requests::INSTANCE_PAGE).send();
+            let mut pages =
+                self.reads.describe_instance_status().filters(filter).into_paginator().page_size(requests::INSTANCE_PAGE).send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| failed(action, error))?;
+                let page = page.map_err(|error| failed(action, &error))?;
                 gathered.add(page.instance_statuses, page.next_token)?;
             }
             for status in gathered.finish()? {
@@ -155,23 +157,23 @@ impl Cloud for Ec2 {
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
         let action = Action::GetConsoleOutput;
-        let answer = self.reads.get_console_output().instance_id(&id.0).send().await.map_err(|error| failed(action, error))?;
+        let answer = self.reads.get_console_output().instance_id(&id.0).send().await.map_err(|error| failed(action, &error))?;
         convert::console(action, answer.output.as_deref().unwrap_or_default())
     }
 
     async fn create_volume(&self, request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError> {
         let action = Action::CreateVolume;
-        let answer = requests::create_volume(&self.writes, request).send().await.map_err(|error| failed(action, error))?;
+        let answer = requests::create_volume(&self.writes, request).send().await.map_err(|error| failed(action, &error))?;
         convert::created_volume(action, answer)
     }
 
     async fn modify_volume(&self, request: &ModifyVolumeRequest) -> Result<(), CloudError> {
-        requests::modify_volume(&self.writes, request).send().await.map_err(|error| failed(Action::ModifyVolume, error))?;
+        requests::modify_volume(&self.writes, request).send().await.map_err(|error| failed(Action::ModifyVolume, &error))?;
         Ok(())
     }
 
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError> {
-        self.writes.delete_volume().volume_id(&id.0).send().await.map_err(|error| failed(Action::DeleteVolume, error))?;
+        self.writes.delete_volume().volume_id(&id.0).send().await.map_err(|error| failed(Action::DeleteVolume, &error))?;
         Ok(())
     }
 
@@ -180,9 +182,10 @@ impl Cloud for Ec2 {
         let mut volumes = Vec::new();
         for filters in requests::volume_filters(query) {
             let mut gathered = Gathered::new(action);
-            let mut pages = self.reads.describe_volumes().set_filters(Some(filters)).into_paginator().page_size(requests::VOLUME_PAGE).send();
+            let mut pages =
+                self.reads.describe_volumes().set_filters(Some(filters)).into_paginator().page_size(requests::VOLUME_PAGE).send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| failed(action, error))?;
+                let page = page.map_err(|error| failed(action, &error))?;
                 gathered.add(page.volumes, page.next_token)?;
             }
             for volume in gathered.finish()? {
@@ -201,7 +204,7 @@ impl Cloud for Ec2 {
             let request = self.reads.describe_volumes_modifications().set_filters(Some(filters));
             let mut pages = request.into_paginator().page_size(requests::VOLUME_PAGE).send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| failed(action, error))?;
+                let page = page.map_err(|error| failed(action, &error))?;
                 gathered.add(page.volumes_modifications, page.next_token)?;
             }
             for modification in gathered.finish()? {
@@ -217,7 +220,7 @@ impl Cloud for Ec2 {
 
     async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError> {
         let action = Action::CreateSnapshot;
-        let answer = requests::create_snapshot(&self.writes, volume, tags).send().await.map_err(|error| failed(action, error))?;
+        let answer = requests::create_snapshot(&self.writes, volume, tags).send().await.map_err(|error| failed(action, &error))?;
         convert::created_snapshot(action, answer)
     }
 
@@ -238,7 +241,7 @@ impl Ec2 {
         let request = self.reads.describe_snapshots().owner_ids("self").set_filters(Some(filters));
         let mut pages = request.into_paginator().page_size(requests::INSTANCE_PAGE).send();
         while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| failed(action, error))?;
+            let page = page.map_err(|error| failed(action, &error))?;
             gathered.add(page.snapshots, page.next_token)?;
         }
         gathered.finish()?.into_iter().map(|snapshot| convert::snapshot(action, snapshot)).collect()

@@ -97,13 +97,7 @@ pub(super) fn create_volume(client: &Client, request: &CreateVolumeRequest) -> C
 
 pub(super) fn modify_volume(client: &Client, request: &ModifyVolumeRequest) -> ModifyVolumeFluentBuilder {
     let ModifyVolumeRequest { id, size, volume_type, iops, throughput } = request;
-    client
-        .modify_volume()
-        .volume_id(&id.0)
-        .size(*size)
-        .volume_type(volume_type.as_str().into())
-        .set_iops(*iops)
-        .set_throughput(*throughput)
+    client.modify_volume().volume_id(&id.0).size(*size).volume_type(volume_type.as_str().into()).set_iops(*iops).set_throughput(*throughput)
 }
 
 pub(super) fn create_snapshot(client: &Client, volume: &VolumeId, tags: &BTreeMap<String, String>) -> CreateSnapshotFluentBuilder {
@@ -119,8 +113,8 @@ fn tag_specification(resource: ResourceType, tags: &BTreeMap<String, String>) ->
 pub(super) fn instance_filters(query: &InstanceQuery) -> Vec<Vec<Filter>> {
     match query {
         InstanceQuery::Tags(tags) => vec![tag_filters(tags)],
-        InstanceQuery::Tokens(tokens) => chunked("client-token", tokens.iter().map(|token| token.0.clone()).collect()),
-        InstanceQuery::Ids(ids) => chunked("instance-id", ids.iter().map(|id| id.0.clone()).collect()),
+        InstanceQuery::Tokens(tokens) => chunked("client-token", &tokens.iter().map(|token| token.0.clone()).collect::<Vec<_>>()),
+        InstanceQuery::Ids(ids) => chunked("instance-id", &ids.iter().map(|id| id.0.clone()).collect::<Vec<_>>()),
     }
 }
 
@@ -128,7 +122,7 @@ pub(super) fn instance_filters(query: &InstanceQuery) -> Vec<Vec<Filter>> {
 pub(super) fn volume_filters(query: &VolumeQuery) -> Vec<Vec<Filter>> {
     match query {
         VolumeQuery::Tags(tags) => vec![tag_filters(tags)],
-        VolumeQuery::Ids(ids) => chunked("volume-id", ids.iter().map(|id| id.0.clone()).collect()),
+        VolumeQuery::Ids(ids) => chunked("volume-id", &ids.iter().map(|id| id.0.clone()).collect::<Vec<_>>()),
     }
 }
 
@@ -152,7 +146,7 @@ pub(super) fn filter(name: &str, values: impl IntoIterator<Item = String>) -> Fi
 }
 
 /// No values make no call: a filter without values would match everything.
-fn chunked(name: &str, values: Vec<String>) -> Vec<Vec<Filter>> {
+fn chunked(name: &str, values: &[String]) -> Vec<Vec<Filter>> {
     values.chunks(VALUES_PER_FILTER).map(|values| vec![filter(name, values.to_vec())]).collect()
 }
 

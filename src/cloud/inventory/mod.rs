@@ -80,16 +80,14 @@ impl State {
 
 impl Inventory {
     /// An empty inventory; [`Inventory::run`] fills it. `timing` is the one that the passes use (already scaled).
-    pub fn new(cloud: Arc<dyn Cloud>, limits: Arc<Limits>, clock: Arc<dyn Clock>, timing: Timing, cluster_id: impl Into<String>) -> Arc<Self> {
-        Arc::new(Self {
-            cloud,
-            limits,
-            clock,
-            timing,
-            cluster_id: cluster_id.into(),
-            state: Mutex::default(),
-            nudges: Nudges::default(),
-        })
+    pub fn new(
+        cloud: Arc<dyn Cloud>,
+        limits: Arc<Limits>,
+        clock: Arc<dyn Clock>,
+        timing: Timing,
+        cluster_id: impl Into<String>,
+    ) -> Arc<Self> {
+        Arc::new(Self { cloud, limits, clock, timing, cluster_id: cluster_id.into(), state: Mutex::default(), nudges: Nudges::default() })
     }
 
     /// Sweeps until it is told to stop.

@@ -153,7 +153,13 @@ impl<T: Resource> Store<T> {
     }
 
     /// Takes the answer of a complete look-up of these tokens. Returns the owners that await one of them.
-    pub fn apply_tokens(&mut self, started: Timestamp, tokens: &[ClientToken], found: &[T], token_of: impl Fn(&T) -> Option<&ClientToken>) -> BTreeSet<String> {
+    pub fn apply_tokens(
+        &mut self,
+        started: Timestamp,
+        tokens: &[ClientToken],
+        found: &[T],
+        token_of: impl Fn(&T) -> Option<&ClientToken>,
+    ) -> BTreeSet<String> {
         let mut woken = BTreeSet::new();
         for (uid, watch) in &mut self.watches {
             let Some(token) = watch.token().filter(|token| tokens.contains(token)).cloned() else { continue };
@@ -191,10 +197,11 @@ impl<T: Resource> Store<T> {
 
     /// Sets what a pass awaits.
     pub fn set_interest(&mut self, uid: &str, interest: Interest) {
-        let watch = self
-            .watches
-            .entry(uid.to_owned())
-            .or_insert_with(|| Watch { interest: Interest::Settled, empty: EmptyRuns::default(), by_token: None });
+        let watch = self.watches.entry(uid.to_owned()).or_insert_with(|| Watch {
+            interest: Interest::Settled,
+            empty: EmptyRuns::default(),
+            by_token: None,
+        });
         let before = (watch.token().cloned(), watch.last_possible_send());
         watch.interest = interest;
         let after = (watch.token().cloned(), watch.last_possible_send());

@@ -129,8 +129,12 @@ impl Inventory {
         let mut state = self.lock();
         let woken = {
             let State { instances, unhealthy: before, .. } = &*state;
-            let changed: BTreeSet<_> =
-                unhealthy.iter().filter(|health| !before.contains(health)).chain(before.iter().filter(|health| !unhealthy.contains(health))).map(|health| health.id.clone()).collect();
+            let changed: BTreeSet<_> = unhealthy
+                .iter()
+                .filter(|health| !before.contains(health))
+                .chain(before.iter().filter(|health| !unhealthy.contains(health)))
+                .map(|health| health.id.clone())
+                .collect();
             instances.owners_where(|instance| changed.contains(&instance.id))
         };
         state.unhealthy = unhealthy;
@@ -198,10 +202,10 @@ impl Inventory {
             return;
         };
         rhythm.failures = rhythm.failures.saturating_add(1);
-        if error.class == Class::Throttled {
-            if let Some(action) = Action::ALL.into_iter().find(|action| action.as_str() == error.action) {
-                self.limits.throttled(action, self.clock.now());
-            }
+        if error.class == Class::Throttled
+            && let Some(action) = Action::ALL.into_iter().find(|action| action.as_str() == error.action)
+        {
+            self.limits.throttled(action, self.clock.now());
         }
         tracing::warn!(kind = rhythm.kind.as_str(), failures = rhythm.failures, error = %error, "a sweep of EC2 failed; what is known grows older");
         let mut state = self.lock();
