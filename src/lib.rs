@@ -18,6 +18,9 @@ pub mod clock;
 pub mod cloud;
 pub mod cluster;
 pub mod controller;
+pub mod definitions;
 pub mod metrics;
+pub mod operator;
+pub mod server;
 
 pub mod settings;
