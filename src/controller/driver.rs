@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Resource, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::context::Context;
+use crate::cluster::{self, status::PatchError};
 
 /// A pass that went wrong; trying again may help.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +78,25 @@ fn outcome(result: &Result<Again, PassError>) -> &'static str {
         Err(PassError::Conflict) => "conflict",
         Err(PassError::TimedOut(_)) => "timed_out",
     }
+}
+
+/// The closing status patch of a pass: what differs, or no call. A conflict is no failure; an object that is gone needs no status.
+pub async fn write_status<K, S>(api: &Api<K>, object: &K, old: &S, new: &S) -> Result<(), PassError>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+    S: Serialize,
+{
+    match cluster::status::patch(api, object, old, new).await {
+        Ok(_) => Ok(()),
+        Err(PatchError::Kube(error)) if cluster::is_conflict(&error) => Err(PassError::Conflict),
+        Err(PatchError::Kube(error)) if cluster::is_not_found(&error) => Ok(()),
+        Err(error) => Err(PassError::Status(error.into())),
+    }
+}
+
+/// How long it is from `now` to a moment, and never so short that a pass follows at once.
+pub fn until(moment: jiff::Timestamp, now: jiff::Timestamp) -> Again {
+    Again::try_from(moment.duration_since(now)).unwrap_or_default().max(Again::from_millis(100))
 }
 
 /// An error with all its causes, in one line.

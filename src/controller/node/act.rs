@@ -1,6 +1,5 @@
 //! Act, Node: carries the plan out. Only writes; it makes no choice.
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -9,13 +8,15 @@ use serde_json::json;
 
 use super::plan::{Action, Plan};
 use crate::api::node::{NodeLaunch, Refusal};
-use crate::api::{InstanceId, Node, NodeStatus, Reason};
+use crate::api::{InstanceId, Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::limits::{Action as Call, Priority};
-use crate::cloud::{Class, CloudError, LaunchRequest};
+use crate::cloud::{Class, LaunchRequest};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
+use crate::controller::acting::ActError;
 use crate::controller::conditions::whole_second;
+use crate::controller::waiting::{HeldUp, held_up, throttled};
 use crate::controller::context::{Context, later};
 
 /// How much of a console goes to the log, in bytes.
@@ -32,31 +33,6 @@ pub struct Acted {
     pub held_up: Option<HeldUp>,
     /// The write that failed; what came before it stands.
     pub error: Option<ActError>,
-}
-
-/// An answer of EC2 that is waited for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldUp {
-    /// For the conditions.
-    pub reason: Reason,
-    /// In words.
-    pub message: String,
-    /// Look again then.
-    pub until: Option<Timestamp>,
-}
-
-/// A write that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ActError {
-    /// The API server.
-    #[error("failed to write to the API server")]
-    Kube(#[from] kube::Error),
-    /// The intent or the id.
-    #[error(transparent)]
-    Status(#[from] status::PatchError),
-    /// EC2.
-    #[error(transparent)]
-    Cloud(#[from] CloudError),
 }
 
 /// Carries out every action in order, up to the first that fails.
@@ -211,11 +187,8 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Con
     Ok(())
 }
 
-/// Writes a field that has one writer, this action: without a resourceVersion, since nobody else's write may delay it, but never to
-/// another object of the name.
 async fn record(nodes: &Api<Node>, acted: &mut Acted, status: serde_json::Value) -> Result<(), kube::Error> {
-    let patch = json!({"metadata": {"uid": acted.node.metadata.uid}, "status": status});
-    acted.node = nodes.patch_status(&acted.node.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    acted.node = status::record(nodes, &acted.node, status).await?;
     Ok(())
 }
 
@@ -248,31 +221,4 @@ async fn log_console(id: &InstanceId, ctx: &Context) {
         }
         Err(error) => tracing::warn!(instance = %id, %error, "failed to read the console of an instance that never joined"),
     }
-}
-
-fn throttled(until: Timestamp) -> HeldUp {
-    HeldUp { reason: Reason::Throttled, message: "the budget of calls to EC2 is used up for the moment".to_owned(), until: Some(until) }
-}
-
-/// What an error of EC2 means for the object, and for everybody.
-pub(in crate::controller) fn held_up(call: Call, error: &CloudError, ctx: &Context) -> HeldUp {
-    let now = ctx.clock.now();
-    let timing = &ctx.timing;
-    let (reason, until) = match error.class {
-        Class::InDoubt | Class::Token => (Reason::InDoubt, None),
-        Class::Throttled => {
-            ctx.limits.throttled(call, now);
-            (Reason::Throttled, Some(later(now, timing.recheck)))
-        }
-        Class::Capacity => (Reason::InsufficientCapacity, Some(now)),
-        Class::Quota => {
-            ctx.offerings.close_quota_gate(now);
-            (Reason::QuotaExceeded, Some(later(now, timing.quota_pause)))
-        }
-        Class::Forbidden => (Reason::Forbidden, Some(later(now, timing.forbidden_pause))),
-        Class::Invalid | Class::DryRun => (Reason::InvalidRequest, None),
-        Class::NotYetUsable => (Reason::InvalidRequest, Some(later(now, timing.recheck))),
-        Class::NotFound | Class::State | Class::ModificationBudget => (Reason::Progressing, Some(later(now, timing.recheck))),
-    };
-    HeldUp { reason, message: error.to_string(), until }
 }

@@ -21,6 +21,7 @@ use crate::controller::conditions;
 use crate::controller::context::later;
 use crate::controller::launch::{Facts, Verdict, judge, last_possible_send};
 use crate::controller::safety::{self, Kubelet};
+use crate::controller::waiting::Waiting;
 
 /// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times the setting.
 const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
@@ -76,17 +77,6 @@ pub enum Action {
     RemoveFinalizer,
 }
 
-/// What the Node waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// For the conditions.
-    pub reason: Reason,
-    /// In words.
-    pub message: String,
-    /// Nothing changes until a person does something.
-    pub stalled: bool,
-}
-
 impl Plan {
     pub(super) fn act(actions: Vec<Action>, reason: Reason, message: impl Into<String>) -> Self {
         Self { actions, ..Self::wait(reason, message) }
@@ -95,14 +85,14 @@ impl Plan {
     pub(super) fn wait(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             actions: Vec::new(),
-            waiting: Some(Waiting { reason, message: message.into(), stalled: false }),
+            waiting: Some(Waiting::on(reason, message)),
             again: None,
             pending: false,
         }
     }
 
     fn stalled(reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions: Vec::new(), waiting: Some(Waiting { reason, message: message.into(), stalled: true }), again: None, pending: false }
+        Self { actions: Vec::new(), waiting: Some(Waiting::stalled(reason, message)), again: None, pending: false }
     }
 
     pub(super) fn pending(self) -> Self {
@@ -135,7 +125,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let (actions, blockers) = duplicates(observed, &status);
     plan.actions.extend(actions);
     if let (Some(blocker), None) = (blockers.first(), &plan.waiting) {
-        plan.waiting = Some(Waiting { reason: blocker.reason, message: blocker.message.clone(), stalled: false });
+        plan.waiting = Some(Waiting::on(blocker.reason, blocker.message.clone()));
     }
     plan
 }
