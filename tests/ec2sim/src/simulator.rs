@@ -246,6 +246,11 @@ impl Simulator {
         self.with(|_| ());
     }
 
+    /// Keeps the state with the present time, whether anything has changed or not.
+    pub(crate) fn keep(&self) {
+        self.with(|core| core.kept = (0, usize::MAX));
+    }
+
     /// How much of the wall clock a virtual time takes; `None` if time is stepped by hand.
     pub(crate) fn in_wall_time(&self, time: Duration) -> Option<Duration> {
         self.with(|core| {

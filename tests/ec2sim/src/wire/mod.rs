@@ -37,14 +37,19 @@ impl Simulator {
             .with_state(self.clone())
             .into_make_service_with_connect_info::<Breaker>();
         let ticker = tokio::spawn(tick(self.clone(), stop.clone()));
+        let server = axum::serve(Listener(listener), app).with_graceful_shutdown(stop.clone().cancelled_owned());
         let served = tokio::select! {
-            served = axum::serve(Listener(listener), app) => served,
-            () = stop.cancelled() => Ok(()),
+            served = server => served,
+            () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
         };
+        self.keep();
         ticker.abort();
         served
     }
 }
+
+/// How long calls that are being answered may take when the simulator is told to stop.
+const GRACE: Duration = Duration::from_millis(500);
 
 async fn tick(simulator: Simulator, stop: CancellationToken) {
     let mut interval = tokio::time::interval(TICK);
