@@ -77,6 +77,8 @@ struct Kept {
 pub(crate) struct Answer {
     pub(crate) result: Result<Response, Refusal>,
     pub(crate) delivery: Delivery,
+    /// When the call was carried out.
+    pub(crate) at: Timestamp,
 }
 
 impl Simulator {
@@ -137,6 +139,7 @@ impl Simulator {
             Some(Answer {
                 result,
                 delivery: Delivery::Whole | Delivery::After(_),
+                ..
             }) => Ok(result?),
             Some(Answer {
                 delivery: Delivery::Lost | Delivery::Truncated,
@@ -360,6 +363,7 @@ impl Core {
         Some(Answer {
             result,
             delivery: hit.delivery,
+            at: now,
         })
     }
 

@@ -61,7 +61,7 @@ impl Model {
             return Err(Refusal::unsupported("Multi-attach is not modelled"));
         }
         let tags = TagSpecs::read(r, &["volume"])?;
-        let token = r.text("ClientToken").filter(|token| !token.is_empty());
+        let token = self.read_token(r, hash);
         refuse_dry_run(self.read_end(r)?)?;
 
         if self.holds(Truth::LimitBeforeToken) {

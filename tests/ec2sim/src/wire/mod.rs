@@ -16,6 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing,
 };
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +78,12 @@ async fn answer(
         return whole(xml::refusal(&refusal), refusal.status());
     };
     params.retain(|(name, _)| !name.starts_with("X-Amz-") && name != "AWSAccessKeyId");
-    let Some(Answer { result, delivery }) = simulator.perform(&caller, &params) else {
+    let Some(Answer {
+        result,
+        delivery,
+        at,
+    }) = simulator.perform(&caller, &params)
+    else {
         return breaker.reset();
     };
     let action = params
@@ -99,21 +105,23 @@ async fn answer(
         Delivery::Lost => breaker.reset(),
         Delivery::Truncated => whole(body[..body.len() / 2].to_vec(), status),
         Delivery::After(time) => {
-            wait(&simulator, time).await;
+            wait(&simulator, at + time).await;
             whole(body, status)
         }
     }
 }
 
-/// Waits for virtual time to pass: by the wall clock, or until somebody has stepped it far enough.
-async fn wait(simulator: &Simulator, time: Duration) {
-    if let Some(wall) = simulator.in_wall_time(time) {
-        tokio::time::sleep(wall).await;
-        return;
-    }
-    let until = simulator.now() + time;
-    while simulator.now() < until {
-        tokio::time::sleep(TICK).await;
+/// Waits for virtual time to come to `until`: by the wall clock, or until somebody has stepped it so far.
+async fn wait(simulator: &Simulator, until: Timestamp) {
+    loop {
+        let left = until.duration_since(simulator.now());
+        let Ok(left) = Duration::try_from(left) else {
+            return;
+        };
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(simulator.in_wall_time(left).unwrap_or(TICK)).await;
     }
 }
 
