@@ -77,11 +77,12 @@ impl Authority {
         self.write(&format!("{name}.key"), &key)
     }
 
-    /// A key pair that signs service account tokens: `<name>.key`, which holds the public half too.
+    /// A key pair that signs service account tokens: `<name>.key` and `<name>.pub`.
     pub fn signing_key(&self, name: &str) -> Result<(), Error> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)
             .map_err(|source| Error::Make { name: name.to_owned(), source })?;
-        self.write(&format!("{name}.key"), &key.serialize_pem())
+        self.write(&format!("{name}.key"), &key.serialize_pem())?;
+        self.write(&format!("{name}.pub"), &key.public_key_pem())
     }
 
     /// A client's kubeconfig `<name>.kubeconfig` for this user in this group, complete in one file.

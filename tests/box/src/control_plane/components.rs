@@ -73,7 +73,7 @@ pub fn etcd(data: &Path) -> Vec<String> {
     args.extend([
         format!("--data-dir={}", data.display()),
         format!("--listen-client-urls={ETCD}"),
-        format!("--advertise-client-urls={ETCD}"),
+        "--advertise-client-urls=http://localhost:2379".to_owned(),
     ]);
     args
 }
@@ -92,12 +92,11 @@ pub fn api_server(port: u16) -> Vec<String> {
         "--tls-cert-file=api-server.crt",
         "--tls-private-key-file=api-server.key",
         "--service-account-issuer=https://kubernetes.default.svc",
-        "--service-account-key-file=service-accounts.key",
+        "--service-account-key-file=service-accounts.pub",
         "--service-account-signing-key-file=service-accounts.key",
         "--audit-policy-file=audit-policy.yaml",
         "--audit-log-path=audit.log",
         "--profiling=false",
-        "--v=1",
     ]);
     args.extend([
         format!("--etcd-servers={ETCD}"),
@@ -119,7 +118,6 @@ pub fn controller_manager(timing: NodeTiming) -> Vec<String> {
         "--cluster-signing-key-file=ca.key",
         "--secure-port=0",
         "--profiling=false",
-        "--v=1",
     ]);
     args.extend([
         format!("--node-monitor-period={}ms", timing.monitor_period.as_millis()),
@@ -130,7 +128,7 @@ pub fn controller_manager(timing: NodeTiming) -> Vec<String> {
 
 /// kube-scheduler; it serves no port.
 pub fn scheduler() -> Vec<String> {
-    flags(["--kubeconfig=scheduler.kubeconfig", "--leader-elect=false", "--secure-port=0", "--profiling=false", "--v=1"])
+    flags(["--kubeconfig=scheduler.kubeconfig", "--leader-elect=false", "--secure-port=0", "--profiling=false"])
 }
 
 /// kwok for the Nodes that carry [`HEARTBEAT_LABEL`].
