@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use components::{HEARTBEAT_LABEL, HEARTBEAT_VALUE};
-pub use objects::{PLATFORM_NODE, STORAGE_CLASS};
+pub use objects::{PLATFORM_NODE, STORAGE_CLASS, machine_status};
 
 use crate::cache::{Cache, make_private_folder};
 use crate::certificates::{self, Authority};
@@ -287,6 +287,10 @@ impl ControlPlane {
         self.stop.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(GRACE, self.tasks.wait()).await;
+        // The API server waits for its clients' connections, so they are asked to end with it; it must end before etcd does.
+        for process in self.processes.iter_mut().filter(|process| process.name() != Program::Etcd.name()) {
+            process.ask_to_end();
+        }
         for process in &mut self.processes {
             let grace = if process.name() == Program::ApiServer.name() { API_SERVER_GRACE } else { GRACE };
             process.stop(grace).await;

@@ -63,12 +63,12 @@ impl Settings {
 
     /// The site's options.
     pub fn site(&self) -> SiteOptions {
-        let options = match self.pace {
+        let mut options = match self.pace {
             Pace::Fast => SiteOptions::fast(),
             Pace::Realistic => SiteOptions::realistic(),
         };
-        //options.simulator.clock = ec2sim::Clock::Running { speed: self.speed };
-        //options.simulator.state = self.state.as_ref().map(|folder| folder.join("ec2"));
+        options.simulator.clock = ec2sim::Clock::Running { speed: self.speed };
+        options.simulator.state = self.state.as_ref().map(|folder| folder.join("ec2"));
         options
     }
 }
@@ -219,7 +219,9 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
 pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     // Away from the terminal: a Ctrl-C there is not meant for the box. Fails only for a process that leads a session already.
     let _ = nix::unistd::setsid();
-    tracing_subscriber::fmt().with_ansi(false).with_writer(io::stderr).with_max_level(tracing::Level::INFO).init();
+    // The client logs each failed request, and there are many while readiness is asked for.
+    let filter = tracing_subscriber::EnvFilter::new("info,kube_client::client::builder=off");
+    tracing_subscriber::fmt().with_ansi(false).with_writer(io::stderr).with_env_filter(filter).init();
     let files = Files::of(cache, &settings.name);
     make_private_folder(&files.folder).map_err(system(format!("make the folder {}", files.folder.display())))?;
     let lock = File::create(files.lock()).map_err(system(format!("write {}", files.lock().display())))?;

@@ -98,12 +98,17 @@ impl Process {
         tail(&self.log)
     }
 
-    /// Asks it to end, waits at most `grace`, then kills it. Says whether it ended by itself.
-    pub async fn stop(&mut self, grace: Duration) -> bool {
+    /// Asks it to end.
+    pub fn ask_to_end(&mut self) {
         if let Some(leash) = &mut self.leash {
             // A failure means that it has ended already, which is what is wanted.
             let _ = leash.write_all(b"stop\n");
         }
+    }
+
+    /// Asks it to end, waits at most `grace`, then kills it. Says whether it ended by itself.
+    pub async fn stop(&mut self, grace: Duration) -> bool {
+        self.ask_to_end();
         let started = Instant::now();
         while started.elapsed() < grace {
             if self.ended().is_some() {

@@ -18,7 +18,7 @@ const GO_MOD: &str = include_str!("../tools/kubernetes/go.mod");
 const GO_SUM: &str = include_str!("../tools/kubernetes/go.sum");
 
 /// The version that the Kubernetes programs say they are; without the linker flags they call themselves v0.0.0.
-const KUBERNETES_VERSION: &str = "v1.36.3";
+pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
 /// Flags of the build. Inlining is off because it is two thirds of the cost of compiling Kubernetes, and the programs serve one box.
 const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-gcflags=all=-l"];
