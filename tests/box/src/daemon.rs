@@ -19,7 +19,7 @@ use crate::run_folder;
 use crate::site::{self, Site, SiteOptions};
 
 /// How long a box may take to start once its programs are built.
-const UP_LIMIT: Duration = Duration::from_secs(180);
+const UP_LIMIT: Duration = Duration::from_mins(3);
 /// How long it may take to stop before it is killed: the sum of its own limits and some air.
 const DOWN_LIMIT: Duration = Duration::from_secs(30);
 /// How often its record is looked at.

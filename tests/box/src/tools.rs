@@ -24,7 +24,7 @@ pub const KUBERNETES_VERSION: &str = "v1.36.3";
 const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-gcflags=all=-l"];
 
 /// How long another process may take to build before this one gives up waiting for it.
-const BUILD_LIMIT: Duration = Duration::from_secs(45 * 60);
+const BUILD_LIMIT: Duration = Duration::from_mins(45);
 
 /// The last lines of the build that an error shows.
 const ERROR_LINES: usize = 15;

@@ -1,4 +1,4 @@
-//! The objects that every box has: the EBS CSI driver's, a StorageClass, and one machine of the platform's own.
+//! The objects that every box has: the EBS CSI driver's, a `StorageClass`, and one machine of the platform's own.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DynamicObject, Patch, PatchParams};
@@ -12,7 +12,7 @@ use crate::tools::KUBERNETES_VERSION;
 /// The untainted Node on which everything runs that is not a database.
 pub const PLATFORM_NODE: &str = "platform-0";
 
-/// The StorageClass that PVs and PVCs name.
+/// The `StorageClass` that PVs and PVCs name.
 pub const STORAGE_CLASS: &str = "freehold";
 
 /// Applies them all; again is harmless (a box with kept state has them already).

@@ -33,7 +33,7 @@ pub struct World {
     pub claims: Vec<Arc<PersistentVolumeClaim>>,
     /// All PVs.
     pub volumes: Vec<Arc<PersistentVolume>>,
-    /// All VolumeAttachments.
+    /// All `VolumeAttachments`.
     pub attachments: Vec<Arc<VolumeAttachment>>,
 }
 
@@ -181,7 +181,7 @@ fn play(world: &World, node: &Node, pod: &Pod, now: Timestamp, addresses: &mut A
     let host = host_address(node);
     let status = json!({
         "phase": if is_running { "Running" } else { "Pending" },
-        "conditions": conditions(before.conditions.unwrap_or_default(), is_running, now),
+        "conditions": conditions(before.conditions.as_deref().unwrap_or_default(), is_running, now),
         "containerStatuses": statuses,
         "initContainerStatuses": init_statuses(pod, is_running, now),
         "hostIP": host,
@@ -246,7 +246,7 @@ fn init_statuses(pod: &Pod, is_running: bool, now: Timestamp) -> Value {
 }
 
 /// The kubelet's own conditions beside those of others; a transition time changes only with its status.
-fn conditions(before: Vec<PodCondition>, is_running: bool, now: Timestamp) -> Vec<Value> {
+fn conditions(before: &[PodCondition], is_running: bool, now: Timestamp) -> Vec<Value> {
     let status = if is_running { "True" } else { "False" };
     let own = OWN_CONDITIONS.map(|kind| {
         let same = before.iter().find(|condition| condition.type_ == kind && condition.status == status);

@@ -1,7 +1,7 @@
-//! The CSI attacher: makes EC2 follow the VolumeAttachments of this site's Nodes, over the wire.
+//! The CSI attacher: makes EC2 follow the `VolumeAttachments` of this site's Nodes, over the wire.
 //!
-//! It keeps to what the real external-attacher promises: its finalizers are on the VolumeAttachment and the PV before it calls,
-//! `attached` is true only after EC2 says so, and a VolumeAttachment goes only after EC2 shows the volume detached.
+//! It keeps to what the real external-attacher promises: its finalizers are on the `VolumeAttachment` and the PV before it calls,
+//! `attached` is true only after EC2 says so, and a `VolumeAttachment` goes only after EC2 shows the volume detached.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::control_plane::EBS_DRIVER;
 use crate::site::{Context, cloud, membership};
 use crate::watching::Watching;
 
-/// The finalizer that the external-attacher of this driver uses on VolumeAttachments and PVs.
+/// The finalizer that the external-attacher of this driver uses on `VolumeAttachments` and PVs.
 pub const FINALIZER: &str = "external-attacher/ebs-csi-aws-com";
 
 /// Where the attacher notes the instance, so that it can detach after the Node is gone.
@@ -94,7 +94,7 @@ fn has_finalizer(finalizers: &[String]) -> bool {
     finalizers.iter().any(|finalizer| finalizer == FINALIZER)
 }
 
-/// The instance of this site that the VolumeAttachment is about: as noted, or by its Node.
+/// The instance of this site that the `VolumeAttachment` is about: as noted, or by its Node.
 fn instance_of(context: &Context, attachment: &VolumeAttachment, nodes: &Store<Node>) -> Option<String> {
     let instances = context.simulator.instances();
     let is_ours = |id: &str| instances.iter().any(|instance| instance.id == id);
@@ -105,7 +105,7 @@ fn instance_of(context: &Context, attachment: &VolumeAttachment, nodes: &Store<N
     membership::instance_id(&node).filter(|id| is_ours(id)).map(str::to_owned)
 }
 
-/// Brings one VolumeAttachment to where it should be, trying again until it is or is gone.
+/// Brings one `VolumeAttachment` to where it should be, trying again until it is or is gone.
 async fn settle(context: &Context, name: &str, instance: &str) {
     let attachments = Api::<VolumeAttachment>::all(context.client.clone());
     let mut retry = FIRST_RETRY;
@@ -272,7 +272,7 @@ async fn add_finalizer(
     Ok(())
 }
 
-/// Takes the finalizer from a PV of this site that is being deleted once no VolumeAttachment names it.
+/// Takes the finalizer from a PV of this site that is being deleted once no `VolumeAttachment` names it.
 async fn release(context: &Context, volume: &PersistentVolume, attachments: &Store<VolumeAttachment>) {
     let name = volume.name_any();
     let is_named = || attachments.find(|attachment| attachment.spec.source.persistent_volume_name.as_ref() == Some(&name)).is_some();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ec2sim::{Health, InstanceState, InstanceView, Outside};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::CSINode;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
@@ -119,7 +120,7 @@ fn lives(instance: &InstanceView) -> bool {
 
 /// Tells one boot from the next.
 fn boot_id(instance: &InstanceView) -> String {
-    let since = instance.running_at.map(|time| time.as_millisecond()).unwrap_or_default();
+    let since = instance.running_at.map(Timestamp::as_millisecond).unwrap_or_default();
     format!("{since}-{}", instance.reboots)
 }
 
@@ -127,7 +128,7 @@ fn has_heartbeat(node: &Node) -> bool {
     node.labels().get(HEARTBEAT_LABEL).is_some_and(|value| value == HEARTBEAT_VALUE)
 }
 
-/// The Node and the CSINode as the kubelet and the driver's node part would register them.
+/// The Node and the `CSINode` as the kubelet and the driver's node part would register them.
 fn registration(instance: &InstanceView, user_data: &UserData, boot: &str, shape: (u32, u32)) -> Value {
     let mut labels: HashMap<String, String> = user_data.labels.clone().into_iter().collect();
     for (label, value) in [
@@ -187,7 +188,7 @@ async fn join(context: &Context, instance: &InstanceView, boot: &str) -> bool {
     }
 }
 
-/// The CSINode, owned by its Node. Says whether it was written.
+/// The `CSINode`, owned by its Node. Says whether it was written.
 async fn register_driver(context: &Context, instance: &InstanceView, node: &Node) -> bool {
     let name = node.name_any();
     let object = json!({

@@ -95,21 +95,15 @@ async fn grow(context: &Context, growth: &Growth) -> Result<(), Error> {
     });
     volumes.patch(&growth.volume.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
     let claims = Api::<PersistentVolumeClaim>::namespaced(context.client.clone(), &growth.claim.namespace().unwrap_or_default());
-    let status = json!({"status": {"conditions": [{
+    // With the version that was seen: when the kubelet was faster, there is nothing pending any more.
+    let status = json!({"metadata": {"resourceVersion": growth.claim.resource_version()}, "status": {"conditions": [{
         "type": "FileSystemResizePending", "status": "True", "lastTransitionTime": Timestamp::now(),
         "message": "Waiting for the kubelet to grow the file system of the volume on the node.",
     }]}});
-    // With the version that was seen: when the kubelet was faster, there is nothing pending any more.
-    let status = with_version(status, growth.claim.resource_version());
     match claims.patch_status(&growth.claim.name_any(), &PatchParams::default(), &Patch::Merge(status)).await {
         Err(kube::Error::Api(status)) if status.is_conflict() => Ok(()),
         other => Ok(other.map(drop)?),
     }
-}
-
-fn with_version(mut patch: serde_json::Value, version: Option<String>) -> serde_json::Value {
-    patch["metadata"] = json!({"resourceVersion": version});
-    patch
 }
 
 /// Waits until no modification of the volume is in the state `modifying`: from `optimizing` on the new size can be used.

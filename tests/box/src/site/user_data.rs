@@ -87,7 +87,7 @@ impl UserData {
     }
 }
 
-/// NodeRestriction and the kubelet refuse labels of Kubernetes' own domains, `*.node-restriction.kubernetes.io` among them.
+/// `NodeRestriction` and the kubelet refuse labels of Kubernetes' own domains, `*.node-restriction.kubernetes.io` among them.
 fn is_reserved(label: &str) -> bool {
     let Some((domain, _)) = label.split_once('/') else { return false };
     let is_in = |parent: &str| domain == parent || domain.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'));
