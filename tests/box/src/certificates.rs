@@ -79,8 +79,7 @@ impl Authority {
 
     /// A key pair that signs service account tokens: `<name>.key` and `<name>.pub`.
     pub fn signing_key(&self, name: &str) -> Result<(), Error> {
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)
-            .map_err(|source| Error::Make { name: name.to_owned(), source })?;
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|source| Error::Make { name: name.to_owned(), source })?;
         self.write(&format!("{name}.key"), &key.serialize_pem())?;
         self.write(&format!("{name}.pub"), &key.public_key_pem())
     }

@@ -191,8 +191,7 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
     if let Some(state) = &settings.state {
         command.arg("--state").arg(state);
     }
-    let mut child =
-        command.stdin(Stdio::null()).stdout(log).stderr(again).spawn().map_err(system("start the box in the background"))?;
+    let mut child = command.stdin(Stdio::null()).stdout(log).stderr(again).spawn().map_err(system("start the box in the background"))?;
 
     let started = Instant::now();
     loop {
@@ -204,11 +203,7 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
             if let (false, Some(identity)) = (has_ended, Identity::of(child.id())) {
                 identity.signal(Signal::SIGKILL);
             }
-            return Err(Error::DidNotStart {
-                name: settings.name.clone(),
-                log: files.log(),
-                tail: tail(&files.log()),
-            });
+            return Err(Error::DidNotStart { name: settings.name.clone(), log: files.log(), tail: tail(&files.log()) });
         }
         progress.at(started.elapsed().as_secs(), 10, "starting the control plane and EC2 (about 8 s)");
         tokio::time::sleep(POLL).await;

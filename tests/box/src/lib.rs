@@ -10,6 +10,7 @@
 //!
 //! Several sites may share one control plane: each acts only on Nodes whose providerID names one of its own instances.
 
+pub mod audit;
 pub mod cache;
 pub mod certificates;
 pub mod cli;
@@ -20,6 +21,7 @@ pub mod process;
 pub mod progress;
 pub mod quantity;
 pub mod run_folder;
+pub mod shared;
 pub mod site;
 pub mod tools;
 pub mod watching;

@@ -218,3 +218,68 @@ fn to_pid(id: u32) -> Pid {
     // A process id always fits; pid 0 would mean this process' own group, so the fall-back names a process that cannot be.
     Pid::from_raw(i32::try_from(id).unwrap_or(i32::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(folder: &Path, script: &str) -> Process {
+        let args = vec!["-c".to_owned(), script.to_owned()];
+        Process::start(Launch { name: "test", program: Path::new("/bin/sh"), args, folder }).unwrap()
+    }
+
+    fn until(is_so: impl Fn() -> bool) {
+        let started = Instant::now();
+        while !is_so() {
+            assert!(started.elapsed() < Duration::from_secs(10), "it did not become true in 10 s");
+            std::thread::sleep(POLL);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_asked_to_end_can_say_goodbye() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = start(folder.path(), "trap 'echo goodbye; exit 0' TERM; echo ready; while :; do sleep 0.05; done");
+        until(|| process.log_tail().contains("ready"));
+        assert!(process.stop(Duration::from_secs(10)).await);
+        assert!(process.log_tail().contains("goodbye"));
+    }
+
+    #[tokio::test]
+    async fn a_process_that_does_not_listen_is_killed_with_its_children() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = start(folder.path(), "trap '' TERM; sleep 600 & echo $!; while :; do sleep 0.05; done");
+        until(|| !process.log_tail().is_empty());
+        let child = Identity::of(process.log_tail().trim().parse().unwrap()).unwrap();
+        assert!(!process.stop(Duration::from_millis(200)).await);
+        until(|| !child.lives());
+    }
+
+    #[test]
+    fn the_end_of_the_leash_is_the_end_of_the_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = start(folder.path(), "sleep 600 & echo $!; wait");
+        let leader = process.id();
+        until(|| !process.log_tail().is_empty());
+        let child = Identity::of(process.log_tail().trim().parse().unwrap()).unwrap();
+        // What happens when the parent is killed: only its end of the pipe closes.
+        process.leash = None;
+        until(|| !child.lives());
+        until(|| Identity::of(leader).is_none());
+    }
+
+    #[test]
+    fn the_exit_status_of_a_process_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = start(folder.path(), "echo broken; exit 3");
+        let started = Instant::now();
+        let status = loop {
+            assert!(started.elapsed() < Duration::from_secs(10), "it did not end in 10 s");
+            match process.ended() {
+                Some(status) => break status,
+                None => std::thread::sleep(POLL),
+            }
+        };
+        assert_eq!((status.code(), process.log_tail()), (Some(3), "broken".to_owned()));
+    }
+}

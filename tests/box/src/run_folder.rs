@@ -95,3 +95,55 @@ fn sweep_held(runs: &Path) -> io::Result<usize> {
     }
     Ok(swept)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    /// A folder as a killed box leaves it, with one process that outlived its leash.
+    fn left_behind(cache: &Cache, process: Identity) -> PathBuf {
+        let path = cache.runs().join("box-1-0");
+        make_private_folder(&path).unwrap();
+        // This id lives, but its process started at another time: the owner is dead and its id was given to another process.
+        let owner = Identity { started: 1, ..Identity::of_self().unwrap() };
+        std::fs::write(path.join(OWNER), owner.to_string()).unwrap();
+        std::fs::write(path.join(PROCESSES), format!("{process}\n")).unwrap();
+        path
+    }
+
+    #[test]
+    fn what_a_killed_owner_left_is_ended_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+        let path = left_behind(&cache, Identity::of(child.id()).unwrap());
+        assert_eq!(sweep(&cache).unwrap(), 1);
+        assert!(!child.wait().unwrap().success());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_process_that_only_has_the_same_id_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+        let stranger = Identity { started: 1, id: child.id() };
+        left_behind(&cache, stranger);
+        sweep(&cache).unwrap();
+        assert!(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_folder_of_a_living_owner_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let run = RunFolder::create(&cache, "box").unwrap();
+        assert_eq!(sweep(&cache).unwrap(), 0);
+        assert!(run.path().exists());
+    }
+}

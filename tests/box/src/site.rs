@@ -43,11 +43,7 @@ pub struct SiteOptions {
 impl SiteOptions {
     /// Fractions of seconds.
     pub fn fast() -> Self {
-        Self {
-            simulator: ec2sim::Options::default(),
-            boot: Duration::from_millis(200),
-            node_removal: Duration::from_millis(500),
-        }
+        Self { simulator: ec2sim::Options::default(), boot: Duration::from_millis(200), node_removal: Duration::from_millis(500) }
     }
 
     /// As AWS and Amazon Linux take.

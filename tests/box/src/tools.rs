@@ -47,8 +47,7 @@ pub enum Program {
 }
 
 impl Program {
-    const ALL: [Self; 6] =
-        [Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Scheduler, Self::Kubectl, Self::Kwok];
+    const ALL: [Self; 6] = [Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Scheduler, Self::Kubectl, Self::Kwok];
 
     /// The Go package that it is built from.
     const fn package(self) -> &'static str {

@@ -96,13 +96,11 @@ pub fn api_server(port: u16) -> Vec<String> {
         "--service-account-signing-key-file=service-accounts.key",
         "--audit-policy-file=audit-policy.yaml",
         "--audit-log-path=audit.log",
+        // In MB, enough for one file: it is counted from, so it must not rotate.
+        "--audit-log-maxsize=10000",
         "--profiling=false",
     ]);
-    args.extend([
-        format!("--etcd-servers={ETCD}"),
-        format!("--secure-port={port}"),
-        format!("--service-cluster-ip-range={SERVICE_RANGE}"),
-    ]);
+    args.extend([format!("--etcd-servers={ETCD}"), format!("--secure-port={port}"), format!("--service-cluster-ip-range={SERVICE_RANGE}")]);
     args
 }
 

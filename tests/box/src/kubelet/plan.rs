@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{
-    Container, ContainerStatus, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodCondition,
-};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodCondition};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::jiff::Timestamp;
@@ -166,13 +164,11 @@ fn play(world: &World, node: &Node, pod: &Pod, now: Timestamp, addresses: &mut A
     };
 
     let boot = node.annotations().get(BOOT_ANNOTATION).map_or("0", String::as_str);
-    let statuses: Vec<Value> =
-        containers.iter().map(|container| container_status(container, pod, &uid, boot, &state, now)).collect();
+    let statuses: Vec<Value> = containers.iter().map(|container| container_status(container, pod, &uid, boot, &state, now)).collect();
     let is_running = matches!(state, State::Running);
     let before = pod.status.clone().unwrap_or_default();
     let is_as_it_should_be = before.phase.as_deref() == Some(if is_running { "Running" } else { "Pending" })
-        && before.container_statuses.iter().flatten().zip(&statuses).filter(|(old, new)| is_same(old, new)).count()
-            == containers.len()
+        && before.container_statuses.iter().flatten().zip(&statuses).filter(|(old, new)| is_same(old, new)).count() == containers.len()
         && is_pod_ready(pod) == is_running;
     if is_as_it_should_be {
         return None;
@@ -339,3 +335,6 @@ fn grow(world: &World, pod: &Pod) -> Option<Action> {
         capacity: size.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -242,9 +242,7 @@ async fn until_changed(context: &Context, volume: &str) {
     let truth = || context.simulator.volume(volume).map(|view| view.attachment.map(|attachment| attachment.state));
     let mut changes = context.simulator.changes();
     let before = truth();
-    let waiting = async {
-        while truth() == before && changes.changed().await.is_ok() {}
-    };
+    let waiting = async { while truth() == before && changes.changed().await.is_ok() {} };
     let _ = tokio::time::timeout(ASK_AGAIN, waiting).await;
 }
 

@@ -48,11 +48,8 @@ pub async fn run(context: Context, boot: Duration) {
         () = context.stop.cancelled() => {}
     }
     while !context.stop.is_cancelled() {
-        let by_instance: HashMap<String, Arc<Node>> = nodes
-            .state()
-            .into_iter()
-            .filter_map(|node| Some((membership::instance_id(&node)?.to_owned(), node)))
-            .collect();
+        let by_instance: HashMap<String, Arc<Node>> =
+            nodes.state().into_iter().filter_map(|node| Some((membership::instance_id(&node)?.to_owned(), node))).collect();
         let mut next = RESYNC;
         for instance in context.simulator.instances() {
             let node = by_instance.get(&instance.id).map(AsRef::as_ref);
@@ -113,9 +110,7 @@ impl Machine {
 
 /// Running, and not hung as failing status checks say.
 fn lives(instance: &InstanceView) -> bool {
-    instance.state == InstanceState::Running
-        && instance.instance_status != Health::Impaired
-        && instance.system_status != Health::Impaired
+    instance.state == InstanceState::Running && instance.instance_status != Health::Impaired && instance.system_status != Health::Impaired
 }
 
 /// Tells one boot from the next.

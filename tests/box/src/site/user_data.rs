@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn labels_and_taints_are_read() {
-        let text = "#freehold-box/v1\nlabels: {freehold.dev/dedicated: \"true\"}\ntaints: [{key: freehold.dev/dedicated, effect: NoExecute}]\n";
+        let text =
+            "#freehold-box/v1\nlabels: {freehold.dev/dedicated: \"true\"}\ntaints: [{key: freehold.dev/dedicated, effect: NoExecute}]\n";
         let expected = UserData {
             labels: BTreeMap::from([("freehold.dev/dedicated".to_owned(), "true".to_owned())]),
             taints: vec![Taint { key: "freehold.dev/dedicated".to_owned(), value: String::new(), effect: Effect::NoExecute }],
