@@ -129,6 +129,8 @@ pub enum Effect {
     /// `AttachVolume` never gets beyond `attaching`, `DetachVolume` never beyond `detaching` (until it is forced), `StopInstances` never
     /// beyond `stopping` (until it is forced).
     Hangs,
+    /// What the call began ends badly: a volume or a snapshot in `error`, a modification in `failed`.
+    Fails,
     /// A zone is disrupted.
     ZoneDown {
         /// Its name.
@@ -337,6 +339,7 @@ impl Hit {
                 self.effects.vanishes = Some(seconds(after));
             }
             Effect::Hangs => self.effects.hangs = true,
+            Effect::Fails => self.effects.fails = true,
             Effect::ZoneDown { zone } => self.effects.zones_down.push(zone),
             Effect::Then {
                 seconds: after,

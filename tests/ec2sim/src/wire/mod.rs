@@ -38,15 +38,15 @@ impl Simulator {
             .with_state(self.clone())
             .into_make_service_with_connect_info::<Breaker>();
         let ticker = tokio::spawn(tick(self.clone(), stop.clone()));
-        let server = axum::serve(Listener(listener), app)
+        let answering = axum::serve(Listener(listener), app)
             .with_graceful_shutdown(stop.clone().cancelled_owned());
-        let served = tokio::select! {
-            served = server => served,
+        let result = tokio::select! {
+            served = answering => served,
             () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
         };
         self.keep();
         ticker.abort();
-        served
+        result
     }
 }
 
