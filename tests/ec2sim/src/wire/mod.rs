@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Refusal, Simulator, fault::Delivery, simulator::Answer};
+use crate::{Refusal, Simulator, faults::Delivery, simulator::Answer};
 use connection::{Breaker, Listener};
 
 /// How often the model is brought up to the present, so that those who watch hear of what time has changed.
@@ -91,7 +91,7 @@ async fn answer(
         .find(|(name, _)| name == "Action")
         .map_or("", |(_, value)| value.as_str());
     let (body, status) = match &result {
-        Ok(response) => match xml::response(action, response, &simulator.world().account) {
+        Ok(response) => match xml::response(action, response, &simulator.account()) {
             Ok(body) => (body, 200),
             Err(error) => (
                 xml::refusal(&Refusal::new("InternalError", error.to_string())),
