@@ -306,6 +306,12 @@ impl ControlPlane {
     }
 }
 
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
 fn api(doing: &str) -> impl FnOnce(kube::Error) -> Error + use<> {
     let doing = doing.to_owned();
     move |source| Error::Api { doing, source: Box::new(source) }
