@@ -12,6 +12,7 @@ pub(crate) struct Reader {
     action: String,
     left: BTreeMap<String, String>,
     lenient: bool,
+    takes_any_token: bool,
 }
 
 impl Reader {
@@ -25,6 +26,7 @@ impl Reader {
             action,
             left,
             lenient: !truths.holds(Truth::UnknownRefused),
+            takes_any_token: !truths.holds(Truth::TokenOnlyWhereDefined),
         })
     }
 
@@ -106,19 +108,21 @@ impl Reader {
         if self.lenient {
             return Ok(());
         }
-        self.left.keys().next().map_or(Ok(()), |name| {
-            Err(if name == "ClientToken" {
-                Refusal::new(
-                    "UnknownParameter",
-                    format!("The parameter {name} is not recognized"),
-                )
-            } else {
-                Refusal::unsupported(format!(
-                    "The parameter {name} of {} is not modelled",
-                    self.action
-                ))
-            })
-        })
+        let mut unread = self
+            .left
+            .keys()
+            .filter(|name| !(self.takes_any_token && *name == "ClientToken"));
+        match unread.next().map(String::as_str) {
+            None => Ok(()),
+            Some("ClientToken") => Err(Refusal::new(
+                "UnknownParameter",
+                "The parameter ClientToken is not recognized",
+            )),
+            Some(name) => Err(Refusal::unsupported(format!(
+                "The parameter {name} of {} is not modelled",
+                self.action
+            ))),
+        }
     }
 }
 

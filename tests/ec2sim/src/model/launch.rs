@@ -15,7 +15,7 @@ impl Model {
         hash: &str,
         effects: &Effects,
     ) -> Result<Response, Refusal> {
-        let launch = self.read_launch(r)?;
+        let launch = self.read_launch(r, hash)?;
         r.finish()?;
         if launch.dry_run && self.holds(Truth::DryRun) {
             return Err(Refusal::dry_run());

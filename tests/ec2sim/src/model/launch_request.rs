@@ -47,7 +47,7 @@ pub(super) struct Launch {
 }
 
 impl Model {
-    pub(super) fn read_launch(&self, r: &mut Reader) -> Result<Launch, Refusal> {
+    pub(super) fn read_launch(&self, r: &mut Reader, hash: &str) -> Result<Launch, Refusal> {
         let dry_run = r.flag("DryRun")?;
         let image = self.read_image(&r.required("ImageId")?)?;
         let type_name = r
@@ -95,7 +95,7 @@ impl Model {
             metadata: read_metadata(r)?,
             ebs_optimized: r.flag("EbsOptimized")?,
             termination_protected: r.flag("DisableApiTermination")?,
-            token: r.text("ClientToken").filter(|token| !token.is_empty()),
+            token: self.read_token(r, hash),
             image,
             instance_type,
             subnet,

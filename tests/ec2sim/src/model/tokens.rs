@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Model;
-use crate::{InstanceState, Refusal, Truth};
+use crate::{InstanceState, Refusal, Truth, params::Reader};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TokenRecord {
@@ -17,6 +17,12 @@ pub(super) struct TokenRecord {
 const LONGEST: usize = 64;
 
 impl Model {
+    /// The token of a request. Without one each call makes something new.
+    pub(super) fn read_token(&self, r: &mut Reader, hash: &str) -> Option<String> {
+        let token = r.text("ClientToken").filter(|token| !token.is_empty());
+        token.or_else(|| (!self.holds(Truth::NoTokenNewResource)).then(|| hash.to_owned()))
+    }
+
     /// The resources that were made with this token before, if it is remembered; refuses a token that can't be used.
     pub(super) fn made_with(
         &self,

@@ -61,7 +61,7 @@ impl Model {
             return Err(Refusal::unsupported("Multi-attach is not modelled"));
         }
         let tags = TagSpecs::read(r, &["volume"])?;
-        let token = r.text("ClientToken").filter(|token| !token.is_empty());
+        let token = self.read_token(r, hash);
         refuse_dry_run(self.read_end(r)?)?;
 
         if self.holds(Truth::LimitBeforeToken) {
@@ -120,13 +120,15 @@ impl Model {
         let held = self.hold(view.clone(), effects);
         self.state.volumes.insert(id.clone(), held);
         if passes && has_key {
-            self.after(
-                self.rules.delays.creating,
+            let change = if effects.fails {
+                Change::Fails { id: id.clone() }
+            } else {
                 Change::VolumeAvailable {
                     id: id.clone(),
                     epoch: 0,
-                },
-            );
+                }
+            };
+            self.after(self.rules.delays.creating, change);
         }
         if let Some(delay) = effects
             .vanishes

@@ -16,10 +16,11 @@ use axum::{
     response::{IntoResponse, Response},
     routing,
 };
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Refusal, Simulator, fault::Delivery, simulator::Answer};
+use crate::{Refusal, Simulator, faults::Delivery, simulator::Answer};
 use connection::{Breaker, Listener};
 
 /// How often the model is brought up to the present, so that those who watch hear of what time has changed.
@@ -37,14 +38,20 @@ impl Simulator {
             .with_state(self.clone())
             .into_make_service_with_connect_info::<Breaker>();
         let ticker = tokio::spawn(tick(self.clone(), stop.clone()));
-        let served = tokio::select! {
-            served = axum::serve(Listener(listener), app) => served,
-            () = stop.cancelled() => Ok(()),
+        let answering = axum::serve(Listener(listener), app)
+            .with_graceful_shutdown(stop.clone().cancelled_owned());
+        let result = tokio::select! {
+            served = answering => served,
+            () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
         };
+        self.keep();
         ticker.abort();
-        served
+        result
     }
 }
+
+/// How long calls that are being answered may take when the simulator is told to stop.
+const GRACE: Duration = Duration::from_millis(500);
 
 async fn tick(simulator: Simulator, stop: CancellationToken) {
     let mut interval = tokio::time::interval(TICK);
@@ -71,7 +78,12 @@ async fn answer(
         return whole(xml::refusal(&refusal), refusal.status());
     };
     params.retain(|(name, _)| !name.starts_with("X-Amz-") && name != "AWSAccessKeyId");
-    let Some(Answer { result, delivery }) = simulator.perform(&caller, &params) else {
+    let Some(Answer {
+        result,
+        delivery,
+        at,
+    }) = simulator.perform(&caller, &params)
+    else {
         return breaker.reset();
     };
     let action = params
@@ -79,7 +91,7 @@ async fn answer(
         .find(|(name, _)| name == "Action")
         .map_or("", |(_, value)| value.as_str());
     let (body, status) = match &result {
-        Ok(response) => match xml::response(action, response, &simulator.world().account) {
+        Ok(response) => match xml::response(action, response, &simulator.account()) {
             Ok(body) => (body, 200),
             Err(error) => (
                 xml::refusal(&Refusal::new("InternalError", error.to_string())),
@@ -93,21 +105,23 @@ async fn answer(
         Delivery::Lost => breaker.reset(),
         Delivery::Truncated => whole(body[..body.len() / 2].to_vec(), status),
         Delivery::After(time) => {
-            wait(&simulator, time).await;
+            wait(&simulator, at + time).await;
             whole(body, status)
         }
     }
 }
 
-/// Waits for virtual time to pass: by the wall clock, or until somebody has stepped it far enough.
-async fn wait(simulator: &Simulator, time: Duration) {
-    if let Some(wall) = simulator.in_wall_time(time) {
-        tokio::time::sleep(wall).await;
-        return;
-    }
-    let until = simulator.now() + time;
-    while simulator.now() < until {
-        tokio::time::sleep(TICK).await;
+/// Waits for virtual time to come to `until`: by the wall clock, or until somebody has stepped it so far.
+async fn wait(simulator: &Simulator, until: Timestamp) {
+    loop {
+        let left = until.duration_since(simulator.now());
+        let Ok(left) = Duration::try_from(left) else {
+            return;
+        };
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(simulator.in_wall_time(left).unwrap_or(TICK)).await;
     }
 }
 
