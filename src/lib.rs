@@ -16,4 +16,6 @@
 pub mod api;
 pub mod clock;
 pub mod cloud;
+pub mod controller;
+pub mod engine;
 pub mod settings;

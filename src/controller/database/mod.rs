@@ -1,0 +1,4 @@
+//! The Database controller.
+
+pub mod build;
+pub mod password;
