@@ -28,12 +28,10 @@ pub const INPUTS_HASH: &str = "freehold.dev/inputs-hash";
 /// differently is not in it, so an upgrade of the operator restarts nothing.
 pub fn inputs_hash(spec: &DatabaseSpec) -> String {
     let Engine { kind, version, custom } = &spec.engine;
-    let inputs = serde_json::json!({
-        "engine": {"type": kind, "version": version, "custom": custom},
-        "config": spec.config,
-        "resources": spec.resources,
-    });
-    let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(inputs.to_string().as_bytes()));
+    // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects.
+    let inputs = serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources))
+        .expect("strings, numbers and maps with text keys are always JSON");
+    let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(inputs.as_bytes()));
     hash.truncate(16);
     hash
 }
