@@ -16,6 +16,8 @@
 pub mod api;
 pub mod clock;
 pub mod cloud;
+pub mod cluster;
 pub mod controller;
 pub mod engine;
+pub mod metrics;
 pub mod settings;

@@ -83,6 +83,10 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_REJOIN_PAUSE", default_value = "60", value_parser = seconds)]
     pub rejoin_pause: Duration,
 
+    /// How long a machine's kubelet must be silent until the machine of a deleted Node is terminated without waiting for its pods.
+    #[arg(long, env = "FREEHOLD_SILENCE", default_value = "300", value_parser = seconds)]
+    pub silence: Duration,
+
     /// How long edits of a volume are gathered before they become one ModifyVolume.
     #[arg(long, env = "FREEHOLD_COALESCE", default_value = "3", value_parser = seconds)]
     pub coalesce: Duration,
@@ -124,6 +128,7 @@ impl Timing {
             forbidden_pause: scale(self.forbidden_pause),
             registration: scale(self.registration),
             rejoin_pause: scale(self.rejoin_pause),
+            silence: scale(self.silence),
             coalesce: scale(self.coalesce),
             recheck: scale(self.recheck),
             resync: scale(self.resync),
@@ -148,6 +153,7 @@ impl Default for Timing {
             forbidden_pause: Duration::from_secs(300),
             registration: Duration::from_secs(900),
             rejoin_pause: Duration::from_secs(60),
+            silence: Duration::from_secs(300),
             coalesce: Duration::from_secs(3),
             recheck: Duration::from_secs(5),
             resync: Duration::from_secs(900),

@@ -51,10 +51,8 @@ impl Names {
         let name = database.metadata.name.clone().unwrap_or_default();
         let uid = database.metadata.uid.clone().unwrap_or_default();
         let volume = format!("{name}-{}", short_hash(&uid));
-        let selector = BTreeMap::from([
-            ("app.kubernetes.io/instance".to_owned(), name.clone()),
-            (DATABASE_UID_LABEL.to_owned(), uid.clone()),
-        ]);
+        let selector =
+            BTreeMap::from([("app.kubernetes.io/instance".to_owned(), name.clone()), (DATABASE_UID_LABEL.to_owned(), uid.clone())]);
         let mut labels = selector.clone();
         labels.insert("app.kubernetes.io/managed-by".to_owned(), "freehold".to_owned());
         labels.insert("app.kubernetes.io/name".to_owned(), database.spec.engine.kind.as_str().to_owned());

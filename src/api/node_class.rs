@@ -20,8 +20,13 @@ use serde::{Deserialize, Serialize};
     doc = "How the machines of databases are made: image, network, identity and first-boot script. Written by the platform team.",
     printcolumn(name = "Image", type_ = "string", json_path = ".spec.imageID", description = "The machine image."),
     printcolumn(name = "Profile", type_ = "string", json_path = ".spec.instanceProfile", description = "The instance profile."),
-    printcolumn(name = "StorageClass", type_ = "string", json_path = ".spec.storageClassName", description = "The StorageClass that the volumes name."),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "StorageClass",
+        type_ = "string",
+        json_path = ".spec.storageClassName",
+        description = "The StorageClass that the volumes name."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClassSpec {

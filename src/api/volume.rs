@@ -26,14 +26,29 @@ use super::size::Size;
     status = "VolumeStatus",
     derive = "PartialEq",
     doc = "One EBS volume, its PersistentVolume and its claim. Made and deleted by the Database controller; do not write it by hand.",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status", description = "Whether the volume is as wanted and bound."),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason", description = "Why it is, or what is awaited."),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the volume is as wanted and bound."
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why it is, or what is awaited."
+    ),
     printcolumn(name = "Size", type_ = "string", json_path = ".status.size", description = "The size that EC2 shows."),
     printcolumn(name = "Type", type_ = "string", json_path = ".spec.type", description = "The wanted volume type."),
     printcolumn(name = "Zone", type_ = "string", json_path = ".spec.zone", description = "The zone."),
     printcolumn(name = "Volume-ID", type_ = "string", json_path = ".status.volumeID", description = "The EBS volume."),
-    printcolumn(name = "Policy", type_ = "string", json_path = ".spec.deletionPolicy", description = "What becomes of it when the Database is deleted."),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Policy",
+        type_ = "string",
+        json_path = ".spec.deletionPolicy",
+        description = "What becomes of it when the Database is deleted."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.zone == oldSelf.zone").message("spec.zone cannot change: an EBS volume cannot leave its zone"))]

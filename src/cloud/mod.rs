@@ -1,4 +1,4 @@
-//! The only place that names aws_sdk_ec2: the `Cloud` trait, its values, error classes, identity, inventory and limits.
+//! The only place that names `aws_sdk_ec2`: the `Cloud` trait, its values, error classes, identity, inventory and limits.
 
 pub mod absence;
 pub mod ec2;
@@ -71,8 +71,8 @@ pub trait Cloud: Send + Sync + 'static {
 pub enum InstanceQuery {
     /// By tags, all of which must match: a paginated list.
     Tags(BTreeMap<String, String>),
-    /// By the `client-token` filter.
-    Token(ClientToken),
+    /// By the `client-token` filter (at most 200).
+    Tokens(Vec<ClientToken>),
     /// By the `instance-id` filter (at most 200; a filter does not fail on an unknown id).
     Ids(Vec<InstanceId>),
 }

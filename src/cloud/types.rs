@@ -81,7 +81,7 @@ pub enum InstanceState {
     Unknown,
 }
 
-/// What DescribeInstanceStatus says of an instance that is not well.
+/// What `DescribeInstanceStatus` says of an instance that is not well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceHealth {
     /// The instance.
