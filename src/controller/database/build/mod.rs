@@ -2,9 +2,11 @@
 
 mod config_map;
 mod network_policy;
+mod node;
 mod secret;
 mod service;
 mod stateful_set;
+mod volume;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
@@ -12,9 +14,11 @@ use sha2::{Digest, Sha256};
 
 pub use config_map::config_map;
 pub use network_policy::network_policy;
+pub use node::{node, node_spec};
 pub use secret::{CredentialsError, check_credentials, credentials, retained};
 pub use service::{host, service};
-pub use stateful_set::stateful_set;
+pub use stateful_set::{CONTAINER, stateful_set};
+pub use volume::{volume, volume_spec};
 
 use crate::api::Database;
 use crate::api::database::{DatabaseSpec, Engine};
