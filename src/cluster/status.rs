@@ -26,6 +26,16 @@ where
     Ok(Some(written))
 }
 
+/// Writes fields that have one writer: without a resourceVersion, since nobody else's write may delay them, but never to another
+/// object of the name. Returns the object as it is now.
+pub async fn record<K>(api: &Api<K>, object: &K, fields: Value) -> Result<K, kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let patch = json!({"metadata": {"uid": object.meta().uid}, "status": fields});
+    api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await
+}
+
 /// Why a status was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {

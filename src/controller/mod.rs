@@ -1,5 +1,6 @@
 //! The three controllers, each of the same four files: observe, plan, act, status.
 
+pub mod acting;
 pub mod conditions;
 pub mod context;
 pub mod database;
@@ -8,5 +9,4 @@ pub mod launch;
 pub mod node;
 pub mod retry;
 pub mod safety;
-pub mod volume;
 pub mod waiting;

@@ -11,9 +11,10 @@ use crate::api::node::{NodeLaunch, Refusal};
 use crate::api::{InstanceId, Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::limits::{Action as Call, Priority};
-use crate::cloud::{Class, CloudError, LaunchRequest};
+use crate::cloud::{Class, LaunchRequest};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
+use crate::controller::acting::ActError;
 use crate::controller::conditions::whole_second;
 use crate::controller::waiting::{HeldUp, held_up, throttled};
 use crate::controller::context::{Context, later};
@@ -32,20 +33,6 @@ pub struct Acted {
     pub held_up: Option<HeldUp>,
     /// The write that failed; what came before it stands.
     pub error: Option<ActError>,
-}
-
-/// A write that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ActError {
-    /// The API server.
-    #[error("failed to write to the API server")]
-    Kube(#[from] kube::Error),
-    /// The intent or the id.
-    #[error(transparent)]
-    Status(#[from] status::PatchError),
-    /// EC2.
-    #[error(transparent)]
-    Cloud(#[from] CloudError),
 }
 
 /// Carries out every action in order, up to the first that fails.
@@ -200,11 +187,8 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Con
     Ok(())
 }
 
-/// Writes a field that has one writer, this action: without a resourceVersion, since nobody else's write may delay it, but never to
-/// another object of the name.
 async fn record(nodes: &Api<Node>, acted: &mut Acted, status: serde_json::Value) -> Result<(), kube::Error> {
-    let patch = json!({"metadata": {"uid": acted.node.metadata.uid}, "status": status});
-    acted.node = nodes.patch_status(&acted.node.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    acted.node = status::record(nodes, &acted.node, status).await?;
     Ok(())
 }
 

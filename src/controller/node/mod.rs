@@ -21,13 +21,13 @@ use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use super::driver::{Again, PassError, drive, sooner};
+use super::acting::ActError;
+use super::driver::{Again, PassError, drive, sooner, until, write_status};
 use super::launch::last_possible_send;
 use crate::api::{DEDICATED_LABEL, InstanceId, Node, NodeClass};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
-use crate::cluster::{self, status::PatchError};
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: CancellationToken) {
@@ -109,19 +109,13 @@ async fn close(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), PassError> {
-    let failed_by_conflict = matches!(&acted.error, Some(act::ActError::Kube(error) | act::ActError::Status(PatchError::Kube(error))) if cluster::is_conflict(error));
-    if failed_by_conflict {
+    if acted.error.as_ref().is_some_and(ActError::is_conflict) {
         return Err(PassError::Conflict);
     }
     let new = status::status(observed, plan, &acted, ctx.clock.now());
     let old = acted.node.status.clone().unwrap_or_default();
     let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
-    match cluster::status::patch(&nodes, &acted.node, &old, &new).await {
-        Ok(_) => {}
-        Err(PatchError::Kube(error)) if cluster::is_conflict(&error) => return Err(PassError::Conflict),
-        Err(PatchError::Kube(error)) if cluster::is_not_found(&error) => return Ok(()),
-        Err(error) => return Err(PassError::Status(error.into())),
-    }
+    write_status(&nodes, &acted.node, &old, &new).await?;
     if status::became_ready(&old.conditions, &new.conditions) {
         let note = format!("Kubernetes node {} is ready for the database", new.core_node_name.as_deref().unwrap_or_default());
         events.publish(&acted.node, &Happened::normal("NodeReady", note)).await;
@@ -133,11 +127,7 @@ async fn close(
 }
 
 fn again(plan: &plan::Plan, acted: &act::Acted, ctx: &Context) -> Again {
-    let held_up = acted
-        .held_up
-        .as_ref()
-        .and_then(|held_up| held_up.until)
-        .map(|until| Again::try_from(until.duration_since(ctx.clock.now())).unwrap_or_default().max(Again::from_millis(100)));
+    let held_up = acted.held_up.as_ref().and_then(|held_up| held_up.until).map(|moment| until(moment, ctx.clock.now()));
     sooner(sooner(ctx.timing.resync, plan.again), held_up)
 }
 
