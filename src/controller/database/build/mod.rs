@@ -1,5 +1,6 @@
 //! Builds the Kubernetes objects of a database: pure functions of the Database, its names and its engine's profile.
 
+mod compare;
 mod config_map;
 mod network_policy;
 mod node;
@@ -12,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::Resource;
 use sha2::{Digest, Sha256};
 
+pub use compare::holds;
 pub use config_map::config_map;
 pub use network_policy::network_policy;
 pub use node::{node, node_spec};
@@ -32,9 +34,9 @@ pub const INPUTS_HASH: &str = "freehold.dev/inputs-hash";
 /// differently is not in it, so an upgrade of the operator restarts nothing.
 pub fn inputs_hash(spec: &DatabaseSpec) -> String {
     let Engine { kind, version, custom } = &spec.engine;
-    // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects.
-    let inputs = serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources))
-        .expect("strings, numbers and maps with text keys are always JSON");
+    // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects. Text, numbers and maps with text
+    // keys are always JSON.
+    let inputs = serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources)).unwrap_or_default();
     let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(inputs.as_bytes()));
     hash.truncate(16);
     hash
