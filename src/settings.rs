@@ -91,6 +91,14 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_COALESCE", default_value = "3", value_parser = seconds)]
     pub coalesce: Duration,
 
+    /// How long EC2 may take to show a modification whose answer may be lost, before the same is asked for again.
+    #[arg(long, env = "FREEHOLD_MODIFICATION_DOUBT", default_value = "60", value_parser = seconds)]
+    pub modification_doubt: Duration,
+
+    /// The rolling window in which EBS allows four modifications of a volume.
+    #[arg(long, env = "FREEHOLD_MODIFICATION_WINDOW", default_value = "86400", value_parser = seconds)]
+    pub modification_window: Duration,
+
     /// Between two looks at something that is awaited and wakes nobody when it changes.
     #[arg(long, env = "FREEHOLD_RECHECK", default_value = "5", value_parser = seconds)]
     pub recheck: Duration,
@@ -130,6 +138,8 @@ impl Timing {
             rejoin_pause: scale(self.rejoin_pause),
             silence: scale(self.silence),
             coalesce: scale(self.coalesce),
+            modification_doubt: scale(self.modification_doubt),
+            modification_window: scale(self.modification_window),
             recheck: scale(self.recheck),
             resync: scale(self.resync),
             // A pass talks to a real API server however fast the clock runs.
@@ -155,6 +165,8 @@ impl Default for Timing {
             rejoin_pause: Duration::from_secs(60),
             silence: Duration::from_secs(300),
             coalesce: Duration::from_secs(3),
+            modification_doubt: Duration::from_secs(60),
+            modification_window: Duration::from_secs(86400),
             recheck: Duration::from_secs(5),
             resync: Duration::from_secs(900),
             pass_timeout: Duration::from_secs(60),

@@ -136,6 +136,10 @@ pub struct VolumeStatus {
     /// The final snapshot, under the policy Snapshot: announced here before it is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_snapshot: Option<FinalSnapshot>,
+
+    /// When EC2 accepted the deletion of the EBS volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Time>,
 }
 
 /// One decided creation of a volume: everything that CreateVolume is sent.

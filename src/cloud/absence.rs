@@ -90,46 +90,48 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
     }
 
-    fn run(first: i64, last: i64) -> Option<EmptyRun> {
-        Some(EmptyRun { first: at(first), last: at(last) })
+    type Run = Option<(i64, i64)>;
+
+    fn run(run: Run) -> Option<EmptyRun> {
+        run.map(|(first, last)| EmptyRun { first: at(first), last: at(last) })
     }
 
     #[test]
     fn only_a_whole_window_of_empty_look_ups_after_the_last_send_proves_absence() {
-        use TokenLookup::{NotPossible, Required};
-        let rows: [(&str, Option<EmptyRun>, TokenLookup, Option<i64>); 11] = [
-            ("both span the window", run(1, 1201), Required(run(2, 1202)), Some(1202)),
-            ("no token filter exists", run(1, 1201), NotPossible, Some(1201)),
-            ("never looked", None, NotPossible, None),
-            ("never looked by token", run(1, 1201), Required(None), None),
-            ("never looked by tag", None, Required(run(1, 1201)), None),
-            ("a second short by tag", run(1, 1200), Required(run(1, 1201)), None),
-            ("a second short by token", run(1, 1201), Required(run(1, 1200)), None),
-            ("a run that began before the send", run(-600, 1201), NotPossible, None),
-            ("a run that began with the send", run(0, 1201), NotPossible, None),
-            ("by token it began before the send", run(1, 1201), Required(run(-1, 1300)), None),
-            ("one look-up long after the send", run(5000, 5000), NotPossible, None),
+        let rows: [(&str, Run, Option<Run>, Option<i64>); 11] = [
+            ("both span the window", Some((1, 1201)), Some(Some((2, 1202))), Some(1202)),
+            ("no token filter exists", Some((1, 1201)), None, Some(1201)),
+            ("never looked", None, None, None),
+            ("never looked by token", Some((1, 1201)), Some(None), None),
+            ("never looked by tag", None, Some(Some((1, 1201))), None),
+            ("a second short by tag", Some((1, 1200)), Some(Some((1, 1201))), None),
+            ("a second short by token", Some((1, 1201)), Some(Some((1, 1200))), None),
+            ("a run that began before the send", Some((-600, 1201)), None, None),
+            ("a run that began with the send", Some((0, 1201)), None, None),
+            ("by token it began before the send", Some((1, 1201)), Some(Some((-1, 1300))), None),
+            ("one look-up long after the send", Some((5000, 5000)), None, None),
         ];
         for (name, by_tag, by_token, proven_at) in rows {
-            let proof = prove(at(0), by_tag, by_token, WINDOW);
+            let by_token = by_token.map_or(TokenLookup::NotPossible, |by_token| TokenLookup::Required(run(by_token)));
+            let proof = prove(at(0), run(by_tag), by_token, WINDOW);
             assert_eq!(proof.map(|proof| proof.proven_at()), proven_at.map(at), "{name}");
         }
     }
 
     #[test]
     fn a_run_counts_only_what_started_after_the_last_send_and_a_hit_ends_it() {
-        let rows: [(&str, Option<EmptyRun>, i64, bool, Option<EmptyRun>); 8] = [
-            ("the first empty one", None, 10, false, run(10, 10)),
-            ("another empty one", run(10, 20), 30, false, run(10, 30)),
+        let rows: [(&str, Run, i64, bool, Run); 8] = [
+            ("the first empty one", None, 10, false, Some((10, 10))),
+            ("another empty one", Some((10, 20)), 30, false, Some((10, 30))),
             ("one that started before the send", None, -1, false, None),
             ("one that started with the send", None, 0, false, None),
-            ("an old one does not end the run", run(10, 20), -1, false, run(10, 20)),
-            ("a hit", run(10, 20), 30, true, None),
-            ("a hit in a look-up from before the send", run(10, 20), -1, true, None),
-            ("a clock that was set back", run(10, 20), 15, false, run(15, 15)),
+            ("an old one does not end the run", Some((10, 20)), -1, false, Some((10, 20))),
+            ("a hit", Some((10, 20)), 30, true, None),
+            ("a hit in a look-up from before the send", Some((10, 20)), -1, true, None),
+            ("a clock that was set back", Some((10, 20)), 15, false, Some((15, 15))),
         ];
         for (name, before, started, is_hit, after) in rows {
-            assert_eq!(EmptyRun::after(before, at(0), at(started), is_hit), after, "{name}");
+            assert_eq!(EmptyRun::after(run(before), at(0), at(started), is_hit), run(after), "{name}");
         }
     }
 }

@@ -59,8 +59,9 @@ impl Sends {
         self.by_token.lock().unwrap_or_else(PoisonError::into_inner).get(token).copied()
     }
 
-    /// The call is about to be sent. Until its answer is noted, it is in doubt.
-    pub fn starting(&self, token: &ClientToken, now: Timestamp) {
+    /// The call is about to be sent: until its answer is noted, it is in doubt, even if the pass is abandoned. Returns whether the
+    /// attempt was in doubt before.
+    pub fn starting(&self, token: &ClientToken, now: Timestamp) -> bool {
         let mut by_token = self.by_token.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = by_token.entry(token.clone()).or_insert(Sent {
             last: now,
@@ -69,8 +70,11 @@ impl Sends {
             refused_after_doubt: false,
             not_before: now,
         });
+        let was_in_doubt = sent.in_doubt;
         sent.last = now;
         sent.times += 1;
+        sent.in_doubt = true;
+        was_in_doubt
     }
 
     /// An attempt that was found at start-up may have been sent by an earlier process: it is in doubt from the start.
@@ -86,15 +90,15 @@ impl Sends {
 
     /// The answer left it open whether anything was made; the same call goes out again after a pause.
     pub fn in_doubt(&self, token: &ClientToken, recheck: std::time::Duration, now: Timestamp) {
-        self.update(token, |sent| {
-            sent.in_doubt = true;
-            sent.not_before = later(now, resend_pause(sent.times, recheck));
-        });
+        self.update(token, |sent| sent.not_before = later(now, resend_pause(sent.times, recheck)));
     }
 
-    /// EC2 did nothing and asks for patience.
-    pub fn pause(&self, token: &ClientToken, until: Timestamp) {
-        self.update(token, |sent| sent.not_before = until);
+    /// This send did nothing, and EC2 asks for patience: the attempt is in doubt only if it was before.
+    pub fn not_made(&self, token: &ClientToken, was_in_doubt: bool, not_before: Timestamp) {
+        self.update(token, |sent| {
+            sent.in_doubt = was_in_doubt;
+            sent.not_before = not_before;
+        });
     }
 
     /// EC2 refused for certain after an answer in doubt.
@@ -152,4 +156,42 @@ impl References {
 /// `now` plus a duration, or the end of time.
 pub fn later(now: Timestamp, duration: std::time::Duration) -> Timestamp {
     SignedDuration::try_from(duration).ok().and_then(|duration| now.checked_add(duration).ok()).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_send_whose_answer_never_came_is_in_doubt_even_if_the_next_one_is_refused() {
+        let (sends, token) = (Sends::default(), ClientToken("t".to_owned()));
+        assert!(!sends.starting(&token, at(1)), "the first send of an attempt is not in doubt before it");
+        assert!(sends.of(&token).unwrap().in_doubt, "an abandoned pass leaves doubt");
+        assert!(sends.starting(&token, at(2)));
+    }
+
+    #[test]
+    fn a_throttled_send_leaves_the_attempt_as_it_was() {
+        let (sends, token) = (Sends::default(), ClientToken("t".to_owned()));
+        let before = sends.starting(&token, at(1));
+        sends.not_made(&token, before, at(9));
+        let sent = sends.of(&token).unwrap();
+        assert_eq!((sent.in_doubt, sent.not_before), (false, at(9)));
+        let before = sends.starting(&token, at(10));
+        sends.in_doubt(&token, Duration::from_secs(5), at(11));
+        assert!(!before && sends.of(&token).unwrap().in_doubt);
+    }
+
+    #[test]
+    fn an_attempt_found_at_start_up_is_in_doubt_from_the_start() {
+        let (sends, token) = (Sends::default(), ClientToken("t".to_owned()));
+        sends.found_at_start(&token, at(5));
+        assert!(sends.starting(&token, at(6)));
+    }
 }

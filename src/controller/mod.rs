@@ -9,4 +9,5 @@ pub mod launch;
 pub mod node;
 pub mod retry;
 pub mod safety;
+pub mod volume;
 pub mod waiting;

@@ -152,6 +152,25 @@ impl<T: Resource> Store<T> {
         woken
     }
 
+    /// Takes newer facts about resources that the last sweep showed. Returns the owners of those that changed.
+    pub fn refresh(&mut self, resources: Vec<T>) -> BTreeSet<String> {
+        let mut woken = BTreeSet::new();
+        for resource in resources {
+            for (uid, owned) in &mut self.swept {
+                if let Some(known) = owned.iter_mut().find(|known| known.id() == resource.id() && **known != resource) {
+                    *known = resource.clone();
+                    woken.insert(uid.clone());
+                }
+            }
+        }
+        woken
+    }
+
+    /// Everything that the last sweep showed of any owner's.
+    pub fn swept_values(&self) -> impl Iterator<Item = &T> {
+        self.swept.values().flatten()
+    }
+
     /// Takes the answer of a complete look-up of these tokens. Returns the owners that await one of them.
     pub fn apply_tokens(
         &mut self,

@@ -1,13 +1,13 @@
 //! The loops that fill the inventory: when to list, and what.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Inventory, State};
-use crate::api::{ClientToken, VolumeId};
+use crate::api::{ClientToken, InstanceId, VolumeId};
 use crate::cloud::error::Class;
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::limits::{Action, Priority};
@@ -17,18 +17,24 @@ use crate::cloud::{CloudError, InstanceQuery, VolumeQuery};
 const VALUES_PER_FILTER: usize = 200;
 
 /// What one loop remembers between its sweeps.
-struct Rhythm {
+pub(super) struct Rhythm {
     kind: Kind,
-    started: Instant,
+    pub started: Instant,
     failures: u32,
     /// When instances were last asked whether they are well.
     health_at: Option<Instant>,
 }
 
+impl Rhythm {
+    pub fn new(kind: Kind, now: Instant) -> Self {
+        Self { kind, started: now, failures: 0, health_at: None }
+    }
+}
+
 impl Inventory {
     /// Sweeps one kind until it is told to stop: at once, then as often as what is awaited asks for.
     pub(super) async fn keep(&self, kind: Kind, stop: &CancellationToken) {
-        let mut rhythm = Rhythm { kind, started: Instant::now(), failures: 0, health_at: None };
+        let mut rhythm = Rhythm::new(kind, Instant::now());
         // Nobody asks for snapshots until a pass does.
         let mut is_due = kind != Kind::Snapshot;
         while !stop.is_cancelled() {
@@ -36,7 +42,7 @@ impl Inventory {
                 rhythm.started = Instant::now();
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    outcome = self.sweep(&mut rhythm) => self.note(&mut rhythm, outcome),
+                    () = self.sweep(&mut rhythm) => {}
                 }
             }
             // A nudge only says that the time may have changed: the loop asks again.
@@ -49,7 +55,7 @@ impl Inventory {
     }
 
     /// When the next sweep is due; `None`: not until somebody asks.
-    fn due(&self, rhythm: &Rhythm) -> Option<Instant> {
+    pub(super) fn due(&self, rhythm: &Rhythm) -> Option<Instant> {
         let state = self.lock();
         let (is_pending, is_poked) = match rhythm.kind {
             Kind::Node => (state.instances.is_pending(), state.instances.is_poked()),
@@ -76,13 +82,21 @@ impl Inventory {
         wanted.map(|_| rhythm.started + calm)
     }
 
-    async fn sweep(&self, rhythm: &mut Rhythm) -> Result<(), CloudError> {
+    /// One sweep of a kind, and what became of it.
+    pub(super) async fn sweep(&self, rhythm: &mut Rhythm) {
+        match self.look(rhythm).await {
+            Ok(()) => rhythm.failures = 0,
+            Err(error) => self.note_failure(rhythm, &error),
+        }
+    }
+
+    async fn look(&self, rhythm: &mut Rhythm) -> Result<(), CloudError> {
         match rhythm.kind {
             Kind::Node => {
                 self.sweep_instances().await?;
                 self.look_up_tokens().await?;
                 // Three calls: only at the idle rhythm, however fast the sweeps come.
-                let is_due = rhythm.health_at.is_none_or(|at| at.elapsed() >= self.timing.sweep_instances);
+                let is_due = rhythm.health_at.is_none_or(|at| rhythm.started.duration_since(at) >= self.timing.sweep_instances);
                 if is_due && !self.lock().instances.is_empty() {
                     self.look_at_health().await?;
                     rhythm.health_at = Some(rhythm.started);
@@ -102,11 +116,42 @@ impl Inventory {
         self.lock().instances.begin();
         let started = self.clock.now();
         let query = InstanceQuery::Tags(identity::cluster_tags(&self.cluster_id));
-        let instances = self.cloud.describe_instances(&query).await?;
+        let instances = match self.cloud.describe_instances(&query).await {
+            Ok(instances) => instances,
+            Err(error) => {
+                // Only if EC2 itself answered: without a way to EC2 more calls say nothing more.
+                if error.class == Class::InDoubt && error.code.is_some() {
+                    self.refresh_by_zone().await;
+                }
+                return Err(error);
+            }
+        };
         let mut state = self.lock();
         let woken = state.instances.apply_sweep(started, instances);
         state.wake(Kind::Node, woken);
         Ok(())
+    }
+
+    /// Looks at the known instances by id, zone by zone: while a zone is disrupted EC2 refuses lists without ids for the whole Region,
+    /// but answers for the ids of healthy zones. That shows changes and is no sweep: it proves nothing absent and makes no age younger.
+    async fn refresh_by_zone(&self) {
+        let mut zones: BTreeMap<String, Vec<InstanceId>> = BTreeMap::new();
+        for (zone, id) in self.lock().instances.swept_values().map(|instance| (instance.zone.clone(), instance.id.clone())) {
+            zones.entry(zone).or_default().push(id);
+        }
+        for (zone, ids) in zones {
+            for ids in ids.chunks(VALUES_PER_FILTER) {
+                self.turn(Action::DescribeInstances, 1).await;
+                match self.cloud.describe_instances(&InstanceQuery::Ids(ids.to_vec())).await {
+                    Ok(instances) => {
+                        let mut state = self.lock();
+                        let woken = state.instances.refresh(instances);
+                        state.wake(Kind::Node, woken);
+                    }
+                    Err(error) => tracing::warn!(zone, error = %error, "EC2 does not answer for the instances of this zone"),
+                }
+            }
+        }
     }
 
     async fn look_up_tokens(&self) -> Result<(), CloudError> {
@@ -196,11 +241,7 @@ impl Inventory {
         }
     }
 
-    fn note(&self, rhythm: &mut Rhythm, outcome: Result<(), CloudError>) {
-        let Err(error) = outcome else {
-            rhythm.failures = 0;
-            return;
-        };
+    fn note_failure(&self, rhythm: &mut Rhythm, error: &CloudError) {
         rhythm.failures = rhythm.failures.saturating_add(1);
         if error.class == Class::Throttled
             && let Some(action) = Action::ALL.into_iter().find(|action| action.as_str() == error.action)

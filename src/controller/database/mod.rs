@@ -29,10 +29,9 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use super::driver::{Again, PassError, drive, sooner};
+use super::driver::{Again, PassError, drive, sooner, write_status};
 use crate::api::{Database, Node, Volume, names};
 use crate::cluster::events::{Events, Happened};
-use crate::cluster::{self, status::PatchError};
 
 /// Runs the controller until `stop`, on the Databases of one namespace or of all.
 pub async fn run(ctx: Arc<Context>, namespace: Option<String>, concurrency: u16, stop: CancellationToken) {
@@ -113,12 +112,7 @@ async fn close(
     let new = status::status(observed, plan, &acted, ctx.clock.now());
     let old = acted.database.status.clone().unwrap_or_default();
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
-    match cluster::status::patch(&databases, &acted.database, &old, &new).await {
-        Ok(_) => {}
-        Err(PatchError::Kube(error)) if cluster::is_conflict(&error) => return Err(PassError::Conflict),
-        Err(PatchError::Kube(error)) if cluster::is_not_found(&error) => return Ok(()),
-        Err(error) => return Err(PassError::Status(error.into())),
-    }
+    write_status(&databases, &acted.database, &old, &new).await?;
     for happened in status::changes(&old.conditions, &new.conditions) {
         events.publish(&acted.database, &happened).await;
     }

@@ -132,11 +132,10 @@ fn idle(observed: &Observed, otherwise: Reason) -> Reason {
 
 /// The changes that a person wants to know of.
 pub fn changes(old: &[Condition], new: &[Condition]) -> Vec<Happened> {
-    let before = |kind: Type| conditions::find(old, kind);
     let mut happened = Vec::new();
     if let Some(ready) = conditions::find(new, Type::Ready) {
         let was_ready = conditions::is_true(old, Type::Ready);
-        let has_new_reason = before(Type::Ready).is_none_or(|before| before.reason != ready.reason);
+        let has_new_reason = conditions::find(old, Type::Ready).is_none_or(|before| before.reason != ready.reason);
         if ready.status == "True" && !was_ready {
             happened.push(Happened::normal("Ready", ready.message.clone()));
         } else if ready.reason == Reason::Paused.as_str() && has_new_reason {
@@ -145,17 +144,18 @@ pub fn changes(old: &[Condition], new: &[Condition]) -> Vec<Happened> {
             happened.push(Happened::normal("NotReady", format!("{}: {}", ready.reason, ready.message)));
         }
     }
-    let stalls = |condition: &Condition| condition.status == "True";
-    let fails = |condition: &Condition| condition.reason == Reason::EngineFailing.as_str();
-    let warnings: [(Type, &'static str, &dyn Fn(&Condition) -> bool); 2] =
-        [(Type::Stalled, "Stalled", &stalls), (Type::EngineReady, "EngineFailing", &fails)];
-    for (kind, event, is_bad) in warnings {
-        let Some(condition) = conditions::find(new, kind).filter(|condition| is_bad(condition)) else { continue };
-        if before(kind).is_none_or(|before| !is_bad(before) || before.reason != condition.reason) {
-            happened.push(Happened::warning(event, format!("{}: {}", condition.reason, condition.message)));
-        }
-    }
+    happened.extend(worsened(old, new, Type::Stalled, "Stalled", |condition| condition.status == "True"));
+    happened.extend(worsened(old, new, Type::EngineReady, "EngineFailing", |condition| {
+        condition.reason == Reason::EngineFailing.as_str()
+    }));
     happened
+}
+
+/// A warning when a condition has become bad, or is bad for another reason.
+fn worsened(old: &[Condition], new: &[Condition], kind: Type, event: &'static str, is_bad: impl Fn(&Condition) -> bool) -> Option<Happened> {
+    let condition = conditions::find(new, kind).filter(|condition| is_bad(condition))?;
+    let is_new = conditions::find(old, kind).is_none_or(|before| !is_bad(before) || before.reason != condition.reason);
+    is_new.then(|| Happened::warning(event, format!("{}: {}", condition.reason, condition.message)))
 }
 
 /// Whether the write failed because the view was old.

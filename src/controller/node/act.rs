@@ -16,8 +16,8 @@ use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
 use crate::controller::acting::ActError;
 use crate::controller::conditions::whole_second;
-use crate::controller::waiting::{HeldUp, held_up, throttled};
 use crate::controller::context::{Context, later};
+use crate::controller::waiting::{HeldUp, held_up, throttled};
 
 /// How much of a console goes to the log, in bytes.
 const CONSOLE_TAIL: usize = 4096;
@@ -147,7 +147,7 @@ async fn launch_instance(launch: &NodeLaunch, user_data: &str, acted: &mut Acted
 async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
     let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
     let token = &launch.token;
-    ctx.sends.starting(token, ctx.clock.now());
+    let was_in_doubt = ctx.sends.starting(token, ctx.clock.now()) || launch.in_doubt_since.is_some();
     let answer = ctx.cloud.run_instance(&request(launch, user_data)).await;
     let now = ctx.clock.now();
     ctx.inventory.poke(Kind::Node);
@@ -159,7 +159,6 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Con
             events.publish(&acted.node, &Happened::normal("InstanceLaunched", note)).await;
         }
         Err(error) => {
-            let was_in_doubt = launch.in_doubt_since.is_some() || ctx.sends.of(token).is_none_or(|sent| sent.in_doubt);
             acted.held_up = Some(held_up(Call::RunInstances, &error, ctx));
             if error.class == Class::Capacity {
                 ctx.offerings.mark_unavailable(&launch.instance_type, &launch.zone, now);
@@ -175,7 +174,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Con
                 ctx.sends.refused_after_doubt(token);
             } else if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) {
                 let until = acted.held_up.as_ref().and_then(|held_up| held_up.until).unwrap_or_else(|| later(now, ctx.timing.recheck));
-                ctx.sends.pause(token, until);
+                ctx.sends.not_made(token, was_in_doubt, until);
             } else {
                 ctx.sends.in_doubt(token, ctx.timing.recheck, now);
                 if launch.in_doubt_since.is_none() {

@@ -20,8 +20,8 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
 use super::acting::ActError;
+use super::context::Context;
 use super::driver::{Again, PassError, drive, sooner, until, write_status};
 use super::launch::last_possible_send;
 use crate::api::{DEDICATED_LABEL, InstanceId, Node, NodeClass};

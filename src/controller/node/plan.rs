@@ -83,12 +83,7 @@ impl Plan {
     }
 
     pub(super) fn wait(reason: Reason, message: impl Into<String>) -> Self {
-        Self {
-            actions: Vec::new(),
-            waiting: Some(Waiting::on(reason, message)),
-            again: None,
-            pending: false,
-        }
+        Self { actions: Vec::new(), waiting: Some(Waiting::on(reason, message)), again: None, pending: false }
     }
 
     fn stalled(reason: Reason, message: impl Into<String>) -> Self {

@@ -1,1 +1,27 @@
-//! The box.
+//! The box: a real Kubernetes control plane, virtual machines that join it, and a simulated EC2, on one Linux host.
+//!
+//! ```text
+//!   tools ──► control_plane ──► kubelet            etcd, API server, controllers, scheduler, kwok; pods of virtual machines
+//!                   ▲
+//!                 site ──► ec2sim                  one AWS account: machines that join, cloud-controller, CSI attacher, resizer
+//!                   ▲
+//!         cli ──► daemon                           `cargo box up | down | status | env`
+//! ```
+//!
+//! Several sites may share one control plane: each acts only on Nodes whose providerID names one of its own instances.
+
+pub mod audit;
+pub mod cache;
+pub mod certificates;
+pub mod cli;
+pub mod control_plane;
+pub mod daemon;
+pub mod kubelet;
+pub mod process;
+pub mod progress;
+pub mod quantity;
+pub mod run_folder;
+pub mod shared;
+pub mod site;
+pub mod tools;
+pub mod watching;

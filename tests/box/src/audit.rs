@@ -1,0 +1,113 @@
+//! Reads the API server's audit log: who asked for what.
+
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// One answered request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The user: `freehold` is the operator, `freehold-box` the box itself, `admin` a person.
+    pub user: String,
+    /// The client program's name for itself.
+    pub user_agent: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    pub verb: String,
+    /// The plural resource, with `/subresource` if there is one.
+    pub resource: String,
+    /// The object's namespace, empty for cluster-scoped ones.
+    pub namespace: String,
+    /// The object's name, empty for lists.
+    pub name: String,
+    /// The HTTP status of the answer.
+    pub code: u16,
+}
+
+impl Request {
+    /// Whether it asked for a change, granted or not.
+    pub fn is_write(&self) -> bool {
+        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    verb: String,
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    object_ref: Option<ObjectRef>,
+    response_status: Option<ResponseStatus>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ObjectRef {
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct ResponseStatus {
+    #[serde(default)]
+    code: u16,
+}
+
+/// All requests about objects so far, in the order of their answers. A last line that is still being written is left out.
+pub fn requests(log: &Path) -> io::Result<Vec<Request>> {
+    let text = std::fs::read_to_string(log)?;
+    let whole = text.rfind('\n').and_then(|end| text.get(..end)).unwrap_or_default();
+    whole.lines().filter(|line| !line.is_empty()).map(|line| Ok(serde_json::from_str::<Event>(line)?)).filter_map(request).collect()
+}
+
+fn request(event: io::Result<Event>) -> Option<io::Result<Request>> {
+    let event = match event {
+        Ok(event) => event,
+        Err(error) => return Some(Err(error)),
+    };
+    let object = event.object_ref?;
+    let resource = if object.subresource.is_empty() { object.resource } else { format!("{}/{}", object.resource, object.subresource) };
+    Some(Ok(Request {
+        user: event.user.username,
+        user_agent: event.user_agent,
+        verb: event.verb,
+        resource,
+        namespace: object.namespace,
+        name: object.name,
+        code: event.response_status.map_or(0, |status| status.code),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_about_objects_are_read_and_half_lines_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("audit.log");
+        let event = r#"{"verb":"patch","user":{"username":"freehold"},"userAgent":"freehold/1","objectRef":{"resource":"nodes","subresource":"status","name":"a"},"responseStatus":{"code":200}}"#;
+        std::fs::write(&log, format!("{event}\n{{\"verb\":\"get\",\"user\":{{\"username\":\"x\"}}}}\n{{\"verb\":\"ge")).unwrap();
+        let expected = Request {
+            user: "freehold".to_owned(),
+            user_agent: "freehold/1".to_owned(),
+            verb: "patch".to_owned(),
+            resource: "nodes/status".to_owned(),
+            namespace: String::new(),
+            name: "a".to_owned(),
+            code: 200,
+        };
+        assert_eq!(requests(&log).unwrap(), vec![expected.clone()]);
+        assert!(expected.is_write());
+    }
+}

@@ -1,0 +1,160 @@
+//! The command line: `up`, `down`, `status`, `env`, and the daemon that `up` starts.
+
+use std::error::Error as StdError;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use comfy_table::{Table, presets};
+
+use crate::cache::Cache;
+use crate::daemon::{self, Pace, Record, Settings};
+use crate::process::Identity;
+use crate::progress::Progress;
+use crate::tools::Tools;
+
+/// A real Kubernetes control plane with virtual machines and a simulated EC2 on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "cargo box", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Starts a box in the background and prints the lines that point kubectl and the AWS tools at it.
+    Up(Up),
+    /// Stops a box, or removes what a killed one left.
+    Down(Named),
+    /// Shows what runs.
+    Status(Named),
+    /// Prints the lines that point kubectl and the AWS tools at a running box; for `eval "$(cargo box env)"`.
+    Env(Named),
+    /// The background process of `up`.
+    #[command(hide = true)]
+    Daemon(Up),
+}
+
+/// Which box.
+#[derive(Debug, Args)]
+struct Named {
+    /// The box's name; boxes of different names run side by side.
+    #[arg(long, default_value = "box", value_parser = parse_name)]
+    name: String,
+}
+
+#[derive(Debug, Args)]
+struct Up {
+    #[command(flatten)]
+    named: Named,
+
+    /// How many virtual seconds pass in EC2 in a second of the wall clock.
+    #[arg(long, default_value_t = 1.0)]
+    speed: f64,
+
+    /// How long EC2, machines and a silent Node take: fractions of seconds, or as in AWS and Kubernetes.
+    #[arg(long, value_enum, default_value_t = Pace::Fast)]
+    delays: Pace,
+
+    /// A folder in which the cluster's and EC2's state is kept for the next `up`; without it they end with the box.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+/// A name becomes part of paths and of a socket's folder.
+fn parse_name(text: &str) -> Result<String, String> {
+    let is_usable = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+    if (1..=30).contains(&text.len()) && text.chars().all(is_usable) {
+        Ok(text.to_owned())
+    } else {
+        Err("a name has 1 to 30 lower-case letters, digits and hyphens".to_owned())
+    }
+}
+
+/// An error and its causes in one line.
+pub fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl Cli {
+    /// Does what the command line asks.
+    pub async fn run(self) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        let cache = Cache::from_environment();
+        match self.command {
+            Command::Up(up) => start(&cache, up).await?,
+            Command::Down(named) => println!("{}", daemon::down(&cache, &named.name).await?),
+            Command::Status(named) => status(&cache, &named.name),
+            Command::Env(named) => match daemon::running(&cache, &named.name) {
+                Some(record) => print!("{}", exports(&record)),
+                None => return Err(not_running(&named.name).into()),
+            },
+            Command::Daemon(up) => daemon::serve(&cache, &up.into_settings()).await?,
+        }
+        Ok(())
+    }
+}
+
+impl Up {
+    fn into_settings(self) -> Settings {
+        Settings { name: self.named.name, speed: self.speed, pace: self.delays, state: self.state }
+    }
+}
+
+async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sync>> {
+    let settings = up.into_settings();
+    if let Some(record) = daemon::running(cache, &settings.name) {
+        eprintln!("box `{}` is already running; `cargo box down` stops it", settings.name);
+        print!("{}", exports(&record));
+        return Ok(());
+    }
+    // Here and not in the background: it takes minutes the first time, and its progress belongs on this terminal.
+    Tools::ensure(cache, &Progress::on_stderr()).await?;
+    let progress = Progress::on_stderr();
+    let record = daemon::up(cache, &settings, &progress).await?;
+    progress.end(&format!("box `{}` is up; its log: {}", settings.name, record.log.display()));
+    print!("{}", exports(&record));
+    Ok(())
+}
+
+fn not_running(name: &str) -> String {
+    let named = if name == "box" { String::new() } else { format!(" --name {name}") };
+    format!("no box `{name}` is running; `cargo box up{named}` starts it")
+}
+
+fn status(cache: &Cache, name: &str) {
+    let Some(record) = daemon::running(cache, name) else {
+        println!("{}", not_running(name));
+        return;
+    };
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["COMPONENT", "STATE", "PID", "ADDRESS"]);
+    table.add_row(["box", "running", &record.identity.id.to_string(), ""]);
+    for component in &record.components {
+        let state = if Identity::of(component.id).is_some() { "running" } else { "ended" };
+        table.add_row([component.name.as_str(), state, &component.id.to_string(), &component.address]);
+    }
+    table.add_row(["ec2", "running", &record.identity.id.to_string(), &record.endpoint]);
+    println!("{table}");
+}
+
+/// Lines for a shell. The access key is the caller's name in EC2's journal.
+fn exports(record: &Record) -> String {
+    format!(
+        "export KUBECONFIG={}\nexport AWS_ENDPOINT_URL_EC2={}\nexport AWS_ACCESS_KEY_ID=freehold\nexport AWS_SECRET_ACCESS_KEY=box\n\
+         export AWS_REGION={}\nexport PATH={}:$PATH\n",
+        record.kubeconfig.display(),
+        record.endpoint,
+        record.region,
+        record.programs.display(),
+    )
+}

@@ -1,0 +1,176 @@
+//! One AWS account with its machines, played for one simulator on a control plane.
+
+mod attacher;
+mod cloud;
+mod cloud_controller;
+mod hosts;
+mod membership;
+mod resizer;
+pub mod user_data;
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use ec2sim::{Simulator, World};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::control_plane::ControlPlane;
+
+/// How long the site's tasks may take to end; they only have to notice it.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// Numbers the sites of this process: each has its own addresses and ids, or their machines could not share a control plane.
+static NEXT: AtomicU8 = AtomicU8::new(0);
+
+/// The numbers after which [`NEXT`] starts again: 10.0 to 10.119 are the machines', 10.128 and above the pods' addresses.
+const NUMBERS: u8 = 120;
+
+/// How a site behaves.
+#[derive(Clone, Debug)]
+pub struct SiteOptions {
+    /// The simulated EC2. The seed and the subnets' addresses are shifted by the number of the site in its process.
+    pub simulator: ec2sim::Options,
+    /// From a machine's start to its Node, on the wall clock.
+    pub boot: Duration,
+    /// From a machine's end to the deletion of its Node by the cloud-controller, on the wall clock.
+    pub node_removal: Duration,
+}
+
+impl SiteOptions {
+    /// Fractions of seconds.
+    pub fn fast() -> Self {
+        Self { simulator: ec2sim::Options::default(), boot: Duration::from_millis(200), node_removal: Duration::from_millis(500) }
+    }
+
+    /// As AWS and Amazon Linux take.
+    pub fn realistic() -> Self {
+        let simulator = ec2sim::Options { delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
+        Self { simulator, boot: Duration::from_secs(25), node_removal: Duration::from_secs(10) }
+    }
+}
+
+/// Why a site could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The simulator's files.
+    #[error("failed to start the simulated EC2: check its journal and state folder")]
+    Simulator(#[source] io::Error),
+
+    /// Its port.
+    #[error("failed to listen on a port of the loopback for the simulated EC2")]
+    Listen(#[source] io::Error),
+}
+
+/// A running site; dropped, its tasks end.
+pub struct Site {
+    simulator: Simulator,
+    world: World,
+    endpoint: String,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// What the parts of a site share.
+#[derive(Clone)]
+struct Context {
+    simulator: Simulator,
+    client: kube::Client,
+    cloud: aws_sdk_ec2::Client,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Site {
+    /// Starts EC2's wire server on a free port and the tasks that play machines, cloud-controller, CSI attacher and resizer. They
+    /// live on the current tokio runtime.
+    pub async fn start(control_plane: &ControlPlane, options: SiteOptions) -> Result<Self, Error> {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) % NUMBERS;
+        let mut settings = options.simulator;
+        settings.seed = settings.seed.wrapping_add(u64::from(number) << 32);
+        for subnet in &mut settings.world.subnets {
+            subnet.cidr = shifted(&subnet.cidr, number);
+        }
+        let world = settings.world.clone();
+        let simulator = Simulator::new(settings).map_err(Error::Simulator)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(Error::Listen)?;
+        let endpoint = format!("http://{}", listener.local_addr().map_err(Error::Listen)?);
+
+        let context = Context {
+            simulator: simulator.clone(),
+            client: control_plane.client(),
+            cloud: cloud::client(&endpoint, &world.region),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        };
+        let (tasks, stop) = (context.tasks.clone(), context.stop.clone());
+        let (server, server_stop) = (simulator.clone(), stop.clone());
+        tasks.spawn(async move {
+            if let Err(error) = server.serve(listener, server_stop).await {
+                tracing::error!(%error, "the simulated EC2 stopped serving");
+            }
+        });
+        tasks.spawn(hosts::run(context.clone(), options.boot));
+        tasks.spawn(cloud_controller::run(context.clone(), options.node_removal));
+        tasks.spawn(attacher::run(context.clone()));
+        tasks.spawn(resizer::run(context));
+        Ok(Self { simulator, world, endpoint, tasks, stop })
+    }
+
+    /// The simulated EC2.
+    pub fn simulator(&self) -> &Simulator {
+        &self.simulator
+    }
+
+    /// EC2's URL, for `AWS_ENDPOINT_URL_EC2`.
+    pub fn endpoint(&self) -> String {
+        self.endpoint.clone()
+    }
+
+    /// What the account has: region, zones, subnets, images, security groups, profiles, keys, types. A `NodeClass` names these.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The region.
+    pub fn region(&self) -> &str {
+        &self.world.region
+    }
+
+    /// Ends the tasks and the server. The Nodes of its machines stay, silent; stop the machines first to see them go.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(STOP_LIMIT, self.tasks.wait()).await;
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// `10.0.16.0/20` becomes `10.<number>.16.0/20`.
+fn shifted(cidr: &str, number: u8) -> String {
+    let mut parts: Vec<String> = cidr.split('.').map(str::to_owned).collect();
+    if let Some(second) = parts.get_mut(1) {
+        let before = second.parse::<u8>().unwrap_or_default();
+        *second = before.wrapping_add(number).to_string();
+    }
+    parts.join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_site_has_addresses_of_its_own() {
+        assert_eq!(shifted("10.0.16.0/20", 0), "10.0.16.0/20");
+        assert_eq!(shifted("10.0.16.0/20", 7), "10.7.16.0/20");
+    }
+}

@@ -1,0 +1,132 @@
+//! The journal: one entry for each call, with what became of it.
+
+use std::{
+    collections::BTreeMap,
+    fs::{File, OpenOptions},
+    io::{self, BufRead as _, BufReader, Write as _},
+    path::Path,
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::view::Tags;
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// A mutating call was carried out and answered.
+    Committed,
+    /// It was refused; nothing was done.
+    Refused,
+    /// It was carried out, and the caller got no whole answer.
+    Lost,
+    /// It was not carried out (or not yet, if a later entry names it), and the caller got no answer.
+    Blocked,
+    /// It only reads.
+    Read,
+}
+
+/// One call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// From 1, without gaps.
+    pub seq: u64,
+
+    /// When it was carried out, in virtual time.
+    pub time: Timestamp,
+
+    /// The caller's access key id.
+    pub caller: String,
+
+    /// The action.
+    pub action: String,
+
+    /// The ids that the request named and that the call made.
+    pub resources: Vec<String>,
+
+    /// The tags that the request gave.
+    pub tags: Tags,
+
+    /// The client token.
+    pub token: Option<String>,
+
+    /// A hash of the parameters without the token: equal for identical requests.
+    pub params_hash: String,
+
+    /// Whether the caller asked for a dry run.
+    pub dry_run: bool,
+
+    /// `ok`, EC2's error code, or `none` if nothing was done.
+    pub answer: String,
+
+    /// What became of it.
+    pub fate: Fate,
+
+    /// The faults that hit it.
+    pub faults: Vec<String>,
+
+    /// For a call that was carried out late: the entry of its send.
+    pub late_of: Option<u64>,
+
+    /// The parameters, without user data.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// The entries, and the file that they also go to.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    entries: Vec<JournalEntry>,
+    file: Option<File>,
+    next: u64,
+}
+
+impl Journal {
+    /// An empty journal; a file of an earlier run is gone on with.
+    pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self {
+                entries: Vec::new(),
+                file: None,
+                next: 1,
+            });
+        };
+        let file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(path)?;
+        let mut next = 1;
+        for line in BufReader::new(&file).lines() {
+            // The last line may be half of one, if the earlier run was killed.
+            next = serde_json::from_str::<JournalEntry>(&line?).map_or(next, |entry| entry.seq + 1);
+        }
+        Ok(Self {
+            entries: Vec::new(),
+            file: Some(file),
+            next,
+        })
+    }
+
+    /// Adds an entry and gives it its number.
+    pub(crate) fn add(&mut self, mut entry: JournalEntry) -> u64 {
+        entry.seq = self.next;
+        self.next += 1;
+        if let Some(file) = &mut self.file {
+            let line = serde_json::to_string(&entry).unwrap_or_default();
+            if let Err(error) = writeln!(file, "{line}") {
+                tracing::error!(%error, "failed to write to the journal file");
+            }
+        }
+        let seq = entry.seq;
+        self.entries.push(entry);
+        seq
+    }
+
+    /// The entries after the one with this number.
+    pub(crate) fn since(&self, seq: u64) -> Vec<JournalEntry> {
+        let from = self.entries.partition_point(|entry| entry.seq <= seq);
+        self.entries[from..].to_vec()
+    }
+}

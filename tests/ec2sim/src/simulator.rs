@@ -1,0 +1,464 @@
+//! The simulator: one model behind a lock, with its clock, faults, journal and kept state; both faces call it.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::{
+    ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Refusal, Response,
+    SnapshotView, Truth, Truths, VolumeView, World,
+    clock::Watch,
+    fault::{CallFacts, Delivery, Faults, Hit, facts},
+    journal::Journal,
+    model::Effects,
+    options::{Clock, Options},
+    view::Tags,
+};
+
+/// How long a signed request is accepted after its date (AWS Signature Version 4).
+const SIGNATURE_HOLDS: Duration = Duration::from_mins(15);
+
+/// The file in the state folder.
+const STATE_FILE: &str = "state.json";
+
+/// A simulated EC2. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    core: Mutex<Core>,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Core {
+    model: Model,
+    watch: Watch,
+    speed: Option<f64>,
+    faults: Faults,
+    journal: Journal,
+    late: Vec<Late>,
+    state: Option<PathBuf>,
+    /// The model's version, and how many late sends there were, when the state was kept last.
+    kept: (u64, usize),
+    seed: u64,
+    truths: Truths,
+}
+
+/// A send that is carried out after the client gave up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Late {
+    at: Timestamp,
+    caller: String,
+    params: Vec<(String, String)>,
+    sent: u64,
+}
+
+/// What is kept in the state folder.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    model: serde_json::Value,
+    late: Vec<Late>,
+}
+
+/// An answer and how it gets to the caller.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) result: Result<Response, Refusal>,
+    pub(crate) delivery: Delivery,
+    /// When the call was carried out.
+    pub(crate) at: Timestamp,
+}
+
+impl Simulator {
+    /// A simulator with an empty account, or with the one that the state folder holds.
+    ///
+    /// # Errors
+    /// If the journal or the state can't be read or written.
+    pub fn new(options: Options) -> io::Result<Self> {
+        let start = options.start.unwrap_or_else(Timestamp::now);
+        let mut model = Model::new(&options, start);
+        let mut late = Vec::new();
+        if let Some(kept) = options.state.as_deref().map(take_up).transpose()?.flatten() {
+            model.restore(kept.model)?;
+            late = kept.late;
+        }
+        let mut faults = Faults::default();
+        for fault in options.faults {
+            faults.add(fault);
+        }
+        let core = Core {
+            watch: Watch::starting(options.clock, model.now()),
+            speed: match options.clock {
+                Clock::Running { speed } => Some(speed),
+                Clock::Manual => None,
+            },
+            faults,
+            journal: Journal::open(options.journal.as_deref())?,
+            kept: (model.version(), late.len()),
+            late,
+            state: options.state,
+            seed: options.seed,
+            truths: options.truths,
+            model,
+        };
+        let changes = watch::Sender::new(core.model.version());
+        Ok(Self {
+            inner: Arc::new(Inner {
+                core: Mutex::new(core),
+                changes,
+            }),
+        })
+    }
+
+    /// Makes one request as `caller` (an access key id): the parameters of the Query protocol, `Action` among them.
+    ///
+    /// # Errors
+    /// What EC2 refuses; [`ApiError::NoAnswer`] if a fault took the answer away.
+    pub fn call<K: AsRef<str>, V: AsRef<str>>(
+        &self,
+        caller: &str,
+        params: &[(K, V)],
+    ) -> Result<Response, ApiError> {
+        let params: Vec<_> = params
+            .iter()
+            .map(|(key, value)| (key.as_ref().to_owned(), value.as_ref().to_owned()))
+            .collect();
+        match self.perform(caller, &params) {
+            Some(Answer {
+                result,
+                delivery: Delivery::Whole | Delivery::After(_),
+                ..
+            }) => Ok(result?),
+            Some(Answer {
+                delivery: Delivery::Lost | Delivery::Truncated,
+                ..
+            })
+            | None => Err(ApiError::NoAnswer),
+        }
+    }
+
+    /// Makes one request; `None` means that it was dropped on its way.
+    pub(crate) fn perform(&self, caller: &str, params: &[(String, String)]) -> Option<Answer> {
+        self.with(|core| core.perform(caller, params))
+    }
+
+    /// The instances as they are, whatever callers can see of them; terminated ones for an hour.
+    pub fn instances(&self) -> Vec<InstanceView> {
+        self.with(|core| core.model.instances())
+    }
+
+    /// The instance of this id as it is.
+    pub fn instance(&self, id: &str) -> Option<InstanceView> {
+        self.instances().into_iter().find(|view| view.id == id)
+    }
+
+    /// The volumes as they are.
+    pub fn volumes(&self) -> Vec<VolumeView> {
+        self.with(|core| core.model.volumes())
+    }
+
+    /// The volume of this id as it is.
+    pub fn volume(&self, id: &str) -> Option<VolumeView> {
+        self.volumes().into_iter().find(|view| view.id == id)
+    }
+
+    /// The snapshots as they are.
+    pub fn snapshots(&self) -> Vec<SnapshotView> {
+        self.with(|core| core.model.snapshots())
+    }
+
+    /// The surroundings that the account was set up with.
+    pub fn world(&self) -> World {
+        self.with(|core| core.model.world().clone())
+    }
+
+    /// All calls of this run so far.
+    pub fn journal(&self) -> Vec<JournalEntry> {
+        self.journal_since(0)
+    }
+
+    /// The calls after the entry with this number.
+    pub fn journal_since(&self, seq: u64) -> Vec<JournalEntry> {
+        self.with(|core| core.journal.since(seq))
+    }
+
+    /// A number that grows whenever the truth changes, by a call or (while the simulator serves, or is asked) by time.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Adds a fault and answers with its id.
+    pub fn add_fault(&self, fault: Fault) -> String {
+        self.with(|core| core.faults.add(fault))
+    }
+
+    /// The faults that are set.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.with(|core| core.faults.all())
+    }
+
+    /// Removes all faults. What they have already done stays.
+    pub fn clear_faults(&self) {
+        self.with(|core| core.faults.clear(None));
+    }
+
+    /// Removes the fault of this id.
+    pub fn clear_fault(&self, id: &str) {
+        self.with(|core| core.faults.clear(Some(id)));
+    }
+
+    /// Lets virtual time pass, at once.
+    pub fn advance(&self, time: Duration) {
+        self.with(|core| {
+            core.watch.step(time);
+            core.pass_time();
+        });
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Timestamp {
+        self.with(|core| core.watch.now())
+    }
+
+    /// Does something to the account as AWS or a person would.
+    ///
+    /// # Errors
+    /// If there is no such resource.
+    pub fn outside(&self, action: &OutsideAction) -> Result<(), Refusal> {
+        self.with(|core| {
+            core.model.outside(action)?;
+            core.pass_time();
+            Ok(())
+        })
+    }
+
+    /// Brings the model up to the present; called again and again while the simulator serves.
+    pub(crate) fn tick(&self) {
+        self.with(|_| ());
+    }
+
+    /// Keeps the state with the present time, whether anything has changed or not.
+    pub(crate) fn keep(&self) {
+        self.with(|core| core.kept = (0, usize::MAX));
+    }
+
+    /// How much of the wall clock a virtual time takes; `None` if time is stepped by hand.
+    pub(crate) fn in_wall_time(&self, time: Duration) -> Option<Duration> {
+        self.with(|core| {
+            core.speed.map(|speed| {
+                Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or_default()
+            })
+        })
+    }
+
+    /// Brings the model up to the present, does `work`, keeps the state and tells those who watch if anything has changed.
+    fn with<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
+        let mut core = self.lock();
+        core.pass_time();
+        let result = work(&mut core);
+        let version = core.model.version();
+        core.keep();
+        drop(core);
+        self.inner
+            .changes
+            .send_if_modified(|seen| std::mem::replace(seen, version.max(*seen)) < version);
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        self.inner
+            .core
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Core {
+    /// Brings the model up to the present; sends that are due late are carried out at their moment.
+    fn pass_time(&mut self) {
+        let now = self.watch.now();
+        self.late.sort_by_key(|late| late.at);
+        while self.late.first().is_some_and(|late| late.at <= now) {
+            let late = self.late.remove(0);
+            self.model.advance(late.at);
+            let call = facts(&late.caller, &late.params, |id| self.model.tags_of(id));
+            let result = self.model.call(late.at, &late.params, &Effects::default());
+            let fate = if result.is_ok() {
+                Fate::Lost
+            } else {
+                Fate::Refused
+            };
+            let entry = entry(
+                late.at,
+                &call,
+                &late.params,
+                Some(&result),
+                fate,
+                &Hit::default(),
+            );
+            self.journal.add(JournalEntry {
+                late_of: Some(late.sent),
+                ..entry
+            });
+        }
+        self.model.advance(now);
+    }
+
+    fn perform(&mut self, caller: &str, params: &[(String, String)]) -> Option<Answer> {
+        let now = self.model.now();
+        let call = facts(caller, params, |id| self.model.tags_of(id));
+        let hit = self.faults.hit(&call, self.seed);
+        if hit.blocked || hit.late.is_some() {
+            let sent = self
+                .journal
+                .add(entry(now, &call, params, None, Fate::Blocked, &hit));
+            if let Some(delay) = hit
+                .late
+                .filter(|delay| *delay <= SIGNATURE_HOLDS && self.truths.holds(Truth::LateSend))
+            {
+                let late = Late {
+                    at: now + delay,
+                    caller: caller.to_owned(),
+                    params: params.to_vec(),
+                    sent,
+                };
+                self.late.push(late);
+            }
+            return None;
+        }
+        let result = match &hit.refusal {
+            Some((code, message)) => Err(Refusal::new(code, message)),
+            None => self.model.call(now, params, &hit.effects),
+        };
+        let is_read = call.action.starts_with("Describe") || call.action.starts_with("Get");
+        let fate = match &result {
+            Err(_) => Fate::Refused,
+            Ok(_) if is_read => Fate::Read,
+            Ok(_) if matches!(hit.delivery, Delivery::Lost | Delivery::Truncated) => Fate::Lost,
+            Ok(_) => Fate::Committed,
+        };
+        self.journal
+            .add(entry(now, &call, params, Some(&result), fate, &hit));
+        if let Ok(response) = &result {
+            let mut resources = response.resource_ids();
+            if resources.is_empty() {
+                resources.clone_from(&call.resources);
+            }
+            for (delay, action) in hit.afterwards(&resources) {
+                self.model.outside_later(delay, action);
+            }
+        }
+        Some(Answer {
+            result,
+            delivery: hit.delivery,
+            at: now,
+        })
+    }
+
+    /// Writes the state if it has changed since it was last written.
+    fn keep(&mut self) {
+        let Some(folder) = &self.state else { return };
+        let present = (self.model.version(), self.late.len());
+        if self.kept == present {
+            return;
+        }
+        let written = self.model.save().and_then(|model| {
+            serde_json::to_vec(&Kept {
+                model,
+                late: self.late.clone(),
+            })
+        });
+        let written = written
+            .map_err(io::Error::from)
+            .and_then(|bytes| write_whole(&folder.join(STATE_FILE), &bytes));
+        match written {
+            Ok(()) => self.kept = present,
+            Err(error) => {
+                tracing::error!(%error, folder = %folder.display(), "failed to keep the state");
+            }
+        }
+    }
+}
+
+fn entry(
+    time: Timestamp,
+    call: &CallFacts,
+    params: &[(String, String)],
+    result: Option<&Result<Response, Refusal>>,
+    fate: Fate,
+    hit: &Hit,
+) -> JournalEntry {
+    let find = |name: &str| {
+        params
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.clone())
+    };
+    let mut resources = call.resources.clone();
+    if let Some(Ok(response)) = result {
+        resources.extend(response.resource_ids());
+        resources.dedup();
+    }
+    let hidden = ["Action", "Version", "UserData", "ClientToken", "DryRun"];
+    let parameters: BTreeMap<String, String> = params
+        .iter()
+        .filter(|(key, _)| !hidden.contains(&key.as_str()))
+        .cloned()
+        .collect();
+    let mut tags = Tags::new();
+    for (name, key) in params
+        .iter()
+        .filter(|(name, _)| name.contains("Tag.") && name.ends_with(".Key"))
+    {
+        let value = find(&format!("{}.Value", name.trim_end_matches(".Key"))).unwrap_or_default();
+        tags.insert(key.clone(), value);
+    }
+    JournalEntry {
+        seq: 0,
+        time,
+        caller: call.caller.clone(),
+        action: call.action.clone(),
+        resources,
+        tags,
+        token: find("ClientToken"),
+        params_hash: crate::params::hash(params),
+        dry_run: find("DryRun").is_some_and(|value| value == "true"),
+        answer: match result {
+            None => "none".to_owned(),
+            Some(Ok(_)) => "ok".to_owned(),
+            Some(Err(refusal)) => refusal.code.clone(),
+        },
+        fate,
+        faults: hit.faults.clone(),
+        late_of: None,
+        parameters,
+    }
+}
+
+fn take_up(folder: &Path) -> io::Result<Option<Kept>> {
+    std::fs::create_dir_all(folder)?;
+    match std::fs::read(folder.join(STATE_FILE)) {
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Replaces a file in one step, so that a reader finds the old content or the new one.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let partial = path.with_extension("partial");
+    std::fs::write(&partial, bytes)?;
+    std::fs::rename(partial, path)
+}

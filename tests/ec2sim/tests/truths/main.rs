@@ -1,0 +1,54 @@
+//! Each truth about EC2, stated once with its source, and run both ways: with the behaviour in it holds, and with the behaviour
+//! taken out the same check is seen to fail.
+
+mod attachments;
+mod instances;
+mod kit;
+mod lists;
+mod modifications;
+mod rates;
+mod refusals;
+mod snapshots;
+mod tokens;
+mod volumes;
+
+use ec2sim::Truth;
+
+/// The sources of this test binary that state truths.
+const STATEMENTS: [&str; 9] = [
+    include_str!("attachments.rs"),
+    include_str!("instances.rs"),
+    include_str!("lists.rs"),
+    include_str!("modifications.rs"),
+    include_str!("rates.rs"),
+    include_str!("refusals.rs"),
+    include_str!("snapshots.rs"),
+    include_str!("tokens.rs"),
+    include_str!("volumes.rs"),
+];
+
+#[test]
+fn each_truth_is_stated_once() {
+    for truth in Truth::ALL {
+        let statement = format!("both_ways(Truth::{truth:?},");
+        let times: usize = STATEMENTS
+            .iter()
+            .map(|source| source.matches(&statement).count())
+            .sum();
+        assert_eq!(times, 1, "{truth:?} must be stated once");
+    }
+}
+
+#[test]
+fn each_statement_has_its_source() {
+    for source in STATEMENTS {
+        let tests = source.matches("#[test]").count();
+        let sources = source.matches("/// Source: ").count();
+        assert_eq!(
+            tests,
+            sources,
+            "each test of {} begins with its source",
+            source.lines().next().unwrap_or_default()
+        );
+    }
+}
