@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::build;
 use super::password::Password;
-use super::plan::{Action, Plan};
+use super::plan::{Action, ChildKind, Plan};
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, Node, Volume};
 use crate::cluster::events::{Events, Happened};
@@ -167,6 +167,12 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             events.publish(&acted.database, &Happened::normal("CredentialsKept", note)).await;
         }
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
+        Action::DeleteChild(kind, name, uid) => match kind {
+            ChildKind::StatefulSet => delete::delete(&Api::<StatefulSet>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::Service => delete::delete(&Api::<Service>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::ConfigMap => delete::delete(&Api::<ConfigMap>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::NetworkPolicy => delete::delete(&Api::<NetworkPolicy>::namespaced(client(), namespace), name, uid).await?,
+        },
         Action::RemoveFinalizer => {
             finalizer::remove(&databases, &acted.database).await?;
             acted.finished = true;

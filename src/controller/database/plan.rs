@@ -72,8 +72,23 @@ pub enum Action {
     KeepCredentials(Box<HeldSecret>),
     /// Delete the Secret of the credentials: UID.
     DeleteCredentials(String),
+    /// Delete a child that the API server's garbage collector would take its time for: kind, name, UID.
+    DeleteChild(ChildKind, String, String),
     /// Take our finalizer off the Database: its house is down.
     RemoveFinalizer,
+}
+
+/// The kinds of a Database's children that are neither Node, Volume nor Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildKind {
+    /// The StatefulSet.
+    StatefulSet,
+    /// The Service.
+    Service,
+    /// The ConfigMap.
+    ConfigMap,
+    /// The NetworkPolicy.
+    NetworkPolicy,
 }
 
 impl Plan {
