@@ -50,7 +50,13 @@ pub enum OperatorError {
 }
 
 /// Runs the controllers until `stop`, then lets running passes end.
-pub async fn run(settings: Settings, client: Client, cloud: Arc<dyn Cloud>, stop: CancellationToken) -> Result<(), OperatorError> {
+pub async fn run(
+    settings: Settings,
+    client: Client,
+    cloud: Arc<dyn Cloud>,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+) -> Result<(), OperatorError> {
     check(&settings)?;
     installed(&client).await?;
     let cluster_id = match &settings.cluster_id {
@@ -59,7 +65,6 @@ pub async fn run(settings: Settings, client: Client, cloud: Arc<dyn Cloud>, stop
     };
     let timing = settings.timing.scaled(settings.time_scale);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let metrics = Metrics::new();
     let limits = Arc::new(Limits::new(settings.ec2_share, settings.time_scale));
     let inventory = Inventory::new(Arc::clone(&cloud), Arc::clone(&limits), Arc::clone(&clock), timing.clone(), cluster_id.clone());
     let listener = TcpListener::bind(settings.listen).await.map_err(|source| OperatorError::Listen { address: settings.listen, source })?;
