@@ -197,14 +197,19 @@ async fn create_node(ordinal: i32, node: &Node, acted: &mut Acted, ctx: &Context
     Ok(())
 }
 
-/// Server-side apply. Only an object that is ours (it names its UID) is forced: another one of the name, which appeared since it was
-/// looked for, answers with a conflict.
+/// A new object is applied without force: one of the name that appeared since it was looked for answers with a conflict. One that is
+/// ours (it names its UID) is patched by JSON merge patch, which replaces lists whole. Server-side apply would keep the entries that
+/// somebody else has put into a list by key, such as a Service's ports, and then fail on the names that both use.
 async fn apply<K>(api: &Api<K>, object: &K) -> Result<(), kube::Error>
 where
     K: Resource + Clone + Serialize + DeserializeOwned + Debug,
 {
-    let params = PatchParams { force: object.meta().uid.is_some(), ..PatchParams::apply(MANAGER) };
-    api.patch(&object.name_any(), &params, &Patch::Apply(object)).await.map(drop)
+    let name = object.name_any();
+    if object.meta().uid.is_none() {
+        return api.patch(&name, &PatchParams::apply(MANAGER), &Patch::Apply(object)).await.map(drop);
+    }
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(&name, &params, &Patch::Merge(object)).await.map(drop)
 }
 
 async fn merge<K>(api: &Api<K>, name: &str, patch: &serde_json::Value) -> Result<(), kube::Error>

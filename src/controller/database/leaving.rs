@@ -6,7 +6,8 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use super::observe::{Child, Credentials, Observed};
-use super::plan::{Action, ChildKind, Plan, give_back, said, stop, volume_conditions};
+use super::plan::{Action, ChildKind, Plan, said, volume_conditions};
+use super::stopping::{give_back, stop};
 use crate::api::{ConditionType, DeletionPolicy, Reason, Volume};
 use crate::cluster::finalizer;
 use crate::controller::waiting::Waiting;
