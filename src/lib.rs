@@ -19,8 +19,8 @@ pub mod cloud;
 pub mod cluster;
 pub mod controller;
 pub mod definitions;
+pub mod engine;
 pub mod metrics;
 pub mod operator;
 pub mod server;
-
 pub mod settings;

@@ -18,7 +18,7 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::controller::context::{Context, References, Sends};
 use crate::controller::retry::Retry;
-use crate::controller::{node, volume};
+use crate::controller::{database, node, volume};
 use crate::metrics::Metrics;
 use crate::server::{self, Health};
 use crate::settings::Settings;
@@ -86,6 +86,7 @@ pub async fn run(settings: Settings, client: Client, cloud: Arc<dyn Cloud>, stop
     tasks.spawn(node::run(Arc::clone(&ctx), api::<Node>(&client, scope), settings.concurrency, stop.clone()));
     let claims = api::<PersistentVolumeClaim>(&client, scope);
     tasks.spawn(volume::run(Arc::clone(&ctx), api::<Volume>(&client, scope), claims, settings.concurrency, stop.clone()));
+    tasks.spawn(database::run(Arc::clone(&ctx), settings.namespace.clone(), settings.concurrency, stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(inventory.run(stop.clone()));
     let serving = stop.clone();

@@ -158,6 +158,62 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 47] = [
+        Self::AsExpected,
+        Self::Pending,
+        Self::Deleting,
+        Self::Paused,
+        Self::InvalidSpec,
+        Self::NameConflict,
+        Self::NodeClassNotFound,
+        Self::NodeClassMismatch,
+        Self::AwaitingInventory,
+        Self::InsufficientCapacity,
+        Self::QuotaExceeded,
+        Self::Forbidden,
+        Self::InvalidRequest,
+        Self::Throttled,
+        Self::InDoubt,
+        Self::Launching,
+        Self::AwaitingRegistration,
+        Self::AwaitingInitialization,
+        Self::NeverJoined,
+        Self::InstanceLost,
+        Self::NodeNotReady,
+        Self::DuplicateInstance,
+        Self::UpToDate,
+        Self::NodeClassChanged,
+        Self::AwaitingDrain,
+        Self::AwaitingDetach,
+        Self::AwaitingTermination,
+        Self::Creating,
+        Self::AwaitingBinding,
+        Self::Modifying,
+        Self::AwaitingFileSystem,
+        Self::ModificationBudget,
+        Self::ModificationRefused,
+        Self::ShrinkRefused,
+        Self::VolumeLost,
+        Self::AwaitingSnapshot,
+        Self::AwaitingVolumeDeletion,
+        Self::AwaitingNode,
+        Self::AwaitingVolume,
+        Self::AwaitingPod,
+        Self::EngineFailing,
+        Self::EngineStarting,
+        Self::CredentialsUnreadable,
+        Self::RestartPending,
+        Self::AwaitingStop,
+        Self::ChildRefused,
+        Self::Progressing,
+    ];
+
+    /// The reason of this name, as a condition holds it.
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+
     /// The name in a condition's `reason`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -209,5 +265,18 @@ impl Reason {
             Self::ChildRefused => "ChildRefused",
             Self::Progressing => "Progressing",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_found_by_its_own_name() {
+        for reason in Reason::ALL {
+            assert_eq!(Reason::named(reason.as_str()), Some(reason));
+        }
+        assert_eq!(Reason::named("NoSuchReason"), None);
     }
 }

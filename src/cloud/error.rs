@@ -170,6 +170,7 @@ fn classify_code(code: &str, message: &str) -> Class {
         | "AccessDeniedException"
         | "AuthFailure"
         | "OptInRequired"
+        | "OperationNotPermitted"
         | "ExpiredToken"
         | "RequestExpired"
         | "InvalidClientTokenId"
@@ -185,11 +186,15 @@ fn classify_code(code: &str, message: &str) -> Class {
         | "MissingParameter"
         | "UnknownParameter"
         | "UnsupportedOperation"
+        | "UnknownVolumeType"
+        | "InvalidParameterDependency"
+        | "InvalidInstanceType"
+        | "InvalidBlockDeviceMapping"
         | "InvalidSubnetID.NotFound"
         | "InvalidGroup.NotFound"
         | "InvalidSnapshot.NotFound"
-        | "InvalidUserData.Malformed"
-        | "InvalidBlockDeviceMapping" => Class::Invalid,
+        | "InvalidZone.NotFound"
+        | "TagLimitExceeded" => Class::Invalid,
 
         "IdempotentParameterMismatch" | "IdempotentInstanceTerminated" => Class::Token,
 
@@ -202,8 +207,10 @@ fn classify_code(code: &str, message: &str) -> Class {
         "DryRunOperation" => Class::DryRun,
 
         _ if code.starts_with("Throttling") => Class::Throttled,
-        _ if code.starts_with("InvalidKMSKey") => Class::Forbidden,
+        // EC2 spells it in two ways.
+        _ if code.to_ascii_lowercase().starts_with("invalidkmskey") => Class::Forbidden,
         _ if code.starts_with("InvalidAMIID.") => Class::Invalid,
+        _ if code.starts_with("Invalid") && code.ends_with(".Malformed") => Class::Invalid,
         _ if code.starts_with("Invalid") && code.ends_with(".NotFound") => Class::NotFound,
         // Everything else, server errors by name among it: it may have been carried out.
         _ => Class::InDoubt,
@@ -274,7 +281,8 @@ mod tests {
                     "AccessDenied",
                     "AuthFailure",
                     "InvalidKMSKey.InvalidState",
-                    "InvalidKMSKeyId.NotFound",
+                    "InvalidKmsKey.NotFound",
+                    "OperationNotPermitted",
                     "OptInRequired",
                     "ExpiredToken",
                     "RequestExpired",
@@ -290,7 +298,10 @@ mod tests {
                     "InvalidSubnetID.NotFound",
                     "InvalidGroup.NotFound",
                     "InvalidSnapshot.NotFound",
+                    "InvalidZone.NotFound",
+                    "InvalidUserData.Malformed",
                     "MissingParameter",
+                    "UnknownVolumeType",
                     "UnsupportedOperation",
                 ],
             ),

@@ -73,7 +73,8 @@ pub enum InstanceQuery {
     Tags(BTreeMap<String, String>),
     /// By the `client-token` filter (at most 200).
     Tokens(Vec<ClientToken>),
-    /// By the `instance-id` filter (at most 200; a filter does not fail on an unknown id).
+    /// By id, all of which must be known to EC2, or the whole call fails. The only query that EC2 answers while a zone is disrupted, for
+    /// ids of other zones.
     Ids(Vec<InstanceId>),
 }
 

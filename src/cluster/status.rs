@@ -48,7 +48,7 @@ pub enum PatchError {
 }
 
 /// The JSON merge patch (RFC 7386) that turns `old` into `new`; `None` when they are equal. Lists are replaced whole.
-fn difference(old: &Value, new: &Value) -> Option<Value> {
+pub fn difference(old: &Value, new: &Value) -> Option<Value> {
     if old == new {
         return None;
     }

@@ -3,6 +3,7 @@
 pub mod acting;
 pub mod conditions;
 pub mod context;
+pub mod database;
 pub mod driver;
 pub mod launch;
 pub mod node;

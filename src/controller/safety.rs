@@ -1,7 +1,8 @@
 //! Every destructive question has its answer here: yes, or no with the reason. Pure.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Node as CoreNode;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::ResourceExt;
 use std::time::Duration;
 
@@ -127,4 +128,52 @@ pub fn may_delete_volume(volume: &EbsVolume, wanted_tags: &std::collections::BTr
         ));
     }
     Ok(())
+}
+
+/// Whether a database's machine may be given back: the StatefulSet is stopped, its controller has seen that, and the pod has ended.
+/// A machine that is lost, or that does not stop a pod within the pod's own grace, is given back all the same: the Node's own drain
+/// ends what is left on it, or its termination does.
+pub fn may_give_back_machine(
+    stateful_set: Option<&StatefulSet>,
+    pod: Option<&Pod>,
+    machine_is_lost: bool,
+    now: Timestamp,
+) -> Result<(), Blocker> {
+    if machine_is_lost {
+        return Ok(());
+    }
+    if let Some(pod) = pod {
+        let name = pod.name_any();
+        return match &pod.metadata.deletion_timestamp {
+            // Kubernetes sets the time at which the grace ends.
+            Some(ends) if now > ends.0 => Ok(()),
+            Some(_) => Err(Blocker::because(Reason::AwaitingStop, format!("pod {name} is stopping"))),
+            None if stateful_set.is_some() => Err(Blocker::because(Reason::AwaitingStop, format!("pod {name} still runs"))),
+            // Nothing would stop it but the Node's own drain.
+            None => Ok(()),
+        };
+    }
+    let Some(stateful_set) = stateful_set else { return Ok(()) };
+    let is_stopped = stateful_set.spec.as_ref().and_then(|spec| spec.replicas) == Some(0);
+    if is_stopped && is_observed(stateful_set) {
+        return Ok(());
+    }
+    let name = stateful_set.name_any();
+    Err(Blocker::because(Reason::AwaitingStop, format!("StatefulSet {name} is not seen to be stopped yet")))
+}
+
+/// Whether a pod may be deleted so that it comes back from the new template: the StatefulSet's controller has seen that template. A pod
+/// deleted earlier would come back from the old one.
+pub fn may_replace_pod(stateful_set: &StatefulSet) -> Result<(), Blocker> {
+    if is_observed(stateful_set) {
+        return Ok(());
+    }
+    let name = stateful_set.name_any();
+    Err(Blocker::because(Reason::RestartPending, format!("the change of StatefulSet {name} is not seen by its controller yet")))
+}
+
+/// Whether the StatefulSet's controller has seen its newest spec.
+fn is_observed(stateful_set: &StatefulSet) -> bool {
+    let observed = stateful_set.status.as_ref().and_then(|status| status.observed_generation);
+    observed.is_some() && observed >= stateful_set.metadata.generation
 }

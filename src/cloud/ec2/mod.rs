@@ -17,7 +17,7 @@ use aws_sdk_ec2::config::timeout::TimeoutConfig;
 use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ec2::operation::RequestId;
 
-use self::requests::Gathered;
+use self::requests::{Gathered, Selection};
 use super::limits::Action;
 use super::{
     Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, LaunchRequest, Modification,
@@ -118,10 +118,15 @@ impl Cloud for Ec2 {
     async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<Instance>, CloudError> {
         let action = Action::DescribeInstances;
         let mut instances = Vec::new();
-        for filters in requests::instance_filters(query) {
+        for selection in requests::instance_selections(query) {
             let mut gathered = Gathered::new(action);
-            let mut pages =
-                self.reads.describe_instances().set_filters(Some(filters)).into_paginator().page_size(requests::INSTANCE_PAGE).send();
+            let mut pages = match selection {
+                Selection::Filters(filters) => {
+                    self.reads.describe_instances().set_filters(Some(filters)).into_paginator().page_size(requests::INSTANCE_PAGE).send()
+                }
+                // EC2 takes no page size together with ids.
+                Selection::Ids(ids) => self.reads.describe_instances().set_instance_ids(Some(ids)).into_paginator().send(),
+            };
             while let Some(page) = pages.next().await {
                 let page = page.map_err(|error| failed(action, &error))?;
                 gathered.add(page.reservations, page.next_token)?;

@@ -109,12 +109,25 @@ fn tag_specification(resource: ResourceType, tags: &BTreeMap<String, String>) ->
     TagSpecification::builder().resource_type(resource).set_tags(Some(tags)).build()
 }
 
-/// The filters of each list call that the query needs.
-pub(super) fn instance_filters(query: &InstanceQuery) -> Vec<Vec<Filter>> {
+/// How one list call says what it wants.
+#[derive(Debug, PartialEq)]
+pub(super) enum Selection {
+    Filters(Vec<Filter>),
+    Ids(Vec<String>),
+}
+
+/// What each list call that the query needs says.
+pub(super) fn instance_selections(query: &InstanceQuery) -> Vec<Selection> {
     match query {
-        InstanceQuery::Tags(tags) => vec![tag_filters(tags)],
-        InstanceQuery::Tokens(tokens) => chunked("client-token", &tokens.iter().map(|token| token.0.clone()).collect::<Vec<_>>()),
-        InstanceQuery::Ids(ids) => chunked("instance-id", &ids.iter().map(|id| id.0.clone()).collect::<Vec<_>>()),
+        InstanceQuery::Tags(tags) => vec![Selection::Filters(tag_filters(tags))],
+        InstanceQuery::Tokens(tokens) => {
+            let tokens: Vec<_> = tokens.iter().map(|token| token.0.clone()).collect();
+            chunked("client-token", &tokens).into_iter().map(Selection::Filters).collect()
+        }
+        InstanceQuery::Ids(ids) => {
+            let chunks = ids.chunks(VALUES_PER_FILTER);
+            chunks.map(|ids| Selection::Ids(ids.iter().map(|id| id.0.clone()).collect())).collect()
+        }
     }
 }
 
@@ -194,16 +207,30 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::api::InstanceId;
+    use crate::api::{ClientToken, InstanceId};
     use crate::cloud::Class;
 
     #[test]
-    fn a_query_by_ids_is_split_into_filters_that_ec2_takes_and_an_empty_one_asks_nothing() {
-        let ids = |count: usize| InstanceQuery::Ids((0..count).map(|n| InstanceId(format!("i-{n}"))).collect());
-        let sizes = |count| -> Vec<usize> { instance_filters(&ids(count)).iter().map(|filters| filters[0].values().len()).collect() };
-        assert_eq!(sizes(0), Vec::<usize>::new());
-        assert_eq!(sizes(200), [200]);
-        assert_eq!(sizes(401), [200, 200, 1]);
+    fn a_query_is_split_into_calls_that_ec2_takes_and_an_empty_one_asks_nothing() {
+        let tokens = |count: usize| InstanceQuery::Tokens((0..count).map(|n| ClientToken(format!("t-{n}"))).collect());
+        let volumes = |count: usize| VolumeQuery::Ids((0..count).map(|n| VolumeId(format!("vol-{n}"))).collect());
+        for (count, sizes) in [(0, vec![]), (200, vec![200]), (401, vec![200, 200, 1])] {
+            let by_token: Vec<usize> = instance_selections(&tokens(count))
+                .iter()
+                .map(|selection| match selection {
+                    Selection::Filters(filters) => filters[0].values().len(),
+                    Selection::Ids(ids) => panic!("tokens are no ids: {ids:?}"),
+                })
+                .collect();
+            let by_id: Vec<usize> = volume_filters(&volumes(count)).iter().map(|filters| filters[0].values().len()).collect();
+            assert_eq!((by_token, by_id), (sizes.clone(), sizes));
+        }
+    }
+
+    #[test]
+    fn instances_are_asked_for_by_id_and_not_by_a_filter_so_that_a_disrupted_zone_does_not_fail_the_others() {
+        let query = InstanceQuery::Ids(vec![InstanceId("i-1".into())]);
+        assert_eq!(instance_selections(&query), [Selection::Ids(vec!["i-1".into()])]);
     }
 
     #[test]

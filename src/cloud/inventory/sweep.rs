@@ -11,7 +11,7 @@ use crate::api::{ClientToken, InstanceId, VolumeId};
 use crate::cloud::error::Class;
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::limits::{Action, Priority};
-use crate::cloud::{CloudError, InstanceQuery, VolumeQuery};
+use crate::cloud::{CloudError, InstanceQuery, InstanceState, VolumeQuery};
 
 /// The most values that one filter takes (EC2 API reference, "Filters").
 const VALUES_PER_FILTER: usize = 200;
@@ -136,8 +136,9 @@ impl Inventory {
     /// but answers for the ids of healthy zones. That shows changes and is no sweep: it proves nothing absent and makes no age younger.
     async fn refresh_by_zone(&self) {
         let mut zones: BTreeMap<String, Vec<InstanceId>> = BTreeMap::new();
-        for (zone, id) in self.lock().instances.swept_values().map(|instance| (instance.zone.clone(), instance.id.clone())) {
-            zones.entry(zone).or_default().push(id);
+        // One that EC2 has forgotten would fail the call for all: terminated ones are left out.
+        for instance in self.lock().instances.swept_values().filter(|instance| instance.state != InstanceState::Terminated) {
+            zones.entry(instance.zone.clone()).or_default().push(instance.id.clone());
         }
         for (zone, ids) in zones {
             for ids in ids.chunks(VALUES_PER_FILTER) {

@@ -1,6 +1,7 @@
 //! A real Kubernetes control plane in processes of this machine: starts it, waits until it is usable, stops it.
 
 mod components;
+mod error;
 mod objects;
 
 use std::io;
@@ -15,15 +16,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use components::{HEARTBEAT_LABEL, HEARTBEAT_VALUE};
+pub use error::Error;
 pub use objects::{PLATFORM_NODE, STORAGE_CLASS, machine_status};
 
 use crate::cache::{Cache, make_private_folder};
-use crate::certificates::{self, Authority};
+use crate::certificates::Authority;
 use crate::kubelet;
 use crate::process::{Launch, Process};
 use crate::progress::Progress;
 use crate::run_folder::RunFolder;
-use crate::tools::{self, Program, Tools};
+use crate::tools::{Program, Tools};
 
 /// The provisioner and attacher name of the EBS CSI driver.
 pub const EBS_DRIVER: &str = "ebs.csi.aws.com";
@@ -80,72 +82,6 @@ impl ControlPlaneOptions {
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), cache: Cache::from_environment(), timing: NodeTiming::fast(), state: None }
     }
-}
-
-/// Why there is no control plane.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Its programs could not be built.
-    #[error(transparent)]
-    Tools(#[from] tools::Error),
-
-    /// Its certificates could not be made.
-    #[error(transparent)]
-    Certificates(#[from] certificates::Error),
-
-    /// A file or process of the system.
-    #[error("failed to {doing}")]
-    System {
-        /// What was being done.
-        doing: String,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-
-    /// A component ended.
-    #[error("failed to keep {name} running: it ended with {status}; its last lines:\n{log}")]
-    Ended {
-        /// Which component.
-        name: String,
-        /// How it ended.
-        status: String,
-        /// The last lines of its log.
-        log: String,
-    },
-
-    /// Something did not become true in time.
-    #[error("failed to see {what} within {} s; the last lines of {name}:\n{log}", limit.as_secs())]
-    NotReady {
-        /// What was awaited.
-        what: String,
-        /// How long.
-        limit: Duration,
-        /// The component to blame.
-        name: String,
-        /// The last lines of its log.
-        log: String,
-    },
-
-    /// A call of the Kubernetes API.
-    #[error("failed to {doing}")]
-    Api {
-        /// What was being done.
-        doing: String,
-        /// What the client said.
-        #[source]
-        source: Box<kube::Error>,
-    },
-
-    /// A kubeconfig that was just written cannot be used.
-    #[error("failed to read the kubeconfig {path}")]
-    Kubeconfig {
-        /// Which file.
-        path: PathBuf,
-        /// What the client said.
-        #[source]
-        source: Box<kube::config::KubeconfigError>,
-    },
 }
 
 /// What `status` shows of one component.
@@ -303,6 +239,12 @@ impl ControlPlane {
 
     async fn wait(&mut self, what: &str, blame: Program, is_so: impl AsyncFn() -> bool) -> Result<(), Error> {
         wait(&mut self.processes, what, blame, is_so).await
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        self.stop.cancel();
     }
 }
 

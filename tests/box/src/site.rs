@@ -14,11 +14,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use ec2sim::{Simulator, World};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{ControlPlane, STORAGE_CLASS};
 
 /// How long the site's tasks may take to end; they only have to notice it.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -133,6 +134,24 @@ impl Site {
     /// What the account has: region, zones, subnets, images, security groups, profiles, keys, types. A `NodeClass` names these.
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// A `NodeClass` of this name, as an object for the API server: the account's first image and group, all its subnets and types,
+    /// and user data by which machines join as Freehold wants them.
+    pub fn node_class(&self, name: &str) -> Value {
+        let world = &self.world;
+        json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass",
+            "metadata": {"name": name},
+            "spec": {
+                "imageID": world.images.first().map(|image| &image.id),
+                "subnets": world.subnets.iter().map(|subnet| json!({"id": subnet.id, "zone": subnet.zone})).collect::<Vec<_>>(),
+                "securityGroupIDs": world.security_groups.first().map(|group| [&group.id]),
+                "instanceProfile": world.instance_profiles.first(),
+                "userData": user_data::DEDICATED,
+                "storageClassName": STORAGE_CLASS,
+            },
+        })
     }
 
     /// The region.

@@ -20,7 +20,8 @@ const GO_SUM: &str = include_str!("../tools/kubernetes/go.sum");
 /// The version that the Kubernetes programs say they are; without the linker flags they call themselves v0.0.0.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
-/// Flags of the build. Inlining is off because it is two thirds of the cost of compiling Kubernetes, and the programs serve one box.
+/// Flags of the build. Without inlining a cold build takes a fifth less (kwok alone: 205 s of processor time instead of 260), and the
+/// programs serve one small cluster.
 const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-gcflags=all=-l"];
 
 /// How long another process may take to build before this one gives up waiting for it.

@@ -10,7 +10,11 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::view::Tags;
+use crate::{
+    Refusal, Response,
+    faults::{CallFacts, Hit},
+    view::Tags,
+};
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,5 +132,64 @@ impl Journal {
     pub(crate) fn since(&self, seq: u64) -> Vec<JournalEntry> {
         let from = self.entries.partition_point(|entry| entry.seq <= seq);
         self.entries[from..].to_vec()
+    }
+}
+
+impl JournalEntry {
+    /// The entry of a call; `result` is absent if nothing was done.
+    pub(crate) fn of(
+        time: Timestamp,
+        call: &CallFacts,
+        params: &[(String, String)],
+        result: Option<&Result<Response, Refusal>>,
+        fate: Fate,
+        hit: &Hit,
+    ) -> Self {
+        let find = |name: &str| {
+            params
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.clone())
+        };
+        let mut resources = call.resources.clone();
+        if let Some(Ok(response)) = result {
+            resources.extend(response.resource_ids());
+            resources.dedup();
+        }
+        let hidden = ["Action", "Version", "UserData", "ClientToken", "DryRun"];
+        let parameters: BTreeMap<String, String> = params
+            .iter()
+            .filter(|(key, _)| !hidden.contains(&key.as_str()))
+            .cloned()
+            .collect();
+        let mut tags = Tags::new();
+        for (name, key) in params
+            .iter()
+            .filter(|(name, _)| name.contains("Tag.") && name.ends_with(".Key"))
+        {
+            let value =
+                find(&format!("{}.Value", name.trim_end_matches(".Key"))).unwrap_or_default();
+            tags.insert(key.clone(), value);
+        }
+        Self {
+            seq: 0,
+            time,
+            caller: call.caller.clone(),
+            action: call.action.clone(),
+            resources,
+            tags,
+            token: find("ClientToken"),
+            params_hash: crate::params::hash(params),
+            dry_run: find("DryRun").is_some_and(|value| value == "true"),
+            answer: match result {
+                None => "none".to_owned(),
+                Some(Ok(_)) => "ok".to_owned(),
+                Some(Err(refusal)) => refusal.code.clone(),
+            },
+            fate,
+            faults: hit.faults.clone(),
+            late_of: None,
+            parameters,
+        }
     }
 }

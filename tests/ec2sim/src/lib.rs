@@ -14,7 +14,9 @@
 
 mod clock;
 mod fault;
+mod faults;
 mod journal;
+mod kept;
 mod model;
 mod options;
 mod params;

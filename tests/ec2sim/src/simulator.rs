@@ -1,33 +1,28 @@
 //! The simulator: one model behind a lock, with its clock, faults, journal and kept state; both faces call it.
 
 use std::{
-    collections::BTreeMap,
     io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::{
     ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Refusal, Response,
     SnapshotView, Truth, Truths, VolumeView, World,
     clock::Watch,
-    fault::{CallFacts, Delivery, Faults, Hit, facts},
+    faults::{Delivery, Faults, Hit, facts},
     journal::Journal,
+    kept::{Kept, Late},
     model::Effects,
     options::{Clock, Options},
-    view::Tags,
 };
 
 /// How long a signed request is accepted after its date (AWS Signature Version 4).
 const SIGNATURE_HOLDS: Duration = Duration::from_mins(15);
-
-/// The file in the state folder.
-const STATE_FILE: &str = "state.json";
 
 /// A simulated EC2. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -56,22 +51,6 @@ struct Core {
     truths: Truths,
 }
 
-/// A send that is carried out after the client gave up.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Late {
-    at: Timestamp,
-    caller: String,
-    params: Vec<(String, String)>,
-    sent: u64,
-}
-
-/// What is kept in the state folder.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    model: serde_json::Value,
-    late: Vec<Late>,
-}
-
 /// An answer and how it gets to the caller.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -90,7 +69,13 @@ impl Simulator {
         let start = options.start.unwrap_or_else(Timestamp::now);
         let mut model = Model::new(&options, start);
         let mut late = Vec::new();
-        if let Some(kept) = options.state.as_deref().map(take_up).transpose()?.flatten() {
+        if let Some(kept) = options
+            .state
+            .as_deref()
+            .map(Kept::take_up)
+            .transpose()?
+            .flatten()
+        {
             model.restore(kept.model)?;
             late = kept.late;
         }
@@ -182,6 +167,11 @@ impl Simulator {
     /// The surroundings that the account was set up with.
     pub fn world(&self) -> World {
         self.with(|core| core.model.world().clone())
+    }
+
+    /// The account's twelve digits.
+    pub(crate) fn account(&self) -> String {
+        self.with(|core| core.model.world().account.clone())
     }
 
     /// All calls of this run so far.
@@ -300,7 +290,7 @@ impl Core {
             } else {
                 Fate::Refused
             };
-            let entry = entry(
+            let entry = JournalEntry::of(
                 late.at,
                 &call,
                 &late.params,
@@ -321,9 +311,14 @@ impl Core {
         let call = facts(caller, params, |id| self.model.tags_of(id));
         let hit = self.faults.hit(&call, self.seed);
         if hit.blocked || hit.late.is_some() {
-            let sent = self
-                .journal
-                .add(entry(now, &call, params, None, Fate::Blocked, &hit));
+            let sent = self.journal.add(JournalEntry::of(
+                now,
+                &call,
+                params,
+                None,
+                Fate::Blocked,
+                &hit,
+            ));
             if let Some(delay) = hit
                 .late
                 .filter(|delay| *delay <= SIGNATURE_HOLDS && self.truths.holds(Truth::LateSend))
@@ -349,8 +344,14 @@ impl Core {
             Ok(_) if matches!(hit.delivery, Delivery::Lost | Delivery::Truncated) => Fate::Lost,
             Ok(_) => Fate::Committed,
         };
-        self.journal
-            .add(entry(now, &call, params, Some(&result), fate, &hit));
+        self.journal.add(JournalEntry::of(
+            now,
+            &call,
+            params,
+            Some(&result),
+            fate,
+            &hit,
+        ));
         if let Ok(response) = &result {
             let mut resources = response.resource_ids();
             if resources.is_empty() {
@@ -374,15 +375,17 @@ impl Core {
         if self.kept == present {
             return;
         }
-        let written = self.model.save().and_then(|model| {
-            serde_json::to_vec(&Kept {
-                model,
-                late: self.late.clone(),
-            })
-        });
-        let written = written
+        let written = self
+            .model
+            .save()
             .map_err(io::Error::from)
-            .and_then(|bytes| write_whole(&folder.join(STATE_FILE), &bytes));
+            .and_then(|model| {
+                Kept {
+                    model,
+                    late: self.late.clone(),
+                }
+                .write(folder)
+            });
         match written {
             Ok(()) => self.kept = present,
             Err(error) => {
@@ -390,75 +393,4 @@ impl Core {
             }
         }
     }
-}
-
-fn entry(
-    time: Timestamp,
-    call: &CallFacts,
-    params: &[(String, String)],
-    result: Option<&Result<Response, Refusal>>,
-    fate: Fate,
-    hit: &Hit,
-) -> JournalEntry {
-    let find = |name: &str| {
-        params
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.clone())
-    };
-    let mut resources = call.resources.clone();
-    if let Some(Ok(response)) = result {
-        resources.extend(response.resource_ids());
-        resources.dedup();
-    }
-    let hidden = ["Action", "Version", "UserData", "ClientToken", "DryRun"];
-    let parameters: BTreeMap<String, String> = params
-        .iter()
-        .filter(|(key, _)| !hidden.contains(&key.as_str()))
-        .cloned()
-        .collect();
-    let mut tags = Tags::new();
-    for (name, key) in params
-        .iter()
-        .filter(|(name, _)| name.contains("Tag.") && name.ends_with(".Key"))
-    {
-        let value = find(&format!("{}.Value", name.trim_end_matches(".Key"))).unwrap_or_default();
-        tags.insert(key.clone(), value);
-    }
-    JournalEntry {
-        seq: 0,
-        time,
-        caller: call.caller.clone(),
-        action: call.action.clone(),
-        resources,
-        tags,
-        token: find("ClientToken"),
-        params_hash: crate::params::hash(params),
-        dry_run: find("DryRun").is_some_and(|value| value == "true"),
-        answer: match result {
-            None => "none".to_owned(),
-            Some(Ok(_)) => "ok".to_owned(),
-            Some(Err(refusal)) => refusal.code.clone(),
-        },
-        fate,
-        faults: hit.faults.clone(),
-        late_of: None,
-        parameters,
-    }
-}
-
-fn take_up(folder: &Path) -> io::Result<Option<Kept>> {
-    std::fs::create_dir_all(folder)?;
-    match std::fs::read(folder.join(STATE_FILE)) {
-        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Replaces a file in one step, so that a reader finds the old content or the new one.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let partial = path.with_extension("partial");
-    std::fs::write(&partial, bytes)?;
-    std::fs::rename(partial, path)
 }

@@ -16,6 +16,14 @@ use serde::{Deserialize, Serialize};
 /// The first line.
 pub const FORMAT: &str = "#freehold-box/v1";
 
+/// User data of a machine that is a database's own: with Freehold's label and taint.
+pub const DEDICATED: &str = "\
+#freehold-box/v1
+labels: {freehold.dev/dedicated: \"true\"}
+taints:
+- {key: freehold.dev/dedicated, effect: NoExecute}
+";
+
 /// The label domains in which a kubelet may set labels for itself, of those that belong to Kubernetes (kubelet's `--node-labels`).
 const OPEN_DOMAINS: [&str; 2] = ["node.kubernetes.io", "kubelet.kubernetes.io"];
 
@@ -100,13 +108,11 @@ mod tests {
 
     #[test]
     fn labels_and_taints_are_read() {
-        let text =
-            "#freehold-box/v1\nlabels: {freehold.dev/dedicated: \"true\"}\ntaints: [{key: freehold.dev/dedicated, effect: NoExecute}]\n";
         let expected = UserData {
             labels: BTreeMap::from([("freehold.dev/dedicated".to_owned(), "true".to_owned())]),
             taints: vec![Taint { key: "freehold.dev/dedicated".to_owned(), value: String::new(), effect: Effect::NoExecute }],
         };
-        assert_eq!(UserData::parse(text).unwrap(), expected);
+        assert_eq!(UserData::parse(DEDICATED).unwrap(), expected);
     }
 
     #[test]

@@ -18,9 +18,9 @@ use freehold_box::daemon::Record;
 use freehold_box::process::Identity;
 use freehold_box::shared;
 use freehold_box::site::{Site, SiteOptions};
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use k8s_openapi::api::storage::v1::CSINode;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
 use serde_json::json;
@@ -161,6 +161,33 @@ fn a_volume_is_attached_over_the_wire_before_its_pod_runs_and_detached_after_it(
         until("the volume's return", || async { truth().is_none().then_some(()) }).await;
         until("the VolumeAttachment's end", || async { world.attachment().await.is_none().then_some(()) }).await;
         assert_eq!((world.calls("AttachVolume"), world.calls("DetachVolume")), (1, 1));
+        world.site.stop().await;
+    });
+}
+
+#[test]
+fn a_dead_machine_keeps_its_volume_until_it_is_declared_out_of_service() {
+    shared::run(async {
+        let world = World::start("fences", SiteOptions::fast()).await;
+        let volume = world.volume().await;
+        let instance = world.dedicated();
+        let node = world.node_with_ready(&instance, "True").await;
+        world.pod(&node, true).await;
+        world.pod_is("ready", is_ready).await;
+
+        world.site.simulator().outside(&Outside::Stop.to(&instance)).unwrap();
+        world.node_with_ready(&instance, "Unknown").await;
+        world.pods().delete("db", &DeleteParams::default().grace_period(0)).await.unwrap();
+        // The Node says that the volume is mounted, and nobody is there to unmount it: Kubernetes waits 6 minutes.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(world.attachment().await.unwrap().metadata.deletion_timestamp.is_none());
+
+        let taints =
+            json!({"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}]}});
+        let nodes = Api::<Node>::all(world.client.clone());
+        nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Strategic(taints)).await.unwrap();
+        until("the VolumeAttachment's end", || async { world.attachment().await.is_none().then_some(()) }).await;
+        assert!(world.site.simulator().volume(&volume).unwrap().attachment.is_none());
         world.site.stop().await;
     });
 }

@@ -63,6 +63,8 @@ pub(crate) struct Effects {
     pub(crate) invisible: Vec<(Sight, Duration)>,
     /// An attachment never leaves `attaching`, or `detaching`.
     pub(crate) hangs: bool,
+    /// What the call began ends badly.
+    pub(crate) fails: bool,
     /// A list answers with an empty page and the same place to go on from.
     pub(crate) empty_page: bool,
 }
@@ -186,7 +188,7 @@ impl Model {
             "DeleteVolume" => self.delete_volume(r),
             "AttachVolume" => self.attach_volume(r, effects),
             "DetachVolume" => self.detach_volume(r, effects),
-            "ModifyVolume" => self.modify_volume(r),
+            "ModifyVolume" => self.modify_volume(r, effects),
             "DescribeVolumes" => self.describe_volumes(r, effects),
             "DescribeVolumeStatus" => self.describe_volume_status(r, effects),
             "DescribeVolumesModifications" => self.describe_volumes_modifications(r, effects),

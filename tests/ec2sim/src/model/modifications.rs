@@ -38,7 +38,11 @@ const FILTERS: [&str; 11] = [
 ];
 
 impl Model {
-    pub(super) fn modify_volume(&mut self, r: &mut Reader) -> Result<Response, Refusal> {
+    pub(super) fn modify_volume(
+        &mut self,
+        r: &mut Reader,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         let id = r.required("VolumeId")?;
         let wanted = Wanted::read(r, "", "Size")?;
         if r.flag("MultiAttachEnabled")? {
@@ -105,13 +109,15 @@ impl Model {
             }
             held.view.modifications.push(modification.clone());
             self.changed();
-            self.after(
-                self.rules.delays.modifying,
+            let change = if effects.fails {
+                Change::Fails { id }
+            } else {
                 Change::ModificationOptimizes {
                     id,
                     started_at: now,
-                },
-            );
+                }
+            };
+            self.after(self.rules.delays.modifying, change);
         }
         Ok(Response::Modification(modification))
     }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Model, OutsideAction};
+use crate::{ModificationState, SnapshotState, VolumeState};
 
 /// A change that time brings. The epoch is the resource's when it was scheduled: if it has grown, the change was overtaken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,10 @@ pub(super) enum Change {
     SnapshotProgresses {
         id: String,
         percent: u8,
+    },
+    /// What was begun for this volume or snapshot ends badly.
+    Fails {
+        id: String,
     },
     Outside {
         action: OutsideAction,
@@ -129,10 +134,28 @@ impl Model {
                 self.modification_completes(&id, started_at);
             }
             Change::SnapshotProgresses { id, percent } => self.snapshot_progresses(&id, percent),
+            Change::Fails { id } => self.ends_badly(&id),
             Change::Outside { action } => {
                 // What it was meant for may be gone by now; then there is nothing to do it to.
                 let _ = self.outside(&action);
             }
         }
+    }
+
+    fn ends_badly(&mut self, id: &str) {
+        let now = self.state.now;
+        if let Some(held) = self.state.snapshots.get_mut(id) {
+            held.view.state = SnapshotState::Error;
+        }
+        if let Some(held) = self.state.volumes.get_mut(id) {
+            let last = held.view.modifications.last_mut();
+            if held.view.state == VolumeState::Creating {
+                held.view.state = VolumeState::Error;
+            } else if let Some(modification) = last {
+                modification.state = ModificationState::Failed;
+                modification.ended_at = Some(now);
+            }
+        }
+        self.changed();
     }
 }

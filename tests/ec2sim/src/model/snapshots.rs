@@ -118,6 +118,10 @@ impl Model {
         };
         let held = self.hold(view.clone(), effects);
         self.state.snapshots.insert(id.clone(), held);
+        if effects.fails {
+            self.after(self.rules.delays.snapshot, Change::Fails { id: id.clone() });
+            return Ok(Response::Snapshot(view));
+        }
         for step in (1..=STEPS).filter(|_| passes) {
             let percent = u8::try_from(step * 100 / STEPS).unwrap_or(100);
             self.after(

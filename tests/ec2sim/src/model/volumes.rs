@@ -120,13 +120,15 @@ impl Model {
         let held = self.hold(view.clone(), effects);
         self.state.volumes.insert(id.clone(), held);
         if passes && has_key {
-            self.after(
-                self.rules.delays.creating,
+            let change = if effects.fails {
+                Change::Fails { id: id.clone() }
+            } else {
                 Change::VolumeAvailable {
                     id: id.clone(),
                     epoch: 0,
-                },
-            );
+                }
+            };
+            self.after(self.rules.delays.creating, change);
         }
         if let Some(delay) = effects
             .vanishes

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Refusal, Simulator, fault::Delivery, simulator::Answer};
+use crate::{Refusal, Simulator, faults::Delivery, simulator::Answer};
 use connection::{Breaker, Listener};
 
 /// How often the model is brought up to the present, so that those who watch hear of what time has changed.
@@ -38,15 +38,15 @@ impl Simulator {
             .with_state(self.clone())
             .into_make_service_with_connect_info::<Breaker>();
         let ticker = tokio::spawn(tick(self.clone(), stop.clone()));
-        let server = axum::serve(Listener(listener), app)
+        let answering = axum::serve(Listener(listener), app)
             .with_graceful_shutdown(stop.clone().cancelled_owned());
-        let served = tokio::select! {
-            served = server => served,
+        let result = tokio::select! {
+            served = answering => served,
             () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
         };
         self.keep();
         ticker.abort();
-        served
+        result
     }
 }
 
@@ -91,7 +91,7 @@ async fn answer(
         .find(|(name, _)| name == "Action")
         .map_or("", |(_, value)| value.as_str());
     let (body, status) = match &result {
-        Ok(response) => match xml::response(action, response, &simulator.world().account) {
+        Ok(response) => match xml::response(action, response, &simulator.account()) {
             Ok(body) => (body, 200),
             Err(error) => (
                 xml::refusal(&Refusal::new("InternalError", error.to_string())),

@@ -27,7 +27,7 @@ fn an_attachment_is_attaching_before_attached_and_detaching_before_detached() {
     });
 }
 
-/// Source: API_AttachVolume; error-code reference, `VolumeInUse`.
+/// Source: `API_AttachVolume`; error-code reference, `VolumeInUse`.
 #[test]
 fn a_volume_that_is_in_use_is_not_attached_again() {
     both_ways(Truth::AttachRefusesUsedVolume, |truths| {
@@ -86,7 +86,7 @@ fn a_volume_is_attached_only_to_a_running_or_stopped_instance() {
     });
 }
 
-/// Source: API_AttachVolume; `InvalidParameterValue … Attachment point … is already in use`.
+/// Source: `API_AttachVolume`; `InvalidParameterValue … Attachment point … is already in use`.
 #[test]
 fn a_device_name_is_used_once_per_instance() {
     both_ways(Truth::AttachRefusesTakenDevice, |truths| {

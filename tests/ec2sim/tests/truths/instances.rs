@@ -1,6 +1,6 @@
 //! An instance's states, and who may change them.
 
-use ec2sim::{Effect, Fault, Health, InstanceState, Limits, Outside, Response, Truth};
+use ec2sim::{Effect, Fault, Health, InstanceState, Limits, Outside, Truth};
 
 use crate::kit::{Kit, both_ways, check, equal, options};
 
@@ -83,11 +83,9 @@ fn status_checks_begin_as_initializing_and_may_become_impaired() {
         let kit = Kit::new(truths);
         let id = kit.run(&[])?;
         kit.pass(10);
-        let statuses = || match kit.call("DescribeInstanceStatus", &[("InstanceId.1", &id)])? {
-            Response::InstanceStatuses(page) => {
-                Ok(page.items.iter().map(|view| view.instance_status).collect())
-            }
-            other => Err(format!("{other:?}")),
+        let statuses = || {
+            kit.statuses(&[("InstanceId.1", &id)])
+                .map(|seen| seen.iter().map(|view| view.instance_status).collect())
         };
         equal(statuses()?, vec![Health::Initializing])?;
         kit.pass(10);
@@ -105,7 +103,7 @@ fn status_checks_begin_as_initializing_and_may_become_impaired() {
     });
 }
 
-/// Source: EC2 user guide, "Scheduled events for Amazon EC2 instances"; API_DescribeInstanceStatus.
+/// Source: EC2 user guide, "Scheduled events for Amazon EC2 instances"; `API_DescribeInstanceStatus`.
 #[test]
 fn a_scheduled_event_is_seen_in_the_status_and_found_by_its_code() {
     both_ways(Truth::ScheduledEvents, |truths| {
@@ -123,17 +121,13 @@ fn a_scheduled_event_is_seen_in_the_status_and_found_by_its_code() {
             ("Filter.1.Name", "event.code"),
             ("Filter.1.Value.1", "instance-retirement"),
         ];
-        match kit.call("DescribeInstanceStatus", &by_code)? {
-            Response::InstanceStatuses(page) => {
-                let seen: Vec<_> = page
-                    .items
-                    .iter()
-                    .map(|view| (view.id.clone(), view.events.len()))
-                    .collect();
-                equal(seen, vec![(id, 1)])
-            }
-            other => Err(format!("{other:?}")),
-        }
+        let seen = kit.statuses(&by_code)?;
+        equal(
+            seen.iter()
+                .map(|view| (view.id.clone(), view.events.len()))
+                .collect(),
+            vec![(id, 1)],
+        )
     });
 }
 

@@ -42,7 +42,7 @@ fn a_list_has_at_most_50_filters_with_200_values_each() {
     });
 }
 
-/// Source: API_DescribeInstances: "this value can be between 5 and 1000".
+/// Source: `API_DescribeInstances`: "this value can be between 5 and 1000".
 #[test]
 fn the_size_of_a_page_has_a_range() {
     both_ways(Truth::MaxResultsRange, |truths| {
@@ -64,7 +64,7 @@ fn the_size_of_a_page_has_a_range() {
     });
 }
 
-/// Source: API_DescribeInstances: "You cannot specify this parameter and the instance IDs parameter in the same request."
+/// Source: `API_DescribeInstances`: "You cannot specify this parameter and the instance IDs parameter in the same request."
 #[test]
 fn a_page_size_and_a_list_of_ids_exclude_each_other() {
     both_ways(Truth::MaxResultsWithoutIds, |truths| {
@@ -84,7 +84,7 @@ fn a_page_size_and_a_list_of_ids_exclude_each_other() {
     });
 }
 
-/// Source: API_DescribeVolumes: values larger than 500 return 500 results.
+/// Source: `API_DescribeVolumes`: values larger than 500 return 500 results.
 #[test]
 fn a_page_of_more_than_500_volumes_has_500() {
     both_ways(Truth::VolumePagesOf500, |truths| {
@@ -146,7 +146,7 @@ fn one_unknown_id_fails_the_whole_list_and_a_filter_does_not_fail() {
     });
 }
 
-/// Source: API_DescribeInstances: in the rare case of a disrupted zone, a call without ids, or with ids of that zone, might fail;
+/// Source: `API_DescribeInstances`: in the rare case of a disrupted zone, a call without ids, or with ids of that zone, might fail;
 /// with ids of the other zones it works normally.
 #[test]
 fn while_a_zone_is_disrupted_a_list_without_ids_fails() {

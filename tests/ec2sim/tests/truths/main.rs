@@ -1,6 +1,11 @@
 //! Each truth about EC2, stated once with its source, and run both ways: with the behaviour in it holds, and with the behaviour
 //! taken out the same check is seen to fail.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that can't go on says so by panicking"
+)]
+
 mod attachments;
 mod instances;
 mod kit;

@@ -67,7 +67,7 @@ fn a_volume_has_at_most_five_pending_snapshots() {
     });
 }
 
-/// Source: API_CreateVolume: the size must be equal to or larger than the snapshot's.
+/// Source: `API_CreateVolume`: the size must be equal to or larger than the snapshot's.
 #[test]
 fn a_volume_from_a_snapshot_has_at_least_its_size() {
     both_ways(Truth::SnapshotMinimumSize, |truths| {

@@ -94,7 +94,7 @@ fn the_token_of_a_terminated_instance_is_refused() {
     });
 }
 
-/// Source: API reference: AttachVolume, DetachVolume, ModifyVolume, CreateSnapshot, CreateTags and DeleteVolume have no
+/// Source: API reference: `AttachVolume`, `DetachVolume`, `ModifyVolume`, `CreateSnapshot`, `CreateTags` and `DeleteVolume` have no
 /// `ClientToken`.
 #[test]
 fn actions_without_a_token_refuse_one() {
@@ -185,7 +185,7 @@ fn without_a_token_each_call_makes_a_new_resource() {
     });
 }
 
-/// Source: API reference: DescribeInstances has the filter `client-token`, DescribeVolumes has not.
+/// Source: API reference: `DescribeInstances` has the filter `client-token`, `DescribeVolumes` has not.
 #[test]
 fn instances_can_be_filtered_by_token_and_volumes_can_not() {
     both_ways(Truth::TokenFilterOnlyOnInstances, |truths| {
@@ -228,7 +228,7 @@ fn a_send_that_timed_out_may_still_be_carried_out_for_15_minutes() {
     });
 }
 
-/// Source: EC2 developer guide, "Eventual consistency in the Amazon EC2 API"; API_TerminateInstances.
+/// Source: EC2 developer guide, "Eventual consistency in the Amazon EC2 API"; `API_TerminateInstances`.
 #[test]
 fn a_new_resource_and_its_tags_are_seen_late() {
     both_ways(Truth::EventualConsistency, |truths| {

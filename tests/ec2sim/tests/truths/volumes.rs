@@ -58,7 +58,7 @@ fn a_shape_keeps_to_the_ranges_and_ratios_of_its_type() {
     });
 }
 
-/// Source: API_DeleteVolume: the volume must be available; error-code reference, `VolumeInUse`.
+/// Source: `API_DeleteVolume`: the volume must be available; error-code reference, `VolumeInUse`.
 #[test]
 fn a_volume_in_use_is_not_deleted() {
     both_ways(Truth::DeleteRefusesUsedVolume, |truths| {

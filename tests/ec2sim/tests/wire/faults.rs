@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ec2sim::{
-    ApiError, AttachmentState, Effect, Fate, Fault, InstanceState, Outside, Sight, Simulator,
-    TagMatch, VolumeState,
+    ApiError, AttachmentState, Effect, Fate, Fault, InstanceState, ModificationState, Outside,
+    Sight, Simulator, SnapshotState, TagMatch, VolumeState,
 };
 
 use crate::http::{RUN, Server, options};
@@ -101,11 +101,11 @@ async fn a_delayed_answer_comes_when_its_time_has_come() {
     server
         .sim
         .add_fault(Fault::on("RunInstances", Effect::Delay { seconds: 30.0 }));
-    let mut changes = server.sim.changes();
+    let mut truth = server.sim.changes();
     let mut call = Box::pin(server.call(&RUN));
     tokio::select! {
         answer = &mut call => panic!("answered at once: {answer:?}"),
-        changed = changes.changed() => changed.unwrap(),
+        changed = truth.changed() => changed.unwrap(),
     }
     assert_eq!(server.sim.instances().len(), 1);
     server.sim.advance(Duration::from_secs(30));
@@ -236,6 +236,43 @@ fn a_launch_dies_and_a_volume_vanishes() {
 }
 
 #[test]
+fn what_a_call_began_ends_badly() {
+    let sim = Simulator::new(options()).unwrap();
+    sim.add_fault(Fault::on("CreateVolume", Effect::Fails).nth(2));
+    sim.add_fault(Fault::on("CreateSnapshot", Effect::Fails).nth(1));
+    sim.add_fault(Fault::on("ModifyVolume", Effect::Fails).nth(1));
+    let volume = [
+        ("Action", "CreateVolume"),
+        ("AvailabilityZone", "us-east-1a"),
+        ("Size", "1"),
+    ];
+    assert_eq!(code(sim.call("tester", &volume)), "ok");
+    assert_eq!(code(sim.call("tester", &volume)), "ok");
+    sim.advance(Duration::from_secs(1));
+    let states: Vec<_> = sim.volumes().iter().map(|volume| volume.state).collect();
+    assert_eq!(states, [VolumeState::Available, VolumeState::Error]);
+    let id = sim.volumes()[0].id.clone();
+    assert_eq!(
+        code(sim.call("tester", &[("Action", "CreateSnapshot"), ("VolumeId", &id)])),
+        "ok"
+    );
+    let modify = [("Action", "ModifyVolume"), ("VolumeId", &id), ("Size", "2")];
+    assert_eq!(code(sim.call("tester", &modify)), "ok");
+    sim.advance(Duration::from_secs(1));
+    assert_eq!(sim.snapshots()[0].state, SnapshotState::Error);
+    let volume = sim.volume(&id).unwrap();
+    assert_eq!(
+        (volume.shape.size, volume.modifications[0].state),
+        (1, ModificationState::Failed)
+    );
+    assert_eq!(
+        code(sim.call("tester", &modify)),
+        "ok",
+        "the next one may begin"
+    );
+}
+
+#[test]
 fn an_attachment_hangs_until_it_is_forced() {
     let sim = Simulator::new(options()).unwrap();
     assert_eq!(run(&sim, "x", &[]), "ok");
@@ -263,10 +300,10 @@ fn an_attachment_hangs_until_it_is_forced() {
     ];
     let detach = [("Action", "DetachVolume"), ("VolumeId", volume.as_str())];
     assert_eq!(code(sim.call("tester", &attach)), "ok");
-    sim.advance(Duration::from_secs(600));
+    sim.advance(Duration::from_mins(10));
     assert_eq!(attachment(), Some(AttachmentState::Attaching));
     assert_eq!(code(sim.call("tester", &detach)), "ok");
-    sim.advance(Duration::from_secs(600));
+    sim.advance(Duration::from_mins(10));
     assert_eq!(attachment(), Some(AttachmentState::Detaching));
     assert_eq!(
         code(sim.call("tester", &[&detach[..], &[("Force", "true")]].concat())),
@@ -285,7 +322,7 @@ fn a_stop_hangs_until_it_is_forced() {
     sim.add_fault(Fault::on("StopInstances", Effect::Hangs));
     let stop = [("Action", "StopInstances"), ("InstanceId.1", id.as_str())];
     assert_eq!(code(sim.call("tester", &stop)), "ok");
-    sim.advance(Duration::from_secs(600));
+    sim.advance(Duration::from_mins(10));
     assert_eq!(sim.instances()[0].state, InstanceState::Stopping);
     assert_eq!(
         code(sim.call("tester", &[&stop[..], &[("Force", "true")]].concat())),
@@ -317,7 +354,7 @@ fn a_resource_is_invisible_in_the_way_that_was_asked_for() {
         ))
     };
     assert_eq!(by_id(), "InvalidInstanceID.NotFound");
-    sim.advance(Duration::from_secs(60));
+    sim.advance(Duration::from_mins(1));
     assert_eq!(by_id(), "ok");
     sim.outside(
         &Outside::Hide {

@@ -58,7 +58,7 @@ fn a_simulator_that_is_killed_has_forgotten_nothing_that_it_answered() {
     // Nobody tells it that it is over.
     let next = Simulator::new(kept()).unwrap();
     assert_eq!(next.instances(), killed.instances());
-    next.advance(Duration::from_secs(60));
+    next.advance(Duration::from_mins(1));
     assert_eq!(
         next.volumes().len(),
         2,
