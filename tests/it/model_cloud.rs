@@ -59,22 +59,23 @@ impl ModelCloud {
     }
 
     fn instances(&self, params: &Params) -> Result<Vec<Instance>, CloudError> {
-        let reservations = self.list("DescribeInstances", params, |answer| match answer {
-            Response::Instances(page) => Some(page),
-            _ => None,
-        })?;
+        let reservations =
+            self.list("DescribeInstances", params, |answer| if let Response::Instances(page) = answer { Some(page) } else { None })?;
         Ok(reservations.into_iter().flat_map(|reservation| reservation.instances).map(instance).collect())
     }
 
     fn snapshots(&self, params: &Params) -> Result<Vec<Snapshot>, CloudError> {
-        let snapshots = self.list("DescribeSnapshots", params, |answer| match answer {
-            Response::Snapshots(page) => Some(page),
-            _ => None,
-        })?;
+        let snapshots =
+            self.list("DescribeSnapshots", params, |answer| if let Response::Snapshots(page) = answer { Some(page) } else { None })?;
         Ok(snapshots.into_iter().map(snapshot).collect())
     }
 }
 
+fn not_the_answer(action: &'static str) -> CloudError {
+    CloudError::in_doubt(action, "the answer is another action's")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "numbers and texts are written alike")]
 fn param(key: impl Into<String>, value: impl ToString) -> (String, String) {
     (key.into(), value.to_string())
 }
@@ -128,12 +129,8 @@ impl Cloud for ModelCloud {
         params.extend(request.security_group_ids.iter().enumerate().map(|(n, id)| param(format!("SecurityGroupId.{}", n + 1), id)));
         params.extend(tag_specification(1, "instance", &request.tags));
         params.extend(tag_specification(2, "volume", &request.tags));
-        match self.call("RunInstances", &params)? {
-            Response::RunInstances(reservation) => {
-                Ok(instance(reservation.instances.into_iter().next().expect("one instance was asked for")))
-            }
-            other => panic!("RunInstances answered {other:?}"),
-        }
+        let Response::RunInstances(reservation) = self.call("RunInstances", &params)? else { return Err(not_the_answer("RunInstances")) };
+        reservation.instances.into_iter().next().map(instance).ok_or_else(|| not_the_answer("RunInstances"))
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
@@ -160,9 +157,8 @@ impl Cloud for ModelCloud {
         let lists = [("system-status.status", vec!["impaired"]), ("instance-status.status", vec!["impaired"]), ("event.code", events)];
         let mut unhealthy = BTreeMap::new();
         for (name, values) in lists {
-            let statuses = self.list("DescribeInstanceStatus", &filters([(name.to_owned(), values)]), |answer| match answer {
-                Response::InstanceStatuses(page) => Some(page),
-                _ => None,
+            let statuses = self.list("DescribeInstanceStatus", &filters([(name.to_owned(), values)]), |answer| {
+                if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
             })?;
             for view in statuses {
                 let health = InstanceHealth {
@@ -177,10 +173,10 @@ impl Cloud for ModelCloud {
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
-        match self.call("GetConsoleOutput", &vec![param("InstanceId", id)])? {
-            Response::ConsoleOutput { output, .. } => Ok(output),
-            other => panic!("GetConsoleOutput answered {other:?}"),
-        }
+        let Response::ConsoleOutput { output, .. } = self.call("GetConsoleOutput", &vec![param("InstanceId", id)])? else {
+            return Err(not_the_answer("GetConsoleOutput"));
+        };
+        Ok(output)
     }
 
     async fn create_volume(&self, request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError> {
@@ -196,10 +192,8 @@ impl Cloud for ModelCloud {
         params.extend(request.snapshot_id.iter().map(|id| param("SnapshotId", id)));
         params.extend(request.kms_key_id.iter().map(|key| param("KmsKeyId", key)));
         params.extend(tag_specification(1, "volume", &request.tags));
-        match self.call("CreateVolume", &params)? {
-            Response::Volume(view) => Ok(volume(view)),
-            other => panic!("CreateVolume answered {other:?}"),
-        }
+        let Response::Volume(view) = self.call("CreateVolume", &params)? else { return Err(not_the_answer("CreateVolume")) };
+        Ok(volume(view))
     }
 
     async fn modify_volume(&self, request: &ModifyVolumeRequest) -> Result<(), CloudError> {
@@ -219,10 +213,8 @@ impl Cloud for ModelCloud {
             VolumeQuery::Ids(ids) if ids.is_empty() => return Ok(vec![]),
             VolumeQuery::Ids(ids) => filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]),
         };
-        let volumes = self.list("DescribeVolumes", &params, |answer| match answer {
-            Response::Volumes(page) => Some(page),
-            _ => None,
-        })?;
+        let volumes =
+            self.list("DescribeVolumes", &params, |answer| if let Response::Volumes(page) = answer { Some(page) } else { None })?;
         Ok(volumes.into_iter().map(volume).collect())
     }
 
@@ -231,20 +223,20 @@ impl Cloud for ModelCloud {
             return Ok(vec![]);
         }
         let params = filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]);
-        let modifications = self.list("DescribeVolumesModifications", &params, |answer| match answer {
-            Response::Modifications(page) => Some(page),
-            _ => None,
-        })?;
+        let modifications =
+            self.list(
+                "DescribeVolumesModifications",
+                &params,
+                |answer| if let Response::Modifications(page) = answer { Some(page) } else { None },
+            )?;
         Ok(modifications.into_iter().map(modification).collect())
     }
 
     async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError> {
         let mut params = vec![param("VolumeId", volume)];
         params.extend(tag_specification(1, "snapshot", tags));
-        match self.call("CreateSnapshot", &params)? {
-            Response::Snapshot(view) => Ok(snapshot(view)),
-            other => panic!("CreateSnapshot answered {other:?}"),
-        }
+        let Response::Snapshot(view) = self.call("CreateSnapshot", &params)? else { return Err(not_the_answer("CreateSnapshot")) };
+        Ok(snapshot(view))
     }
 
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {

@@ -49,13 +49,13 @@ impl World {
     /// The same with other options.
     pub async fn with(face: Face, options: Options) -> Self {
         let limits = Limits { rate: None, ..options.limits };
-        let simulator = Simulator::new(Options { clock: Clock::Manual, limits, ..options }).unwrap();
+        let simulator = Simulator::new(Options { clock: Clock::Manual, limits, ..options }).expect("without files nothing can fail");
         let stop = CancellationToken::new();
         let cloud: Arc<dyn Cloud> = match face {
             Face::Model => Arc::new(ModelCloud::new(simulator.clone(), OPERATOR)),
             Face::Wire => {
-                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                let endpoint = format!("http://{}", listener.local_addr().unwrap());
+                let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+                let endpoint = format!("http://{}", listener.local_addr().expect("it listens"));
                 let (server, stopped) = (simulator.clone(), stop.clone());
                 tokio::spawn(async move { server.serve(listener, stopped).await });
                 let config = aws_config::defaults(BehaviorVersion::v2026_01_12())

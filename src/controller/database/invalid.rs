@@ -46,9 +46,8 @@ fn storage(observed: &Observed) -> Option<String> {
     if made.size.gib().is_some_and(|made| gib < made) {
         return Some(format!("spec.storage.size {size} is less than the volume's {}: EBS volumes only grow; set it back", made.size));
     }
-    (*file_system != made.file_system).then(|| {
-        format!("spec.storage.fileSystem cannot change: the volume was formatted with {}; set it back", made.file_system.as_str())
-    })
+    (*file_system != made.file_system)
+        .then(|| format!("spec.storage.fileSystem cannot change: the volume was formatted with {}; set it back", made.file_system.as_str()))
 }
 
 fn placement(observed: &Observed) -> Option<String> {

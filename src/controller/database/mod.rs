@@ -12,6 +12,7 @@ pub mod status;
 mod workload;
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
 mod tests;
 
 use std::sync::Arc;

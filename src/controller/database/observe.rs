@@ -247,10 +247,8 @@ async fn labelled(names: &Names, ctx: &Context) -> Result<Vec<CoreNode>, kube::E
 
 async fn torn_down(namespace: &str, ctx: &Context) -> Result<TornDown, kube::Error> {
     let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(namespace).await?;
-    let mut torn_down = TornDown {
-        namespace: namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()),
-        definitions: false,
-    };
+    let mut torn_down =
+        TornDown { namespace: namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()), definitions: false };
     let definitions = Api::<CustomResourceDefinition>::all(ctx.client.clone());
     for name in [Database::crd_name(), Volume::crd_name(), Node::crd_name()] {
         match definitions.get_opt(name).await {

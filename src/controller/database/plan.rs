@@ -220,7 +220,8 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>) -> 
     };
     let name = node.name_any();
     if node.metadata.deletion_timestamp.is_some() {
-        let message = format!("Node {name} is being taken down, and another follows: {}", said(node_conditions(node), ConditionType::Ready));
+        let message =
+            format!("Node {name} is being taken down, and another follows: {}", said(node_conditions(node), ConditionType::Ready));
         return Plan::new(actions, Waiting::on(Reason::AwaitingNode, message));
     }
     if let Some(why) = lost(node) {
@@ -279,7 +280,10 @@ fn zone(observed: &Observed, node: &Node) -> Option<String> {
 fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> Option<Waiting> {
     let name = &observed.names.volume;
     let Some(zone) = zone else {
-        return Some(Waiting::on(Reason::AwaitingNode, "the volume follows the machine: its zone is chosen once an instance runs".to_owned()));
+        return Some(Waiting::on(
+            Reason::AwaitingNode,
+            "the volume follows the machine: its zone is chosen once an instance runs".to_owned(),
+        ));
     };
     if observed.database.status.as_ref().is_none_or(|status| status.zone.is_none()) {
         actions.push(Action::RecordZone(zone.to_owned()));
@@ -311,11 +315,13 @@ fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
 /// Keeps the machine as the spec says; what is awaited of it.
 fn machine(observed: &Observed, node: &Node, zone: Option<&str>, actions: &mut Vec<Action>) -> Option<Waiting> {
     let name = node.name_any();
+    let mut changed = None;
     if let Some(patch) = patch(&node.spec, &build::node_spec(&observed.database, zone)) {
         actions.push(Action::UpdateNode(name.clone(), node.uid().unwrap_or_default(), patch));
+        changed = Some(Waiting::on(Reason::Progressing, format!("Node {name} is being changed")));
     }
     let is_current = node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
-    awaited(&format!("Node {name}"), node_conditions(node), is_current, Reason::AwaitingNode)
+    awaited(&format!("Node {name}"), node_conditions(node), is_current, Reason::AwaitingNode).or(changed)
 }
 
 /// The JSON merge patch of a spec; `None` when nothing differs.

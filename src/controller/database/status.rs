@@ -145,14 +145,18 @@ pub fn changes(old: &[Condition], new: &[Condition]) -> Vec<Happened> {
         }
     }
     happened.extend(worsened(old, new, Type::Stalled, "Stalled", |condition| condition.status == "True"));
-    happened.extend(worsened(old, new, Type::EngineReady, "EngineFailing", |condition| {
-        condition.reason == Reason::EngineFailing.as_str()
-    }));
+    happened.extend(worsened(old, new, Type::EngineReady, "EngineFailing", |condition| condition.reason == Reason::EngineFailing.as_str()));
     happened
 }
 
 /// A warning when a condition has become bad, or is bad for another reason.
-fn worsened(old: &[Condition], new: &[Condition], kind: Type, event: &'static str, is_bad: impl Fn(&Condition) -> bool) -> Option<Happened> {
+fn worsened(
+    old: &[Condition],
+    new: &[Condition],
+    kind: Type,
+    event: &'static str,
+    is_bad: impl Fn(&Condition) -> bool,
+) -> Option<Happened> {
     let condition = conditions::find(new, kind).filter(|condition| is_bad(condition))?;
     let is_new = conditions::find(old, kind).is_none_or(|before| !is_bad(before) || before.reason != condition.reason);
     is_new.then(|| Happened::warning(event, format!("{}: {}", condition.reason, condition.message)))

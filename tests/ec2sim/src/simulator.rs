@@ -107,7 +107,8 @@ impl Simulator {
         })
     }
 
-    /// Makes one request as `caller` (an access key id): the parameters of the Query protocol, `Action` among them.
+    /// Makes one request as `caller` (an access key id): the parameters of the Query protocol, `Action` among them. An answer that
+    /// a fault delays comes at once here.
     ///
     /// # Errors
     /// What EC2 refuses; [`ApiError::NoAnswer`] if a fault took the answer away.

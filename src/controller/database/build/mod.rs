@@ -70,4 +70,5 @@ pub fn owner_reference(names: &Names) -> OwnerReference {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
 mod tests;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{
-    Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction,
-    KeyToPath, PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements,
-    SeccompProfile, SecretKeySelector, SecretVolumeSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
+    Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction, KeyToPath,
+    PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile,
+    SecretKeySelector, SecretVolumeSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -33,11 +33,7 @@ pub fn stateful_set(database: &Database, names: &Names, profile: &Profile, repli
             selector: LabelSelector { match_labels: Some(names.selector.clone()), match_expressions: None },
             update_strategy: Some(StatefulSetUpdateStrategy { type_: Some("OnDelete".to_owned()), rolling_update: None }),
             template: PodTemplateSpec {
-                metadata: Some(ObjectMeta {
-                    labels: Some(names.labels.clone()),
-                    annotations: Some(annotations),
-                    ..ObjectMeta::default()
-                }),
+                metadata: Some(ObjectMeta { labels: Some(names.labels.clone()), annotations: Some(annotations), ..ObjectMeta::default() }),
                 spec: Some(pod(database, names, profile)),
             },
             ..StatefulSetSpec::default()
@@ -93,8 +89,7 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
                 })
                 .collect(),
         ),
-        env: (!profile.environment.is_empty())
-            .then(|| profile.environment.iter().map(|variable| variable_of(names, variable)).collect()),
+        env: (!profile.environment.is_empty()).then(|| profile.environment.iter().map(|variable| variable_of(names, variable)).collect()),
         startup_probe: Some(probe(&profile.startup)),
         readiness_probe: Some(probe(&profile.readiness)),
         liveness_probe: Some(probe(&profile.liveness)),
@@ -142,11 +137,7 @@ fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
     }
     for (number, path) in profile.scratch.iter().enumerate() {
         let name = format!("scratch-{number}");
-        volumes.push(Volume {
-            name: name.clone(),
-            empty_dir: Some(EmptyDirVolumeSource::default()),
-            ..Volume::default()
-        });
+        volumes.push(Volume { name: name.clone(), empty_dir: Some(EmptyDirVolumeSource::default()), ..Volume::default() });
         mounts.push(mount(&name, path, None));
     }
     (volumes, mounts)
@@ -159,11 +150,7 @@ fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
 fn variable_of(names: &Names, variable: &engine::Variable) -> EnvVar {
     let from_secret = |key: &str| {
         Some(EnvVarSource {
-            secret_key_ref: Some(SecretKeySelector {
-                name: names.credentials_secret.clone(),
-                key: key.to_owned(),
-                optional: None,
-            }),
+            secret_key_ref: Some(SecretKeySelector { name: names.credentials_secret.clone(), key: key.to_owned(), optional: None }),
             ..EnvVarSource::default()
         })
     };

@@ -149,15 +149,23 @@ impl Model {
     }
 
     /// The volumes at an instance, in the order of their creation.
-    pub(super) fn volumes_of(&self, instance_id: &str) -> impl Iterator<Item = &VolumeView> {
-        in_order(&self.state.volumes)
-            .map(|held| &held.view)
-            .filter(move |volume| {
-                volume
-                    .attachment
-                    .as_ref()
-                    .is_some_and(|held| held.instance_id == instance_id)
-            })
+    pub(super) fn volumes_of(
+        &self,
+        instance_id: &str,
+    ) -> impl Iterator<Item = &VolumeView> + use<'_> {
+        let is_at = |view: &VolumeView| {
+            view.attachment
+                .as_ref()
+                .is_some_and(|held| held.instance_id == instance_id)
+        };
+        let mut found: Vec<_> = self
+            .state
+            .volumes
+            .values()
+            .filter(|held| is_at(&held.view))
+            .collect();
+        found.sort_by_key(|held| held.order);
+        found.into_iter().map(|held| &held.view)
     }
 
     fn as_seen(&self, held: &Held<InstanceView>) -> InstanceView {

@@ -1,6 +1,6 @@
 //! RunInstances: from a request to pending instances and their volumes.
 
-use std::net::Ipv4Addr;
+use std::{collections::BTreeSet, net::Ipv4Addr};
 
 use super::{Effects, Model, launch_request::Launch, lists::unavailable, schedule::Change};
 use crate::{
@@ -239,7 +239,7 @@ impl Model {
         }
     }
 
-    fn addresses_in_use(&self, subnet: &Subnet) -> Vec<Ipv4Addr> {
+    fn addresses_in_use(&self, subnet: &Subnet) -> BTreeSet<Ipv4Addr> {
         let views = self.state.instances.values().map(|held| &held.view);
         let live = views
             .filter(|view| view.subnet_id == subnet.id && view.state != InstanceState::Terminated);

@@ -13,6 +13,7 @@ mod lists;
 mod modifications;
 mod rates;
 mod refusals;
+mod requests;
 mod snapshots;
 mod tokens;
 mod volumes;
@@ -20,13 +21,14 @@ mod volumes;
 use ec2sim::Truth;
 
 /// The sources of this test binary that state truths.
-const STATEMENTS: [&str; 9] = [
+const STATEMENTS: [&str; 10] = [
     include_str!("attachments.rs"),
     include_str!("instances.rs"),
     include_str!("lists.rs"),
     include_str!("modifications.rs"),
     include_str!("rates.rs"),
     include_str!("refusals.rs"),
+    include_str!("requests.rs"),
     include_str!("snapshots.rs"),
     include_str!("tokens.rs"),
     include_str!("volumes.rs"),
