@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ec2sim::{InstanceState, VolumeState};
 use freehold::api::Volume;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Secret, Service};
+use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
@@ -74,11 +75,15 @@ fn a_deleted_database_leaves_what_its_policy_says_and_nothing_else() {
                 seen((phase.as_deref() == wanted).then_some(()), || format!("{policy}: {phase:?}"))
             })
             .await;
-            let names = |all: Vec<String>| all.into_iter().filter(|name| name != "kubernetes").collect::<Vec<_>>();
-            assert_eq!(names(house.list::<StatefulSet>().await.iter().map(kube::ResourceExt::name_any).collect()), Vec::<String>::new());
-            until("the Service and the claim being collected", || async {
-                let (services, claims) = (house.list::<Service>().await, house.list::<PersistentVolumeClaim>().await);
-                seen((services.is_empty() && claims.is_empty()).then_some(()), || format!("{services:?} {claims:?}"))
+            until("everything that it owned being collected", || async {
+                let left = [
+                    house.list::<StatefulSet>().await.len(),
+                    house.list::<Service>().await.len(),
+                    house.list::<NetworkPolicy>().await.len(),
+                    house.list::<PersistentVolumeClaim>().await.len(),
+                    house.list::<Pod>().await.len(),
+                ];
+                seen((left == [0; 5]).then_some(()), || format!("StatefulSets, Services, NetworkPolicies, claims, pods: {left:?}"))
             })
             .await;
             let nodes = Api::<CoreNode>::all(house.client.clone()).list(&ListParams::default()).await.unwrap();

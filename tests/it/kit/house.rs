@@ -29,7 +29,7 @@ use super::process::Operator;
 use super::proxy::Proxy;
 use super::tap::Tap;
 use super::wait::{seen, until};
-use super::{invariants, wait};
+use super::invariants;
 
 /// The operator's access key id: how EC2's journal tells it from the box.
 pub const OPERATOR: &str = "AKIAFREEHOLD";
@@ -383,5 +383,3 @@ fn through(url: &str) -> Value {
         "contexts": [{"name": "house", "context": {"cluster": "house", "user": "house"}}],
     })
 }
-
-pub use wait::each;
