@@ -1,5 +1,9 @@
 //! The integration tests: one binary, so that it is linked once.
+//!
+//! Scenarios run the shipped binary on a real control plane against a simulated EC2; [`kit`] is what they stand on.
 
 mod cloud;
+mod kit;
+mod life;
 mod model_cloud;
 mod world;
