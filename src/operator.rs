@@ -89,6 +89,8 @@ pub async fn run(settings: Settings, client: Client, cloud: Arc<dyn Cloud>, stop
     let claims = api::<PersistentVolumeClaim>(&client, scope);
     tasks.spawn(volume::run(Arc::clone(&ctx), api::<Volume>(&client, scope), claims, settings.concurrency, stop.clone()));
     tasks.spawn(database::run(Arc::clone(&ctx), settings.namespace.clone(), settings.concurrency, stop.clone()));
+    let namespace = settings.namespace.clone();
+    tasks.spawn(database::run(Arc::clone(&ctx), namespace, settings.concurrency, stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(inventory.run(stop.clone()));
     let serving = stop.clone();

@@ -1,6 +1,7 @@
 //! The simulator: one model behind a lock, with its clock, faults, journal and kept state; both faces call it.
 
 use std::{
+    borrow::Cow,
     io,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -76,8 +77,8 @@ impl Simulator {
             .transpose()?
             .flatten()
         {
-            model.restore(kept.model)?;
-            late = kept.late;
+            model.restore(kept.model.into_owned());
+            late = kept.late.into_owned();
         }
         let mut faults = Faults::default();
         for fault in options.faults {
@@ -376,17 +377,11 @@ impl Core {
         if self.kept == present {
             return;
         }
-        let written = self
-            .model
-            .save()
-            .map_err(io::Error::from)
-            .and_then(|model| {
-                Kept {
-                    model,
-                    late: self.late.clone(),
-                }
-                .write(folder)
-            });
+        let kept = Kept {
+            model: Cow::Borrowed(self.model.state()),
+            late: Cow::Borrowed(&self.late),
+        };
+        let written = kept.write(folder);
         match written {
             Ok(()) => self.kept = present,
             Err(error) => {

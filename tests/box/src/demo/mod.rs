@@ -21,7 +21,7 @@ use crate::tools::Tools;
 use operator::Operator;
 use report::{Report, Step};
 use story::Teller;
-use world::{Eyes, World};
+use world::Eyes;
 
 /// The demo's box, beside any box of the developer's own.
 const BOX: &str = "demo";
@@ -161,12 +161,13 @@ async fn install(client: &Client) -> Result<(), Failure> {
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
     let apply = PatchParams::apply("freehold-demo").force();
     for definition in freehold::definitions::all() {
-        definitions.patch(&definition.name_any(), &apply, &Patch::Apply(&definition)).await?;
+        let name = definition.name_any();
+        definitions.patch(&name, &apply, &Patch::Apply(&definition)).await?;
         let established = kube::runtime::conditions::is_crd_established();
-        let wait = kube::runtime::wait::await_condition(definitions.clone(), &definition.name_any(), established);
+        let wait = kube::runtime::wait::await_condition(definitions.clone(), &name, established);
         tokio::time::timeout(Duration::from_secs(30), wait)
             .await
-            .map_err(|_| format!("the API server did not establish {} within 30 s", definition.name_any()))??;
+            .map_err(|_| format!("the API server did not establish {name} within 30 s"))??;
     }
     let class: NodeClass = serde_norway::from_str(include_str!("../../../../examples/nodeclass.yaml"))?;
     Api::<NodeClass>::all(client.clone()).patch(&class.name_any(), &apply, &Patch::Apply(&class)).await?;

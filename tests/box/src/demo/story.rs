@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use kube::ResourceExt;
 
+use super::Failure;
 use super::report::Step;
 use super::world::{Eyes, World};
-use super::Failure;
 
 /// How often is looked.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
@@ -35,7 +35,10 @@ pub fn creation() -> Vec<Milestone> {
         milestone("volume made", |world| {
             let volume = world.ebs_volume()?;
             let encrypted = if volume.encrypted { ", encrypted" } else { return None };
-            Some(format!("volume made: {} ({} GiB {}{encrypted}) in {}", volume.id, volume.shape.size, volume.shape.volume_type, volume.zone))
+            Some(format!(
+                "volume made: {} ({} GiB {}{encrypted}) in {}",
+                volume.id, volume.shape.size, volume.shape.volume_type, volume.zone
+            ))
         }),
         milestone("volume bound", |world| {
             let claim = world.bound_claim()?;
@@ -89,7 +92,9 @@ pub fn deletion(before: &World) -> Vec<Milestone> {
             is_gone.then(|| "gone: Database, Node, Volume and their children".to_owned())
         }),
         milestone("volume kept, and nothing else", move |world| {
-            world.only_the_volume_is_kept(&kept).then(|| format!("kept: {volume}, its PersistentVolume (Released) and the credentials' Secret"))
+            world
+                .only_the_volume_is_kept(&kept)
+                .then(|| format!("kept: {volume}, its PersistentVolume (Released) and the credentials' Secret"))
         }),
     ]
 }

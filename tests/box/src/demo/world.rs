@@ -188,10 +188,7 @@ impl World {
             let status = database.status.as_ref();
             status.is_some_and(|status| {
                 status.observed_generation == generation
-                    && status
-                        .conditions
-                        .iter()
-                        .any(|it| it.type_ == "Ready" && it.status == "True" && it.observed_generation == generation)
+                    && status.conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True" && it.observed_generation == generation)
             })
         })
     }
@@ -201,7 +198,8 @@ impl World {
         let mut lines = Vec::new();
         let mut add = |kind: &str, name: String, conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]| {
             for condition in conditions {
-                lines.push(format!("  {kind} {name}: {}={} {}: {}", condition.type_, condition.status, condition.reason, condition.message));
+                lines
+                    .push(format!("  {kind} {name}: {}={} {}: {}", condition.type_, condition.status, condition.reason, condition.message));
             }
         };
         for database in &self.databases {
@@ -240,8 +238,10 @@ impl World {
     /// Whether nothing is left but the EBS volume, free, its PersistentVolume, Released, and the kept Secret.
     pub fn only_the_volume_is_kept(&self, id: &str) -> bool {
         let kept_volume = matches!(self.ec2.volumes.as_slice(), [volume] if volume.id == id && volume.state == VolumeState::Available);
-        let record = matches!(self.records.as_slice(), [record] if handle(record).is_some_and(|it| it == id) && phase(record) == "Released");
-        let secret = matches!(self.secrets.as_slice(), [secret] if secret.labels().get(names::RETAINED_LABEL).is_some_and(|it| it == "true"));
+        let record =
+            matches!(self.records.as_slice(), [record] if handle(record).is_some_and(|it| it == id) && phase(record) == "Released");
+        let secret =
+            matches!(self.secrets.as_slice(), [secret] if secret.labels().get(names::RETAINED_LABEL).is_some_and(|it| it == "true"));
         kept_volume && record && secret && self.left_over().len() == 3
     }
 }

@@ -90,7 +90,7 @@ struct Held<T> {
 
 /// Everything that is kept over a restart.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct State {
+pub(crate) struct State {
     now: Timestamp,
     sequence: u64,
     version: u64,
@@ -138,14 +138,13 @@ impl Model {
     }
 
     /// The whole state, to be kept.
-    pub(crate) fn save(&self) -> Result<serde_json::Value, serde_json::Error> {
-        serde_json::to_value(&self.state)
+    pub(crate) fn state(&self) -> &State {
+        &self.state
     }
 
     /// Goes on from a state that was kept.
-    pub(crate) fn restore(&mut self, saved: serde_json::Value) -> Result<(), serde_json::Error> {
-        self.state = serde_json::from_value(saved)?;
-        Ok(())
+    pub(crate) fn restore(&mut self, kept: State) {
+        self.state = kept;
     }
 
     /// The last moment that the model has seen.

@@ -8,11 +8,11 @@ fn kit() -> Kit {
     Kit::new(Truths::all())
 }
 
-/// Source: EC2 error-code reference; API_RunInstances.
+/// Source: EC2 error-code reference; `API_RunInstances`.
 #[test]
 fn a_launch_that_names_what_is_not_there_is_refused() {
     let kit = kit();
-    let too_long = data_encoding::BASE64.encode(&[b'x'; 16_385]);
+    let too_long = data_encoding::BASE64.encode("x".repeat(16_385).as_bytes());
     for (key, value, code) in [
         ("ImageId", "ami-00000000000000000", "InvalidAMIID.NotFound"),
         ("ImageId", "image", "InvalidAMIID.Malformed"),
@@ -109,7 +109,7 @@ fn a_subnet_runs_out_of_addresses_and_a_zone_may_lack_a_type() {
     );
 }
 
-/// Source: EC2 user guide, "Tag your Amazon EC2 resources"; API_CreateTags, API_DeleteTags.
+/// Source: EC2 user guide, "Tag your Amazon EC2 resources"; `API_CreateTags`, `API_DeleteTags`.
 #[test]
 fn tags_are_set_removed_and_limited() {
     let kit = kit();
@@ -165,7 +165,7 @@ fn tags_are_set_removed_and_limited() {
     assert_eq!(kit.code("CreateTags", &unknown), "InvalidVolume.NotFound");
 }
 
-/// Source: API_CreateVolume.
+/// Source: `API_CreateVolume`.
 #[test]
 fn a_volume_that_names_what_is_not_there_is_refused() {
     let kit = kit();
