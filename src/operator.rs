@@ -18,6 +18,7 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::controller::context::{Context, References, Sends};
 use crate::controller::retry::Retry;
+use crate::controller::waiting::Asks;
 use crate::controller::{database, node, volume};
 use crate::metrics::Metrics;
 use crate::server::{self, Health};
@@ -82,6 +83,7 @@ pub async fn run(
         timing,
         cluster_id,
         sends: Sends::default(),
+        asks: Asks::default(),
         references: References::default(),
         metrics: Arc::clone(&metrics),
     });
