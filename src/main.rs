@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use freehold::cloud::ec2::Ec2;
 use freehold::controller::driver::Chain;
+use freehold::metrics::Metrics;
 use freehold::settings::Settings;
 use freehold::{definitions, operator};
 use tokio::signal::unix::{SignalKind, signal};
@@ -73,6 +74,7 @@ async fn run(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
         stopping.cancel();
     });
     let client = kube::Client::try_default().await?;
-    let cloud = Arc::new(Ec2::from_env().await);
-    Ok(operator::run(settings, client, cloud, stop).await?)
+    let metrics = Metrics::new();
+    let cloud = Arc::new(Ec2::from_env(&metrics).await);
+    Ok(operator::run(settings, client, cloud, metrics, stop).await?)
 }

@@ -33,7 +33,7 @@ struct ControllerLabels {
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct CallLabels {
-    action: &'static str,
+    action: String,
     outcome: &'static str,
 }
 
@@ -52,7 +52,11 @@ impl Metrics {
             Family::<ControllerLabels, Histogram>::new_with_constructor(|| Histogram::new(exponential_buckets(0.005, 2.0, 14)));
         registry.register_with_unit("pass_duration", "How long passes take", Unit::Seconds, pass_duration.clone());
         let ec2_calls = Family::<CallLabels, Counter>::default();
-        registry.register("ec2_calls", "Calls to EC2, by action and outcome (ok, or the class of the error)", ec2_calls.clone());
+        registry.register(
+            "ec2_calls",
+            "Calls to EC2 on the wire, by action and outcome: ok, refused (4xx), failed (5xx), no_answer",
+            ec2_calls.clone(),
+        );
         let inventory_age = Family::<ResourceLabels, Gauge>::default();
         registry.register_with_unit(
             "inventory_age",
@@ -69,8 +73,8 @@ impl Metrics {
         self.pass_duration.get_or_create(&ControllerLabels { controller }).observe(took.as_secs_f64());
     }
 
-    /// Counts a call to EC2.
-    pub fn ec2_call(&self, action: &'static str, outcome: &'static str) {
+    /// Counts a call to EC2 on the wire.
+    pub fn ec2_call(&self, action: String, outcome: &'static str) {
         self.ec2_calls.get_or_create(&CallLabels { action, outcome }).inc();
     }
 
@@ -95,7 +99,7 @@ mod tests {
     fn every_metric_is_in_the_text_with_its_labels() {
         let metrics = Metrics::new();
         metrics.pass("node", "ok", Duration::from_millis(3));
-        metrics.ec2_call("RunInstances", "ok");
+        metrics.ec2_call("RunInstances".to_owned(), "ok");
         metrics.inventory_age("instances", 12);
         let text = metrics.text().unwrap();
         for line in [

@@ -18,6 +18,7 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::controller::context::{Context, References, Sends};
 use crate::controller::retry::Retry;
+use crate::controller::waiting::Asks;
 use crate::controller::{database, node, volume};
 use crate::metrics::Metrics;
 use crate::server::{self, Health};
@@ -50,7 +51,13 @@ pub enum OperatorError {
 }
 
 /// Runs the controllers until `stop`, then lets running passes end.
-pub async fn run(settings: Settings, client: Client, cloud: Arc<dyn Cloud>, stop: CancellationToken) -> Result<(), OperatorError> {
+pub async fn run(
+    settings: Settings,
+    client: Client,
+    cloud: Arc<dyn Cloud>,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+) -> Result<(), OperatorError> {
     check(&settings)?;
     installed(&client).await?;
     let cluster_id = match &settings.cluster_id {
@@ -59,7 +66,6 @@ pub async fn run(settings: Settings, client: Client, cloud: Arc<dyn Cloud>, stop
     };
     let timing = settings.timing.scaled(settings.time_scale);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let metrics = Metrics::new();
     let limits = Arc::new(Limits::new(settings.ec2_share, settings.time_scale));
     let inventory = Inventory::new(Arc::clone(&cloud), Arc::clone(&limits), Arc::clone(&clock), timing.clone(), cluster_id.clone());
     let listener = TcpListener::bind(settings.listen).await.map_err(|source| OperatorError::Listen { address: settings.listen, source })?;
@@ -77,6 +83,7 @@ pub async fn run(settings: Settings, client: Client, cloud: Arc<dyn Cloud>, stop
         timing,
         cluster_id,
         sends: Sends::default(),
+        asks: Asks::default(),
         references: References::default(),
         metrics: Arc::clone(&metrics),
     });
@@ -87,8 +94,6 @@ pub async fn run(settings: Settings, client: Client, cloud: Arc<dyn Cloud>, stop
     let claims = api::<PersistentVolumeClaim>(&client, scope);
     tasks.spawn(volume::run(Arc::clone(&ctx), api::<Volume>(&client, scope), claims, settings.concurrency, stop.clone()));
     tasks.spawn(database::run(Arc::clone(&ctx), settings.namespace.clone(), settings.concurrency, stop.clone()));
-    let namespace = settings.namespace.clone();
-    tasks.spawn(database::run(Arc::clone(&ctx), namespace, settings.concurrency, stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(inventory.run(stop.clone()));
     let serving = stop.clone();

@@ -8,6 +8,7 @@ use kube::Client;
 
 use super::launch::{Sent, resend_pause};
 use super::retry::Retry;
+use super::waiting::Asks;
 use crate::api::{ClientToken, InstanceId};
 use crate::clock::Clock;
 use crate::cloud::Cloud;
@@ -41,6 +42,8 @@ pub struct Context {
     pub retry: Retry,
     /// This process' sends of creating calls.
     pub sends: Sends,
+    /// What this process last asked EC2 to change or end.
+    pub asks: Asks,
     /// Which object an EC2 resource or a UID belongs to.
     pub references: References,
     /// Counters.

@@ -45,8 +45,11 @@ pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
         .and_then(|conditions| conditions.iter().find(|condition| condition.type_ == "Ready"));
     match condition {
         Some(condition) if condition.status == "True" => Kubelet::Ready,
-        Some(condition) => Kubelet::NotReady(condition.last_transition_time.as_ref().map_or(Timestamp::MIN, |time| time.0)),
-        None => Kubelet::NotReady(Timestamp::MIN),
+        // One that has said nothing yet is no older than its Node; without any time its silence is not proven.
+        condition => {
+            let since = condition.and_then(|condition| condition.last_transition_time.as_ref());
+            Kubelet::NotReady(since.or(core_node.metadata.creation_timestamp.as_ref()).map_or(Timestamp::MAX, |time| time.0))
+        }
     }
 }
 

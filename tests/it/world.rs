@@ -64,7 +64,7 @@ impl World {
                     .endpoint_url(endpoint)
                     .load()
                     .await;
-                Arc::new(Ec2::new(&config))
+                Arc::new(Ec2::new(&config, &freehold::metrics::Metrics::new()))
             }
         };
         Self { simulator, cloud, _stop: stop.drop_guard() }

@@ -2,11 +2,13 @@
 //! endpoint from `AWS_ENDPOINT_URL_EC2`.
 
 mod convert;
+mod counted;
 mod requests;
 mod whole;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -24,6 +26,7 @@ use super::{
     ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
 use crate::api::{InstanceId, SnapshotId, VolumeId};
+use crate::metrics::Metrics;
 
 /// How long one request may take: EC2 answers within seconds or not at all.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -53,23 +56,24 @@ impl fmt::Debug for Ec2 {
 
 impl Ec2 {
     /// From the environment: credentials, Region, endpoint.
-    pub async fn from_env() -> Self {
+    pub async fn from_env(metrics: &Arc<Metrics>) -> Self {
         // By name, so that a new release of the SDK changes no behaviour by itself.
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12());
         if let Ok(name) = AppName::new(APP_NAME) {
             loader = loader.app_name(name);
         }
-        Self::new(&loader.load().await)
+        Self::new(&loader.load().await, metrics)
     }
 
-    /// From a configuration of the SDK's; retries and time-outs are ours.
-    pub fn new(config: &SdkConfig) -> Self {
+    /// From a configuration of the SDK's; retries and time-outs are ours. Every attempt on the wire is counted in `metrics`.
+    pub fn new(config: &SdkConfig, metrics: &Arc<Metrics>) -> Self {
         let client = |retries: RetryConfig, timeout: Duration| {
             let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(timeout).build();
             let config = aws_sdk_ec2::config::Builder::from(config)
                 .retry_config(retries)
                 .timeout_config(timeouts)
                 .interceptor(whole::WholeAnswer)
+                .interceptor(counted::Counted(Arc::clone(metrics)))
                 .build();
             Client::from_conf(config)
         };

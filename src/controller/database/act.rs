@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::build;
 use super::password::Password;
-use super::plan::{Action, Plan};
+use super::plan::{Action, ChildKind, Plan};
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, Node, Volume};
 use crate::cluster::events::{Events, Happened};
@@ -167,6 +167,12 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             events.publish(&acted.database, &Happened::normal("CredentialsKept", note)).await;
         }
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
+        Action::DeleteChild(kind, name, uid) => match kind {
+            ChildKind::StatefulSet => delete::delete(&Api::<StatefulSet>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::Service => delete::delete(&Api::<Service>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::ConfigMap => delete::delete(&Api::<ConfigMap>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::NetworkPolicy => delete::delete(&Api::<NetworkPolicy>::namespaced(client(), namespace), name, uid).await?,
+        },
         Action::RemoveFinalizer => {
             finalizer::remove(&databases, &acted.database).await?;
             acted.finished = true;
@@ -191,14 +197,19 @@ async fn create_node(ordinal: i32, node: &Node, acted: &mut Acted, ctx: &Context
     Ok(())
 }
 
-/// Server-side apply. Only an object that is ours (it names its UID) is forced: another one of the name, which appeared since it was
-/// looked for, answers with a conflict.
+/// A new object is applied without force: one of the name that appeared since it was looked for answers with a conflict. One that is
+/// ours (it names its UID) is patched by JSON merge patch, which replaces lists whole. Server-side apply would keep the entries that
+/// somebody else has put into a list by key, such as a Service's ports, and then fail on the names that both use.
 async fn apply<K>(api: &Api<K>, object: &K) -> Result<(), kube::Error>
 where
     K: Resource + Clone + Serialize + DeserializeOwned + Debug,
 {
-    let params = PatchParams { force: object.meta().uid.is_some(), ..PatchParams::apply(MANAGER) };
-    api.patch(&object.name_any(), &params, &Patch::Apply(object)).await.map(drop)
+    let name = object.name_any();
+    if object.meta().uid.is_none() {
+        return api.patch(&name, &PatchParams::apply(MANAGER), &Patch::Apply(object)).await.map(drop);
+    }
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(&name, &params, &Patch::Merge(object)).await.map(drop)
 }
 
 async fn merge<K>(api: &Api<K>, name: &str, patch: &serde_json::Value) -> Result<(), kube::Error>

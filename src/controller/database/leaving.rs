@@ -1,11 +1,13 @@
 //! The plan of a Database that is being deleted, backwards: engine stopped, machine gone, disk as its policy says, credentials. Pure.
 
 use jiff::Timestamp;
-use kube::ResourceExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use super::observe::{Child, Credentials, Observed};
-use super::plan::{Action, Plan, give_back, said, stop, volume_conditions};
+use super::plan::{Action, ChildKind, Plan, said, volume_conditions};
+use super::stopping::{give_back, stop};
 use crate::api::{ConditionType, DeletionPolicy, Reason, Volume};
 use crate::cluster::finalizer;
 use crate::controller::waiting::Waiting;
@@ -73,6 +75,24 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
         }
         actions.push(Action::DeleteCredentials(held.0.uid().unwrap_or_default()));
     }
+    actions.extend(children(observed));
     actions.push(Action::RemoveFinalizer);
     Plan::new(actions, Waiting::on(Reason::Deleting, "the house is down"))
+}
+
+/// What is left goes before the Database does, so that nothing of it is there once it is gone.
+fn children(observed: &Observed) -> Vec<Action> {
+    let delete = |kind: ChildKind, child: Option<&ObjectMeta>| {
+        let metadata = child.filter(|metadata| metadata.deletion_timestamp.is_none())?;
+        Some(Action::DeleteChild(kind, metadata.name.clone()?, metadata.uid.clone()?))
+    };
+    [
+        delete(ChildKind::StatefulSet, observed.stateful_set.ours().map(Resource::meta)),
+        delete(ChildKind::Service, observed.service.ours().map(Resource::meta)),
+        delete(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
+        delete(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

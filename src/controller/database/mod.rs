@@ -9,6 +9,7 @@ pub mod password;
 pub mod plan;
 mod pod;
 pub mod status;
+mod stopping;
 mod workload;
 
 #[cfg(test)]
@@ -95,7 +96,7 @@ async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Aga
         events.publish(&acted.database, &Happened::normal("DatabaseReleased", "the house is down".to_owned())).await;
         return Ok(ctx.timing.resync);
     }
-    if status::is_conflict(&acted) {
+    if acted.error.as_ref().is_some_and(act::Failed::is_conflict) {
         return Err(PassError::Conflict);
     }
     close(&observed, &plan, acted, ctx, events).await?;

@@ -11,7 +11,6 @@ use kube::{CustomResourceExt, Resource, ResourceExt};
 
 use crate::api::names::{self, Names};
 use crate::api::{DATABASE_NODE_LABEL, Database, Node, Volume};
-use crate::cluster;
 use crate::controller::context::Context;
 use crate::engine::{self, EngineError, Profile};
 use crate::settings::Timing;
@@ -251,13 +250,8 @@ async fn torn_down(namespace: &str, ctx: &Context) -> Result<TornDown, kube::Err
         TornDown { namespace: namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()), definitions: false };
     let definitions = Api::<CustomResourceDefinition>::all(ctx.client.clone());
     for name in [Database::crd_name(), Volume::crd_name(), Node::crd_name()] {
-        match definitions.get_opt(name).await {
-            Ok(definition) => {
-                torn_down.definitions |= definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some());
-            }
-            Err(error) if cluster::is_not_found(&error) => torn_down.definitions = true,
-            Err(error) => return Err(error),
-        }
+        let definition = definitions.get_opt(name).await?;
+        torn_down.definitions |= definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some());
     }
     Ok(torn_down)
 }

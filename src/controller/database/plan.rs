@@ -11,12 +11,11 @@ use serde_json::Value;
 
 use super::observe::{Child, Credentials, HeldSecret, Observed, next_ordinal};
 use super::pod::{EngineState, engine_state};
-use super::{build, invalid, leaving, workload};
+use super::{build, invalid, leaving, stopping, workload};
 use crate::api::node::NodeStatus;
 use crate::api::{ConditionType, Node, Reason, Volume, VolumeStatus};
 use crate::cluster::{finalizer, status::difference};
 use crate::controller::conditions;
-use crate::controller::safety;
 use crate::controller::waiting::Waiting;
 use crate::engine::Profile;
 
@@ -38,7 +37,7 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
-    /// Apply the ConfigMap; one that names a UID replaces that very object, one without is new.
+    /// Apply the ConfigMap; one that names a UID changes that very object, one without is new.
     ApplyConfigMap(Box<ConfigMap>),
     /// The same for the Service.
     ApplyService(Box<Service>),
@@ -72,8 +71,23 @@ pub enum Action {
     KeepCredentials(Box<HeldSecret>),
     /// Delete the Secret of the credentials: UID.
     DeleteCredentials(String),
+    /// Delete a child that the API server's garbage collector would take its time for: kind, name, UID.
+    DeleteChild(ChildKind, String, String),
     /// Take our finalizer off the Database: its house is down.
     RemoveFinalizer,
+}
+
+/// The kinds of a Database's children that are neither Node, Volume nor Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildKind {
+    /// The StatefulSet.
+    StatefulSet,
+    /// The Service.
+    Service,
+    /// The ConfigMap.
+    ConfigMap,
+    /// The NetworkPolicy.
+    NetworkPolicy,
 }
 
 impl Plan {
@@ -112,7 +126,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if let Some(lost) = volume_lost(observed) {
         return Plan::new(actions, lost);
     }
-    if observed.database.spec.running { running(observed, profile, actions) } else { paused(observed, actions, now) }
+    if observed.database.spec.running { running(observed, profile, actions) } else { stopping::paused(observed, actions, now) }
 }
 
 /// An object of a derived name that belongs to somebody else.
@@ -193,9 +207,10 @@ fn differs<K: Resource>(live: &Child<K>, wanted: K, is_same: impl Fn(&K, &K) -> 
     }
 }
 
-/// The wanted object, bound to the UID of the one that it changes.
+/// The wanted object, bound to the UID of the one that it changes; its owners stay as they are.
 pub(super) fn bound<K: Resource>(live: &K, mut wanted: K) -> K {
     wanted.meta_mut().uid.clone_from(&live.meta().uid);
+    wanted.meta_mut().owner_references = None;
     wanted
 }
 
@@ -305,7 +320,7 @@ fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> O
 }
 
 /// What of the Volume's spec must follow the Database's; what is decided once stays as it is.
-fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
+pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
     let mut wanted = build::volume_spec(&observed.database, &volume.spec.zone, observed.database.spec.deletion_policy);
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
     let patch = patch(&volume.spec, &wanted)?;
@@ -366,44 +381,6 @@ fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>) -> Option<
         actions.push(Action::Label(core_node.name_any(), core_node.uid().unwrap_or_default()));
     }
     None
-}
-
-/// Paused: the engine is stopped, then the machine is given back. The disk stays, and follows the spec.
-fn paused(observed: &Observed, mut actions: Vec<Action>, now: Timestamp) -> Plan {
-    if let Some(update) = observed.volume.ours().and_then(|volume| volume_update(observed, volume)) {
-        actions.push(update);
-    }
-    if let Some(waiting) = stop(observed, &mut actions, now) {
-        return Plan::new(actions, waiting).again(observed.timing.recheck);
-    }
-    if let Some(waiting) = give_back(observed, "the Database is paused", &mut actions) {
-        return Plan::new(actions, waiting);
-    }
-    let message = "paused by spec.running: the machine is given back, the volume is kept";
-    Plan::new(actions, Waiting::on(Reason::Paused, message))
-}
-
-/// Stops the engine; what is awaited until its machine may be given back.
-pub(super) fn stop(observed: &Observed, actions: &mut Vec<Action>, now: Timestamp) -> Option<Waiting> {
-    let stateful_set = observed.stateful_set.ours();
-    if let Some(stateful_set) = stateful_set
-        && workload::replicas(stateful_set) != 0
-    {
-        actions.push(Action::Scale(stateful_set.uid().unwrap_or_default(), 0));
-    }
-    let is_lost = observed.newest_node().is_none_or(|(_, node)| lost(node).is_some());
-    let blocker = safety::may_give_back_machine(stateful_set, observed.pod.as_ref(), is_lost, now).err()?;
-    Some(Waiting::on(blocker.reason, blocker.message))
-}
-
-/// Deletes every Node; what is awaited until they are gone.
-pub(super) fn give_back(observed: &Observed, why: &str, actions: &mut Vec<Action>) -> Option<Waiting> {
-    for node in observed.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none()) {
-        actions.push(Action::DeleteNode(node.name_any(), node.uid().unwrap_or_default(), why.to_owned()));
-    }
-    let node = observed.newest_node().map(|(_, node)| node).or_else(|| observed.nodes.first())?;
-    let message = format!("Node {} is being taken down: {}", node.name_any(), said(node_conditions(node), ConditionType::Ready));
-    Some(Waiting::on(Reason::AwaitingNode, message))
 }
 
 /// What a condition says, as the end of a sentence.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
-use super::act::{Acted, Failed};
+use super::act::Acted;
 use super::build;
 use super::observe::{Child, Credentials, Observed};
 use super::plan::{Plan, awaited, engine_waiting, node_conditions, volume_conditions};
@@ -160,9 +160,4 @@ fn worsened(
     let condition = conditions::find(new, kind).filter(|condition| is_bad(condition))?;
     let is_new = conditions::find(old, kind).is_none_or(|before| !is_bad(before) || before.reason != condition.reason);
     is_new.then(|| Happened::warning(event, format!("{}: {}", condition.reason, condition.message)))
-}
-
-/// Whether the write failed because the view was old.
-pub fn is_conflict(acted: &Acted) -> bool {
-    acted.error.as_ref().is_some_and(Failed::is_conflict)
 }

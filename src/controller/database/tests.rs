@@ -248,6 +248,7 @@ fn word(action: &Action) -> String {
         Action::Unlabel(name, uid) => format!("unlabel {name} {uid}"),
         Action::ReplacePod(name, uid, why) => format!("replace {name} {uid}: {why}"),
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),
+        Action::DeleteChild(kind, name, _) => format!("delete {kind:?} {name}"),
         Action::RemoveFinalizer => "remove finalizer".to_owned(),
     }
 }

@@ -83,12 +83,16 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
             }
             match ctx.cloud.terminate_instances(std::slice::from_ref(id)).await {
                 Ok(()) => {
+                    ctx.asks.note(Call::TerminateInstances, &id.0, ctx.clock.now(), None);
                     ctx.inventory.poke(Kind::Node);
                     events
                         .publish(&acted.node, &Happened::normal("InstanceTerminating", format!("instance {id} is terminated: {why}")))
                         .await;
                 }
-                Err(error) => acted.held_up = Some(held_up(Call::TerminateInstances, &error, ctx)),
+                Err(error) => {
+                    acted.held_up = Some(held_up(Call::TerminateInstances, &error, ctx));
+                    ctx.asks.note(Call::TerminateInstances, &id.0, ctx.clock.now(), acted.held_up.clone());
+                }
             }
         }
         Action::HoldCoreNode(core_node) => {
@@ -134,6 +138,7 @@ async fn launch_instance(launch: &NodeLaunch, user_data: &str, acted: &mut Acted
         provider_id: None,
         core_node_name: None,
         instance_type: None,
+        zone: None,
         ..old.clone()
     };
     // With the resourceVersion of this pass' read: the check that this view is not old.

@@ -8,6 +8,7 @@ use kube::ResourceExt;
 
 use super::observe::Observed;
 use crate::api::names;
+use crate::api::NodeSpec;
 use crate::api::node::NodeLaunch;
 use crate::api::node_class::{NodeClassSpec, Subnet};
 use crate::cloud::identity::{self, Kind, Owner};
@@ -30,14 +31,7 @@ pub enum NoChoice {
 /// The first type, in order of preference, that has capacity in an allowed zone, in the class' order of subnets.
 pub fn choose<'a>(observed: &'a Observed, class: &'a NodeClassSpec, now: Timestamp) -> Result<(&'a str, &'a Subnet), NoChoice> {
     let spec = &observed.node.spec;
-    let subnets: Vec<&Subnet> = class
-        .subnets
-        .iter()
-        .filter(|subnet| match &spec.zone {
-            Some(zone) => subnet.zone == *zone,
-            None => spec.zones.is_empty() || spec.zones.contains(&subnet.zone),
-        })
-        .collect();
+    let subnets = subnets(spec, class);
     if subnets.is_empty() {
         let zones = spec.zone.clone().unwrap_or_else(|| spec.zones.join(", "));
         return Err(NoChoice::Mismatch(format!(
@@ -61,6 +55,15 @@ pub fn choose<'a>(observed: &'a Observed, class: &'a NodeClassSpec, now: Timesta
     let until = offers().filter_map(|(name, subnet)| observed.offerings.available_at(name, &subnet.zone)).min().unwrap_or(now);
     let refused: Vec<String> = offers().map(|(name, subnet)| format!("{name} in {}", subnet.zone)).collect();
     Err(NoChoice::NoCapacity { refused: refused.join(", "), until })
+}
+
+/// The class' subnets in the zones that the spec allows, in the class' order.
+pub fn subnets<'a>(spec: &NodeSpec, class: &'a NodeClassSpec) -> Vec<&'a Subnet> {
+    let is_allowed = |subnet: &&Subnet| match &spec.zone {
+        Some(zone) => subnet.zone == *zone,
+        None => spec.zones.is_empty() || spec.zones.contains(&subnet.zone),
+    };
+    class.subnets.iter().filter(is_allowed).collect()
 }
 
 /// The whole request of an attempt.
@@ -132,7 +135,7 @@ pub fn drift(launch: &NodeLaunch, class: &NodeClassSpec) -> Option<String> {
 }
 
 /// Whether a pattern of the class allows the type; no pattern allows every type. `*` stands for any characters.
-fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
+pub fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, instance_type))
 }
 

@@ -4,12 +4,14 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::observe::Observed;
-use super::plan::{Action, Plan, attempt_facts, is_live, proven_absent};
-use crate::api::{InstanceId, Reason};
+use super::attempt::{attempt_facts, proven_absent};
+use super::plan::{Action, Plan, again_to_terminate, is_live, terminate};
+use crate::api::Reason;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::launch::{Verdict, judge};
 use crate::controller::safety;
+use crate::controller::waiting::Again;
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.node) {
@@ -23,14 +25,23 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if let Some(id) = &status.instance_id {
         return match observed.instances.instances.iter().find(|instance| instance.id == *id) {
             Some(instance) => known(observed, instance, &live, now),
-            None if status.launch.as_ref().is_some_and(|launch| proven_absent(observed, launch).is_none()) => {
+            None if proven_absent(observed, status.launch.as_ref()).is_none() => {
                 Plan::wait(Reason::AwaitingTermination, format!("EC2 does not show instance {id}; its absence is being proven")).pending()
             }
-            None => released(observed, &live),
+            None => released(observed, &live, now),
         };
     }
     match &status.launch {
-        None => released(observed, &live),
+        None => match live.first() {
+            // The status was lost: a machine of ours goes the whole way, too.
+            Some(instance) => Plan::act(
+                vec![Action::RecordInstance(instance.id.clone())],
+                Reason::Deleting,
+                format!("instance {} carries this Node's identity and is taken down", instance.id),
+            )
+            .pending(),
+            None => released(observed, &live, now),
+        },
         Some(launch) => match judge(attempt_facts(observed, launch, true), observed.timing.token_resend, now) {
             Verdict::Adopt(id) => Plan::act(
                 vec![Action::RecordInstance(id.clone())],
@@ -38,7 +49,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
                 format!("instance {id} was launched and is taken down"),
             )
             .pending(),
-            Verdict::Refused | Verdict::ProvenAbsent(_) => released(observed, &live),
+            Verdict::Refused | Verdict::ProvenAbsent(_) => released(observed, &live, now),
             Verdict::Resend => Plan::wait(Reason::InDoubt, "nothing is launched for a Node that is being deleted").pending(),
             Verdict::Wait(doubt, _) => Plan::wait(
                 Reason::InDoubt,
@@ -53,7 +64,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
 fn known(observed: &Observed, instance: &Instance, live: &[&Instance], now: Timestamp) -> Plan {
     let id = &instance.id;
     match instance.state {
-        InstanceState::Terminated => released(observed, live),
+        InstanceState::Terminated => released(observed, live, now),
         InstanceState::ShuttingDown => Plan::wait(Reason::AwaitingTermination, format!("EC2 is terminating instance {id}")).pending(),
         InstanceState::Pending | InstanceState::Running | InstanceState::Stopping | InstanceState::Stopped | InstanceState::Unknown => {
             drained(observed, instance, now)
@@ -74,8 +85,10 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     let pods: Vec<String> = observed.pods.iter().map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any())).collect();
     match safety::may_terminate(instance, kubelet, &pods, &observed.attachments, observed.timing.silence, now) {
         Ok(()) => {
-            actions.push(Action::Terminate(instance.id.clone(), "its Node is deleted".to_owned()));
-            Plan::act(actions, Reason::AwaitingTermination, format!("instance {} is being terminated", instance.id)).pending()
+            let message = format!("instance {} is being terminated", instance.id);
+            let mut plan = terminate(observed, &instance.id, "its Node is deleted".to_owned(), (Reason::AwaitingTermination, message), now);
+            plan.actions.splice(0..0, actions);
+            plan
         }
         Err(blocker) => {
             // Pods and VolumeAttachments are not watched.
@@ -86,18 +99,21 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
 }
 
 /// The Node's own instance is gone for certain.
-fn released(observed: &Observed, live: &[&Instance]) -> Plan {
+fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
     if !live.is_empty() {
-        let ids: Vec<&InstanceId> = live.iter().map(|instance| &instance.id).collect();
+        let ids: Vec<&str> = live.iter().map(|instance| instance.id.0.as_str()).collect();
         let mut actions = Vec::new();
         let mut words = Vec::new();
         for instance in live {
             match safety::may_terminate_duplicate(instance, observed.core_node_of(instance)) {
-                Ok(()) => actions.push(Action::Terminate(instance.id.clone(), "its Node is deleted".to_owned())),
+                Ok(()) if again_to_terminate(observed, &instance.id, now) == Again::Now => {
+                    actions.push(Action::Terminate(instance.id.clone(), "its Node is deleted".to_owned()));
+                }
+                Ok(()) => {}
                 Err(blocker) => words.push(blocker.message),
             }
         }
-        let message = if words.is_empty() { format!("EC2 is terminating {ids:?}") } else { words.join("; ") };
+        let message = if words.is_empty() { format!("EC2 is terminating {}", ids.join(", ")) } else { words.join("; ") };
         return Plan::act(actions, Reason::AwaitingTermination, message).pending();
     }
     if let Some(shutting) = observed.instances.instances.iter().find(|instance| instance.state == InstanceState::ShuttingDown) {

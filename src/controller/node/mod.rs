@@ -1,6 +1,7 @@
 //! The Node controller: one EC2 instance and its core Node for each `Node`.
 
 pub mod act;
+mod attempt;
 mod choose;
 mod leaving;
 pub mod observe;
@@ -91,6 +92,9 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
         let uid = observed.node.uid().unwrap_or_default();
         ctx.inventory.forget(Kind::Node, &uid);
         ctx.references.forget(&uid);
+        for instance in &observed.instances.instances {
+            ctx.asks.forget(&instance.id.0);
+        }
         events.publish(&acted.node, &Happened::normal("NodeReleased", "the machine is gone".to_owned())).await;
         return Ok(ctx.timing.resync);
     }
@@ -151,6 +155,10 @@ fn express_interest(node: &Node, plan: &plan::Plan, ctx: &Context) {
             last_possible_send: Some(last_possible_send(ctx.sends.of(&launch.token).as_ref(), launch.started_at.0, ctx.process_started)),
             modifying: None,
         }),
+        // The status was lost but for the id: its absence can be proven by tag.
+        None if plan.pending && status.is_some_and(|status| status.instance_id.is_some()) => {
+            Interest::Pending(Awaited { token: None, last_possible_send: Some(ctx.process_started), modifying: None })
+        }
         Some(_) | None if plan.pending => Interest::changes(),
         Some(_) | None => Interest::Settled,
     };

@@ -1,17 +1,22 @@
 //! Observe, Node: reads everything that the plan depends on. Only reads.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::api::{Api, ListParams, ObjectList};
 use kube::{Client, ResourceExt};
 
-use crate::api::{DEDICATED_LABEL, EBS_CSI_DRIVER, Node, NodeClass};
+use super::plan;
+use crate::api::{DEDICATED_LABEL, EBS_CSI_DRIVER, InstanceId, Node, NodeClass};
 use crate::cloud::Instance;
 use crate::cloud::inventory::InstanceView;
+use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
 use crate::controller::context::Context;
 use crate::controller::launch::Sent;
+use crate::controller::waiting::Asked;
 use crate::settings::Timing;
 
 /// Everything that a Node's plan depends on.
@@ -27,9 +32,11 @@ pub struct Observed {
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
     pub sent: Option<Sent>,
+    /// When this process last asked EC2 to terminate which of the instances.
+    pub asked: BTreeMap<InstanceId, Asked>,
     /// The core Node with the instance's providerID.
     pub core_node: Option<CoreNode>,
-    /// The core Nodes of other instances with this Node's UID; read only when there are such instances.
+    /// The core Nodes of other instances with this Node's UID; read only when there are such instances that live.
     pub other_core_nodes: Vec<CoreNode>,
     /// CSINode lists the EBS driver for the core Node.
     pub driver_registered: bool,
@@ -48,12 +55,17 @@ pub struct Observed {
 impl Observed {
     /// The core Node that this instance registered as.
     pub fn core_node_of(&self, instance: &Instance) -> Option<&CoreNode> {
-        let provider_id = format!("aws:///{}/{}", instance.zone, instance.id);
+        let provider_id = provider_id(instance);
         self.core_node
             .iter()
             .chain(&self.other_core_nodes)
             .find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id))
     }
+}
+
+/// What the kubelet of an instance registers as its providerID.
+pub fn provider_id(instance: &Instance) -> String {
+    format!("aws:///{}/{}", instance.zone, instance.id)
 }
 
 /// Reads; `None` when the object is gone, or is another of its name.
@@ -66,8 +78,11 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let uid = node.uid().unwrap_or_default();
     let class = Api::<NodeClass>::all(ctx.client.clone()).get_opt(&node.spec.node_class_name).await?;
     let status = node.status.clone().unwrap_or_default();
-    let core_node = match &status.provider_id {
-        Some(provider_id) => core_node(&ctx.client, status.core_node_name.as_deref(), provider_id).await?,
+    let instances = ctx.inventory.instances_of(&uid);
+    // The status learns the providerID only when EC2 shows the instance: until then from the same view.
+    let seen = instances.instances.iter().find(|instance| Some(&instance.id) == status.instance_id.as_ref());
+    let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
+        Some(provider_id) => core_node(&ctx.client, status.core_node_name.as_deref(), &provider_id).await?,
         None => None,
     };
     let (mut driver_registered, mut pods, mut attachments) = (false, Vec::new(), Vec::new());
@@ -79,10 +94,13 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
             attachments = attachments_to(&ctx.client, &name).await?;
         }
     }
-    let instances = ctx.inventory.instances_of(&uid);
-    let other_core_nodes = if instances.instances.len() > 1 { dedicated(&ctx.client).await?.items } else { Vec::new() };
+    let has_others =
+        instances.instances.iter().any(|instance| plan::is_live(instance) && Some(&instance.id) != status.instance_id.as_ref());
+    let other_core_nodes = if has_others { dedicated(&ctx.client).await?.items } else { Vec::new() };
+    let asked = |instance: &Instance| Some((instance.id.clone(), ctx.asks.of(Call::TerminateInstances, &instance.id.0)?));
     let now = ctx.clock.now();
     Ok(Some(Observed {
+        asked: instances.instances.iter().filter_map(asked).collect(),
         instances,
         other_core_nodes,
         offerings: ctx.offerings.view(now),

@@ -6,25 +6,19 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::ResourceExt;
 
-use super::choose::{self, NoChoice};
+use super::attempt;
+use super::choose;
 use super::leaving;
 use super::observe::Observed;
-use crate::api::node::{NodeLaunch, Refusal};
+use crate::api::node::NodeLaunch;
 use crate::api::node_class::NodeClassSpec;
-use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
-use crate::cloud::absence::{self, AbsenceProven};
-use crate::cloud::error::{self, Class};
-use crate::cloud::identity;
+use crate::api::{ConditionType, InstanceId, NodeSpec, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::controller::context::later;
-use crate::controller::launch::{Facts, Verdict, judge, last_possible_send};
 use crate::controller::safety::{self, Kubelet};
-use crate::controller::waiting::Waiting;
-
-/// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times the setting.
-const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
+use crate::controller::waiting::{Again, Waiting, again};
 
 /// What one pass does and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +80,7 @@ impl Plan {
         Self { actions: Vec::new(), waiting: Some(Waiting::on(reason, message)), again: None, pending: false }
     }
 
-    fn stalled(reason: Reason, message: impl Into<String>) -> Self {
+    pub(super) fn stalled(reason: Reason, message: impl Into<String>) -> Self {
         Self { actions: Vec::new(), waiting: Some(Waiting::stalled(reason, message)), again: None, pending: false }
     }
 
@@ -114,186 +108,25 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let status = observed.node.status.clone().unwrap_or_default();
     let mut plan = match (&status.launch, &status.instance_id) {
         (_, Some(id)) => identified(observed, &status, id, now),
-        (Some(launch), None) => unidentified(observed, launch, now),
-        (None, None) => unlaunched(observed, now),
+        (Some(launch), None) => attempt::unidentified(observed, launch, now),
+        (None, None) => attempt::unlaunched(observed, now),
     };
-    let (actions, blockers) = duplicates(observed, &status);
-    plan.actions.extend(actions);
+    let (actions, blockers) = duplicates(observed, &status, now);
+    // Before anything is launched; and pending, until EC2 shows them terminated.
+    plan.pending |= !actions.is_empty();
+    plan.actions.splice(0..0, actions);
     if let (Some(blocker), None) = (blockers.first(), &plan.waiting) {
         plan.waiting = Some(Waiting::on(blocker.reason, blocker.message.clone()));
     }
     plan
 }
 
-/// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status was lost).
-fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
-    let live = observed.instances.instances.iter().filter(|instance| is_live(instance));
-    if let Some(instance) = live.max_by_key(|instance| identity::attempt(&instance.tags)) {
-        return Plan::act(
-            vec![Action::RecordInstance(instance.id.clone())],
-            Reason::Launching,
-            format!("instance {} carries this Node's identity and is taken on", instance.id),
-        );
-    }
-    let used = observed.instances.instances.iter().filter_map(|instance| identity::attempt(&instance.tags)).max().unwrap_or(0);
-    next_attempt(observed, used + 1, 0, now)
-}
-
-/// An attempt was decided and has no id yet.
-fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
-    let facts = attempt_facts(observed, launch, false);
-    match judge(facts, observed.timing.token_resend, now) {
-        Verdict::Adopt(id) => Plan::act(
-            vec![Action::RecordInstance(id.clone())],
-            Reason::Launching,
-            format!("instance {id} was launched by this attempt and is recorded"),
-        )
-        .pending(),
-        Verdict::Refused => refused(observed, launch, now),
-        Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, launch.never_joined, now),
-        Verdict::Resend => {
-            if let Some(until) = observed.offerings.quota_closed_until {
-                return quota(until, now);
-            }
-            match &observed.class {
-                Some(class) => Plan::act(
-                    vec![Action::Resend(class.spec.user_data.clone())],
-                    Reason::InDoubt,
-                    format!("attempt {} has no answer yet; the same call is sent again", launch.attempt),
-                )
-                .pending(),
-                None => class_not_found(observed),
-            }
-        }
-        Verdict::Wait(doubt, until) => {
-            let plan = Plan::wait(
-                Reason::InDoubt,
-                format!("it is not known whether EC2 carried out launch attempt {}: {}", launch.attempt, doubt.as_words()),
-            )
-            .pending();
-            match until {
-                Some(until) => plan.until(until, now),
-                None => plan,
-            }
-        }
-    }
-}
-
-/// The facts that the protocol judges an attempt by.
-pub(super) fn attempt_facts(observed: &Observed, launch: &NodeLaunch, deleting: bool) -> Facts<InstanceId> {
-    let found = observed.instances.instances.iter().find(|instance| instance.token.as_ref() == Some(&launch.token));
-    Facts {
-        deleting,
-        started_at: launch.started_at.0,
-        refused: launch.refused.is_some(),
-        sent: observed.sent,
-        found: found.map(|instance| instance.id.clone()),
-        looked_up: looked_up(observed),
-        absent: proven_absent(observed, launch),
-        same_request: observed.class.as_ref().is_some_and(|class| identity::user_data_hash(&class.spec.user_data) == launch.user_data_hash),
-    }
-}
-
-/// Whether EC2 was asked by tag and by token since this process started.
-fn looked_up(observed: &Observed) -> bool {
-    let since_start = |at: Option<Timestamp>| at.is_some_and(|at| at >= observed.process_started);
-    since_start(observed.instances.swept_at) && since_start(observed.instances.token_looked_up_at)
-}
-
-/// The proof that this attempt's instance does not exist.
-pub(super) fn proven_absent(observed: &Observed, launch: &NodeLaunch) -> Option<AbsenceProven> {
-    let last = last_possible_send(observed.sent.as_ref(), launch.started_at.0, observed.process_started);
-    absence::prove(
-        last,
-        observed.instances.empty.by_tag,
-        absence::TokenLookup::Required(observed.instances.empty.by_token),
-        observed.timing.absence_window,
-    )
-}
-
-/// EC2 refused an attempt for certain.
-fn refused(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
-    let Some(refusal) = &launch.refused else {
-        return next_attempt(observed, launch.attempt + 1, launch.never_joined, now);
-    };
-    let said = said(refusal);
-    match error::classify(Some(&refusal.code), &refusal.message, None) {
-        Class::Forbidden => {
-            let until = later(refusal.at.0, observed.timing.forbidden_pause);
-            if now < until {
-                return Plan::wait(Reason::Forbidden, format!("EC2 forbids the launch: {said}; tried again by itself")).until(until, now);
-            }
-            next_attempt(observed, launch.attempt + 1, launch.never_joined, now)
-        }
-        Class::Invalid if asks_the_same_again(observed, launch, now) => Plan::stalled(
-            Reason::InvalidRequest,
-            format!("EC2 refuses the launch as invalid: {said}; change NodeClass {} or the spec", observed.node.spec.node_class_name),
-        ),
-        Class::Invalid
-        | Class::Capacity
-        | Class::InDoubt
-        | Class::Throttled
-        | Class::Quota
-        | Class::NotYetUsable
-        | Class::Token
-        | Class::NotFound
-        | Class::State
-        | Class::ModificationBudget
-        | Class::DryRun => next_attempt(observed, launch.attempt + 1, launch.never_joined, now),
-    }
-}
-
-fn said(refusal: &Refusal) -> String {
-    format!("{} ({})", refusal.code, refusal.message)
-}
-
-/// Whether another attempt would ask for exactly what was refused.
-fn asks_the_same_again(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> bool {
-    let Some(class) = &observed.class else { return true };
-    let Ok((instance_type, subnet)) = choose::choose(observed, &class.spec, now) else { return true };
-    let next = choose::launch(observed, &class.spec, instance_type, subnet, launch.attempt, launch.never_joined, now);
-    let same = NodeLaunch { started_at: next.started_at.clone(), in_doubt_since: None, refused: None, ..launch.clone() };
-    next == same
-}
-
-/// Decides another attempt, if there is one to make.
-fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Timestamp) -> Plan {
-    let Some(class) = &observed.class else { return class_not_found(observed) };
-    if let Some(until) = observed.offerings.quota_closed_until {
-        return quota(until, now);
-    }
-    match choose::choose(observed, &class.spec, now) {
-        Ok((instance_type, subnet)) => {
-            let launch = choose::launch(observed, &class.spec, instance_type, subnet, attempt, never_joined, now);
-            let message = format!("{instance_type} is asked for in {}", subnet.zone);
-            Plan::act(vec![Action::Launch(Box::new(launch), class.spec.user_data.clone())], Reason::Launching, message).pending()
-        }
-        Err(NoChoice::Mismatch(message)) => Plan::stalled(Reason::NodeClassMismatch, message),
-        Err(NoChoice::NoCapacity { refused, until }) => {
-            Plan::wait(Reason::InsufficientCapacity, format!("EC2 has no capacity for {refused}; each is tried again within minutes"))
-                .until(until, now)
-        }
-    }
-}
-
-fn class_not_found(observed: &Observed) -> Plan {
-    let name = &observed.node.spec.node_class_name;
-    let mut plan = Plan::stalled(Reason::NodeClassNotFound, format!("NodeClass {name} does not exist: create it, or name another one"));
-    plan.again = Some(observed.timing.sweep_instances);
-    plan
-}
-
-fn quota(until: Timestamp, now: Timestamp) -> Plan {
-    Plan::wait(Reason::QuotaExceeded, "a quota of the AWS account is used up: ask AWS to raise it; tried again every few minutes")
-        .until(until, now)
-}
-
 /// The Node has an instance.
 fn identified(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
     let Some(instance) = observed.instances.instances.iter().find(|instance| instance.id == *id) else {
-        let gone = status.launch.as_ref().is_some_and(|launch| proven_absent(observed, launch).is_some());
-        return if gone {
-            ended(observed, status, id, None, now)
+        return if attempt::proven_absent(observed, status.launch.as_ref()).is_some() {
+            // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
+            attempt::ended(observed, status, id, None, now).pending()
         } else {
             Plan::wait(Reason::Launching, format!("EC2 does not show instance {id} yet")).pending()
         };
@@ -301,16 +134,17 @@ fn identified(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Ti
     match instance.state {
         InstanceState::Pending => Plan::wait(Reason::Launching, format!("instance {id} is starting")).pending(),
         InstanceState::Running => running(observed, status, instance, now),
-        InstanceState::Terminated => ended(observed, status, id, instance.state_reason.as_deref(), now),
+        InstanceState::Terminated => attempt::ended(observed, status, id, instance.state_reason.as_deref(), now),
         InstanceState::ShuttingDown => Plan::wait(Reason::InstanceLost, format!("instance {id} is being terminated")).pending(),
-        InstanceState::Stopping | InstanceState::Stopped if !has_joined(status) => Plan::act(
-            vec![Action::Terminate(id.clone(), "it was stopped before it joined the cluster".to_owned())],
-            Reason::InstanceLost,
-            format!("instance {id} was stopped before it joined the cluster, and is terminated"),
-        )
-        .pending(),
+        InstanceState::Stopping | InstanceState::Stopped if !has_joined(status) => terminate(
+            observed,
+            id,
+            "it was stopped before it joined the cluster".to_owned(),
+            (Reason::InstanceLost, format!("instance {id} was stopped before it joined the cluster, and is terminated")),
+            now,
+        ),
         InstanceState::Stopping | InstanceState::Stopped => {
-            Plan::wait(Reason::InstanceLost, format!("instance {id} was stopped from outside: start it again in EC2"))
+            Plan::wait(Reason::InstanceLost, format!("instance {id} was stopped from outside: this machine is lost"))
         }
         InstanceState::Unknown => Plan::wait(Reason::Launching, format!("EC2 shows instance {id} in a state that is not known here")),
     }
@@ -326,17 +160,17 @@ fn running(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
                 format!("instance {id} runs, but its Kubernetes node is gone: its kubelet must register again"),
             );
         }
-        if let Some(why) = unwanted(observed, instance) {
-            return Plan::act(
-                vec![Action::Terminate(id.clone(), why.clone())],
-                Reason::Launching,
-                format!("instance {id} is terminated before it joined, since {why}"),
-            )
-            .pending();
+        if let Some(why) = unwanted(&observed.node.spec, &instance.instance_type, &instance.zone) {
+            let message = format!("instance {id} is terminated before it joined, since {why}");
+            return terminate(observed, id, why, (Reason::Launching, message), now);
         }
         return joining(observed, status, instance, now);
     };
-    if !finalizer::has(core_node) && core_node.metadata.deletion_timestamp.is_none() {
+    if !finalizer::has(core_node) {
+        if core_node.metadata.deletion_timestamp.is_some() {
+            let message = format!("Kubernetes node {} is being deleted: its kubelet must register again", core_node.name_any());
+            return Plan::wait(Reason::NodeNotReady, message);
+        }
         return Plan::act(
             vec![Action::HoldCoreNode(Box::new(core_node.clone()))],
             Reason::AwaitingInitialization,
@@ -370,89 +204,52 @@ fn joining(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
     if now < deadline {
         return Plan::wait(Reason::AwaitingRegistration, format!("instance {id} runs; its kubelet is awaited")).until(deadline, now);
     }
-    Plan::act(
-        vec![
-            Action::LogConsole(id.clone()),
-            Action::Terminate(id.clone(), format!("its kubelet did not register within {:?}", observed.timing.registration)),
-        ],
-        Reason::NeverJoined,
-        format!("instance {id} never joined the cluster and is terminated; its console is in the operator's log"),
-    )
-    .pending()
+    let why = format!("its kubelet did not register within {:?}", observed.timing.registration);
+    let message = format!("instance {id} never joined the cluster and is terminated; its console is in the operator's log");
+    let mut plan = terminate(observed, id, why, (Reason::NeverJoined, message), now);
+    if !plan.actions.is_empty() {
+        plan.actions.insert(0, Action::LogConsole(id.clone()));
+    }
+    plan
 }
 
-/// Why an instance that has not joined is not wanted any more.
-fn unwanted(observed: &Observed, instance: &Instance) -> Option<String> {
-    let spec = &observed.node.spec;
-    if !spec.instance_types.contains(&instance.instance_type) {
-        return Some(format!("its type {} is no longer in instanceTypes", instance.instance_type));
+/// Asks EC2 once to terminate an instance, and says what it waits for until EC2 shows that.
+pub(super) fn terminate(observed: &Observed, id: &InstanceId, why: String, waiting: (Reason, String), now: Timestamp) -> Plan {
+    let (reason, message) = waiting;
+    match again_to_terminate(observed, id, now) {
+        Again::Now => Plan::act(vec![Action::Terminate(id.clone(), why)], reason, message).pending(),
+        Again::OnceShown => Plan::wait(reason, message).pending(),
+        Again::Later(held_up, until) => Plan::wait(held_up.reason, held_up.message.clone()).until(until, now).pending(),
+    }
+}
+
+/// Whether EC2 may be asked (again) to terminate this instance.
+pub(super) fn again_to_terminate<'a>(observed: &'a Observed, id: &InstanceId, now: Timestamp) -> Again<'a> {
+    again(observed.asked.get(id), observed.instances.swept_at, observed.timing.recheck, now)
+}
+
+/// Why a machine of this type and zone that has not joined is not wanted any more.
+pub(super) fn unwanted(spec: &NodeSpec, instance_type: &str, in_zone: &str) -> Option<String> {
+    if !spec.instance_types.iter().any(|wanted| wanted == instance_type) {
+        return Some(format!("its type {instance_type} is no longer in instanceTypes"));
     }
     match &spec.zone {
-        Some(zone) if *zone != instance.zone => Some(format!("it is in {} and the volume is in {zone}", instance.zone)),
+        Some(zone) if zone != in_zone => Some(format!("it is in {in_zone} and the volume is in {zone}")),
         Some(_) | None => None,
     }
 }
 
-/// The instance is terminated, or proven absent.
-fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, reason: Option<&str>, now: Timestamp) -> Plan {
-    let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-    if has_joined(status) {
-        return Plan::wait(Reason::InstanceLost, format!("instance {id} is terminated{why}: this machine is lost"));
-    }
-    let (attempt, never_joined) = status.launch.as_ref().map_or_else(
-        || (observed.instances.instances.iter().filter_map(|other| identity::attempt(&other.tags)).max().unwrap_or(1), 0),
-        |launch| (launch.attempt, launch.never_joined),
-    );
-    if let (Some(reason), Some(launch)) = (reason, &status.launch)
-        && reason.starts_with("Server.InsufficientInstanceCapacity")
-        && observed.offerings.is_available(&launch.instance_type, &launch.zone)
-    {
-        let action = Action::MarkUnavailable(launch.instance_type.clone(), launch.zone.clone());
-        let message = format!("instance {id} found no capacity{why}; the next type or zone is tried");
-        return Plan { again: Some(Duration::from_millis(100)), ..Plan::act(vec![action], Reason::InsufficientCapacity, message) };
-    }
-    if reason.is_some_and(|reason| reason.starts_with("Server.InsufficientInstanceCapacity")) {
-        return next_attempt(observed, attempt + 1, never_joined, now);
-    }
-    let Some(pause) = usize::try_from(never_joined).ok().and_then(|count| REJOIN_PAUSES.get(count)) else {
-        return never_joins(observed, status, attempt, now);
-    };
-    let ended_at = conditions::find(&status.conditions, ConditionType::Launched)
-        .filter(|condition| condition.status == "False" && condition.reason != Reason::Launching.as_str())
-        .map_or(now, |condition| condition.last_transition_time.0);
-    let due = later(ended_at, observed.timing.rejoin_pause.saturating_mul(*pause));
-    if now < due {
-        return Plan::wait(Reason::NeverJoined, format!("instance {id} ended{why} before it joined the cluster; another follows"))
-            .until(due, now);
-    }
-    next_attempt(observed, attempt + 1, never_joined + 1, now)
-}
-
-/// Machine after machine ended before it joined: only a change of the class or the spec helps.
-fn never_joins(observed: &Observed, status: &NodeStatus, attempt: i32, now: Timestamp) -> Plan {
-    match &status.launch {
-        Some(launch) if !asks_the_same_again(observed, launch, now) => next_attempt(observed, attempt + 1, 0, now),
-        Some(_) | None => Plan::stalled(
-            Reason::NeverJoined,
-            format!(
-                "{} machines ended before they joined the cluster: look at the console output in the operator's log and at NodeClass {}",
-                REJOIN_PAUSES.len() + 1,
-                observed.node.spec.node_class_name
-            ),
-        ),
-    }
-}
-
 /// Other live instances with this Node's UID: terminated where that is safe.
-fn duplicates(observed: &Observed, status: &NodeStatus) -> (Vec<Action>, Vec<safety::Blocker>) {
+fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestamp) -> (Vec<Action>, Vec<safety::Blocker>) {
     let Some(kept) = &status.instance_id else { return (Vec::new(), Vec::new()) };
     let (mut actions, mut blockers) = (Vec::new(), Vec::new());
     for instance in observed.instances.instances.iter().filter(|instance| is_live(instance) && instance.id != *kept) {
         match safety::may_terminate_duplicate(instance, observed.core_node_of(instance)) {
-            Ok(()) => actions.push(Action::Terminate(
+            Ok(()) if again_to_terminate(observed, &instance.id, now) == Again::Now => actions.push(Action::Terminate(
                 instance.id.clone(),
                 format!("a second instance of this Node beside {kept}, which its status names"),
             )),
+            Ok(()) => {}
             Err(blocker) => blockers.push(blocker),
         }
     }

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 
 use super::act::Acted;
 use super::choose;
-use super::observe::Observed;
+use super::observe::{Observed, provider_id};
 use super::plan::Plan;
 use crate::api::ConditionType as Type;
 use crate::api::{NodeStatus, Reason};
@@ -23,7 +23,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -
     NodeStatus {
         observed_generation: acted.node.metadata.generation,
         conditions: conditions::merge(&old.conditions, &entries, acted.node.metadata.generation, now),
-        provider_id: instance.map(|instance| format!("aws:///{}/{}", instance.zone, instance.id)).or(old.provider_id),
+        provider_id: instance.map(provider_id).or(old.provider_id),
         instance_type: instance.map(|instance| instance.instance_type.clone()).or(old.instance_type),
         zone: instance.map(|instance| instance.zone.clone()).or(old.zone),
         core_node_name,

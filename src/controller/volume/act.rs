@@ -7,14 +7,15 @@ use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::plan::{Action, Plan, owner_of};
+use super::attempt::owner_of;
+use super::plan::{Action, Plan};
 use crate::api::names::RETAINED_LABEL;
 use crate::api::node::Refusal;
 use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
 use crate::api::{Volume, VolumeId, VolumeStatus};
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::limits::{Action as Call, Priority};
-use crate::cloud::{Class, CreateVolumeRequest, ModifyVolumeRequest};
+use crate::cloud::{Class, CloudError, CreateVolumeRequest, ModifyVolumeRequest};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
 use crate::controller::acting::ActError;
@@ -258,7 +259,7 @@ async fn modify(
             events.publish(&acted.volume, &Happened::normal("VolumeModifying", note)).await;
         }
         Err(error) => {
-            acted.held_up = Some(held_up(Call::ModifyVolume, &error, ctx));
+            refused(Call::ModifyVolume, &request.id, &error, acted, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain: it does not count, unless EC2 says that the budget is used up, which is obeyed.
                 if error.class != Class::ModificationBudget {
@@ -294,7 +295,7 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted, ctx: &Context, events: &Even
             events.publish(&acted.volume, &Happened::normal("FinalSnapshotStarted", note)).await;
         }
         Err(error) => {
-            acted.held_up = Some(held_up(Call::CreateSnapshot, &error, ctx));
+            refused(Call::CreateSnapshot, id, &error, acted, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain, and it was never in doubt: nothing was taken.
                 acted.volume = status::record(&volumes, &acted.volume, json!({"finalSnapshot": null})).await?;
@@ -323,9 +324,15 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted, ctx: &Context, events: 
             note_deleted(acted, ctx).await?;
             events.publish(&acted.volume, &Happened::normal("VolumeDeleted", format!("EBS volume {id} is deleted"))).await;
         }
-        Err(error) => acted.held_up = Some(held_up(Call::DeleteVolume, &error, ctx)),
+        Err(error) => refused(Call::DeleteVolume, id, &error, acted, ctx),
     }
     Ok(())
+}
+
+/// EC2 did not accept: this is what is waited for, and what keeps the next passes from asking at once.
+fn refused(call: Call, id: &VolumeId, error: &CloudError, acted: &mut Acted, ctx: &Context) {
+    acted.held_up = Some(held_up(call, error, ctx));
+    ctx.asks.note(call, &id.0, ctx.clock.now(), acted.held_up.clone());
 }
 
 async fn note_deleted(acted: &mut Acted, ctx: &Context) -> Result<(), kube::Error> {

@@ -79,6 +79,11 @@ pub fn persistent_volume(volume: &Volume, id: &VolumeId, size: &Size, storage_cl
     }
 }
 
+/// Whether a PersistentVolume is the one of this Volume's.
+pub fn is_record_of(record: &PersistentVolume, volume: &Volume) -> bool {
+    volume.metadata.uid.is_some() && record.labels().get(VOLUME_UID_LABEL) == volume.metadata.uid.as_ref()
+}
+
 /// The claim, named as the Volume and owned by it.
 pub fn claim(volume: &Volume, size: &Size, storage_class: &str) -> PersistentVolumeClaim {
     PersistentVolumeClaim {

@@ -5,14 +5,15 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 use super::observe::Observed;
-use super::plan::{Action, Plan, Stage};
+use super::plan::{Action, Plan, Stage, refused};
 use crate::api::volume::{ModificationRecord, VolumeSpec};
 use crate::api::{ConditionType, Reason, Size, VolumeStatus};
-use crate::cloud::{EbsVolume, ModificationState, ModifyVolumeRequest};
+use crate::cloud::limits::Action as Call;
+use crate::cloud::{EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::conditions::{self, whole_second};
 use crate::controller::context::later;
 
@@ -75,8 +76,11 @@ pub(super) fn plan(
             format!("spec.size asks for {size} GiB, but the EBS volume has {} GiB, and EBS volumes only grow: set it back", volume.size),
         );
     }
-    let wanted = Shape::wanted(&observed.volume.spec, size);
-    if !wanted.is_met_by(volume) {
+    // What EC2 has more of than is asked for stays: EBS volumes only grow.
+    let wanted = Shape::wanted(&observed.volume.spec, size.max(volume.size));
+    // The new size may be shown before it can be used, which is from "optimizing" on.
+    let is_early = observed.volumes.modification.as_ref().is_some_and(|it| it.state == ModificationState::Modifying);
+    if !wanted.is_met_by(volume) || is_early {
         return modify(observed, status, volume, &wanted, now);
     }
     grow_claim(claim, size)
@@ -86,13 +90,17 @@ pub(super) fn plan(
 fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted: &Shape, now: Timestamp) -> Plan {
     let id = &volume.id;
     let wait = |reason: Reason, message: String| Plan::wait(Stage::Bound, reason, message).pending();
+    let modified = conditions::find(&status.conditions, ConditionType::Modified);
+    if let Some(refused) = modified.filter(|it| is_refusal(it, observed)) {
+        return Plan::stalled(Stage::Bound, Reason::ModificationRefused, refused.message.clone());
+    }
     let modification = observed.volumes.modification.as_ref();
     if let Some(running) = modification.filter(|it| matches!(it.state, ModificationState::Modifying | ModificationState::Optimizing)) {
         let message = format!("EBS is changing volume {id} ({:?}); the next change follows when it is completed", running.state);
         return wait(Reason::Modifying, message);
     }
     // Edits within a few seconds become one call: the budget is four a day.
-    let gathering_since = conditions::find(&status.conditions, ConditionType::Modified)
+    let gathering_since = modified
         .filter(|condition| condition.status == "False")
         .map_or(now, |condition| condition.last_transition_time.0);
     let ripe = later(gathering_since, observed.timing.coalesce);
@@ -100,8 +108,8 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         return wait(Reason::Modifying, format!("a change of EBS volume {id} is due; edits of the next seconds go with it"))
             .until(ripe, now);
     }
-    if let Some(last) = status.modifications.last().filter(|last| wanted.is_recorded_as(last)) {
-        // It was asked for, and the answer may be lost: EC2 is given time to show it before the same is asked for again.
+    if let Some(last) = status.modifications.last().filter(|last| wanted.is_recorded_as(last) || !has_ended(modification, last)) {
+        // The answer may be lost, and EC2 may not show yet what it was asked for: it is given time before it is asked again.
         let due = later(last.at.0.max(observed.process_started), observed.timing.modification_doubt);
         if now < due {
             return wait(Reason::Modifying, format!("EC2 was asked to change volume {id} and does not show it yet")).until(due, now);
@@ -114,9 +122,12 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         );
         return Plan::wait(Stage::Bound, Reason::ModificationBudget, message).until(next, now);
     }
+    if let Some(plan) = refused(observed, Call::ModifyVolume, Stage::Bound, now) {
+        return plan;
+    }
     let record = ModificationRecord {
         at: Time(whole_second(now)),
-        size: wanted.size.max(volume.size),
+        size: wanted.size,
         volume_type: wanted.volume_type.clone(),
         iops: wanted.iops,
         throughput: wanted.throughput,
@@ -130,6 +141,21 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
     };
     let message = format!("EC2 is asked to change volume {id} to {} GiB {}", record.size, record.volume_type);
     Plan::act(Stage::Bound, vec![Action::Modify(record, request)], Reason::Modifying, message).pending()
+}
+
+/// Whether EC2 has refused this generation's modification as invalid: only another spec helps.
+fn is_refusal(modified: &Condition, observed: &Observed) -> bool {
+    modified.status == "False"
+        && modified.reason == Reason::ModificationRefused.as_str()
+        && modified.observed_generation == observed.volume.metadata.generation
+}
+
+/// Whether EC2 shows that this modification is over.
+fn has_ended(modification: Option<&Modification>, last: &ModificationRecord) -> bool {
+    modification.is_some_and(|modification| {
+        modification.started_at.is_some_and(|at| at >= last.at.0)
+            && matches!(modification.state, ModificationState::Completed | ModificationState::Failed)
+    })
 }
 
 /// When the next modification is allowed, if it is not allowed now.

@@ -6,11 +6,13 @@ use kube::ResourceExt;
 
 use super::build;
 use super::observe::Observed;
-use super::plan::{Action, Plan, Stage, attempt_facts, owner_of, proven_absent};
+use super::attempt::{attempt_facts, owner_of, proven_absent};
+use super::plan::{Action, Plan, Stage, refused};
 use crate::api::volume::FinalSnapshot;
 use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, names};
 use crate::cloud::absence::{self, TokenLookup};
 use crate::cloud::identity;
+use crate::cloud::limits::Action as Call;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::cluster::finalizer;
 use crate::controller::launch::{Verdict, judge};
@@ -57,7 +59,15 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
 /// Nothing was ever asked for; whatever carries our identity all the same is taken on first.
 fn unrecorded(observed: &Observed) -> Plan {
     match observed.volumes.volumes.as_slice() {
-        [] => finished(observed),
+        [] => match observed.recorded_volume() {
+            Some(id) => Plan::act(
+                Stage::Nothing,
+                vec![Action::RecordVolume(id.clone())],
+                Reason::Deleting,
+                format!("EBS volume {id} is named by this Volume's PersistentVolume and is dealt with as the policy says"),
+            ),
+            None => finished(observed),
+        },
         [one] => Plan::act(
             Stage::Nothing,
             vec![Action::RecordVolume(one.id.clone())],
@@ -104,7 +114,7 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Ti
             match effective_policy(observed) {
                 DeletionPolicy::Retain => retained(observed, volume),
                 DeletionPolicy::Snapshot => snapshotted(observed, status, volume, now),
-                DeletionPolicy::Delete => deleted(observed, status, volume),
+                DeletionPolicy::Delete => deleted(observed, status, volume, now),
             }
         }
         None => gone(observed, status, id),
@@ -117,7 +127,7 @@ fn gone(observed: &Observed, status: &VolumeStatus, id: &VolumeId) -> Plan {
         .deleted_at
         .as_ref()
         .is_some_and(|at| observed.volumes.swept_at.is_some_and(|swept| swept.duration_since(at.0) > SignedDuration::from_secs(1)));
-    let proven = status.launch.as_ref().is_some_and(|launch| proven_absent(observed, launch).is_some());
+    let proven = proven_absent(observed, status.launch.as_ref()).is_some();
     if was_deleted || proven {
         return finished(observed);
     }
@@ -131,7 +141,7 @@ fn retained(observed: &Observed, volume: &EbsVolume) -> Plan {
     let kept = format!("EBS volume {} is kept; PersistentVolume {} is the record of it", volume.id, names::persistent_volume(&uid));
     let mut actions = Vec::new();
     match &observed.persistent_volume {
-        Some(record) if record.labels().get(names::RETAINED_LABEL).is_none() => {
+        Some(record) if build::is_record_of(record, &observed.volume) && record.labels().get(names::RETAINED_LABEL).is_none() => {
             actions.push(Action::MarkRetained(Box::new(record.clone())));
         }
         Some(_) => {}
@@ -151,7 +161,7 @@ fn record_of(observed: &Observed, volume: &EbsVolume) -> PersistentVolume {
 }
 
 /// Delete: only what is available and ours.
-fn deleted(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume) -> Plan {
+fn deleted(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, now: Timestamp) -> Plan {
     if !observed.attachments.is_empty() {
         let message = format!("the EBS CSI driver has not detached EBS volume {} yet", volume.id);
         return Plan { again: Some(observed.timing.recheck), ..Plan::wait(Stage::Created, Reason::AwaitingDetach, message) };
@@ -161,13 +171,10 @@ fn deleted(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume) -> Pl
         Ok(()) if status.deleted_at.is_some() => {
             Plan::wait(Stage::Created, Reason::AwaitingVolumeDeletion, format!("EBS volume {} is being deleted", volume.id)).pending()
         }
-        Ok(()) => Plan::act(
-            Stage::Created,
-            vec![Action::DeleteVolume(volume.id.clone())],
-            Reason::AwaitingVolumeDeletion,
-            format!("EBS volume {} is being deleted", volume.id),
-        )
-        .pending(),
+        Ok(()) => refused(observed, Call::DeleteVolume, Stage::Created, now).unwrap_or_else(|| {
+            let message = format!("EBS volume {} is being deleted", volume.id);
+            Plan::act(Stage::Created, vec![Action::DeleteVolume(volume.id.clone())], Reason::AwaitingVolumeDeletion, message).pending()
+        }),
         Err(blocker) => Plan::wait(Stage::Created, blocker.reason, blocker.message).pending(),
     }
 }
@@ -181,29 +188,33 @@ fn snapshotted(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, n
     if observed.snapshots.swept_at.is_none() {
         return Plan::wait(Stage::Created, Reason::AwaitingSnapshot, "the first complete look at EC2's snapshots is awaited").pending();
     }
-    let Some(announced) = &status.final_snapshot else { return take_snapshot(volume) };
+    let Some(announced) = &status.final_snapshot else { return take_snapshot(observed, volume, now) };
+    let mut of_this_volume = observed.snapshots.snapshots.iter().filter(|snapshot| snapshot.volume == volume.id);
     let found = match &announced.snapshot_id {
-        Some(id) => observed.snapshots.snapshots.iter().find(|snapshot| snapshot.id == *id),
-        None => observed.snapshots.snapshots.iter().find(|snapshot| snapshot.state != SnapshotState::Error),
+        Some(id) => of_this_volume.find(|snapshot| snapshot.id == *id),
+        // One that failed only if there is no other.
+        None => of_this_volume.min_by_key(|snapshot| snapshot.state == SnapshotState::Error),
     };
     match found {
         Some(snapshot) if announced.snapshot_id.is_none() => {
             let message = format!("snapshot {} of the volume was taken and is recorded", snapshot.id);
             Plan::act(Stage::Created, vec![Action::RecordSnapshot(snapshot.id.clone())], Reason::AwaitingSnapshot, message).pending()
         }
-        Some(snapshot) => after_snapshot(observed, status, volume, snapshot),
+        Some(snapshot) => after_snapshot(observed, status, volume, snapshot, now),
         None => snapshot_in_doubt(observed, volume, announced, now),
     }
 }
 
-fn take_snapshot(volume: &EbsVolume) -> Plan {
-    let message = format!("the final snapshot of EBS volume {} is being taken", volume.id);
-    Plan::act(Stage::Created, vec![Action::Snapshot(volume.id.clone())], Reason::AwaitingSnapshot, message).pending()
+fn take_snapshot(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
+    refused(observed, Call::CreateSnapshot, Stage::Created, now).unwrap_or_else(|| {
+        let message = format!("the final snapshot of EBS volume {} is being taken", volume.id);
+        Plan::act(Stage::Created, vec![Action::Snapshot(volume.id.clone())], Reason::AwaitingSnapshot, message).pending()
+    })
 }
 
-fn after_snapshot(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, snapshot: &Snapshot) -> Plan {
+fn after_snapshot(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, snapshot: &Snapshot, now: Timestamp) -> Plan {
     match snapshot.state {
-        SnapshotState::Completed => deleted(observed, status, volume),
+        SnapshotState::Completed => deleted(observed, status, volume, now),
         SnapshotState::Pending => Plan::wait(
             Stage::Created,
             Reason::AwaitingSnapshot,
@@ -222,18 +233,19 @@ fn after_snapshot(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume
 }
 
 /// CreateSnapshot has no token: what may have been sent is looked for by tag, and sent again only on proof that it made nothing.
-fn snapshot_in_doubt(observed: &Observed, volume: &EbsVolume, announced: &FinalSnapshot, _now: Timestamp) -> Plan {
+fn snapshot_in_doubt(observed: &Observed, volume: &EbsVolume, announced: &FinalSnapshot, now: Timestamp) -> Plan {
     let last = announced.started_at.0.max(observed.process_started);
     let proof = absence::prove(last, observed.snapshots.empty, TokenLookup::NotPossible, observed.timing.absence_window);
     match (&announced.snapshot_id, proof) {
-        (None, Some(_)) => take_snapshot(volume),
+        // One that had an id and is gone is taken anew: the volume still has everything.
+        (_, Some(_)) => take_snapshot(observed, volume, now),
         (None, None) => Plan::wait(
             Stage::Created,
             Reason::AwaitingSnapshot,
             format!("it is not known whether EC2 took the final snapshot of {}: it is looked up until its absence is proven", volume.id),
         )
         .pending(),
-        (Some(id), _) => {
+        (Some(id), None) => {
             Plan::wait(Stage::Created, Reason::AwaitingSnapshot, format!("EC2 does not show snapshot {id} yet; the volume is kept"))
                 .pending()
         }
@@ -245,7 +257,7 @@ fn finished(observed: &Observed) -> Plan {
     let mut actions: Vec<Action> = observed
         .persistent_volume
         .iter()
-        .filter(|record| record.labels().get(build::VOLUME_UID_LABEL) == observed.volume.metadata.uid.as_ref())
+        .filter(|record| build::is_record_of(record, &observed.volume))
         .map(|record| Action::DeletePersistentVolume(Box::new(record.clone())))
         .collect();
     actions.push(Action::RemoveFinalizer);

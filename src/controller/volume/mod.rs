@@ -1,6 +1,7 @@
 //! The Volume controller: one EBS volume, its PersistentVolume and its claim for each `Volume`.
 
 pub mod act;
+mod attempt;
 pub mod build;
 mod growth;
 mod leaving;
@@ -80,6 +81,9 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
     let acted = act::act(&plan, observed.volume.clone(), ctx, events).await;
     if acted.finished {
         forget(&uid, ctx);
+        for volume in &observed.volumes.volumes {
+            ctx.asks.forget(&volume.id.0);
+        }
         let note = plan.waiting.as_ref().map(|waiting| waiting.message.clone()).unwrap_or_default();
         events.publish(&acted.volume, &Happened::normal("VolumeReleased", note)).await;
         return Ok(ctx.timing.resync);
@@ -132,7 +136,11 @@ fn express_interest(volume: &Volume, plan: &plan::Plan, ctx: &Context) {
         return;
     }
     let launch = status.launch.as_ref().filter(|launch| launch.refused.is_none());
-    let last_send = launch.map(|launch| last_possible_send(ctx.sends.of(&launch.token).as_ref(), launch.started_at.0, ctx.process_started));
+    let last_send = match launch {
+        Some(launch) => Some(last_possible_send(ctx.sends.of(&launch.token).as_ref(), launch.started_at.0, ctx.process_started)),
+        // The status was lost but for the id: its absence can be proven all the same.
+        None => status.volume_id.as_ref().map(|_| ctx.process_started),
+    };
     let is_modifying = plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::Modifying);
     let modifying = if is_modifying { status.volume_id.clone() } else { None };
     ctx.inventory.set_interest(Kind::Volume, &uid, Interest::Pending(Awaited { token: None, last_possible_send: last_send, modifying }));

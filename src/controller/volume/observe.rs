@@ -1,5 +1,7 @@
 //! Observe, Volume: reads everything that the plan depends on. Only reads.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
@@ -7,11 +9,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
-use crate::api::{Database, NodeClass, Volume, names};
+use super::build;
+use crate::api::{Database, NodeClass, Volume, VolumeId, names};
 use crate::cloud::inventory::{SnapshotView, VolumeView};
+use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
 use crate::controller::context::Context;
 use crate::controller::launch::Sent;
+use crate::controller::waiting::Asked;
 use crate::settings::Timing;
 
 /// Everything that a Volume's plan depends on.
@@ -29,6 +34,8 @@ pub struct Observed {
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
     pub sent: Option<Sent>,
+    /// When this process last asked EC2 to change, snapshot or delete the EBS volume.
+    pub asked: BTreeMap<Call, Asked>,
     /// The PersistentVolume of its name.
     pub persistent_volume: Option<PersistentVolume>,
     /// The claim of its name.
@@ -45,6 +52,19 @@ pub struct Observed {
     pub timing: Timing,
 }
 
+impl Observed {
+    /// The EBS volume that this Volume's PersistentVolume names.
+    pub fn recorded_volume(&self) -> Option<VolumeId> {
+        let record = self.persistent_volume.as_ref().filter(|record| build::is_record_of(record, &self.volume))?;
+        Some(VolumeId(record.spec.as_ref()?.csi.as_ref()?.volume_handle.clone()))
+    }
+
+    /// Whether the EBS volume may hold data: a PersistentVolume was ever made for it.
+    pub fn has_held(&self) -> bool {
+        self.volume.status.as_ref().is_some_and(|status| status.ever_held) || self.recorded_volume().is_some()
+    }
+}
+
 /// Reads; `None` when the object is gone, or is another of its name.
 pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
     let namespace = volume.namespace().unwrap_or_default();
@@ -59,7 +79,10 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         attachments = attachments_of(ctx, &name).await?;
         house_is_torn_down = is_torn_down(ctx, &namespace).await?;
     }
+    let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
+    let asked = |call: Call| Some((call, ctx.asks.of(call, &id?.0)?));
     Ok(Some(Observed {
+        asked: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume].into_iter().filter_map(asked).collect(),
         class: Api::<NodeClass>::all(ctx.client.clone()).get_opt(&volume.spec.node_class_name).await?,
         volumes: ctx.inventory.volumes_of(&uid),
         snapshots: ctx.inventory.snapshots_of(&uid),

@@ -4,24 +4,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
 
 use super::observe::Observed;
-use super::{build, growth, leaving};
-use crate::api::node_class::NodeClassSpec;
+use super::{attempt, build, growth, leaving};
 use crate::api::volume::{ModificationRecord, VolumeLaunch};
-use crate::api::{Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus, names};
-use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
-use crate::cloud::error::{self, Class};
-use crate::cloud::identity::{self, Kind, Owner};
+use crate::api::{ConditionType, Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus};
 use crate::cloud::{EbsVolume, ModifyVolumeRequest, VolumeState};
+use crate::cloud::limits::Action as Call;
 use crate::cluster::finalizer;
-use crate::controller::conditions::whole_second;
-use crate::controller::context::later;
+use crate::controller::conditions;
 use crate::controller::driver::until;
-use crate::controller::launch::{Facts, Verdict, judge, last_possible_send};
-use crate::controller::waiting::Waiting;
+use crate::controller::waiting::{Again, Waiting, again};
 
 /// What one pass does and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,191 +131,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let status = observed.volume.status.clone().unwrap_or_default();
     match (&status.launch, &status.volume_id) {
         (_, Some(id)) => identified(observed, &status, id, size, now),
-        (Some(launch), None) => unidentified(observed, launch, size, now),
-        (None, None) => uncreated(observed, &status, size, now),
+        (Some(launch), None) => attempt::unidentified(observed, launch, size, now),
+        (None, None) => attempt::uncreated(observed, size, now),
     }
-}
-
-/// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status was lost).
-fn uncreated(observed: &Observed, status: &VolumeStatus, size: i32, now: Timestamp) -> Plan {
-    match observed.volumes.volumes.as_slice() {
-        [] if status.ever_held => lost(observed, "its id was lost from the status"),
-        [] => next_attempt(observed, 1, size, now),
-        [one] => Plan::act(
-            Stage::Nothing,
-            vec![Action::RecordVolume(one.id.clone())],
-            Reason::Creating,
-            format!("EBS volume {} carries this Volume's identity and is taken on", one.id),
-        ),
-        several => {
-            let ids: Vec<&str> = several.iter().map(|volume| volume.id.0.as_str()).collect();
-            Plan::stalled(
-                Stage::Nothing,
-                Reason::InDoubt,
-                format!(
-                    "several EBS volumes carry this Volume's identity ({}): set status.volumeID to the one with the data, or remove the tag {} from the others",
-                    ids.join(", "),
-                    identity::VOLUME_UID_TAG
-                ),
-            )
-        }
-    }
-}
-
-/// An attempt was decided and has no id yet.
-fn unidentified(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp) -> Plan {
-    match judge(attempt_facts(observed, launch, false), observed.timing.token_resend, now) {
-        Verdict::Adopt(id) => {
-            let message = format!("EBS volume {id} was made by this attempt and is recorded");
-            Plan::act(Stage::Nothing, vec![Action::RecordVolume(id)], Reason::Creating, message).pending()
-        }
-        Verdict::Refused => refused(observed, launch, size, now),
-        Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, size, now),
-        Verdict::Resend => match observed.offerings.quota_closed_until {
-            Some(until) => quota(until, now),
-            None => Plan::act(
-                Stage::Nothing,
-                vec![Action::Resend],
-                Reason::InDoubt,
-                format!("attempt {} has no answer yet; the same call is sent again", launch.attempt),
-            )
-            .pending(),
-        },
-        Verdict::Wait(doubt, until) => {
-            let message = format!("it is not known whether EC2 carried out creation attempt {}: {}", launch.attempt, doubt.as_words());
-            let plan = Plan::wait(Stage::Nothing, Reason::InDoubt, message).pending();
-            match until {
-                Some(until) => plan.until(until, now),
-                None => plan,
-            }
-        }
-    }
-}
-
-/// The facts that the protocol judges an attempt by. EC2 cannot be asked for volumes by token: the attempt's tag tells.
-pub(super) fn attempt_facts(observed: &Observed, launch: &VolumeLaunch, deleting: bool) -> Facts<VolumeId> {
-    let found = observed.volumes.volumes.iter().find(|volume| identity::attempt(&volume.tags) == Some(launch.attempt));
-    Facts {
-        deleting,
-        started_at: launch.started_at.0,
-        refused: launch.refused.is_some(),
-        sent: observed.sent,
-        found: found.map(|volume| volume.id.clone()),
-        looked_up: observed.volumes.swept_at.is_some_and(|at| at >= observed.process_started),
-        absent: proven_absent(observed, launch),
-        same_request: true,
-    }
-}
-
-/// The proof that this attempt's volume does not exist.
-pub(super) fn proven_absent(observed: &Observed, launch: &VolumeLaunch) -> Option<AbsenceProven> {
-    let last = last_possible_send(observed.sent.as_ref(), launch.started_at.0, observed.process_started);
-    absence::prove(last, observed.volumes.empty, TokenLookup::NotPossible, observed.timing.absence_window)
-}
-
-/// EC2 refused an attempt for certain.
-fn refused(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp) -> Plan {
-    let Some(refusal) = &launch.refused else { return next_attempt(observed, launch.attempt + 1, size, now) };
-    let said = format!("{} ({})", refusal.code, refusal.message);
-    let pause = |reason: Reason, pause: Duration, message: String| {
-        let until = later(refusal.at.0, pause);
-        if now < until {
-            return Plan::wait(Stage::Nothing, reason, message).until(until, now);
-        }
-        next_attempt(observed, launch.attempt + 1, size, now)
-    };
-    match error::classify(Some(&refusal.code), &refusal.message, None) {
-        Class::Forbidden => pause(
-            Reason::Forbidden,
-            observed.timing.forbidden_pause,
-            format!("EC2 forbids making the volume: {said}; tried again by itself"),
-        ),
-        Class::Capacity => pause(
-            Reason::InsufficientCapacity,
-            observed.timing.offering_pause,
-            format!("EC2 has no capacity for the volume: {said}; tried again by itself"),
-        ),
-        Class::Invalid if asks_the_same_again(observed, launch, size, now) => {
-            Plan::stalled(Stage::Nothing, Reason::InvalidRequest, format!("EC2 refuses the volume as invalid: {said}; change spec.storage"))
-        }
-        Class::Invalid
-        | Class::InDoubt
-        | Class::Throttled
-        | Class::Quota
-        | Class::NotYetUsable
-        | Class::Token
-        | Class::NotFound
-        | Class::State
-        | Class::ModificationBudget
-        | Class::DryRun => next_attempt(observed, launch.attempt + 1, size, now),
-    }
-}
-
-fn asks_the_same_again(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp) -> bool {
-    let Some(class) = &observed.class else { return true };
-    let next = request(observed, &class.spec, launch.attempt, size, now);
-    let same = VolumeLaunch { started_at: next.started_at.clone(), in_doubt_since: None, refused: None, ..launch.clone() };
-    next == same
-}
-
-fn next_attempt(observed: &Observed, attempt: i32, size: i32, now: Timestamp) -> Plan {
-    let Some(class) = &observed.class else { return class_not_found(observed, Stage::Nothing) };
-    if let Some(until) = observed.offerings.quota_closed_until {
-        return quota(until, now);
-    }
-    let launch = request(observed, &class.spec, attempt, size, now);
-    let message = format!("a {} volume of {size} GiB is asked for in {}", launch.volume_type, launch.zone);
-    Plan::act(Stage::Nothing, vec![Action::Create(Box::new(launch))], Reason::Creating, message).pending()
-}
-
-/// The whole request of an attempt.
-fn request(observed: &Observed, class: &NodeClassSpec, attempt: i32, size: i32, now: Timestamp) -> VolumeLaunch {
-    let volume = &observed.volume;
-    let uid = volume.uid().unwrap_or_default();
-    let spec = &volume.spec;
-    let class_tags = class.tags.iter().map(|(key, value)| (key.clone(), value.0.clone())).collect();
-    VolumeLaunch {
-        attempt,
-        token: identity::token(&observed.cluster_id, Kind::Volume, &uid, attempt),
-        zone: spec.zone.clone(),
-        size,
-        volume_type: spec.volume_type.clone(),
-        iops: spec.iops,
-        throughput: spec.throughput,
-        snapshot_id: spec.snapshot_id.clone(),
-        kms_key_id: class.kms_key_id.clone(),
-        tags: identity::tags(&owner_of(volume, &observed.cluster_id), attempt, &class_tags),
-        started_at: Time(whole_second(now)),
-        in_doubt_since: None,
-        refused: None,
-    }
-}
-
-/// Whom the EBS volume belongs to.
-pub(super) fn owner_of(volume: &Volume, cluster_id: &str) -> Owner {
-    let database = volume.labels().get(names::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
-    Owner {
-        cluster_id: cluster_id.to_owned(),
-        kind: Kind::Volume,
-        uid: volume.uid().unwrap_or_default(),
-        database: format!("{}/{database}", volume.namespace().unwrap_or_default()),
-        name: volume.name_any(),
-    }
-}
-
-fn class_not_found(observed: &Observed, stage: Stage) -> Plan {
-    let name = &observed.volume.spec.node_class_name;
-    let plan = Plan::stalled(stage, Reason::NodeClassNotFound, format!("NodeClass {name} does not exist: create it, or name another one"));
-    Plan { again: Some(observed.timing.sweep_instances), ..plan }
-}
-
-fn quota(until: Timestamp, now: Timestamp) -> Plan {
-    Plan::wait(
-        Stage::Nothing,
-        Reason::QuotaExceeded,
-        "a quota of the AWS account is used up: ask AWS to raise it; tried again every few minutes",
-    )
-    .until(until, now)
 }
 
 /// The Volume has an EBS volume.
@@ -345,15 +157,22 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i
 
 /// EC2 does not show the volume that the status names.
 fn missing(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i32, now: Timestamp) -> Plan {
-    let proven = status.launch.as_ref().is_some_and(|launch| proven_absent(observed, launch).is_some());
-    match (status.ever_held, proven, &status.launch) {
+    let proven = attempt::proven_absent(observed, status.launch.as_ref()).is_some();
+    // What was proven once need not be proven again while EC2 goes on not showing it.
+    let was_lost = conditions::find(&status.conditions, ConditionType::Stalled)
+        .is_some_and(|stalled| stalled.status == "True" && stalled.reason == Reason::VolumeLost.as_str());
+    match (observed.has_held(), proven || was_lost, &status.launch) {
         (true, true, _) => lost(observed, &format!("EC2 no longer knows EBS volume {id}")),
         (true, false, _) => {
             Plan::wait(Stage::Nothing, Reason::VolumeLost, format!("EC2 does not show EBS volume {id}, which has held data; looked for on"))
                 .pending()
         }
         // A volume may vanish soon after it was made (a KMS refusal is asynchronous): it never held anything.
-        (false, true, Some(launch)) => next_attempt(observed, launch.attempt + 1, size, now),
+        // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
+        (false, true, launch) if proven => {
+            let attempt = launch.as_ref().map_or(1, |launch| launch.attempt) + 1;
+            attempt::next_attempt(observed, attempt, size, now).pending()
+        }
         (false, _, _) => Plan::wait(Stage::Nothing, Reason::Creating, format!("EC2 does not show EBS volume {id} yet")).pending(),
     }
 }
@@ -371,18 +190,30 @@ fn lost(observed: &Observed, why: &str) -> Plan {
 
 /// The EBS volume is there: bound next, then as wanted.
 fn present(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i32, now: Timestamp) -> Plan {
-    let Some(class) = &observed.class else { return class_not_found(observed, Stage::Created) };
-    let storage_class = &class.spec.storage_class_name;
+    let storage_class = observed.class.as_ref().map(|class| &class.spec.storage_class_name);
     let Some(persistent_volume) = &observed.persistent_volume else {
+        let Some(storage_class) = storage_class else { return attempt::class_not_found(observed, Stage::Created) };
         let size = Size::from_gib(volume.size);
         let built = build::persistent_volume(&observed.volume, &volume.id, &size, storage_class, None);
         let message = "the PersistentVolume is being made";
         return Plan::act(Stage::Created, vec![Action::CreatePersistentVolume(Box::new(built))], Reason::AwaitingBinding, message);
     };
-    if persistent_volume.labels().get(build::VOLUME_UID_LABEL) != observed.volume.metadata.uid.as_ref() {
+    if !build::is_record_of(persistent_volume, &observed.volume) {
         return conflict("PersistentVolume", &persistent_volume.name_any());
     }
+    if let Some(named) = observed.recorded_volume().filter(|named| *named != volume.id) {
+        return Plan::stalled(
+            Stage::Created,
+            Reason::NameConflict,
+            format!(
+                "PersistentVolume {} names EBS volume {named}, but this Volume's is {}: which of them has the data must be decided by hand",
+                persistent_volume.name_any(),
+                volume.id
+            ),
+        );
+    }
     let Some(claim) = &observed.claim else {
+        let Some(storage_class) = storage_class else { return attempt::class_not_found(observed, Stage::Created) };
         let mut actions = Vec::new();
         if persistent_volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref()).is_some_and(|claim| claim.uid.is_some()) {
             actions.push(Action::ReopenPersistentVolume(Box::new(persistent_volume.clone())));
@@ -418,4 +249,12 @@ fn conflict(kind: &str, name: &str) -> Plan {
         Reason::NameConflict,
         format!("a {kind} {name} exists that is not this Volume's: it is left alone; delete or rename it"),
     )
+}
+
+/// What EC2 last answered to this call, as long as it must not be asked again.
+pub(super) fn refused(observed: &Observed, call: Call, stage: Stage, now: Timestamp) -> Option<Plan> {
+    match again(observed.asked.get(&call), observed.volumes.swept_at, observed.timing.recheck, now) {
+        Again::Later(held_up, until) => Some(Plan::wait(stage, held_up.reason, held_up.message.clone()).until(until, now).pending()),
+        Again::Now | Again::OnceShown => None,
+    }
 }

@@ -162,3 +162,23 @@ pub fn exports(record: &Record) -> String {
         record.programs.display(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_a_folder_is_refused() {
+        assert_eq!(parse_name("box-2"), Ok("box-2".to_owned()));
+        for name in ["", "..", "a/b", "Box", "a b", &"a".repeat(31)] {
+            assert!(parse_name(name).is_err(), "{name}");
+        }
+    }
+}

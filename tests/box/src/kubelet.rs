@@ -2,7 +2,7 @@
 //!
 //! kwok's own pod stages make a pod Ready whatever its volumes do, and a marker that they could wait for would have to be written
 //! into each pod, where a real cluster writes nothing. So the pods are played here: a pod starts once every volume of it is attached
-//! to its Node, ends when it is deleted, and stays as it is while its machine is dead, as under a real kubelet.
+//! to its Node and the Secrets and `ConfigMaps` that it names are there, ends when it is deleted, and stays as it is while its machine is dead, as under a real kubelet.
 
 mod act;
 mod plan;
@@ -10,7 +10,7 @@ mod plan;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::jiff::Timestamp;
 use kube::{Api, Client};
@@ -38,6 +38,8 @@ pub async fn run(client: Client, stop: CancellationToken) {
     let nodes = watching.store(Api::<Node>::all(client.clone()));
     let claims = watching.store(Api::<PersistentVolumeClaim>::all(client.clone()));
     let volumes = watching.store(Api::<PersistentVolume>::all(client.clone()));
+    let secrets = watching.store(Api::<Secret>::all(client.clone()));
+    let config_maps = watching.store(Api::<ConfigMap>::all(client.clone()));
     let attachments = watching.store(Api::<VolumeAttachment>::all(client.clone()));
     let mut addresses = plan::Addresses::default();
     while !stop.is_cancelled() {
@@ -51,6 +53,8 @@ pub async fn run(client: Client, stop: CancellationToken) {
             nodes: nodes.state(),
             claims: claims.state(),
             volumes: volumes.state(),
+            secrets: secrets.state(),
+            config_maps: config_maps.state(),
             attachments: attachments.state(),
         };
         let actions = plan::plan(&world, Timestamp::now(), &mut addresses);

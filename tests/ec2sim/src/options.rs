@@ -198,6 +198,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rate: Some(1.0), vcpus: None, instances: None, volumes: None, snapshots: None }
+        Self {
+            rate: Some(1.0),
+            vcpus: None,
+            instances: None,
+            volumes: None,
+            snapshots: None,
+        }
     }
 }

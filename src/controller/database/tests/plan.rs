@@ -38,6 +38,16 @@ fn what_the_server_and_webhooks_add_is_no_reason_to_write() {
 }
 
 #[test]
+fn what_somebody_changed_in_the_ways_to_the_engine_is_put_right() {
+    let row = planned(|world| change(&mut world.service, |service| service.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].port = 9999));
+    assert_eq!(row, "[apply service service-uid] as wanted");
+    let row = planned(|world| change(&mut world.network_policy, |policy| policy.spec.as_mut().unwrap().ingress = None));
+    assert_eq!(row, "[apply policy policy-uid] as wanted");
+    let row = planned(|world| (world.service, world.network_policy, world.config_map) = (Child::Absent, Child::Absent, Child::Absent));
+    assert_eq!(row, "[apply config new, apply service new, apply policy new] as wanted");
+}
+
+#[test]
 fn the_finalizer_comes_before_everything() {
     let mut world = empty(json!({}), json!({}));
     world.database.metadata.finalizers = None;

@@ -1,9 +1,13 @@
 //! What the virtual kubelet should write now: a function of the objects that it sees.
 
+mod references;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Container, ContainerStatus, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodCondition};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Container, ContainerStatus, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodCondition, Secret,
+};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::jiff::Timestamp;
@@ -31,6 +35,10 @@ pub struct World {
     pub claims: Vec<Arc<PersistentVolumeClaim>>,
     /// All PVs.
     pub volumes: Vec<Arc<PersistentVolume>>,
+    /// All Secrets.
+    pub secrets: Vec<Arc<Secret>>,
+    /// All `ConfigMaps`.
+    pub config_maps: Vec<Arc<ConfigMap>>,
     /// All `VolumeAttachments`.
     pub attachments: Vec<Arc<VolumeAttachment>>,
 }
@@ -139,9 +147,34 @@ fn has_finished(pod: &Pod) -> bool {
 }
 
 /// What a pod's containers do.
-enum State<'a> {
-    Waiting { reason: &'a str, message: String },
+enum State {
+    Waiting { reason: &'static str, message: String },
     Running,
+}
+
+/// What keeps a pod from starting, in the order in which a kubelet meets it.
+fn starting(world: &World, node: &Node, pod: &Pod) -> State {
+    let unpullable = pod.spec.iter().flat_map(|spec| &spec.containers).map(image).find(|image| image.contains(UNPULLABLE));
+    if let Some(volume) = unattached(world, node, pod) {
+        State::Waiting { reason: "ContainerCreating", message: format!("waiting for volume {volume} to be attached") }
+    } else if let Some(message) = references::missing(world, pod) {
+        State::Waiting { reason: "CreateContainerConfigError", message }
+    } else if let Some(image) = unpullable {
+        State::Waiting { reason: "ErrImagePull", message: format!("image {image} not found") }
+    } else {
+        State::Running
+    }
+}
+
+/// Whether all containers were started in this boot. They go on then, whatever is deleted or detached under them.
+fn has_started(pod: &Pod, uid: &str, boot: &str) -> bool {
+    let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
+    !statuses.is_empty() && statuses.iter().all(|status| status.container_id == Some(container_id(uid, boot, &status.name)))
+}
+
+/// A container's id names the boot, so a container of an earlier boot counts as restarted.
+fn container_id(uid: &str, boot: &str, name: &str) -> String {
+    format!("box://{boot}/{uid}/{name}")
 }
 
 /// Brings one pod's status to what its machine does.
@@ -153,17 +186,8 @@ fn play(world: &World, node: &Node, pod: &Pod, now: Timestamp, addresses: &mut A
         return (!said).then_some(Action::EndPod { namespace, name, uid });
     }
     let containers = &pod.spec.as_ref()?.containers;
-    let unattached = unattached(world, node, pod);
-    let unpullable = containers.iter().find(|container| image(container).contains(UNPULLABLE));
-    let state = if let Some(volume) = unattached {
-        State::Waiting { reason: "ContainerCreating", message: format!("waiting for volume {volume} to be attached") }
-    } else if let Some(container) = unpullable {
-        State::Waiting { reason: "ErrImagePull", message: format!("image {} not found", image(container)) }
-    } else {
-        State::Running
-    };
-
     let boot = node.annotations().get(BOOT_ANNOTATION).map_or("0", String::as_str);
+    let state = if has_started(pod, &uid, boot) { State::Running } else { starting(world, node, pod) };
     let statuses: Vec<Value> = containers.iter().map(|container| container_status(container, pod, &uid, boot, &state, now)).collect();
     let is_running = matches!(state, State::Running);
     let before = pod.status.clone().unwrap_or_default();
@@ -193,11 +217,11 @@ fn image(container: &Container) -> &str {
     container.image.as_deref().unwrap_or_default()
 }
 
-/// A container's status. Its id names the boot, so a container of an earlier boot counts as restarted.
-fn container_status(container: &Container, pod: &Pod, uid: &str, boot: &str, state: &State<'_>, now: Timestamp) -> Value {
+/// A container's status.
+fn container_status(container: &Container, pod: &Pod, uid: &str, boot: &str, state: &State, now: Timestamp) -> Value {
     let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
     let before = statuses.and_then(|all| all.iter().find(|status| status.name == container.name));
-    let id = format!("box://{boot}/{uid}/{}", container.name);
+    let id = container_id(uid, boot, &container.name);
     let id_before = before.and_then(|status| status.container_id.as_deref()).unwrap_or_default();
     let has_restarted = !id_before.is_empty() && id_before != id;
     let restarts = before.map_or(0, |status| status.restart_count) + i32::from(has_restarted);

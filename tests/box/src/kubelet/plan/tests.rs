@@ -44,6 +44,8 @@ fn world(pod: Arc<Pod>, node: Arc<Node>, attached: bool) -> World {
             "metadata": {"name": "pv"},
             "spec": {"capacity": {"storage": "10Gi"}, "csi": {"driver": EBS_DRIVER, "volumeHandle": "vol-1"}},
         }))],
+        secrets: Vec::new(),
+        config_maps: Vec::new(),
         attachments: vec![object(json!({
             "metadata": {"name": "a"},
             "spec": {"attacher": EBS_DRIVER, "nodeName": "machine", "source": {"persistentVolumeName": "pv"}},
@@ -189,4 +191,42 @@ fn addresses_are_never_given_twice() {
     let mut addresses = Addresses::default();
     addresses.learn(&[pod_with("questdb", json!({}), &json!({"podIP": "10.128.1.7"}))]);
     assert_eq!([addresses.next(), addresses.next()], ["10.128.1.8", "10.128.1.9"]);
+}
+
+#[test]
+fn a_pod_does_not_start_without_the_secret_that_it_names() {
+    let mut asking = pod().as_ref().clone();
+    asking.spec.as_mut().unwrap().containers[0].env = serde_json::from_value(json!([
+        {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "admin", "key": "password"}}},
+        {"name": "EXTRA", "valueFrom": {"configMapKeyRef": {"name": "extra", "key": "a", "optional": true}}},
+    ]))
+    .unwrap();
+    let mut world = world(Arc::new(asking), node(true, "1"), true);
+    let waiting = |world: &World| pod_status(world).unwrap()["containerStatuses"][0]["state"]["waiting"].clone();
+    assert_eq!(waiting(&world), json!({"reason": "CreateContainerConfigError", "message": "secret \"admin\" not found"}));
+    let secret = |key: &str| object(json!({"metadata": {"name": "admin", "namespace": "team"}, "data": {key: "eA=="}}));
+    world.secrets = vec![secret("user")];
+    assert_eq!(waiting(&world)["message"], "couldn't find key password in secret admin");
+    world.secrets = vec![secret("password")];
+    assert_eq!(pod_status(&world).unwrap()["phase"], "Running");
+}
+
+#[test]
+fn a_pod_does_not_start_without_the_config_that_it_mounts() {
+    let mut mounting = pod().as_ref().clone();
+    let config = serde_json::from_value(json!({"name": "config", "configMap": {"name": "settings"}})).unwrap();
+    mounting.spec.as_mut().unwrap().volumes.as_mut().unwrap().push(config);
+    let mut world = world(Arc::new(mounting), node(true, "1"), true);
+    let status = pod_status(&world).unwrap();
+    assert_eq!(status["containerStatuses"][0]["state"]["waiting"]["message"], "configmap \"settings\" not found");
+    world.config_maps = vec![object(json!({"metadata": {"name": "settings", "namespace": "team"}}))];
+    assert_eq!(pod_status(&world).unwrap()["phase"], "Running");
+}
+
+#[test]
+fn a_running_pod_goes_on_whatever_is_taken_from_under_it() {
+    let mut world = world(pod(), node(true, "1"), true);
+    world.pods = vec![after(&world)];
+    world.attachments.clear();
+    assert_eq!(pod_status(&world), None);
 }
