@@ -3,7 +3,14 @@
 //! Scenarios run the shipped binary on a real control plane against a simulated EC2; [`kit`] is what they stand on.
 
 mod cloud;
+mod crashes;
+mod fleet;
 mod kit;
 mod life;
 mod model_cloud;
+mod purity;
+mod rules;
+mod sdk;
+mod strangers;
+mod trouble;
 mod world;

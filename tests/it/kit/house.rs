@@ -47,6 +47,8 @@ pub struct Options {
     pub simulator: ec2sim::Options,
     /// The operator's calls to EC2 go by the tap, too.
     pub tapped_ec2: bool,
+    /// From a machine's start to its Node, on the wall clock.
+    pub boot: Duration,
 }
 
 impl Default for Options {
@@ -54,7 +56,7 @@ impl Default for Options {
     /// while something is pending are a third of a second apart, and a machine has two minutes to join.
     fn default() -> Self {
         let settings = vec![("sweep-pending", "20".to_owned()), ("registration", "7200".to_owned())];
-        Self { scale: 60, settings, simulator: ec2sim::Options::default(), tapped_ec2: false }
+        Self { scale: 60, settings, simulator: ec2sim::Options::default(), tapped_ec2: false, boot: SiteOptions::fast().boot }
     }
 }
 
@@ -128,7 +130,7 @@ impl House {
             delays: ec2sim::Delays::realistic(),
             ..options.simulator
         };
-        let site = Site::start(control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
+        let site = Site::start(control_plane, SiteOptions { simulator, boot: options.boot, ..SiteOptions::fast() }).await.unwrap();
         let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
         Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
         let class = serde_json::from_value(site.node_class(name)).unwrap();
@@ -262,12 +264,13 @@ impl House {
         .await
     }
 
-    /// Deletes a Database. From here on nothing may be launched for it: do so only while nothing is being launched.
+    /// Deletes a Database. From here on nothing may be launched for those of its Nodes that have their machine.
     pub async fn delete(&mut self, name: &str) {
         let nodes: Vec<Node> = self.list().await;
         self.api::<Database>().delete(name, &DeleteParams::default()).await.unwrap();
         let last = self.ec2().journal().last().map_or(0, |entry| entry.seq);
-        self.deleted.extend(nodes.iter().filter_map(|node| Some((node.uid()?, last))));
+        let launched = |node: &&Node| node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
+        self.deleted.extend(nodes.iter().filter(launched).filter_map(|node| Some((node.uid()?, last))));
     }
 
     /// Waits until a Database and its children are gone.

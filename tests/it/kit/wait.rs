@@ -1,11 +1,11 @@
 //! Waits for facts, each with a bound, and runs tables of cases side by side.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use futures::{FutureExt as _, StreamExt as _, stream};
 
 /// No single fact takes longer, even on a machine that compiles meanwhile.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -14,10 +14,18 @@ pub const LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(100);
 
 /// How many cases of a table run at once: each has an operator and an EC2 of its own.
-const SIDE_BY_SIDE: usize = 3;
+const SIDE_BY_SIDE: usize = 5;
 
 /// Waits for a fact; fails with what was seen last when it does not come.
-pub async fn until<T, F>(what: &str, mut fact: impl FnMut() -> F) -> T
+pub async fn until<T, F>(what: &str, fact: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Result<T, String>>,
+{
+    within(LIMIT, what, fact).await
+}
+
+/// The same with another bound.
+pub async fn within<T, F>(limit: Duration, what: &str, mut fact: impl FnMut() -> F) -> T
 where
     F: Future<Output = Result<T, String>>,
 {
@@ -27,7 +35,7 @@ where
             Ok(value) => return value,
             Err(seen) => seen,
         };
-        assert!(started.elapsed() < LIMIT, "{what}: not within {} s; seen last: {seen}", LIMIT.as_secs());
+        assert!(started.elapsed() < limit, "{what}: not within {} s; seen last: {seen}", limit.as_secs());
         tokio::time::sleep(POLL).await;
     }
 }
@@ -40,24 +48,16 @@ pub fn seen<T>(fact: Option<T>, instead: impl FnOnce() -> String) -> Result<T, S
 /// Runs every case, a few side by side, and fails with the names of those that failed.
 pub async fn each<C, F>(cases: Vec<(String, C)>, test: impl Fn(String, C) -> F)
 where
-    F: Future<Output = ()> + Send + 'static,
+    F: Future<Output = ()>,
 {
-    let turns = Arc::new(Semaphore::new(SIDE_BY_SIDE));
-    let mut running = JoinSet::new();
-    let mut names = std::collections::HashMap::new();
-    for (name, case) in cases {
-        let (turns, case) = (Arc::clone(&turns), test(name.clone(), case));
-        let handle = running.spawn(async move {
-            let _turn = turns.acquire_owned().await.unwrap();
-            case.await;
-        });
-        names.insert(handle.id(), name);
-    }
-    let mut failed = Vec::new();
-    while let Some(ended) = running.join_next_with_id().await {
-        if let Err(error) = ended {
-            failed.push(names[&error.id()].clone());
+    let failed = Mutex::new(Vec::new());
+    let run = async |(name, case): (String, C)| {
+        // A failed case must not hide what becomes of the others.
+        if AssertUnwindSafe(test(name.clone(), case)).catch_unwind().await.is_err() {
+            failed.lock().unwrap().push(name);
         }
-    }
+    };
+    stream::iter(cases).for_each_concurrent(SIDE_BY_SIDE, run).await;
+    let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "cases that failed, each with its own message above: {failed:?}");
 }
