@@ -31,7 +31,7 @@ impl Intercept for Counted {
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let action = config.load::<Metadata>().map_or("unknown", Metadata::name);
-        let status = context.response().map(|response| response.status());
+        let status = context.response().map(aws_smithy_runtime_api::http::Response::status);
         let outcome = match status {
             Some(status) if status.is_success() => "ok",
             Some(status) if status.is_client_error() => "refused",

@@ -17,6 +17,10 @@ use crate::controller::safety::{self, Kubelet};
 /// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> NodeStatus {
     let old = acted.node.status.clone().unwrap_or_default();
+    // Right after a start nothing is known of EC2 yet: what was said before stands.
+    if observed.instances.swept_at.is_none() && !old.conditions.is_empty() {
+        return old;
+    }
     let instance = old.instance_id.as_ref().and_then(|id| observed.instances.instances.iter().find(|instance| instance.id == *id));
     let core_node_name = observed.core_node.as_ref().map(ResourceExt::name_any).or_else(|| old.core_node_name.clone());
     let entries = entries(observed, plan, acted, instance, core_node_name.is_some());

@@ -214,12 +214,12 @@ fn present(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size:
     }
     let Some(claim) = &observed.claim else {
         let Some(storage_class) = storage_class else { return attempt::class_not_found(observed, Stage::Created) };
-        let mut actions = Vec::new();
+        let size = Size::from_gib(volume.size);
+        let mut actions = vec![Action::CreateClaim(Box::new(build::claim(&observed.volume, &size, storage_class)))];
+        // After the claim: where none can be made (the namespace goes), the PersistentVolume stays Released, the record of what is kept.
         if persistent_volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref()).is_some_and(|claim| claim.uid.is_some()) {
             actions.push(Action::ReopenPersistentVolume(Box::new(persistent_volume.clone())));
         }
-        let size = Size::from_gib(volume.size);
-        actions.push(Action::CreateClaim(Box::new(build::claim(&observed.volume, &size, storage_class))));
         return Plan::act(Stage::Created, actions, Reason::AwaitingBinding, "the claim is being made");
     };
     if !is_ours(observed, claim) {

@@ -12,6 +12,10 @@ use crate::controller::conditions::{self, Entry};
 /// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> VolumeStatus {
     let old = acted.volume.status.clone().unwrap_or_default();
+    // Right after a start nothing is known of EC2 yet: what was said before stands.
+    if observed.volumes.swept_at.is_none() && !old.conditions.is_empty() {
+        return old;
+    }
     let volume = old.volume_id.as_ref().and_then(|id| observed.volumes.volumes.iter().find(|volume| volume.id == *id));
     VolumeStatus {
         observed_generation: acted.volume.metadata.generation,

@@ -7,6 +7,10 @@ use super::*;
 use crate::api::Reason;
 use crate::controller::database::plan::plan;
 
+/// The end of every deletion whose children are all there.
+const DOWN: &str =
+    "delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer";
+
 /// The settled world of a Database with this policy, on its way out.
 fn leaving(policy: &str) -> Observed {
     let mut world = settled_as(json!({"deletionPolicy": policy}));
@@ -50,17 +54,11 @@ fn the_house_comes_down_in_order() {
     change(&mut world.volume, |volume| deleting(volume, 1));
     assert_eq!(planned(&world), "[] AwaitingVolume");
     let mut world = without_disk(world);
-    assert_eq!(
-        planned(&world),
-        "[keep orders-admin, delete secret-uid, delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer] Deleting"
-    );
+    assert_eq!(planned(&world), format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting"));
     world.retained = ours(HeldSecret(secret_with(b"kept")));
-    assert_eq!(
-        planned(&world),
-        "[delete secret-uid, delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer] Deleting"
-    );
+    assert_eq!(planned(&world), format!("[delete secret-uid, {DOWN}] Deleting"));
     world.credentials = Credentials::Read(Child::Absent);
-    assert_eq!(planned(&world), "[remove finalizer] Deleting");
+    assert_eq!(planned(&world), format!("[{DOWN}] Deleting"));
     world.database.metadata.finalizers = None;
     assert_eq!(planned(&world), "[] Deleting");
 }
@@ -68,18 +66,9 @@ fn the_house_comes_down_in_order() {
 #[test]
 fn the_policy_decides_over_the_secret() {
     let rows = [
-        (
-            "Retain",
-            "[keep orders-admin, delete secret-uid, delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer] Deleting",
-        ),
-        (
-            "Snapshot",
-            "[keep orders-admin, delete secret-uid, delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer] Deleting",
-        ),
-        (
-            "Delete",
-            "[delete secret-uid, delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer] Deleting",
-        ),
+        ("Retain", format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting")),
+        ("Snapshot", format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting")),
+        ("Delete", format!("[delete secret-uid, {DOWN}] Deleting")),
     ];
     for (policy, expected) in rows {
         assert_eq!(planned(&without_disk(leaving(policy))), expected, "{policy}");
@@ -105,23 +94,17 @@ fn nothing_is_destroyed_when_the_namespace_or_the_definitions_go() {
         assert_eq!(planned(&world), expected, "{torn_down:?}");
     }
     let world = Observed { torn_down: definitions, ..without_disk(leaving("Delete")) };
-    assert_eq!(
-        planned(&world),
-        "[keep orders-admin, delete secret-uid, delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer] Deleting"
-    );
+    assert_eq!(planned(&world), format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting"));
     // Nothing can be created in a namespace that goes: the Secret goes with it.
     let world = Observed { torn_down: namespace, ..without_disk(leaving("Delete")) };
-    assert_eq!(planned(&world), "[remove finalizer] Deleting");
+    assert_eq!(planned(&world), format!("[{DOWN}] Deleting"));
 }
 
 #[test]
 fn a_spec_that_cannot_be_does_not_keep_the_house() {
     let mut world = without_disk(leaving("Delete"));
     world.profile = Err(engine::EngineError::CustomMissing);
-    assert_eq!(
-        planned(&world),
-        "[delete secret-uid, delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer] Deleting"
-    );
+    assert_eq!(planned(&world), format!("[delete secret-uid, {DOWN}] Deleting"));
 }
 
 #[test]

@@ -11,10 +11,13 @@ use super::world::{Eyes, World};
 /// How often is looked.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
 
+/// A question to the world: the sentence to tell once it is true.
+type Seen = Box<dyn Fn(&World) -> Option<String> + Send + Sync>;
+
 /// Something that must come true: the sentence to tell once it is.
 pub struct Milestone {
     what: &'static str,
-    seen: Box<dyn Fn(&World) -> Option<String> + Send + Sync>,
+    seen: Seen,
 }
 
 fn milestone(what: &'static str, seen: impl Fn(&World) -> Option<String> + Send + Sync + 'static) -> Milestone {
