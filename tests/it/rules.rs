@@ -2,7 +2,6 @@
 //! message, and one that passes.
 
 use freehold::api::{Database, Node, NodeClass, Volume};
-use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, Client, Resource};
@@ -11,12 +10,13 @@ use serde_json::{Value, json};
 use crate::kit::house::{control_plane, run};
 use crate::kit::objects::merge;
 
-const NAMESPACE: &str = "rules";
+/// No operator of these tests looks here.
+const NAMESPACE: &str = "default";
 
 /// The objects that every case starts from.
 fn database() -> Value {
     json!({
-        "apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": {"name": "subject", "namespace": NAMESPACE},
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
         "spec": {"engine": {"type": "questdb", "version": "9.3.4"}, "storage": {"size": "100Gi"}},
     })
 }
@@ -29,7 +29,7 @@ fn custom(changes: &Value) -> Value {
 
 fn volume() -> Value {
     json!({
-        "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume", "metadata": {"name": "subject", "namespace": NAMESPACE},
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
         "spec": {
             "nodeClassName": "default", "size": "100Gi", "type": "gp3", "fileSystem": "xfs", "zone": "us-east-1a",
             "deletionPolicy": "Retain",
@@ -39,7 +39,7 @@ fn volume() -> Value {
 
 fn node() -> Value {
     json!({
-        "apiVersion": "freehold.dev/v1alpha1", "kind": "Node", "metadata": {"name": "subject", "namespace": NAMESPACE},
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Node", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
         "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large"], "zone": "us-east-1a"},
     })
 }
@@ -187,16 +187,14 @@ fn a_node_class_with_what_aws_does_not_know_is_refused_with_the_field() {
 fn what_is_decided_once_cannot_change_and_everything_else_can() {
     run(async {
         let client = control_plane().await.client();
-        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
-        Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
-        let placed = with(database(), &json!({"metadata": {"name": "placed"}}));
+        let placed = with(database(), &json!({"metadata": {"name": "rules-placed"}}));
         for object in [database(), placed.clone()] {
             let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
             databases.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
         }
         let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
         let zone = Patch::Merge(json!({"status": {"zone": "us-east-1a"}}));
-        databases.patch_status("placed", &PatchParams::default(), &zone).await.unwrap();
+        databases.patch_status("rules-placed", &PatchParams::default(), &zone).await.unwrap();
         let volumes = Api::<Volume>::namespaced(client.clone(), NAMESPACE);
         volumes.create(&PostParams::default(), &serde_json::from_value(volume()).unwrap()).await.unwrap();
         let nodes = Api::<Node>::namespaced(client.clone(), NAMESPACE);

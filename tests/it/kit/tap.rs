@@ -15,11 +15,6 @@ pub enum Point {
     After,
 }
 
-impl Point {
-    /// All three.
-    pub const ALL: [Self; 3] = [Self::Before, Self::AnswerLost, Self::After];
-}
-
 /// Which request: the first one that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Which {
