@@ -36,6 +36,9 @@ fn core_node(value: serde_json::Value) -> CoreNode {
     serde_json::from_value(value).unwrap()
 }
 
+/// A name, the machine, its kubelet, its pods, its attachments, and why it may not be terminated.
+type Emptied<'a> = (&'a str, Instance, Kubelet, &'a [String], &'a [String], Option<Reason>);
+
 fn reason(answer: Result<(), Blocker>) -> Option<Reason> {
     answer.err().map(|blocker| blocker.reason)
 }
@@ -69,8 +72,7 @@ fn a_machine_is_terminated_only_when_it_is_empty_or_cannot_run_anything() {
     let attached = vec!["csi-1".to_owned()];
     let running = || instance(InstanceState::Running, &[]);
     let silent = |seconds: i64| Kubelet::NotReady(at(-seconds));
-    type Row<'a> = (&'a str, Instance, Kubelet, &'a [String], &'a [String], Option<Reason>);
-    let rows: Vec<Row<'_>> = vec![
+    let rows: Vec<Emptied<'_>> = vec![
         ("empty", running(), Kubelet::Ready, &none, &none, None),
         ("a pod", running(), Kubelet::Ready, &pods, &none, Some(Reason::AwaitingDrain)),
         ("a pod and an attachment: the pod first", running(), Kubelet::Ready, &pods, &attached, Some(Reason::AwaitingDrain)),

@@ -212,8 +212,8 @@ fn claim(requested: &str, capacity: &str) -> PersistentVolumeClaim {
     claim
 }
 
-fn run(first: i64, last: i64) -> Option<EmptyRun> {
-    Some(EmptyRun { first: at(first), last: at(last) })
+fn run(first: i64, last: i64) -> EmptyRun {
+    EmptyRun { first: at(first), last: at(last) }
 }
 
 fn forbidden(seconds: i64, until: i64) -> Asked {

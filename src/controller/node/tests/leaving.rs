@@ -43,7 +43,7 @@ fn a_node_that_has_no_machine_is_released_only_when_none_can_come() {
         (
             "nor when its pause is over",
             leaves(attempted(), |it| {
-                it.sent = Some(Sent { last: at(1), times: 1, in_doubt: true, refused_after_doubt: false, not_before: at(2) })
+                it.sent = Some(Sent { last: at(1), times: 1, in_doubt: true, refused_after_doubt: false, not_before: at(2) });
             }),
             now(),
             doubts(),
@@ -81,7 +81,6 @@ fn a_machine_is_emptied_before_it_is_terminated() {
             change(it);
         })
     };
-    let data = |it: &mut Observed| it.instances.instances[0].volumes.push(VolumeId("vol-data".into()));
     let ends = |before: Vec<Action>| {
         let mut actions = before;
         actions.push(terminates("i-1", WHY));
@@ -98,12 +97,12 @@ fn a_machine_is_emptied_before_it_is_terminated() {
         ("a VolumeAttachment", full(|it| it.attachments = vec!["csi-1".into()]), now(), waits(Reason::AwaitingDetach).again(1)),
         ("empty", full(|_| {}), now(), ends(vec![])),
         ("empty, and not cordoned yet", deleting(settled()), now(), ends(vec![Action::Cordon(CORE_NODE.into())])),
-        ("the CSI driver says detached while an older sweep shows the volume", full(|it| data_of(it)), now(), ends(vec![])),
+        ("the CSI driver says detached while an older sweep shows the volume", full(data_of), now(), ends(vec![])),
         ("before it joined", deleting(launched(InstanceState::Pending)), now(), ends(vec![])),
         ("while its kubelet is awaited", deleting(launched(InstanceState::Running)), now(), ends(vec![])),
         (
             "its Kubernetes node is gone and a volume is attached",
-            leaves(launched(InstanceState::Running), |it| data(it)),
+            leaves(launched(InstanceState::Running), data_of),
             now(),
             waits(Reason::AwaitingDetach).again(1),
         ),

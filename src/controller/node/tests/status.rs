@@ -146,7 +146,7 @@ fn a_second_look_at_the_same_world_writes_nothing() {
     forbidden.offerings = OfferingsView::default();
     let mut quota = attempted();
     quota.offerings.quota_closed_until = Some(at(700));
-    let worlds = [
+    let worlds = vec![
         ("settled", settled()),
         ("starting", launched(InstanceState::Pending)),
         ("joining", launched(InstanceState::Running)),

@@ -73,7 +73,7 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
             with(world(), |it| {
                 status(it).volume_id = Some(id("vol-1"));
                 it.persistent_volume = Some(record());
-                it.volumes.empty = run(1, 1201);
+                it.volumes.empty = Some(run(1, 1201));
             }),
             at(1202),
             stalls(nothing, Reason::VolumeLost),
@@ -127,7 +127,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             "proven absent",
             with(attempted(), |it| {
                 it.sent = Some(sent(50));
-                it.volumes.empty = run(51, 1251);
+                it.volumes.empty = Some(run(51, 1251));
             }),
             at(2000),
             creates(2, at(2000)),
@@ -136,7 +136,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             "a second short of it",
             with(attempted(), |it| {
                 it.sent = Some(sent(50));
-                it.volumes.empty = run(51, 1250);
+                it.volumes.empty = Some(run(51, 1250));
             }),
             at(2000),
             resends(),
@@ -144,7 +144,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
         (
             "without a class the proof is kept",
             with(attempted(), |it| {
-                it.volumes.empty = run(1, 1201);
+                it.volumes.empty = Some(run(1, 1201));
                 it.class = None;
             }),
             at(2000),
@@ -208,11 +208,11 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
     let nothing = Stage::Nothing;
     hold(vec![
         ("not yet visible", missing(|_| {}), at(5000), waits(nothing, Reason::Creating).pending()),
-        ("never held anything, and proven absent", missing(|it| it.volumes.empty = run(1, 1201)), at(1202), creates(2, at(1202))),
+        ("never held anything, and proven absent", missing(|it| it.volumes.empty = Some(run(1, 1201))), at(1202), creates(2, at(1202))),
         (
             "proven absent, and no class: the proof is kept",
             missing(|it| {
-                it.volumes.empty = run(1, 1201);
+                it.volumes.empty = Some(run(1, 1201));
                 it.class = None;
             }),
             at(1202),
@@ -221,13 +221,13 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
         ("held data: looked for", with(missing(|_| {}), held), at(5000), waits(nothing, Reason::VolumeLost).pending()),
         (
             "held data: a second short of proof",
-            with(missing(|it| it.volumes.empty = run(1, 1200)), held),
+            with(missing(|it| it.volumes.empty = Some(run(1, 1200))), held),
             at(5000),
             waits(nothing, Reason::VolumeLost).pending(),
         ),
         (
             "held data: lost, never replaced",
-            with(missing(|it| it.volumes.empty = run(1, 1201)), held),
+            with(missing(|it| it.volumes.empty = Some(run(1, 1201))), held),
             at(5000),
             stalls(nothing, Reason::VolumeLost),
         ),
@@ -247,7 +247,7 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
         ("still being made", created(VolumeState::Creating), now(), waits(nothing, Reason::Creating).pending()),
         ("broken", created(VolumeState::Error), now(), stalls(nothing, Reason::VolumeLost)),
     ]);
-    let lost = with(missing(|it| it.volumes.empty = run(1, 1201)), held);
+    let lost = with(missing(|it| it.volumes.empty = Some(run(1, 1201))), held);
     for word in ["orders-k3f9q", "vol-1", "not replaced"] {
         assert!(message(&plan(&lost, at(5000))).contains(word));
     }

@@ -25,8 +25,8 @@ fn modifies(when: i64, size: i32, iops: i32) -> Row {
     acts(Stage::Bound, vec![Action::Modify(record(when, size, iops), request)], Reason::Modifying).pending()
 }
 
-fn modification(state: ModificationState, started: i64) -> Option<Modification> {
-    Some(Modification { volume: id("vol-1"), state, target_size: Some(200), started_at: Some(at(started)) })
+fn modification(state: ModificationState, started: i64) -> Modification {
+    Modification { volume: id("vol-1"), state, target_size: Some(200), started_at: Some(at(started)) }
 }
 
 fn waits_for_ec2() -> Row {
@@ -78,7 +78,7 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
             change(it);
         })
     };
-    let running = |state: ModificationState| move |it: &mut Observed| it.volumes.modification = modification(state, 5);
+    let running = |state: ModificationState| move |it: &mut Observed| it.volumes.modification = Some(modification(state, 5));
     hold(vec![
         ("modifying", with(asked(|_| {}), running(ModificationState::Modifying)), at(5000), waits_for_ec2()),
         ("optimizing: another change waits", with(asked(|_| {}), running(ModificationState::Optimizing)), at(5000), waits_for_ec2()),
@@ -124,7 +124,7 @@ fn the_fifth_change_in_a_day_waits_for_the_first_to_be_a_day_old() {
             status(it).modifications = seconds.iter().map(|second| record(*second, 150, 3000)).collect();
         })
     };
-    let over = |observed: Observed| with(observed, |it| it.volumes.modification = modification(ModificationState::Completed, 50_000));
+    let over = |observed: Observed| with(observed, |it| it.volumes.modification = Some(modification(ModificationState::Completed, 50_000)));
     let budget = || waits(Stage::Bound, Reason::ModificationBudget);
     hold(vec![
         ("the fourth", over(past(&[100, 200, 300])), at(50_000), modifies(50_000, 200, 6000)),
@@ -183,13 +183,13 @@ fn the_claim_grows_when_ec2_has_the_size_and_the_file_system_follows() {
         ("EC2 shows the size already: no call, the claim asks for it", grown("100Gi", "100Gi"), now(), asks_for("200Gi")),
         (
             "not before it can be used",
-            with(grown("100Gi", "100Gi"), |it| it.volumes.modification = modification(ModificationState::Modifying, 5)),
+            with(grown("100Gi", "100Gi"), |it| it.volumes.modification = Some(modification(ModificationState::Modifying, 5))),
             now(),
             waits_for_ec2(),
         ),
         (
             "optimizing is enough",
-            with(grown("100Gi", "100Gi"), |it| it.volumes.modification = modification(ModificationState::Optimizing, 5)),
+            with(grown("100Gi", "100Gi"), |it| it.volumes.modification = Some(modification(ModificationState::Optimizing, 5))),
             now(),
             asks_for("200Gi"),
         ),

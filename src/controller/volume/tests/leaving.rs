@@ -70,8 +70,8 @@ fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
     hold(vec![
         ("nothing was ever decided", leaves(world()), now(), released()),
         ("an attempt without an answer is never sent again", leaves(attempted()), now(), doubts()),
-        ("one empty sweep releases nothing", with(leaves(attempted()), |it| it.volumes.empty = run(9, 9)), now(), doubts()),
-        ("absence is proven", with(leaves(attempted()), |it| it.volumes.empty = run(1, 1201)), at(1202), released()),
+        ("one empty sweep releases nothing", with(leaves(attempted()), |it| it.volumes.empty = Some(run(9, 9))), now(), doubts()),
+        ("absence is proven", with(leaves(attempted()), |it| it.volumes.empty = Some(run(1, 1201))), at(1202), released()),
         (
             "it was made after all: the policy says what becomes of it",
             with(leaves(attempted()), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)]),
@@ -99,7 +99,7 @@ fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
         (
             "of several a person picks",
             with(leaves(world()), |it| {
-                it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)]
+                it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)];
             }),
             now(),
             stalls(Stage::Nothing, Reason::InDoubt),
@@ -214,13 +214,13 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
         ("asked for, and the sweep is older", gone(|it| status(it).deleted_at = Some(Time(at(9)))), now(), awaits()),
         ("asked for in the second of the sweep", gone(|it| status(it).deleted_at = Some(Time(at(7)))), now(), awaits()),
         ("asked for, and a later sweep does not show it", gone(|it| status(it).deleted_at = Some(Time(at(6)))), now(), finished()),
-        ("absence is proven", gone(|it| it.volumes.empty = run(1, 1201)), at(1202), finished()),
-        ("a second short of it", gone(|it| it.volumes.empty = run(1, 1200)), at(1202), awaits()),
+        ("absence is proven", gone(|it| it.volumes.empty = Some(run(1, 1201))), at(1202), finished()),
+        ("a second short of it", gone(|it| it.volumes.empty = Some(run(1, 1200))), at(1202), awaits()),
         (
             "absence is proven without the attempt",
             gone(|it| {
                 status(it).launch = None;
-                it.volumes.empty = run(1, 1201);
+                it.volumes.empty = Some(run(1, 1201));
             }),
             at(1202),
             finished(),

@@ -78,14 +78,14 @@ fn an_announced_snapshot_without_an_id_is_looked_for_and_taken_again_only_on_pro
         ),
         ("one that failed, if there is no other", shown(vec![snapshot("snap-0", SnapshotState::Error)]), now(), records("snap-0")),
         ("another volume's is not ours", shown(vec![of_another]), now(), awaits()),
-        ("proven never taken", announced(None, |it| it.snapshots.empty = run(7, 1207)), at(1208), takes()),
-        ("a second short of it", announced(None, |it| it.snapshots.empty = run(7, 1206)), at(1208), awaits()),
-        ("a run that began before it was announced", announced(None, |it| it.snapshots.empty = run(6, 1300)), at(1301), awaits()),
+        ("proven never taken", announced(None, |it| it.snapshots.empty = Some(run(7, 1207))), at(1208), takes()),
+        ("a second short of it", announced(None, |it| it.snapshots.empty = Some(run(7, 1206))), at(1208), awaits()),
+        ("a run that began before it was announced", announced(None, |it| it.snapshots.empty = Some(run(6, 1300))), at(1301), awaits()),
         (
             "an earlier process may have sent until this one started",
             announced(None, |it| {
                 it.process_started = at(100);
-                it.snapshots.empty = run(50, 1300);
+                it.snapshots.empty = Some(run(50, 1300));
             }),
             at(1301),
             awaits(),
@@ -107,7 +107,7 @@ fn the_volume_is_deleted_only_after_its_snapshot_is_complete() {
             awaits(),
         ),
         ("not shown: the volume is kept", announced(Some("snap-1"), |_| {}), now(), awaits()),
-        ("proven gone: another is taken", announced(Some("snap-1"), |it| it.snapshots.empty = run(7, 1207)), at(1208), takes()),
+        ("proven gone: another is taken", announced(Some("snap-1"), |it| it.snapshots.empty = Some(run(7, 1207))), at(1208), takes()),
         (
             "complete, and a machine has it again",
             with(in_state(SnapshotState::Completed), |it| it.volumes.volumes[0].state = VolumeState::InUse),

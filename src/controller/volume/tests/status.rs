@@ -104,7 +104,7 @@ fn a_second_look_at_the_same_world_writes_nothing() {
     let mut lost = settled();
     lost.volumes.volumes.clear();
     let mut proven = lost.clone();
-    proven.volumes.empty = run(-3000, -1000);
+    proven.volumes.empty = Some(run(-3000, -1000));
     status(&mut proven).launch.as_mut().unwrap().started_at = Time(at(-4000));
     proven.process_started = at(-5000);
     let mut budget = gathering.clone();
@@ -114,7 +114,7 @@ fn a_second_look_at_the_same_world_writes_nothing() {
     status(&mut budget).modifications = [-400, -300, -200, -100].map(used).to_vec();
     let mut retaken = deleting(DeletionPolicy::Snapshot, settled());
     retaken.claim = None;
-    let worlds = [
+    let worlds = vec![
         ("settled", settled()),
         ("making", created(VolumeState::Creating)),
         ("gathering", gathering),
