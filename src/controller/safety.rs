@@ -180,3 +180,6 @@ fn is_observed(stateful_set: &StatefulSet) -> bool {
     let observed = stateful_set.status.as_ref().and_then(|status| status.observed_generation);
     observed.is_some() && observed >= stateful_set.metadata.generation
 }
+
+#[cfg(test)]
+mod tests;

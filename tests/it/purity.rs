@@ -23,19 +23,8 @@ const PURE: [&str; 13] = [
 const PURE_NAMES: [&str; 4] = ["plan.rs", "status.rs", "leaving.rs", "growth.rs"];
 
 /// What no pure file holds: a client, a clock, or waiting.
-const IMPURE: [&str; 11] = [
-    "async ",
-    ".await",
-    "Client",
-    "Api::",
-    "Api<",
-    "Clock",
-    "clock",
-    "Timestamp::now",
-    "SystemTime",
-    "Instant::now",
-    "tokio",
-];
+const IMPURE: [&str; 11] =
+    ["async ", ".await", "Client", "Api::", "Api<", "Clock", "clock", "Timestamp::now", "SystemTime", "Instant::now", "tokio"];
 
 /// The most lines of a file without its tests: about 400.
 const LONGEST: usize = 420;

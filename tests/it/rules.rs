@@ -109,7 +109,10 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
         (json!({"spec": {"engine": {"version": null}}}), &["spec.engine.version", "for example 9.3.4"]),
         (json!({"spec": {"engine": {"version": "latest"}}}), &["spec.engine.version", "such as 9.3.4"]),
         (json!({"spec": {"engine": {"version": "9.3"}}}), &[]),
-        (json!({"spec": {"engine": {"custom": {"image": "a:1", "port": 5432, "dataPath": "/data"}}}}), &["spec.engine.custom", "remove it"]),
+        (
+            json!({"spec": {"engine": {"custom": {"image": "a:1", "port": 5432, "dataPath": "/data"}}}}),
+            &["spec.engine.custom", "remove it"],
+        ),
         (json!({"spec": {"engine": {"type": "custom", "version": null}}}), &["spec.engine.custom", "is required"]),
         (custom(&json!({})), &[]),
         (with(custom(&json!({})), &json!({"spec": {"engine": {"version": "1.2"}}})), &["spec.engine.version", "spec.engine.custom.image"]),
@@ -199,8 +202,10 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
 
         let mut failures = Vec::new();
         let of_database: [(Value, &[&str]); 10] = [
-            (json!({"engine": {"type": "custom", "version": null, "custom": {"image": "a:1", "port": 5432, "dataPath": "/d"}}}),
-                &["spec.engine.type", "create a new Database"]),
+            (
+                json!({"engine": {"type": "custom", "version": null, "custom": {"image": "a:1", "port": 5432, "dataPath": "/d"}}}),
+                &["spec.engine.type", "create a new Database"],
+            ),
             (json!({"storage": {"size": "99Gi"}}), &["spec.storage.size", "only grow"]),
             (json!({"storage": {"size": "200Gi"}}), &[]),
             (json!({"storage": {"size": "1Ti"}}), &[]),

@@ -82,7 +82,8 @@ fn a_stranger_of_a_derived_name_is_reported_and_left_alone() {
             assert!(message.contains(name), "{kind}: {message}");
         }
         for kind in ["secret", "set", "node"] {
-            let launched = house.ec2().instances().into_iter().any(|view| view.tags["freehold.dev/database"] == format!("strangers/of-{kind}"));
+            let launched =
+                house.ec2().instances().into_iter().any(|view| view.tags["freehold.dev/database"] == format!("strangers/of-{kind}"));
             assert!(!launched, "a machine was paid for although of-{kind} cannot be made");
         }
         is_untouched::<Secret>(&house, secret).await;

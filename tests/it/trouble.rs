@@ -37,10 +37,8 @@ async fn recovers(house: House) {
 async fn calls_within(house: &House, action: &str, virtual_time: Duration) -> usize {
     let before = calls(house, action);
     let until_then = house.ec2().now() + virtual_time;
-    until("virtual time passing", || async {
-        seen((house.ec2().now() >= until_then).then_some(()), || house.ec2().now().to_string())
-    })
-    .await;
+    until("virtual time passing", || async { seen((house.ec2().now() >= until_then).then_some(()), || house.ec2().now().to_string()) })
+        .await;
     calls(house, action) - before
 }
 

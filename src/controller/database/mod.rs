@@ -1,5 +1,6 @@
 //! The Database controller: children in order, up and down again. It never talks to EC2.
 
+mod access;
 pub mod act;
 pub mod build;
 mod invalid;

@@ -4,9 +4,10 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
+use super::access::bound;
 use super::build::{self, INPUTS_HASH};
 use super::observe::{Child, Observed};
-use super::plan::{Action, bound, engine_waiting};
+use super::plan::{Action, engine_waiting};
 use super::pod::{engine_container, inputs_of};
 use crate::api::Reason;
 use crate::controller::safety;

@@ -202,7 +202,8 @@ pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, r
     if let Some(launch) = &status.launch
         && unwanted(&observed.node.spec, &launch.instance_type, &launch.zone).is_some()
     {
-        return next_attempt(observed, attempt + 1, never_joined, now);
+        // A person changed what is wanted: the count begins anew.
+        return next_attempt(observed, attempt + 1, 0, now);
     }
     let found_no_capacity = reason.is_some_and(|reason| reason.starts_with(NO_CAPACITY));
     if let Some(launch) = &status.launch

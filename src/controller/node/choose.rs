@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::observe::Observed;
-use crate::api::names;
 use crate::api::NodeSpec;
+use crate::api::names;
 use crate::api::node::NodeLaunch;
 use crate::api::node_class::{NodeClassSpec, Subnet};
 use crate::cloud::identity::{self, Kind, Owner};

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::observe::Observed;
 use super::attempt::{attempt_facts, proven_absent};
+use super::observe::Observed;
 use super::plan::{Action, Plan, again_to_terminate, is_live, terminate};
 use crate::api::Reason;
 use crate::cloud::{Instance, InstanceState};

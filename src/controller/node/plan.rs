@@ -111,11 +111,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         (Some(launch), None) => attempt::unidentified(observed, launch, now),
         (None, None) => attempt::unlaunched(observed, now),
     };
-    let (actions, blockers) = duplicates(observed, &status, now);
+    let duplicates = duplicates(observed, &status, now);
     // Before anything is launched; and pending, until EC2 shows them terminated.
-    plan.pending |= !actions.is_empty();
-    plan.actions.splice(0..0, actions);
-    if let (Some(blocker), None) = (blockers.first(), &plan.waiting) {
+    plan.pending |= duplicates.are_leaving;
+    plan.actions.splice(0..0, duplicates.actions);
+    if let (Some(blocker), None) = (duplicates.blockers.first(), &plan.waiting) {
         plan.waiting = Some(Waiting::on(blocker.reason, blocker.message.clone()));
     }
     plan
@@ -239,21 +239,32 @@ pub(super) fn unwanted(spec: &NodeSpec, instance_type: &str, in_zone: &str) -> O
     }
 }
 
-/// Other live instances with this Node's UID: terminated where that is safe.
-fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestamp) -> (Vec<Action>, Vec<safety::Blocker>) {
-    let Some(kept) = &status.instance_id else { return (Vec::new(), Vec::new()) };
-    let (mut actions, mut blockers) = (Vec::new(), Vec::new());
+/// Other live instances with this Node's UID.
+#[derive(Default)]
+struct Duplicates {
+    /// They are terminated where that is safe.
+    actions: Vec<Action>,
+    /// Some are not seen terminated yet.
+    are_leaving: bool,
+    /// Some are left alone.
+    blockers: Vec<safety::Blocker>,
+}
+
+fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Duplicates {
+    let mut found = Duplicates::default();
+    let Some(kept) = &status.instance_id else { return found };
     for instance in observed.instances.instances.iter().filter(|instance| is_live(instance) && instance.id != *kept) {
-        match safety::may_terminate_duplicate(instance, observed.core_node_of(instance)) {
-            Ok(()) if again_to_terminate(observed, &instance.id, now) == Again::Now => actions.push(Action::Terminate(
-                instance.id.clone(),
-                format!("a second instance of this Node beside {kept}, which its status names"),
-            )),
-            Ok(()) => {}
-            Err(blocker) => blockers.push(blocker),
+        if let Err(blocker) = safety::may_terminate_duplicate(instance, observed.core_node_of(instance)) {
+            found.blockers.push(blocker);
+            continue;
+        }
+        found.are_leaving = true;
+        if again_to_terminate(observed, &instance.id, now) == Again::Now {
+            let why = format!("a second instance of this Node beside {kept}, which its status names");
+            found.actions.push(Action::Terminate(instance.id.clone(), why));
         }
     }
-    (actions, blockers)
+    found
 }
 
 /// Whether the machine ever registered.

@@ -211,4 +211,3 @@ fn quota(until: Timestamp, now: Timestamp) -> Plan {
     )
     .until(until, now)
 }
-

@@ -100,9 +100,8 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         return wait(Reason::Modifying, message);
     }
     // Edits within a few seconds become one call: the budget is four a day.
-    let gathering_since = modified
-        .filter(|condition| condition.status == "False")
-        .map_or(now, |condition| condition.last_transition_time.0);
+    let gathering_since =
+        modified.filter(|condition| condition.status == "False").map_or(now, |condition| condition.last_transition_time.0);
     let ripe = later(gathering_since, observed.timing.coalesce);
     if now < ripe {
         return wait(Reason::Modifying, format!("a change of EBS volume {id} is due; edits of the next seconds go with it"))

@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
 
+use super::attempt::{attempt_facts, owner_of, proven_absent};
 use super::build;
 use super::observe::Observed;
-use super::attempt::{attempt_facts, owner_of, proven_absent};
 use super::plan::{Action, Plan, Stage, refused};
 use crate::api::volume::FinalSnapshot;
 use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, names};

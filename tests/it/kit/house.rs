@@ -24,12 +24,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
+use super::invariants;
 use super::objects::{self, Told as _};
 use super::process::Operator;
 use super::proxy::Proxy;
 use super::tap::Tap;
 use super::wait::{seen, until};
-use super::invariants;
 
 /// The operator's access key id: how EC2's journal tells it from the box.
 pub const OPERATOR: &str = "AKIAFREEHOLD";
@@ -125,11 +125,8 @@ impl House {
         let control_plane = control_plane().await;
         let client = control_plane.client();
         let speed = f64::from(options.scale);
-        let simulator = ec2sim::Options {
-            clock: ec2sim::Clock::Running { speed },
-            delays: ec2sim::Delays::realistic(),
-            ..options.simulator
-        };
+        let simulator =
+            ec2sim::Options { clock: ec2sim::Clock::Running { speed }, delays: ec2sim::Delays::realistic(), ..options.simulator };
         let site = Site::start(control_plane, SiteOptions { simulator, boot: options.boot, ..SiteOptions::fast() }).await.unwrap();
         let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
         Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
@@ -151,8 +148,7 @@ impl House {
             endpoint.clone_from(&ec2.url);
             proxies.push(ec2);
         }
-        let mut settings: Vec<String> =
-            ["--namespace", name, "--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
+        let mut settings: Vec<String> = ["--namespace", name, "--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
         settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
         settings.extend(options.settings.into_iter().flat_map(|(key, value)| [format!("--{key}"), value]));
         let environment = vec![

@@ -97,9 +97,11 @@ fn one_machine_each(house: &House, calls: &[JournalEntry]) {
 async fn recorded_tokens(house: &House, calls: &[JournalEntry]) {
     let nodes = house.list::<Node>().await;
     let volumes = house.list::<Volume>().await;
-    let of_nodes = nodes.iter().filter_map(|node| Some((node.name_any(), node.uid()?, node.status.as_ref()?.launch.as_ref()?.token.0.clone())));
-    let of_volumes =
-        volumes.iter().filter_map(|volume| Some((volume.name_any(), volume.uid()?, volume.status.as_ref()?.launch.as_ref()?.token.0.clone())));
+    let of_nodes =
+        nodes.iter().filter_map(|node| Some((node.name_any(), node.uid()?, node.status.as_ref()?.launch.as_ref()?.token.0.clone())));
+    let of_volumes = volumes
+        .iter()
+        .filter_map(|volume| Some((volume.name_any(), volume.uid()?, volume.status.as_ref()?.launch.as_ref()?.token.0.clone())));
     for (name, uid, token) in of_nodes.chain(of_volumes) {
         let last = calls.iter().rev().find(|entry| entry.token.is_some() && entry.tags.values().any(|value| *value == uid));
         if let Some(last) = last {

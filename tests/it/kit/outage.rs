@@ -17,7 +17,11 @@ pub async fn pass(house: &House, away: Duration) {
     let back = SignedDuration::try_from(away / house.scale).unwrap();
     for node in house.list::<Node>().await {
         let status = moved(serde_json::to_value(&node.status).unwrap(), back);
-        house.api::<Node>().patch_status(&node.name_any(), &PatchParams::default(), &Patch::Merge(json!({"status": status}))).await.unwrap();
+        house
+            .api::<Node>()
+            .patch_status(&node.name_any(), &PatchParams::default(), &Patch::Merge(json!({"status": status})))
+            .await
+            .unwrap();
     }
     for volume in house.list::<Volume>().await {
         let status = moved(serde_json::to_value(&volume.status).unwrap(), back);

@@ -139,7 +139,7 @@ pub(super) fn volume(xml: &mut Xml, view: &VolumeView) -> Written {
 
 pub(super) fn described_volume(xml: &mut Xml, view: &VolumeView) -> Written {
     volume(xml, view)?;
-    xml.list("attachmentSet", &view.attachment, |xml, held| attachment(xml, held))
+    xml.list("attachmentSet", &view.attachment, attachment)
 }
 
 pub(super) fn attachment(xml: &mut Xml, view: &AttachmentView) -> Written {
