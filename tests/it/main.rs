@@ -2,6 +2,8 @@
 //!
 //! Scenarios run the shipped binary on a real control plane against a simulated EC2; [`kit`] is what they stand on.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail a test as tests do")]
+
 mod cloud;
 mod crashes;
 mod fleet;
