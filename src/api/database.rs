@@ -34,7 +34,7 @@ use super::size::Size;
     validation = Rule::new("self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
         .message("metadata.name must start with a letter, hold only a-z, 0-9 and '-', and have at most 40 characters: the names of the Service, the StatefulSet and the Nodes are made from it"),
     validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.zone) || self.spec.zones == oldSelf.spec.zones")
-        .message("spec.zones cannot change once the database has its zone (status.zone): an EBS volume cannot leave its zone; create a new Database from a backup instead"),
+        .message("spec.zones cannot change once the database has its zone (status.zone): an EBS volume cannot leave its zone; set spec.zones back, or create a new Database and copy the data"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {
@@ -42,13 +42,15 @@ pub struct DatabaseSpec {
     #[x_kube(validation = Rule::new("self.type == oldSelf.type").message("spec.engine.type cannot change: another engine cannot read the data; create a new Database"))]
     pub engine: Engine,
 
-    /// The NodeClass, written by the platform team, that says how machines are made. A changed class is used by the next machine.
+    /// The NodeClass, written by the platform team, that says how machines are made. A changed class is used by the next
+    /// machine. Default: `default`.
     #[serde(default = "default_node_class_name")]
     #[schemars(length(min = 1, max = 63))]
     pub node_class_name: String,
 
     /// EC2 instance types in order of preference: the first that has capacity is taken. A running database is moved to another
     /// machine only when its type is no longer in this list; reordering the list moves nothing.
+    /// Default: r7i.large, r6i.large, m7i.large.
     #[serde(default = "default_instance_types")]
     #[schemars(length(min = 1, max = 20), inner(length(max = 32)))]
     #[x_kube(validation = Rule::new("self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))").message("spec.instanceTypes: each must be an EC2 instance type such as r7i.large"))]
@@ -59,6 +61,7 @@ pub struct DatabaseSpec {
     /// where there is capacity (status.zone), and stays there: an EBS volume cannot leave its zone.
     #[serde(default)]
     #[schemars(length(max = 10), inner(length(min = 1, max = 32)))]
+    #[x_kube(validation = Rule::new("self.all(z, self.exists_one(y, y == z))").message("spec.zones: each zone may be listed once"))]
     pub zones: Vec<String>,
 
     /// The volume that holds the data.
@@ -77,12 +80,12 @@ pub struct DatabaseSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 
-    /// False pauses the database: the machine is given back, the volume is kept. True again resumes it.
+    /// False pauses the database: the machine is given back, the volume is kept. True again resumes it. Default: true.
     #[serde(default = "default_running")]
     pub running: bool,
 
     /// What becomes of the volume when this Database is deleted. When the namespace or the resource definitions are deleted instead,
-    /// every policy acts as Retain.
+    /// every policy acts as Retain. Default: Retain.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
 }
@@ -95,7 +98,7 @@ pub struct DatabaseSpec {
 #[x_kube(validation = Rule::new("self.type != 'custom' || has(self.custom)").message("spec.engine.custom (image, port, dataPath) is required for the type custom"))]
 #[x_kube(validation = Rule::new("self.type != 'custom' || !has(self.version)").message("spec.engine.version is not for the type custom: put the version into spec.engine.custom.image"))]
 pub struct Engine {
-    /// Which engine.
+    /// Which engine: questdb, or custom for an image of your own. It cannot change.
     #[serde(rename = "type")]
     pub kind: EngineType,
 
@@ -148,7 +151,7 @@ pub struct CustomEngine {
     #[x_kube(validation = Rule::new("self.matches('^/[^:]+$') && !self.contains('..')").message("spec.engine.custom.dataPath must be an absolute path without '..'"))]
     pub data_path: String,
 
-    /// The user id (and group id) that the container runs as; never root.
+    /// The user id (and group id) that the container runs as; never root. Default: 10001.
     #[serde(default = "default_user_id")]
     #[schemars(range(min = 1, max = 2_147_483_647))]
     pub user_id: i64,
@@ -183,7 +186,7 @@ pub struct CustomCredentials {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("spec.storage.size cannot shrink: EBS volumes only grow; create a smaller Database and copy the data"))]
-#[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.storage.fileSystem cannot change: the volume is formatted once"))]
+#[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.storage.fileSystem cannot change: the volume is formatted once; set it back, or create a new Database and copy the data"))]
 #[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'").message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])").message("spec.storage.iops is not for this type: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("has(self.iops) || !(self.type in ['io1', 'io2'])").message("spec.storage.iops is required for io1 and io2"))]
@@ -192,7 +195,7 @@ pub struct Storage {
     #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')").message("spec.storage.size must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
     pub size: Size,
 
-    /// The EBS volume type.
+    /// The EBS volume type. Default: gp3.
     #[serde(rename = "type", default = "default_volume_type")]
     #[schemars(length(min = 2, max = 16))]
     pub volume_type: String,
@@ -207,7 +210,7 @@ pub struct Storage {
     #[schemars(range(min = 1))]
     pub throughput: Option<i32>,
 
-    /// The file system, made once by the EBS CSI driver.
+    /// The file system, made once by the EBS CSI driver: xfs or ext4. Default: xfs.
     #[serde(default)]
     pub file_system: FileSystem,
 }
@@ -239,19 +242,26 @@ impl FileSystem {
 pub struct ConfigValue(#[schemars(length(max = 1024))] pub String);
 
 /// Kubernetes resource quantities, by resource name (`cpu`, `memory`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
-    /// What is reserved for the container.
+    /// What is reserved for the container, for example memory: 8Gi. Default: 100m of CPU and 256Mi of memory, which fits every type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 8))]
-    pub requests: BTreeMap<String, k8s_openapi::apimachinery::pkg::api::resource::Quantity>,
+    #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))").message("spec.resources.requests: each value must be a quantity in quotes, for example \"2\" or \"4Gi\""))]
+    pub requests: BTreeMap<String, ResourceQuantity>,
 
-    /// What the container may use at most.
+    /// What the container may use at most. Default: no limit; the machine is the database's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 8))]
-    pub limits: BTreeMap<String, k8s_openapi::apimachinery::pkg::api::resource::Quantity>,
+    #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))").message("spec.resources.limits: each value must be a quantity in quotes, for example \"2\" or \"4Gi\""))]
+    pub limits: BTreeMap<String, ResourceQuantity>,
 }
+
+/// A Kubernetes quantity as text: `500m`, `2`, `4Gi`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ResourceQuantity(#[schemars(length(min = 1, max = 32))] pub String);
 
 /// What becomes of the EBS volume when its Database is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

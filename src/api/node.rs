@@ -29,7 +29,7 @@ use super::node_class::RootVolume;
     printcolumn(name = "Type", type_ = "string", json_path = ".status.instanceType", description = "The instance type."),
     printcolumn(name = "Zone", type_ = "string", json_path = ".status.zone", description = "The zone."),
     printcolumn(name = "Instance", type_ = "string", json_path = ".status.instanceID", description = "The EC2 instance."),
-    printcolumn(name = "Kube-Node", type_ = "string", json_path = ".status.coreNodeName", description = "The Kubernetes node."),
+    printcolumn(name = "Kube-Node", type_ = "string", json_path = ".status.coreNodeName", description = "The Kubernetes node.", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = Rule::new("!has(oldSelf.spec.zone) || (has(self.spec.zone) && self.spec.zone == oldSelf.spec.zone)")
         .message("spec.zone cannot change once it is set: it is the zone of the volume"),

@@ -38,7 +38,7 @@ use super::size::Size;
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
         description = "Why it is, or what is awaited."
     ),
-    printcolumn(name = "Size", type_ = "string", json_path = ".status.size", description = "The size that EC2 shows."),
+    printcolumn(name = "Size", type_ = "string", json_path = ".spec.size", description = "The wanted size."),
     printcolumn(name = "Type", type_ = "string", json_path = ".spec.type", description = "The wanted volume type."),
     printcolumn(name = "Zone", type_ = "string", json_path = ".spec.zone", description = "The zone."),
     printcolumn(name = "Volume-ID", type_ = "string", json_path = ".status.volumeID", description = "The EBS volume."),

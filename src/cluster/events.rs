@@ -52,6 +52,8 @@ impl Events {
             let end = (0..=LONGEST_NOTE).rev().find(|end| note.is_char_boundary(*end)).unwrap_or_default();
             note.truncate(end);
         }
+        let (name, namespace) = (object.meta().name.as_deref(), object.meta().namespace.as_deref());
+        tracing::info!(kind = %K::kind(&()), namespace, name, reason = happened.reason, "{note}");
         let event = Event {
             type_: if happened.warning { EventType::Warning } else { EventType::Normal },
             reason: happened.reason.to_owned(),

@@ -144,6 +144,10 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
         (json!({"spec": {"config": {"a.b": "1\n2"}}}), &["spec.config", "one line"]),
         (json!({"spec": {"config": {"http.password": "x"}}}), &["spec.config", "status.credentialsSecretName"]),
         (json!({"spec": {"config": {"cairo.max.uncommitted.rows": "1000"}}}), &[]),
+        (json!({"spec": {"zones": ["us-east-1a", "us-east-1a"]}}), &["spec.zones", "listed once"]),
+        (json!({"spec": {"resources": {"requests": {"cpu": "lots"}}}}), &["spec.resources.requests", "for example"]),
+        (json!({"spec": {"resources": {"limits": {"memory": "4 GB"}}}}), &["spec.resources.limits", "for example"]),
+        (json!({"spec": {"resources": {"requests": {"cpu": "500m", "memory": "4Gi"}, "limits": {"cpu": "2"}}}}), &[]),
         (json!({"spec": {"deletionPolicy": "Shred"}}), &["spec.deletionPolicy", "Retain"]),
     ];
     run(async {

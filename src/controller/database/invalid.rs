@@ -1,7 +1,9 @@
 //! Checks a spec again: a stored object may be older than a rule of the resource definition. Pure.
 
+use std::collections::BTreeMap;
+
 use super::observe::Observed;
-use crate::api::database::Storage;
+use crate::api::database::{ResourceQuantity, Resources, Storage};
 
 /// The longest name: 52 characters are left of 63 for what is derived from it.
 const LONGEST_NAME: usize = 40;
@@ -12,6 +14,7 @@ pub fn invalid(observed: &Observed) -> Option<String> {
         .or_else(|| observed.profile.as_ref().err().map(ToString::to_string))
         .or_else(|| storage(observed))
         .or_else(|| placement(observed))
+        .or_else(|| resources(observed))
 }
 
 fn name(observed: &Observed) -> Option<String> {
@@ -59,4 +62,42 @@ fn placement(observed: &Observed) -> Option<String> {
     (!spec.zones.is_empty() && !spec.zones.contains(zone)).then(|| {
         format!("spec.zones does not hold {zone}, where the volume is: an EBS volume cannot leave its zone; add {zone} to the list again")
     })
+}
+
+fn resources(observed: &Observed) -> Option<String> {
+    let Resources { requests, limits } = observed.database.spec.resources.as_ref()?;
+    let wrong = |field: &str, asked: &BTreeMap<String, ResourceQuantity>| {
+        let (name, quantity) = asked.iter().find(|(_, quantity)| !is_quantity(&quantity.0))?;
+        Some(format!("spec.resources.{field}.{name} is {:?}: it must be a quantity in quotes, for example \"2\" or \"4Gi\"", quantity.0))
+    };
+    wrong("requests", requests).or_else(|| wrong("limits", limits))
+}
+
+/// A number with a binary or decimal suffix or an exponent (Kubernetes' `resource.Quantity`).
+fn is_quantity(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+    let (number, suffix) = unsigned.split_at(end);
+    let is_number = number.bytes().any(|b| b.is_ascii_digit()) && number.matches('.').count() <= 1;
+    let is_exponent = |text: &str| {
+        let power = text.strip_prefix(['e', 'E']).map(|power| power.strip_prefix(['+', '-']).unwrap_or(power));
+        power.is_some_and(|power| !power.is_empty() && power.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let suffixes = ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    is_number && (suffixes.contains(&suffix) || is_exponent(suffix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_what_kubernetes_takes_for_them() {
+        for text in ["2", "0.5", "500m", "4Gi", "1e3", "1E-3", "-1", ".5", "5."] {
+            assert!(is_quantity(text), "{text}");
+        }
+        for text in ["", "lots", "4 GB", "4GiB", "1.2.3", "e3", "1e", "."] {
+            assert!(!is_quantity(text), "{text}");
+        }
+    }
 }

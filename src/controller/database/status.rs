@@ -15,6 +15,7 @@ use crate::api::{DatabaseStatus, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
+use crate::controller::driver::Chain;
 use crate::controller::waiting::Waiting;
 
 /// The status to write: the ordinal and the zone as their own writes left them, everything else from what was seen.
@@ -52,7 +53,7 @@ fn waiting(plan: &Plan, acted: &Acted) -> Option<Waiting> {
         Some(kube::Error::Api(answer)) if error.kube().is_some_and(cluster::is_refused) => {
             Waiting::on(Reason::ChildRefused, format!("the API server refuses an object of this database: {}", answer.message))
         }
-        Some(_) | None => Waiting::on(Reason::Progressing, format!("a step failed and is tried again: {error}")),
+        Some(_) | None => Waiting::on(Reason::Progressing, format!("a step failed and is tried again: {}", Chain(error))),
     })
 }
 

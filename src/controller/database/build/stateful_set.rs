@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{INPUTS_HASH, inputs_hash, owned};
+use crate::api::database::ResourceQuantity;
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, DEDICATED_TAINT, Database};
 use crate::engine::{self, Check, Profile, Value};
@@ -188,10 +189,11 @@ fn resources(database: &Database) -> ResourceRequirements {
             requests: Some(BTreeMap::from([("cpu".to_owned(), quantity("100m")), ("memory".to_owned(), quantity("256Mi"))])),
             ..ResourceRequirements::default()
         },
-        Some(asked) => ResourceRequirements {
-            requests: (!asked.requests.is_empty()).then(|| asked.requests.clone()),
-            limits: (!asked.limits.is_empty()).then(|| asked.limits.clone()),
-            claims: None,
-        },
+        Some(asked) => ResourceRequirements { requests: quantities(&asked.requests), limits: quantities(&asked.limits), claims: None },
     }
+}
+
+fn quantities(asked: &BTreeMap<String, ResourceQuantity>) -> Option<BTreeMap<String, Quantity>> {
+    let quantities = || asked.iter().map(|(name, quantity)| (name.clone(), Quantity(quantity.0.clone()))).collect();
+    (!asked.is_empty()).then(quantities)
 }
