@@ -26,7 +26,7 @@ use super::acting::ActError;
 use super::context::Context;
 use super::driver::{Again, PassError, drive, sooner, until, write_status};
 use super::launch::last_possible_send;
-use crate::api::{ConditionType, Reason, Volume, names};
+use crate::api::{ConditionType, NodeClass, Reason, Volume, names};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
@@ -38,12 +38,19 @@ pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<Persistent
     let references = Arc::clone(&ctx);
     let woken = wakes(&ctx);
     let ours = watcher::Config::default().labels(names::DATABASE_UID_LABEL);
-    Controller::new(volumes, watcher::Config::default())
+    let controller = Controller::new(volumes, watcher::Config::default());
+    let store = controller.store();
+    controller
         .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
         .owns(claims, ours.clone())
         .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {
             let uid = record.labels().get(build::VOLUME_UID_LABEL);
             uid.and_then(|uid| references.references.by_uid(uid)).map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
+        })
+        .watches(Api::<NodeClass>::all(ctx.client.clone()), watcher::Config::default(), move |class| {
+            let name = class.name_any();
+            let volumes = store.state().into_iter().filter(|volume| volume.spec.node_class_name == name);
+            volumes.map(|volume| ObjectRef::from_obj(volume.as_ref())).collect::<Vec<_>>()
         })
         .reconcile_on(woken)
         .graceful_shutdown_on(stop.cancelled_owned())
