@@ -32,7 +32,8 @@ const RUN: [(&str, &str); 6] = [
 #[test]
 fn every_rule_that_is_broken_is_noticed() {
     run(async {
-        is_noticed("kit-attach", &[&[("Action", "AttachVolume"), ("VolumeId", "vol-1"), ("InstanceId", "i-1"), ("Device", "/dev/sdf")]]).await;
+        is_noticed("kit-attach", &[&[("Action", "AttachVolume"), ("VolumeId", "vol-1"), ("InstanceId", "i-1"), ("Device", "/dev/sdf")]])
+            .await;
         is_noticed("kit-untagged", &[&RUN]).await;
         let tags = [
             ("TagSpecification.1.ResourceType", "instance"),
