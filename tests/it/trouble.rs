@@ -134,6 +134,32 @@ fn a_launch_falls_back_over_types_and_zones_in_the_order_of_preference() {
 }
 
 #[test]
+fn an_answer_that_is_lost_cut_or_unclear_is_followed_by_the_same_call_and_not_by_another() {
+    let mut cases = Vec::new();
+    for action in ["RunInstances", "CreateVolume"] {
+        for (how, effect) in [
+            ("never-sent", Effect::DropBefore),
+            ("lost", Effect::ApplyThenDrop),
+            ("cut", Effect::TruncatedXml),
+            ("unclear", refused("InternalError")),
+        ] {
+            cases.push((format!("{how}-{}", action.to_lowercase()), (action, effect)));
+        }
+    }
+    run(each(cases, |name, (action, effect)| async move {
+        let house = House::start(&name).await;
+        house.ec2().add_fault(on(Some(action), effect).nth(1));
+        house.create("orders", &json!({})).await;
+        house.ready("orders").await;
+        let sent = house.calls_since(0).into_iter().filter(|entry| entry.action == action);
+        let sent: std::collections::BTreeSet<_> = sent.map(|entry| (entry.token, entry.params_hash)).collect();
+        assert_eq!(sent.len(), 1, "one token and one request, however often it was sent: {sent:?}");
+        assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (1, 1));
+        house.close().await;
+    }));
+}
+
+#[test]
 fn ec2_away_for_minutes_is_waited_out() {
     run(async {
         let house = House::start("ec2-away").await;

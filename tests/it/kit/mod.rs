@@ -8,3 +8,5 @@ pub mod process;
 pub mod proxy;
 pub mod tap;
 pub mod wait;
+
+mod tests;

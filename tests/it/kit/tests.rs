@@ -1,0 +1,78 @@
+//! The checks of the kit are seen to fail: a rule that nothing can break is no rule.
+
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt as _;
+use serde_json::json;
+
+use super::house::{House, OPERATOR, Options, run};
+use super::invariants;
+use super::tap::{Point, Which};
+
+/// What EC2 is asked in the operator's name, though no rule allows it.
+async fn is_noticed(name: &str, calls: &[&[(&str, &str)]]) {
+    let house = House::build(name, Options::default()).await;
+    invariants::check(&house).await;
+    for call in calls {
+        let _ = house.ec2().call(OPERATOR, call);
+    }
+    assert!(AssertUnwindSafe(invariants::check(&house)).catch_unwind().await.is_err(), "{name} was not noticed");
+    house.close_unchecked().await;
+}
+
+const RUN: [(&str, &str); 6] = [
+    ("Action", "RunInstances"),
+    ("ImageId", "ami-0000000000000000a"),
+    ("InstanceType", "r7i.large"),
+    ("SubnetId", "subnet-0a000000000000000"),
+    ("MinCount", "1"),
+    ("MaxCount", "1"),
+];
+
+#[test]
+fn every_rule_that_is_broken_is_noticed() {
+    run(async {
+        is_noticed("kit-attach", &[&[("Action", "AttachVolume"), ("VolumeId", "vol-1"), ("InstanceId", "i-1"), ("Device", "/dev/sdf")]])
+            .await;
+        is_noticed("kit-untagged", &[&RUN]).await;
+        let tags = [
+            ("TagSpecification.1.ResourceType", "instance"),
+            ("TagSpecification.1.Tag.1.Key", "freehold.dev/node-uid"),
+            ("TagSpecification.1.Tag.1.Value", "a-node"),
+            ("TagSpecification.1.Tag.2.Key", "freehold.dev/attempt"),
+            ("TagSpecification.1.Tag.2.Value", "1"),
+            ("TagSpecification.1.Tag.3.Key", "freehold.dev/cluster-id"),
+            ("TagSpecification.1.Tag.3.Value", "kit-no-intent"),
+        ];
+        let other_token = [&RUN[..], &tags, &[("ClientToken", "of-its-own")]].concat();
+        is_noticed("kit-token", &[&other_token]).await;
+        let token = freehold::cloud::identity::token("kit-no-intent", freehold::cloud::identity::Kind::Node, "a-node", 1).0;
+        let no_intent = [&RUN[..], &tags, &[("ClientToken", token.as_str())]].concat();
+        is_noticed("kit-no-intent", &[&no_intent]).await;
+    });
+}
+
+#[test]
+fn a_request_that_is_stopped_before_it_is_sent_was_never_carried_out() {
+    run(async {
+        let mut house = House::build("kit-before", Options::default()).await;
+        let finalizer = Which { method: "PATCH", path: "/databases/", body: &["\"finalizers\""] };
+        let reached = house.tap.stop_at(finalizer, Point::Before);
+        house.start_operator().await;
+        house.create("orders", &json!({})).await;
+        reached.await.unwrap();
+        house.kill_operator();
+        house.tap.thaw();
+        let database = house.api::<freehold::api::Database>().get("orders").await.unwrap();
+        assert_eq!(database.metadata.finalizers, None);
+
+        let reached = house.tap.stop_at(finalizer, Point::AnswerLost);
+        house.start_operator().await;
+        reached.await.unwrap();
+        house.kill_operator();
+        house.tap.thaw();
+        let database = house.api::<freehold::api::Database>().get("orders").await.unwrap();
+        assert!(database.metadata.finalizers.is_some());
+        house.close().await;
+    });
+}
