@@ -1,1 +1,26 @@
-//! Freehold.
+//! Freehold: a house of its own for every database. A `Database` owns a `Node` (one EC2 instance) and a `Volume` (one EBS volume).
+//!
+//! ```text
+//!             ┌──────────────────────── one pass of one controller ────────────────────────┐
+//!  trigger ─► observe ──► Observed ──► plan ──► Plan ──► act ──► Acted ──► status ──► Status ──► one status patch
+//!             (only reads)  plain      (pure)   plain  (only writes)       (pure)   plain
+//!             └────────── nothing flows back; the next pass observes again ───────────────┘
+//! ```
+//!
+//! * [`api`]: what people write; knows nothing.
+//! * [`cloud`]: EC2; the only place that names the AWS SDK; knows `api`.
+//! * [`cluster`]: the API server: apply, finalizer, events; knows `api`.
+//! * [`engine`]: what a database engine needs; knows `api`.
+//! * [`controller`]: the three controllers; knows all four.
+
+pub mod api;
+pub mod clock;
+pub mod cloud;
+pub mod cluster;
+pub mod controller;
+pub mod definitions;
+pub mod engine;
+pub mod metrics;
+pub mod operator;
+pub mod server;
+pub mod settings;

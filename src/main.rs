@@ -1,2 +1,80 @@
-//! The binary.
-fn main() {}
+//! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand};
+use freehold::cloud::ec2::Ec2;
+use freehold::controller::driver::Chain;
+use freehold::metrics::Metrics;
+use freehold::settings::Settings;
+use freehold::{definitions, operator};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+/// Freehold: a house of its own for every database.
+#[derive(Parser)]
+#[command(version)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the operator. The API server comes from the in-cluster configuration or KUBECONFIG, AWS' credentials from the default
+    /// chain (IRSA, Pod Identity, environment).
+    Run(Box<Settings>),
+    /// Write the resource definitions into a folder, or to the standard output without one.
+    Crds {
+        /// The folder.
+        folder: Option<PathBuf>,
+    },
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let result = match Line::parse().command {
+        Command::Run(settings) => run(*settings).await,
+        Command::Crds { folder: Some(folder) } => definitions::write(&folder).map_err(Into::into),
+        Command::Crds { folder: None } => print_definitions(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("freehold: {}", Chain(error.as_ref()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_definitions() -> Result<(), Box<dyn std::error::Error>> {
+    for (_, text) in definitions::files()? {
+        print!("---\n{text}");
+    }
+    Ok(())
+}
+
+async fn run(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter).with_writer(std::io::stderr).init();
+    // kube and the AWS SDK use the same provider; rustls wants to be told which.
+    rustls::crypto::aws_lc_rs::default_provider().install_default().map_err(|_| "another TLS provider is installed already")?;
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("a signal to stop came: no new pass starts");
+        stopping.cancel();
+    });
+    let client = kube::Client::try_default().await?;
+    let metrics = Metrics::new();
+    let cloud = Arc::new(Ec2::from_env(&metrics).await);
+    Ok(operator::run(settings, client, cloud, metrics, stop).await?)
+}

@@ -8,6 +8,7 @@ use comfy_table::{Table, presets};
 
 use crate::cache::Cache;
 use crate::daemon::{self, Pace, Record, Settings};
+use crate::demo::Demo;
 use crate::process::Identity;
 use crate::progress::Progress;
 use crate::tools::Tools;
@@ -30,6 +31,8 @@ enum Command {
     Status(Named),
     /// Prints the lines that point kubectl and the AWS tools at a running box; for `eval "$(cargo box env)"`.
     Env(Named),
+    /// Shows a database's life on a box of its own: created, grown, deleted.
+    Demo(Demo),
     /// The background process of `up`.
     #[command(hide = true)]
     Daemon(Up),
@@ -98,6 +101,7 @@ impl Cli {
                 Some(record) => print!("{}", exports(&record)),
                 None => return Err(not_running(&named.name).into()),
             },
+            Command::Demo(demo) => demo.run(&cache).await?,
             Command::Daemon(up) => daemon::serve(&cache, &up.into_settings()).await?,
         }
         Ok(())
@@ -148,7 +152,7 @@ fn status(cache: &Cache, name: &str) {
 }
 
 /// Lines for a shell. The access key is the caller's name in EC2's journal.
-fn exports(record: &Record) -> String {
+pub fn exports(record: &Record) -> String {
     format!(
         "export KUBECONFIG={}\nexport AWS_ENDPOINT_URL_EC2={}\nexport AWS_ACCESS_KEY_ID=freehold\nexport AWS_SECRET_ACCESS_KEY=box\n\
          export AWS_REGION={}\nexport PATH={}:$PATH\n",

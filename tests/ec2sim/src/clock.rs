@@ -18,21 +18,13 @@ pub(crate) struct Watch {
 impl Watch {
     /// A watch that shows `at` now.
     pub(crate) fn starting(clock: Clock, at: Timestamp) -> Self {
-        Self {
-            clock,
-            begun: Instant::now(),
-            at_begin: at,
-            stepped: Duration::ZERO,
-        }
+        Self { clock, begun: Instant::now(), at_begin: at, stepped: Duration::ZERO }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
         let passed = match self.clock {
             Clock::Manual => Duration::ZERO,
-            Clock::Running { speed } => {
-                Duration::try_from_secs_f64(self.begun.elapsed().as_secs_f64() * speed)
-                    .unwrap_or_default()
-            }
+            Clock::Running { speed } => Duration::try_from_secs_f64(self.begun.elapsed().as_secs_f64() * speed).unwrap_or_default(),
         };
         self.at_begin + passed + self.stepped
     }

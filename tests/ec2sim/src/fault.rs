@@ -146,62 +146,33 @@ pub enum Effect {
 impl Fault {
     /// A fault that hits every call.
     pub fn always(effect: Effect) -> Self {
-        Self {
-            id: String::new(),
-            action: None,
-            caller: None,
-            resource: None,
-            tag: None,
-            nth: None,
-            count: None,
-            probability: None,
-            effect,
-        }
+        Self { id: String::new(), action: None, caller: None, resource: None, tag: None, nth: None, count: None, probability: None, effect }
     }
 
     /// A fault that hits every call of an action.
     pub fn on(action: &str, effect: Effect) -> Self {
-        Self {
-            action: Some(action.to_owned()),
-            ..Self::always(effect)
-        }
+        Self { action: Some(action.to_owned()), ..Self::always(effect) }
     }
 
     /// The same, for the `nth` fitting call only (from 1).
     #[must_use]
     pub fn nth(self, nth: u64) -> Self {
-        Self {
-            nth: Some(nth),
-            ..self
-        }
+        Self { nth: Some(nth), ..self }
     }
 
     /// The same, for this many calls.
     #[must_use]
     pub fn count(self, count: u64) -> Self {
-        Self {
-            count: Some(count),
-            ..self
-        }
+        Self { count: Some(count), ..self }
     }
 
     pub(crate) fn fits(&self, call: &CallFacts) -> bool {
         let is_tag = |wanted: &TagMatch| {
-            call.tags.iter().any(|(key, value)| {
-                *key == wanted.key && wanted.value.as_ref().is_none_or(|only| only == value)
-            })
+            call.tags.iter().any(|(key, value)| *key == wanted.key && wanted.value.as_ref().is_none_or(|only| only == value))
         };
-        self.action
-            .as_ref()
-            .is_none_or(|action| *action == call.action)
-            && self
-                .caller
-                .as_ref()
-                .is_none_or(|caller| *caller == call.caller)
-            && self
-                .resource
-                .as_ref()
-                .is_none_or(|id| call.resources.contains(id))
+        self.action.as_ref().is_none_or(|action| *action == call.action)
+            && self.caller.as_ref().is_none_or(|caller| *caller == call.caller)
+            && self.resource.as_ref().is_none_or(|id| call.resources.contains(id))
             && self.tag.as_ref().is_none_or(is_tag)
     }
 }

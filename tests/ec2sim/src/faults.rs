@@ -62,8 +62,7 @@ impl Faults {
     }
 
     pub(crate) fn clear(&mut self, id: Option<&str>) {
-        self.set
-            .retain(|(fault, ..)| id.is_some_and(|id| id != fault.id));
+        self.set.retain(|(fault, ..)| id.is_some_and(|id| id != fault.id));
     }
 
     pub(crate) fn all(&self) -> Vec<Fault> {
@@ -78,10 +77,7 @@ impl Faults {
                 continue;
             }
             *fitted += 1;
-            let most = fault
-                .count
-                .or_else(|| fault.nth.map(|_| 1))
-                .unwrap_or(u64::MAX);
+            let most = fault.count.or_else(|| fault.nth.map(|_| 1)).unwrap_or(u64::MAX);
             if *fitted < fault.nth.unwrap_or(1) || *done >= most {
                 continue;
             }
@@ -107,29 +103,16 @@ impl Hit {
             Effect::ApplyLate { seconds: after } => self.late = Some(seconds(after)),
             Effect::Delay { seconds: by } => self.delivery = Delivery::After(seconds(by)),
             Effect::Error { code, message } => {
-                let message = if message.is_empty() {
-                    "A fault was asked for.".to_owned()
-                } else {
-                    message
-                };
+                let message = if message.is_empty() { "A fault was asked for.".to_owned() } else { message };
                 self.refusal = Some((code, message));
             }
             Effect::Throttle => {
-                self.refusal = Some((
-                    "RequestLimitExceeded".into(),
-                    "Request limit exceeded.".into(),
-                ));
+                self.refusal = Some(("RequestLimitExceeded".into(), "Request limit exceeded.".into()));
             }
-            Effect::Invisible {
-                sight,
-                seconds: time,
-            } => self.effects.invisible.push((sight, seconds(time))),
+            Effect::Invisible { sight, seconds: time } => self.effects.invisible.push((sight, seconds(time))),
             Effect::EmptyPage => self.effects.empty_page = true,
             Effect::TruncatedXml => self.delivery = Delivery::Truncated,
-            Effect::CapacityOut {
-                instance_type,
-                zone,
-            } => self.effects.capacity_out.push((instance_type, zone)),
+            Effect::CapacityOut { instance_type, zone } => self.effects.capacity_out.push((instance_type, zone)),
             Effect::Quota { code } => self.effects.quota = Some(code),
             Effect::LaunchDies { code } => self.effects.launch_dies = Some(code),
             Effect::VolumeVanishes { seconds: after } => {
@@ -138,10 +121,7 @@ impl Hit {
             Effect::Hangs => self.effects.hangs = true,
             Effect::Fails => self.effects.fails = true,
             Effect::ZoneDown { zone } => self.effects.zones_down.push(zone),
-            Effect::Then {
-                seconds: after,
-                action,
-            } => self.then.push((seconds(after), action)),
+            Effect::Then { seconds: after, action } => self.then.push((seconds(after), action)),
         }
     }
 
@@ -150,11 +130,7 @@ impl Hit {
         let mut all = Vec::new();
         for (delay, action) in &self.then {
             if action.id.is_empty() {
-                all.extend(
-                    resources
-                        .iter()
-                        .map(|id| (*delay, action.what.clone().to(id))),
-                );
+                all.extend(resources.iter().map(|id| (*delay, action.what.clone().to(id))));
             } else {
                 all.push((*delay, action.clone()));
             }
@@ -164,49 +140,24 @@ impl Hit {
 }
 
 /// What a request names and gives: the ids and the tags in its parameters, and the tags that `tags_of` knows of those ids.
-pub(crate) fn facts<'a>(
-    caller: &str,
-    params: &[(String, String)],
-    tags_of: impl Fn(&str) -> Option<&'a Tags>,
-) -> CallFacts {
-    let find = |name: &str| {
-        params
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.clone())
-    };
-    let mut facts = CallFacts {
-        action: find("Action").unwrap_or_default(),
-        caller: caller.to_owned(),
-        ..CallFacts::default()
-    };
+pub(crate) fn facts<'a>(caller: &str, params: &[(String, String)], tags_of: impl Fn(&str) -> Option<&'a Tags>) -> CallFacts {
+    let find = |name: &str| params.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+    let mut facts = CallFacts { action: find("Action").unwrap_or_default(), caller: caller.to_owned(), ..CallFacts::default() };
     for (name, value) in params {
-        let is_id = ["i-", "vol-", "snap-"]
-            .iter()
-            .any(|prefix| value.starts_with(prefix));
+        let is_id = ["i-", "vol-", "snap-"].iter().any(|prefix| value.starts_with(prefix));
         let is_id_field = name.contains("Id") || name.starts_with("Filter.");
         if is_id && is_id_field && !facts.resources.contains(value) {
             facts.resources.push(value.clone());
             let known = tags_of(value).into_iter().flatten();
-            facts
-                .tags
-                .extend(known.map(|(key, value)| (key.clone(), value.clone())));
+            facts.tags.extend(known.map(|(key, value)| (key.clone(), value.clone())));
         }
         if let Some(at) = name.strip_suffix(".Key").filter(|at| at.contains("Tag.")) {
-            facts.tags.push((
-                value.clone(),
-                find(&format!("{at}.Value")).unwrap_or_default(),
-            ));
+            facts.tags.push((value.clone(), find(&format!("{at}.Value")).unwrap_or_default()));
         }
-        if let Some(key) = value
-            .strip_prefix("tag:")
-            .filter(|_| name.ends_with(".Name"))
-        {
+        if let Some(key) = value.strip_prefix("tag:").filter(|_| name.ends_with(".Name")) {
             let values = format!("{}.Value.", name.trim_end_matches(".Name"));
             let given = params.iter().filter(|(name, _)| name.starts_with(&values));
-            facts
-                .tags
-                .extend(given.map(|(_, value)| (key.to_owned(), value.clone())));
+            facts.tags.extend(given.map(|(_, value)| (key.to_owned(), value.clone())));
         }
     }
     facts

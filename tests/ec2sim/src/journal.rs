@@ -90,27 +90,15 @@ impl Journal {
     /// An empty journal; a file of an earlier run is gone on with.
     pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
         let Some(path) = path else {
-            return Ok(Self {
-                entries: Vec::new(),
-                file: None,
-                next: 1,
-            });
+            return Ok(Self { entries: Vec::new(), file: None, next: 1 });
         };
-        let file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(path)?;
+        let file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
         let mut next = 1;
         for line in BufReader::new(&file).lines() {
             // The last line may be half of one, if the earlier run was killed.
             next = serde_json::from_str::<JournalEntry>(&line?).map_or(next, |entry| entry.seq + 1);
         }
-        Ok(Self {
-            entries: Vec::new(),
-            file: Some(file),
-            next,
-        })
+        Ok(Self { entries: Vec::new(), file: Some(file), next })
     }
 
     /// Adds an entry and gives it its number.
@@ -145,30 +133,17 @@ impl JournalEntry {
         fate: Fate,
         hit: &Hit,
     ) -> Self {
-        let find = |name: &str| {
-            params
-                .iter()
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| value.clone())
-        };
+        let find = |name: &str| params.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         let mut resources = call.resources.clone();
         if let Some(Ok(response)) = result {
             resources.extend(response.resource_ids());
             resources.dedup();
         }
         let hidden = ["Action", "Version", "UserData", "ClientToken", "DryRun"];
-        let parameters: BTreeMap<String, String> = params
-            .iter()
-            .filter(|(key, _)| !hidden.contains(&key.as_str()))
-            .cloned()
-            .collect();
+        let parameters: BTreeMap<String, String> = params.iter().filter(|(key, _)| !hidden.contains(&key.as_str())).cloned().collect();
         let mut tags = Tags::new();
-        for (name, key) in params
-            .iter()
-            .filter(|(name, _)| name.contains("Tag.") && name.ends_with(".Key"))
-        {
-            let value =
-                find(&format!("{}.Value", name.trim_end_matches(".Key"))).unwrap_or_default();
+        for (name, key) in params.iter().filter(|(name, _)| name.contains("Tag.") && name.ends_with(".Key")) {
+            let value = find(&format!("{}.Value", name.trim_end_matches(".Key"))).unwrap_or_default();
             tags.insert(key.clone(), value);
         }
         Self {

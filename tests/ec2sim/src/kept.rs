@@ -1,9 +1,11 @@
 //! The state folder: the whole state in one file, replaced in one step.
 
-use std::{fs, io, path::Path};
+use std::{borrow::Cow, fs, io, path::Path};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::model::State;
 
 /// The file in the state folder.
 const STATE_FILE: &str = "state.json";
@@ -19,12 +21,12 @@ pub(crate) struct Late {
 
 /// What is kept in the state folder.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Kept {
-    pub(crate) model: serde_json::Value,
-    pub(crate) late: Vec<Late>,
+pub(crate) struct Kept<'a> {
+    pub(crate) model: Cow<'a, State>,
+    pub(crate) late: Cow<'a, [Late]>,
 }
 
-impl Kept {
+impl Kept<'_> {
     /// What the folder holds, which is made if it is not there.
     pub(crate) fn take_up(folder: &Path) -> io::Result<Option<Self>> {
         fs::create_dir_all(folder)?;

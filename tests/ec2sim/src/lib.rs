@@ -37,8 +37,7 @@ pub use response::{Page, Reservation, Response, StateChange, SubnetView, TagView
 pub use simulator::Simulator;
 pub use truths::{Truth, Truths};
 pub use view::{
-    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, MetadataOptions,
-    ModificationState, ModificationView, ScheduledEvent, Shape, SnapshotState, SnapshotView,
-    StateReason, Tags, VolumeState, VolumeView,
+    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, MetadataOptions, ModificationState, ModificationView,
+    ScheduledEvent, Shape, SnapshotState, SnapshotView, StateReason, Tags, VolumeState, VolumeView,
 };
 pub use world::{Image, InstanceType, SecurityGroup, Subnet, World, Zone};

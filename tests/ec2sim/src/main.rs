@@ -85,10 +85,7 @@ async fn main() -> ExitCode {
 async fn serve(settings: Serve) -> io::Result<()> {
     let options = options(&settings)?;
     let stop = CancellationToken::new();
-    let (mut terminate, mut interrupt) = (
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::interrupt())?,
-    );
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let simulator = Simulator::new(options)?;
     let listener = TcpListener::bind(settings.listen).await?;
     println!("ec2sim listening on http://{}", listener.local_addr()?);
@@ -111,13 +108,7 @@ fn options(settings: &Serve) -> io::Result<Options> {
         Some(path) => serde_json::from_slice(&fs::read(path)?)?,
     };
     Ok(Options {
-        clock: if settings.speed > 0.0 {
-            Clock::Running {
-                speed: settings.speed,
-            }
-        } else {
-            Clock::Manual
-        },
+        clock: if settings.speed > 0.0 { Clock::Running { speed: settings.speed } } else { Clock::Manual },
         journal: settings.journal.clone(),
         faults,
         state: settings.state.clone(),
@@ -127,10 +118,7 @@ fn options(settings: &Serve) -> io::Result<Options> {
             Pace::Fast => Delays::fast(),
             Pace::Realistic => Delays::realistic(),
         },
-        limits: Limits {
-            rate: (settings.rate > 0.0).then_some(settings.rate),
-            ..Limits::default()
-        },
+        limits: Limits { rate: (settings.rate > 0.0).then_some(settings.rate), ..Limits::default() },
         ..Options::default()
     })
 }

@@ -198,12 +198,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            rate: Some(1.0),
-            vcpus: None,
-            instances: None,
-            volumes: None,
-            snapshots: None,
-        }
+        Self { rate: Some(1.0), vcpus: None, instances: None, volumes: None, snapshots: None }
     }
 }

@@ -18,9 +18,7 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(params: &[(String, String)], truths: &Truths) -> Result<Self, Refusal> {
         let mut left: BTreeMap<String, String> = params.iter().cloned().collect();
-        let action = left
-            .remove("Action")
-            .ok_or_else(|| Refusal::missing("Action"))?;
+        let action = left.remove("Action").ok_or_else(|| Refusal::missing("Action"))?;
         left.remove("Version");
         Ok(Self {
             action,
@@ -39,15 +37,11 @@ impl Reader {
     }
 
     pub(crate) fn required(&mut self, key: &str) -> Result<String, Refusal> {
-        self.text(key)
-            .filter(|value| !value.is_empty())
-            .ok_or_else(|| Refusal::missing(key))
+        self.text(key).filter(|value| !value.is_empty()).ok_or_else(|| Refusal::missing(key))
     }
 
     pub(crate) fn number<N: FromStr>(&mut self, key: &str) -> Result<Option<N>, Refusal> {
-        self.text(key)
-            .map(|value| value.parse().map_err(|_| invalid(key, &value)))
-            .transpose()
+        self.text(key).map(|value| value.parse().map_err(|_| invalid(key, &value))).transpose()
     }
 
     pub(crate) fn flag(&mut self, key: &str) -> Result<bool, Refusal> {
@@ -65,20 +59,14 @@ impl Reader {
 
     /// The values of `key.1`, `key.2` …, in the order of their numbers.
     pub(crate) fn list(&mut self, key: &str) -> Vec<String> {
-        self.indexes(key)
-            .into_iter()
-            .filter_map(|index| self.left.remove(&format!("{key}.{index}")))
-            .collect()
+        self.indexes(key).into_iter().filter_map(|index| self.left.remove(&format!("{key}.{index}"))).collect()
     }
 
     /// The numbers that are used after `key.`, in order.
     pub(crate) fn indexes(&self, key: &str) -> Vec<u32> {
         let prefix = format!("{key}.");
-        let mut indexes: Vec<u32> = self
-            .left
-            .keys()
-            .filter_map(|name| name.strip_prefix(&prefix)?.split('.').next()?.parse().ok())
-            .collect();
+        let mut indexes: Vec<u32> =
+            self.left.keys().filter_map(|name| name.strip_prefix(&prefix)?.split('.').next()?.parse().ok()).collect();
         indexes.sort_unstable();
         indexes.dedup();
         indexes
@@ -87,19 +75,13 @@ impl Reader {
     /// Whether any parameter is, or begins with, `key`.
     pub(crate) fn has(&self, key: &str) -> bool {
         let prefix = format!("{key}.");
-        self.left
-            .keys()
-            .any(|name| name == key || name.starts_with(&prefix))
+        self.left.keys().any(|name| name == key || name.starts_with(&prefix))
     }
 
     /// How many instances the request is about.
     pub(crate) fn resource_count(&self) -> u32 {
         let named = u32::try_from(self.indexes("InstanceId").len()).unwrap_or(u32::MAX);
-        let launched = self
-            .left
-            .get("MaxCount")
-            .and_then(|count| count.parse().ok())
-            .unwrap_or(0);
+        let launched = self.left.get("MaxCount").and_then(|count| count.parse().ok()).unwrap_or(0);
         named.max(launched)
     }
 
@@ -108,20 +90,11 @@ impl Reader {
         if self.lenient {
             return Ok(());
         }
-        let mut unread = self
-            .left
-            .keys()
-            .filter(|name| !(self.takes_any_token && *name == "ClientToken"));
+        let mut unread = self.left.keys().filter(|name| !(self.takes_any_token && *name == "ClientToken"));
         match unread.next().map(String::as_str) {
             None => Ok(()),
-            Some("ClientToken") => Err(Refusal::new(
-                "UnknownParameter",
-                "The parameter ClientToken is not recognized",
-            )),
-            Some(name) => Err(Refusal::unsupported(format!(
-                "The parameter {name} of {} is not modelled",
-                self.action
-            ))),
+            Some("ClientToken") => Err(Refusal::new("UnknownParameter", "The parameter ClientToken is not recognized")),
+            Some(name) => Err(Refusal::unsupported(format!("The parameter {name} of {} is not modelled", self.action))),
         }
     }
 }

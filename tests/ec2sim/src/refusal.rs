@@ -39,10 +39,7 @@ impl ApiError {
 impl Refusal {
     /// A refusal with this code and message.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            code: code.into(),
-            message: message.into(),
-        }
+        Self { code: code.into(), message: message.into() }
     }
 
     /// The HTTP status that EC2 sends with this code (EC2 API reference, "Error codes": client errors are 4xx, the server errors
@@ -71,17 +68,11 @@ impl Refusal {
     }
 
     pub(crate) fn dry_run() -> Self {
-        Self::new(
-            "DryRunOperation",
-            "Request would have succeeded, but DryRun flag is set.",
-        )
+        Self::new("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
     }
 
     pub(crate) fn missing(parameter: &str) -> Self {
-        Self::new(
-            "MissingParameter",
-            format!("The request must contain the parameter {parameter}"),
-        )
+        Self::new("MissingParameter", format!("The request must contain the parameter {parameter}"))
     }
 
     pub(crate) fn value(message: impl Into<String>) -> Self {

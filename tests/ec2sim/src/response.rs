@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AttachmentView, Image, InstanceState, InstanceType, InstanceView, ModificationView,
-    SecurityGroup, SnapshotView, Subnet, VolumeView, Zone, view::Tags,
+    AttachmentView, Image, InstanceState, InstanceType, InstanceView, ModificationView, SecurityGroup, SnapshotView, Subnet, VolumeView,
+    Zone, view::Tags,
 };
 
 /// One page of a list.
@@ -117,15 +117,8 @@ impl Response {
     /// The ids of the resources that the call made, or changed the state of.
     pub fn resource_ids(&self) -> Vec<String> {
         match self {
-            Self::RunInstances(reservation) => reservation
-                .instances
-                .iter()
-                .map(|instance| instance.id.clone())
-                .collect(),
-            Self::StateChanges(changes) => changes
-                .iter()
-                .map(|change| change.instance_id.clone())
-                .collect(),
+            Self::RunInstances(reservation) => reservation.instances.iter().map(|instance| instance.id.clone()).collect(),
+            Self::StateChanges(changes) => changes.iter().map(|change| change.instance_id.clone()).collect(),
             Self::Volume(volume) => vec![volume.id.clone()],
             Self::Snapshot(snapshot) => vec![snapshot.id.clone()],
             Self::Attachment(attachment) => {
@@ -152,9 +145,7 @@ impl Response {
     /// The tags of what the call made.
     pub fn tags(&self) -> Option<&Tags> {
         match self {
-            Self::RunInstances(reservation) => {
-                reservation.instances.first().map(|instance| &instance.tags)
-            }
+            Self::RunInstances(reservation) => reservation.instances.first().map(|instance| &instance.tags),
             Self::Volume(volume) => Some(&volume.tags),
             Self::Snapshot(snapshot) => Some(&snapshot.tags),
             Self::StateChanges(_)

@@ -1,6 +1,7 @@
 //! The simulator: one model behind a lock, with its clock, faults, journal and kept state; both faces call it.
 
 use std::{
+    borrow::Cow,
     io,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -11,8 +12,8 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::{
-    ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Refusal, Response,
-    SnapshotView, Truth, Truths, VolumeView, World,
+    ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Refusal, Response, SnapshotView, Truth, Truths, VolumeView,
+    World,
     clock::Watch,
     faults::{Delivery, Faults, Hit, facts},
     journal::Journal,
@@ -66,18 +67,13 @@ impl Simulator {
     /// # Errors
     /// If the journal or the state can't be read or written.
     pub fn new(options: Options) -> io::Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "the clock of the simulator begins somewhere")]
         let start = options.start.unwrap_or_else(Timestamp::now);
         let mut model = Model::new(&options, start);
         let mut late = Vec::new();
-        if let Some(kept) = options
-            .state
-            .as_deref()
-            .map(Kept::take_up)
-            .transpose()?
-            .flatten()
-        {
-            model.restore(kept.model)?;
-            late = kept.late;
+        if let Some(kept) = options.state.as_deref().map(Kept::take_up).transpose()?.flatten() {
+            model.restore(kept.model.into_owned());
+            late = kept.late.into_owned();
         }
         let mut faults = Faults::default();
         for fault in options.faults {
@@ -99,38 +95,19 @@ impl Simulator {
             model,
         };
         let changes = watch::Sender::new(core.model.version());
-        Ok(Self {
-            inner: Arc::new(Inner {
-                core: Mutex::new(core),
-                changes,
-            }),
-        })
+        Ok(Self { inner: Arc::new(Inner { core: Mutex::new(core), changes }) })
     }
 
-    /// Makes one request as `caller` (an access key id): the parameters of the Query protocol, `Action` among them.
+    /// Makes one request as `caller` (an access key id): the parameters of the Query protocol, `Action` among them. An answer that
+    /// a fault delays comes at once here.
     ///
     /// # Errors
     /// What EC2 refuses; [`ApiError::NoAnswer`] if a fault took the answer away.
-    pub fn call<K: AsRef<str>, V: AsRef<str>>(
-        &self,
-        caller: &str,
-        params: &[(K, V)],
-    ) -> Result<Response, ApiError> {
-        let params: Vec<_> = params
-            .iter()
-            .map(|(key, value)| (key.as_ref().to_owned(), value.as_ref().to_owned()))
-            .collect();
+    pub fn call<K: AsRef<str>, V: AsRef<str>>(&self, caller: &str, params: &[(K, V)]) -> Result<Response, ApiError> {
+        let params: Vec<_> = params.iter().map(|(key, value)| (key.as_ref().to_owned(), value.as_ref().to_owned())).collect();
         match self.perform(caller, &params) {
-            Some(Answer {
-                result,
-                delivery: Delivery::Whole | Delivery::After(_),
-                ..
-            }) => Ok(result?),
-            Some(Answer {
-                delivery: Delivery::Lost | Delivery::Truncated,
-                ..
-            })
-            | None => Err(ApiError::NoAnswer),
+            Some(Answer { result, delivery: Delivery::Whole | Delivery::After(_), .. }) => Ok(result?),
+            Some(Answer { delivery: Delivery::Lost | Delivery::Truncated, .. }) | None => Err(ApiError::NoAnswer),
         }
     }
 
@@ -246,11 +223,7 @@ impl Simulator {
 
     /// How much of the wall clock a virtual time takes; `None` if time is stepped by hand.
     pub(crate) fn in_wall_time(&self, time: Duration) -> Option<Duration> {
-        self.with(|core| {
-            core.speed.map(|speed| {
-                Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or_default()
-            })
-        })
+        self.with(|core| core.speed.map(|speed| Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or_default()))
     }
 
     /// Brings the model up to the present, does `work`, keeps the state and tells those who watch if anything has changed.
@@ -261,17 +234,12 @@ impl Simulator {
         let version = core.model.version();
         core.keep();
         drop(core);
-        self.inner
-            .changes
-            .send_if_modified(|seen| std::mem::replace(seen, version.max(*seen)) < version);
+        self.inner.changes.send_if_modified(|seen| std::mem::replace(seen, version.max(*seen)) < version);
         result
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {
-        self.inner
-            .core
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -285,23 +253,9 @@ impl Core {
             self.model.advance(late.at);
             let call = facts(&late.caller, &late.params, |id| self.model.tags_of(id));
             let result = self.model.call(late.at, &late.params, &Effects::default());
-            let fate = if result.is_ok() {
-                Fate::Lost
-            } else {
-                Fate::Refused
-            };
-            let entry = JournalEntry::of(
-                late.at,
-                &call,
-                &late.params,
-                Some(&result),
-                fate,
-                &Hit::default(),
-            );
-            self.journal.add(JournalEntry {
-                late_of: Some(late.sent),
-                ..entry
-            });
+            let fate = if result.is_ok() { Fate::Lost } else { Fate::Refused };
+            let entry = JournalEntry::of(late.at, &call, &late.params, Some(&result), fate, &Hit::default());
+            self.journal.add(JournalEntry { late_of: Some(late.sent), ..entry });
         }
         self.model.advance(now);
     }
@@ -311,24 +265,9 @@ impl Core {
         let call = facts(caller, params, |id| self.model.tags_of(id));
         let hit = self.faults.hit(&call, self.seed);
         if hit.blocked || hit.late.is_some() {
-            let sent = self.journal.add(JournalEntry::of(
-                now,
-                &call,
-                params,
-                None,
-                Fate::Blocked,
-                &hit,
-            ));
-            if let Some(delay) = hit
-                .late
-                .filter(|delay| *delay <= SIGNATURE_HOLDS && self.truths.holds(Truth::LateSend))
-            {
-                let late = Late {
-                    at: now + delay,
-                    caller: caller.to_owned(),
-                    params: params.to_vec(),
-                    sent,
-                };
+            let sent = self.journal.add(JournalEntry::of(now, &call, params, None, Fate::Blocked, &hit));
+            if let Some(delay) = hit.late.filter(|delay| *delay <= SIGNATURE_HOLDS && self.truths.holds(Truth::LateSend)) {
+                let late = Late { at: now + delay, caller: caller.to_owned(), params: params.to_vec(), sent };
                 self.late.push(late);
             }
             return None;
@@ -344,14 +283,7 @@ impl Core {
             Ok(_) if matches!(hit.delivery, Delivery::Lost | Delivery::Truncated) => Fate::Lost,
             Ok(_) => Fate::Committed,
         };
-        self.journal.add(JournalEntry::of(
-            now,
-            &call,
-            params,
-            Some(&result),
-            fate,
-            &hit,
-        ));
+        self.journal.add(JournalEntry::of(now, &call, params, Some(&result), fate, &hit));
         if let Ok(response) = &result {
             let mut resources = response.resource_ids();
             if resources.is_empty() {
@@ -361,11 +293,7 @@ impl Core {
                 self.model.outside_later(delay, action);
             }
         }
-        Some(Answer {
-            result,
-            delivery: hit.delivery,
-            at: now,
-        })
+        Some(Answer { result, delivery: hit.delivery, at: now })
     }
 
     /// Writes the state if it has changed since it was last written.
@@ -375,17 +303,8 @@ impl Core {
         if self.kept == present {
             return;
         }
-        let written = self
-            .model
-            .save()
-            .map_err(io::Error::from)
-            .and_then(|model| {
-                Kept {
-                    model,
-                    late: self.late.clone(),
-                }
-                .write(folder)
-            });
+        let kept = Kept { model: Cow::Borrowed(self.model.state()), late: Cow::Borrowed(&self.late) };
+        let written = kept.write(folder);
         match written {
             Ok(()) => self.kept = present,
             Err(error) => {

@@ -123,21 +123,11 @@ impl InstanceType {
     /// A Nitro type on x86: 28 attachments shared with network interfaces, of which one is always there (EC2 user guide, "Amazon
     /// EBS volume limits for Amazon EC2 instances").
     fn x86(name: &str, vcpus: u32, memory: u32) -> Self {
-        Self {
-            name: name.into(),
-            vcpus,
-            memory,
-            architecture: "x86_64".into(),
-            volumes: 27,
-            zones: Vec::new(),
-        }
+        Self { name: name.into(), vcpus, memory, architecture: "x86_64".into(), volumes: 27, zones: Vec::new() }
     }
 
     fn arm(name: &str, vcpus: u32, memory: u32) -> Self {
-        Self {
-            architecture: "arm64".into(),
-            ..Self::x86(name, vcpus, memory)
-        }
+        Self { architecture: "arm64".into(), ..Self::x86(name, vcpus, memory) }
     }
 
     /// Whether the type can be launched in `zone`.
@@ -149,9 +139,7 @@ impl InstanceType {
 impl World {
     /// The type of this name.
     pub fn instance_type(&self, name: &str) -> Option<&InstanceType> {
-        self.instance_types
-            .iter()
-            .find(|candidate| candidate.name == name)
+        self.instance_types.iter().find(|candidate| candidate.name == name)
     }
 
     /// The subnet of this id.
@@ -178,10 +166,7 @@ impl Default for World {
         let vpc_id = "vpc-00000000000000001";
         let zones: Vec<Zone> = [("a", "1"), ("b", "2"), ("c", "4")]
             .into_iter()
-            .map(|(letter, number)| Zone {
-                name: format!("{region}{letter}"),
-                id: format!("use1-az{number}"),
-            })
+            .map(|(letter, number)| Zone { name: format!("{region}{letter}"), id: format!("use1-az{number}") })
             .collect();
         let subnets = ["a", "b", "c"]
             .into_iter()
@@ -202,35 +187,14 @@ impl Default for World {
             root_size: 8,
         };
         let mut instance_types = Vec::new();
-        for (family, gib_per_vcpu) in [
-            ("r7i", 8),
-            ("r6i", 8),
-            ("m7i", 4),
-            ("m6i", 4),
-            ("c7i", 2),
-            ("c6i", 2),
-        ] {
-            for (size, vcpus) in [
-                ("large", 2),
-                ("xlarge", 4),
-                ("2xlarge", 8),
-                ("4xlarge", 16),
-                ("8xlarge", 32),
-            ] {
-                instance_types.push(InstanceType::x86(
-                    &format!("{family}.{size}"),
-                    vcpus,
-                    vcpus * gib_per_vcpu * 1024,
-                ));
+        for (family, gib_per_vcpu) in [("r7i", 8), ("r6i", 8), ("m7i", 4), ("m6i", 4), ("c7i", 2), ("c6i", 2)] {
+            for (size, vcpus) in [("large", 2), ("xlarge", 4), ("2xlarge", 8), ("4xlarge", 16), ("8xlarge", 32)] {
+                instance_types.push(InstanceType::x86(&format!("{family}.{size}"), vcpus, vcpus * gib_per_vcpu * 1024));
             }
         }
         for (family, gib_per_vcpu) in [("r7g", 8), ("m7g", 4), ("c7g", 2)] {
             for (size, vcpus) in [("large", 2), ("xlarge", 4), ("2xlarge", 8)] {
-                instance_types.push(InstanceType::arm(
-                    &format!("{family}.{size}"),
-                    vcpus,
-                    vcpus * gib_per_vcpu * 1024,
-                ));
+                instance_types.push(InstanceType::arm(&format!("{family}.{size}"), vcpus, vcpus * gib_per_vcpu * 1024));
             }
         }
         for (size, gib) in [("small", 2), ("medium", 4), ("large", 8)] {
@@ -241,20 +205,10 @@ impl Default for World {
             region: region.into(),
             zones,
             subnets,
-            images: vec![
-                image("ami-0000000000000000a", "x86_64"),
-                image("ami-0000000000000000b", "arm64"),
-            ],
-            security_groups: vec![SecurityGroup {
-                id: "sg-00000000000000001".into(),
-                name: "nodes".into(),
-                vpc_id: vpc_id.into(),
-            }],
+            images: vec![image("ami-0000000000000000a", "x86_64"), image("ami-0000000000000000b", "arm64")],
+            security_groups: vec![SecurityGroup { id: "sg-00000000000000001".into(), name: "nodes".into(), vpc_id: vpc_id.into() }],
             instance_profiles: vec!["nodes".into()],
-            kms_keys: vec![
-                "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000001"
-                    .into(),
-            ],
+            kms_keys: vec!["arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000001".into()],
             key_pairs: Vec::new(),
             instance_types,
         }

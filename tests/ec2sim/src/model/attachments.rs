@@ -1,17 +1,10 @@
 //! Volumes at instances: attach and detach, with everything that EC2 refuses.
 
 use super::{Effects, Model, lifecycle::refuse_dry_run, schedule::Change};
-use crate::{
-    AttachmentState, AttachmentView, InstanceState, Refusal, Response, Truth, VolumeState,
-    params::Reader,
-};
+use crate::{AttachmentState, AttachmentView, InstanceState, Refusal, Response, Truth, VolumeState, params::Reader};
 
 impl Model {
-    pub(super) fn attach_volume(
-        &mut self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn attach_volume(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let volume_id = r.required("VolumeId")?;
         let instance_id = r.required("InstanceId")?;
         let device = r.required("Device")?;
@@ -24,52 +17,27 @@ impl Model {
         let volume = &self.find_volume(&volume_id)?.view;
         let instance = &self.find_instance(&instance_id)?.view;
         if self.holds(Truth::AttachRefusesUsedVolume) && volume.attachment.is_some() {
-            return Err(Refusal::new(
-                "VolumeInUse",
-                format!("{volume_id} is already attached to an instance"),
-            ));
+            return Err(Refusal::new("VolumeInUse", format!("{volume_id} is already attached to an instance")));
         }
         if self.holds(Truth::AttachRefusesUsedVolume) && volume.state != VolumeState::Available {
-            return Err(Refusal::new(
-                "IncorrectState",
-                format!("{volume_id} is not 'available'."),
-            ));
+            return Err(Refusal::new("IncorrectState", format!("{volume_id} is not 'available'.")));
         }
         if self.holds(Truth::AttachRefusesOtherZone) && volume.zone != instance.zone {
             return Err(Refusal::new(
                 "InvalidVolume.ZoneMismatch",
-                format!(
-                    "The volume '{volume_id}' is not in the same availability zone as instance '{instance_id}'"
-                ),
+                format!("The volume '{volume_id}' is not in the same availability zone as instance '{instance_id}'"),
             ));
         }
-        let takes_volumes = matches!(
-            instance.state,
-            InstanceState::Running | InstanceState::Stopped
-        );
+        let takes_volumes = matches!(instance.state, InstanceState::Running | InstanceState::Stopped);
         if self.holds(Truth::AttachRefusesInstanceState) && !takes_volumes {
-            return Err(Refusal::new(
-                "IncorrectState",
-                format!("Instance '{instance_id}' is not 'running'."),
-            ));
+            return Err(Refusal::new("IncorrectState", format!("Instance '{instance_id}' is not 'running'.")));
         }
-        let is_taken = self.volumes_of(&instance_id).any(|other| {
-            other
-                .attachment
-                .as_ref()
-                .is_some_and(|held| held.device == device)
-        });
+        let is_taken = self.volumes_of(&instance_id).any(|other| other.attachment.as_ref().is_some_and(|held| held.device == device));
         if self.holds(Truth::AttachRefusesTakenDevice) && is_taken {
-            return Err(Refusal::value(format!(
-                "Invalid value '{device}' for unixDevice. Attachment point {device} is already in use"
-            )));
+            return Err(Refusal::value(format!("Invalid value '{device}' for unixDevice. Attachment point {device} is already in use")));
         }
-        let most = self
-            .world
-            .instance_type(&instance.instance_type)
-            .map_or(usize::MAX, |known| known.volumes);
-        if self.holds(Truth::AttachRefusesTooMany) && self.volumes_of(&instance_id).count() >= most
-        {
+        let most = self.world.instance_type(&instance.instance_type).map_or(usize::MAX, |known| known.volumes);
+        if self.holds(Truth::AttachRefusesTooMany) && self.volumes_of(&instance_id).count() >= most {
             return Err(Refusal::new(
                 "AttachmentLimitExceeded",
                 format!("The instance '{instance_id}' can take no more than {most} volumes."),
@@ -82,11 +50,7 @@ impl Model {
             volume_id: volume_id.clone(),
             instance_id,
             device,
-            state: if passes {
-                AttachmentState::Attaching
-            } else {
-                AttachmentState::Attached
-            },
+            state: if passes { AttachmentState::Attaching } else { AttachmentState::Attached },
             attached_at: self.state.now,
             delete_on_termination: false,
         };
@@ -97,23 +61,13 @@ impl Model {
             let epoch = held.epoch;
             self.changed();
             if passes && !effects.hangs {
-                self.after(
-                    self.rules.delays.attaching,
-                    Change::VolumeAttached {
-                        id: volume_id,
-                        epoch,
-                    },
-                );
+                self.after(self.rules.delays.attaching, Change::VolumeAttached { id: volume_id, epoch });
             }
         }
         Ok(Response::Attachment(attachment))
     }
 
-    pub(super) fn detach_volume(
-        &mut self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn detach_volume(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let volume_id = r.required("VolumeId")?;
         let instance_id = r.text("InstanceId");
         let device = r.text("Device");
@@ -124,13 +78,7 @@ impl Model {
             self.find_instance(id)?;
         }
         let Some(attachment) = volume.attachment.clone() else {
-            return Err(Refusal::new(
-                "IncorrectState",
-                format!(
-                    "Volume '{volume_id}' is in the '{}' state.",
-                    volume.state.as_str()
-                ),
-            ));
+            return Err(Refusal::new("IncorrectState", format!("Volume '{volume_id}' is in the '{}' state.", volume.state.as_str())));
         };
         let is_other_instance = instance_id.is_some_and(|id| id != attachment.instance_id);
         if is_other_instance || device.is_some_and(|device| device != attachment.device) {
@@ -139,77 +87,39 @@ impl Model {
                 format!("The volume '{volume_id}' is not attached as the request says."),
             ));
         }
-        let instance = self
-            .state
-            .instances
-            .get(&attachment.instance_id)
-            .map(|held| &held.view);
-        let is_root = instance.is_some_and(|view| {
-            view.root_device == attachment.device && view.state != InstanceState::Stopped
-        });
+        let instance = self.state.instances.get(&attachment.instance_id).map(|held| &held.view);
+        let is_root = instance.is_some_and(|view| view.root_device == attachment.device && view.state != InstanceState::Stopped);
         if self.holds(Truth::DetachRefusesRoot) && is_root {
             return Err(Refusal::new(
                 "OperationNotPermitted",
-                format!(
-                    "Unable to detach root volume '{volume_id}' from instance '{}'",
-                    attachment.instance_id
-                ),
+                format!("Unable to detach root volume '{volume_id}' from instance '{}'", attachment.instance_id),
             ));
         }
         if attachment.state == AttachmentState::Detaching && !force {
-            return Err(Refusal::new(
-                "IncorrectState",
-                format!("Volume '{volume_id}' is in the 'detaching' state."),
-            ));
+            return Err(Refusal::new("IncorrectState", format!("Volume '{volume_id}' is in the 'detaching' state.")));
         }
         refuse_dry_run(dry_run)?;
         if self.holds(Truth::AttachmentPassesThroughStates) {
             self.set_attachment_state(&volume_id, AttachmentState::Detaching);
             if !effects.hangs || force {
-                let epoch = self
-                    .state
-                    .volumes
-                    .get(&volume_id)
-                    .map_or(0, |held| held.epoch);
-                self.after(
-                    self.rules.delays.detaching,
-                    Change::VolumeDetached {
-                        id: volume_id,
-                        epoch,
-                    },
-                );
+                let epoch = self.state.volumes.get(&volume_id).map_or(0, |held| held.epoch);
+                self.after(self.rules.delays.detaching, Change::VolumeDetached { id: volume_id, epoch });
             }
-            Ok(Response::Attachment(AttachmentView {
-                state: AttachmentState::Detaching,
-                ..attachment
-            }))
+            Ok(Response::Attachment(AttachmentView { state: AttachmentState::Detaching, ..attachment }))
         } else {
             self.set_attachment_state(&volume_id, AttachmentState::Detached);
-            Ok(Response::Attachment(AttachmentView {
-                state: AttachmentState::Detached,
-                ..attachment
-            }))
+            Ok(Response::Attachment(AttachmentView { state: AttachmentState::Detached, ..attachment }))
         }
     }
 
     pub(super) fn volume_attached(&mut self, id: &str, epoch: u64) {
-        if self
-            .state
-            .volumes
-            .get(id)
-            .is_some_and(|held| held.epoch == epoch)
-        {
+        if self.state.volumes.get(id).is_some_and(|held| held.epoch == epoch) {
             self.set_attachment_state(id, AttachmentState::Attached);
         }
     }
 
     pub(super) fn volume_detached(&mut self, id: &str, epoch: u64) {
-        if self
-            .state
-            .volumes
-            .get(id)
-            .is_some_and(|held| held.epoch == epoch)
-        {
+        if self.state.volumes.get(id).is_some_and(|held| held.epoch == epoch) {
             self.set_attachment_state(id, AttachmentState::Detached);
         }
     }
@@ -239,8 +149,5 @@ fn is_device_name(device: &str) -> bool {
         return false;
     };
     let letters = letters.trim_end_matches(|character: char| character.is_ascii_digit());
-    (1..=2).contains(&letters.len())
-        && letters
-            .chars()
-            .all(|character| character.is_ascii_lowercase())
+    (1..=2).contains(&letters.len()) && letters.chars().all(|character| character.is_ascii_lowercase())
 }

@@ -17,22 +17,10 @@ struct Kind {
 }
 
 impl Model {
-    pub(super) fn describe_subnets(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_subnets(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let kind = Kind {
             id_key: "SubnetId",
-            filters: &[
-                "availability-zone",
-                "cidr-block",
-                "state",
-                "subnet-id",
-                "tag-key",
-                "tag:",
-                "vpc-id",
-            ],
+            filters: &["availability-zone", "cidr-block", "state", "subnet-id", "tag-key", "tag:", "vpc-id"],
             sizes: USUAL,
             not_found: "InvalidSubnetID.NotFound",
         };
@@ -64,14 +52,7 @@ impl Model {
         r.flag("AllAvailabilityZones")?;
         let kind = Kind {
             id_key: "ZoneName",
-            filters: &[
-                "opt-in-status",
-                "region-name",
-                "state",
-                "zone-id",
-                "zone-name",
-                "zone-type",
-            ],
+            filters: &["opt-in-status", "region-name", "state", "zone-id", "zone-name", "zone-type"],
             sizes: USUAL,
             not_found: "InvalidParameterValue",
         };
@@ -97,11 +78,7 @@ impl Model {
         Ok(Response::Zones(page.items))
     }
 
-    pub(super) fn describe_instance_types(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_instance_types(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let kind = Kind {
             id_key: "InstanceType",
             filters: &[
@@ -139,37 +116,16 @@ impl Model {
         Ok(Response::InstanceTypes(page))
     }
 
-    pub(super) fn describe_images(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_images(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let kind = Kind {
             id_key: "ImageId",
-            filters: &[
-                "architecture",
-                "image-id",
-                "image-type",
-                "is-public",
-                "name",
-                "owner-id",
-                "state",
-                "tag-key",
-                "tag:",
-            ],
+            filters: &["architecture", "image-id", "image-type", "is-public", "name", "owner-id", "state", "tag-key", "tag:"],
             sizes: USUAL,
             not_found: "InvalidAMIID.NotFound",
         };
         let owners = r.list("Owner");
-        let is_ours = owners.is_empty()
-            || owners
-                .iter()
-                .any(|owner| *owner == "self" || *owner == self.world.account);
-        let images = if is_ours {
-            self.world.images.clone()
-        } else {
-            Vec::new()
-        };
+        let is_ours = owners.is_empty() || owners.iter().any(|owner| *owner == "self" || *owner == self.world.account);
+        let images = if is_ours { self.world.images.clone() } else { Vec::new() };
         let page = self.catalog(
             r,
             effects,
@@ -190,21 +146,10 @@ impl Model {
         Ok(Response::Images(page))
     }
 
-    pub(super) fn describe_security_groups(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_security_groups(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let kind = Kind {
             id_key: "GroupId",
-            filters: &[
-                "group-id",
-                "group-name",
-                "owner-id",
-                "tag-key",
-                "tag:",
-                "vpc-id",
-            ],
+            filters: &["group-id", "group-name", "owner-id", "tag-key", "tag:", "vpc-id"],
             sizes: USUAL,
             not_found: "InvalidGroup.NotFound",
         };
@@ -235,45 +180,20 @@ impl Model {
         id_of: impl Fn(&T) -> String,
         values: impl Fn(&T, &str) -> Vec<String>,
     ) -> Result<Page<T>, Refusal> {
-        let query = Query::read(
-            r,
-            kind.id_key,
-            kind.filters,
-            &kind.sizes,
-            &self.rules.truths,
-        )?;
+        let query = Query::read(r, kind.id_key, kind.filters, &kind.sizes, &self.rules.truths)?;
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
         refuse_dry_run(dry_run)?;
-        if let Some(unknown) = query
-            .ids
-            .iter()
-            .find(|id| !all.iter().any(|item| id_of(item) == **id))
+        if let Some(unknown) = query.ids.iter().find(|id| !all.iter().any(|item| id_of(item) == **id))
             && self.holds(Truth::UnknownIdFailsWhole)
         {
-            return Err(Refusal::new(
-                kind.not_found,
-                format!("The {} '{unknown}' does not exist", kind.id_key),
-            ));
+            return Err(Refusal::new(kind.not_found, format!("The {} '{unknown}' does not exist", kind.id_key)));
         }
-        let named = (1u64..)
-            .zip(all)
-            .filter(|(_, item)| query.ids.is_empty() || query.ids.contains(&id_of(item)));
-        Ok(page(
-            &query,
-            named.collect(),
-            &self.rules.truths,
-            effects,
-            |item| query.matches(|name| values(item, name)),
-        ))
+        let named = (1u64..).zip(all).filter(|(_, item)| query.ids.is_empty() || query.ids.contains(&id_of(item)));
+        Ok(page(&query, named.collect(), &self.rules.truths, effects, |item| query.matches(|name| values(item, name))))
     }
 
     fn zone_id(&self, name: &str) -> String {
-        self.world
-            .zones
-            .iter()
-            .find(|zone| zone.name == name)
-            .map(|zone| zone.id.clone())
-            .unwrap_or_default()
+        self.world.zones.iter().find(|zone| zone.name == name).map(|zone| zone.id.clone()).unwrap_or_default()
     }
 }

@@ -4,9 +4,7 @@ use super::{
     Effects, Held, Model, in_order,
     lists::{Query, USUAL, page, tag_values},
 };
-use crate::{
-    InstanceView, Page, Refusal, Reservation, Response, Truth, VolumeView, params::Reader,
-};
+use crate::{InstanceView, Page, Refusal, Reservation, Response, Truth, VolumeView, params::Reader};
 
 const FILTERS: [&str; 20] = [
     "architecture",
@@ -32,11 +30,7 @@ const FILTERS: [&str; 20] = [
 ];
 
 impl Model {
-    pub(super) fn describe_instances(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_instances(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let query = Query::read(r, "InstanceId", &FILTERS, &USUAL, &self.rules.truths)?;
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
@@ -46,21 +40,12 @@ impl Model {
         let Page { items, next_token } = self.instance_page(&query, effects, instance_values)?;
         let mut reservations: Vec<Reservation> = Vec::new();
         for instance in items {
-            match reservations
-                .last_mut()
-                .filter(|last| last.id == instance.reservation_id)
-            {
+            match reservations.last_mut().filter(|last| last.id == instance.reservation_id) {
                 Some(last) => last.instances.push(instance),
-                None => reservations.push(Reservation {
-                    id: instance.reservation_id.clone(),
-                    instances: vec![instance],
-                }),
+                None => reservations.push(Reservation { id: instance.reservation_id.clone(), instances: vec![instance] }),
             }
         }
-        Ok(Response::Instances(Page {
-            items: reservations,
-            next_token,
-        }))
+        Ok(Response::Instances(Page { items: reservations, next_token }))
     }
 
     /// The instances that a query lets the caller see now.
@@ -70,17 +55,10 @@ impl Model {
         effects: &Effects,
         values: impl Fn(&InstanceView, &str) -> Vec<String>,
     ) -> Result<Page<InstanceView>, Refusal> {
-        self.refuse_disrupted(query, effects, |id| {
-            self.state
-                .instances
-                .get(id)
-                .map(|held| held.view.zone.as_str())
-        })?;
+        self.refuse_disrupted(query, effects, |id| self.state.instances.get(id).map(|held| held.view.zone.as_str()))?;
         let mut seen = Vec::new();
         if query.is_without_ids() {
-            seen.extend(
-                in_order(&self.state.instances).filter(|held| self.sees_in_lists(&held.visible)),
-            );
+            seen.extend(in_order(&self.state.instances).filter(|held| self.sees_in_lists(&held.visible)));
         } else {
             for id in &query.ids {
                 match self.find_instance(id) {
@@ -91,13 +69,8 @@ impl Model {
             }
             seen.sort_by_key(|held| held.order);
         }
-        let items = seen
-            .into_iter()
-            .map(|held| (held.order, self.as_seen(held)))
-            .collect();
-        Ok(page(query, items, &self.rules.truths, effects, |view| {
-            query.matches(|name| values(view, name))
-        }))
+        let items = seen.into_iter().map(|held| (held.order, self.as_seen(held))).collect();
+        Ok(page(query, items, &self.rules.truths, effects, |view| query.matches(|name| values(view, name))))
     }
 
     pub(super) fn get_console_output(&self, r: &mut Reader) -> Result<Response, Refusal> {
@@ -109,55 +82,33 @@ impl Model {
         if dry_run {
             return Err(Refusal::dry_run());
         }
-        Ok(Response::ConsoleOutput {
-            instance_id: id,
-            at: self.state.now,
-            output: view.console.clone(),
-        })
+        Ok(Response::ConsoleOutput { instance_id: id, at: self.state.now, output: view.console.clone() })
     }
 
     /// The instance of this id, if callers can see it.
     pub(super) fn find_instance(&self, id: &str) -> Result<&Held<InstanceView>, Refusal> {
         if !id.starts_with("i-") {
-            return Err(Refusal::new(
-                "InvalidInstanceID.Malformed",
-                format!("Invalid id: \"{id}\""),
-            ));
+            return Err(Refusal::new("InvalidInstanceID.Malformed", format!("Invalid id: \"{id}\"")));
         }
         self.state
             .instances
             .get(id)
             .filter(|held| self.sees_id(&held.visible))
-            .ok_or_else(|| {
-                Refusal::new(
-                    "InvalidInstanceID.NotFound",
-                    format!("The instance ID '{id}' does not exist"),
-                )
-            })
+            .ok_or_else(|| Refusal::new("InvalidInstanceID.NotFound", format!("The instance ID '{id}' does not exist")))
     }
 
     /// The instance with its volumes.
     pub(super) fn with_attachments(&self, view: &InstanceView) -> InstanceView {
-        let attachments = self
-            .volumes_of(&view.id)
-            .filter_map(|volume| volume.attachment.clone())
-            .collect();
-        InstanceView {
-            attachments,
-            ..view.clone()
-        }
+        let attachments = self.volumes_of(&view.id).filter_map(|volume| volume.attachment.clone()).collect();
+        InstanceView { attachments, ..view.clone() }
     }
 
     /// The volumes at an instance, in the order of their creation.
-    pub(super) fn volumes_of(&self, instance_id: &str) -> impl Iterator<Item = &VolumeView> {
-        in_order(&self.state.volumes)
-            .map(|held| &held.view)
-            .filter(move |volume| {
-                volume
-                    .attachment
-                    .as_ref()
-                    .is_some_and(|held| held.instance_id == instance_id)
-            })
+    pub(super) fn volumes_of(&self, instance_id: &str) -> impl Iterator<Item = &VolumeView> + use<'_> {
+        let is_at = |view: &VolumeView| view.attachment.as_ref().is_some_and(|held| held.instance_id == instance_id);
+        let mut found: Vec<_> = self.state.volumes.values().filter(|held| is_at(&held.view)).collect();
+        found.sort_by_key(|held| held.order);
+        found.into_iter().map(|held| &held.view)
     }
 
     fn as_seen(&self, held: &Held<InstanceView>) -> InstanceView {
@@ -171,15 +122,8 @@ impl Model {
     /// The instances of one launch, as the answer to RunInstances shows them.
     pub(super) fn reservation(&self, ids: &[String]) -> Reservation {
         let held = ids.iter().filter_map(|id| self.state.instances.get(id));
-        let instances: Vec<InstanceView> =
-            held.map(|held| self.with_attachments(&held.view)).collect();
-        Reservation {
-            id: instances
-                .first()
-                .map(|first| first.reservation_id.clone())
-                .unwrap_or_default(),
-            instances,
-        }
+        let instances: Vec<InstanceView> = held.map(|held| self.with_attachments(&held.view)).collect();
+        Reservation { id: instances.first().map(|first| first.reservation_id.clone()).unwrap_or_default(), instances }
     }
 }
 
@@ -188,16 +132,8 @@ fn instance_values(view: &InstanceView, name: &str) -> Vec<String> {
     match name {
         "architecture" => one(&view.architecture),
         "availability-zone" => one(&view.zone),
-        "block-device-mapping.device-name" => view
-            .attachments
-            .iter()
-            .map(|held| held.device.clone())
-            .collect(),
-        "block-device-mapping.volume-id" => view
-            .attachments
-            .iter()
-            .map(|held| held.volume_id.clone())
-            .collect(),
+        "block-device-mapping.device-name" => view.attachments.iter().map(|held| held.device.clone()).collect(),
+        "block-device-mapping.volume-id" => view.attachments.iter().map(|held| held.volume_id.clone()).collect(),
         "client-token" => view.client_token.iter().cloned().collect(),
         "iam-instance-profile.arn" => view.instance_profile.iter().cloned().collect(),
         "image-id" => one(&view.image_id),

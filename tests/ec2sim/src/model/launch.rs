@@ -1,20 +1,15 @@
 //! RunInstances: from a request to pending instances and their volumes.
 
-use std::net::Ipv4Addr;
+use std::{collections::BTreeSet, net::Ipv4Addr};
 
 use super::{Effects, Model, launch_request::Launch, lists::unavailable, schedule::Change};
 use crate::{
-    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, Refusal, Response,
-    StateReason, Subnet, Truth, VolumeState, VolumeView, params::Reader,
+    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, Refusal, Response, StateReason, Subnet, Truth, VolumeState,
+    VolumeView, params::Reader,
 };
 
 impl Model {
-    pub(super) fn run_instances(
-        &mut self,
-        r: &mut Reader,
-        hash: &str,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn run_instances(&mut self, r: &mut Reader, hash: &str, effects: &Effects) -> Result<Response, Refusal> {
         let launch = self.read_launch(r, hash)?;
         r.finish()?;
         if launch.dry_run && self.holds(Truth::DryRun) {
@@ -42,40 +37,20 @@ impl Model {
     /// Source: EC2 error codes; vCPU limits count pending and running instances.
     fn refuse_over_quota(&self, launch: &Launch, effects: &Effects) -> Result<(), Refusal> {
         if let Some(code) = &effects.quota {
-            return Err(Refusal::new(
-                code,
-                "You have reached a quota of your account.",
-            ));
+            return Err(Refusal::new(code, "You have reached a quota of your account."));
         }
         let live = || {
             let all = self.state.instances.values().map(|held| &held.view);
             all.filter(|view| matches!(view.state, InstanceState::Pending | InstanceState::Running))
         };
         let count = usize::try_from(launch.count).unwrap_or(usize::MAX);
-        if self
-            .rules
-            .limits
-            .instances
-            .is_some_and(|limit| live().count().saturating_add(count) > limit)
-        {
-            return Err(Refusal::new(
-                "InstanceLimitExceeded",
-                "Your quota allows for no more running instances.",
-            ));
+        if self.rules.limits.instances.is_some_and(|limit| live().count().saturating_add(count) > limit) {
+            return Err(Refusal::new("InstanceLimitExceeded", "Your quota allows for no more running instances."));
         }
-        let vcpus_of = |name: &str| {
-            self.world
-                .instance_type(name)
-                .map_or(0, |known| known.vcpus)
-        };
+        let vcpus_of = |name: &str| self.world.instance_type(name).map_or(0, |known| known.vcpus);
         let used: u32 = live().map(|view| vcpus_of(&view.instance_type)).sum();
         let asked = launch.instance_type.vcpus.saturating_mul(launch.count);
-        if self
-            .rules
-            .limits
-            .vcpus
-            .is_some_and(|limit| used.saturating_add(asked) > limit)
-        {
+        if self.rules.limits.vcpus.is_some_and(|limit| used.saturating_add(asked) > limit) {
             return Err(Refusal::new(
                 "VcpuLimitExceeded",
                 "You have requested more vCPU capacity than your current vCPU limit allows for the instance bucket that the \
@@ -93,9 +68,7 @@ impl Model {
         if !launch.instance_type.is_offered_in(zone) {
             return Err(Refusal::new(
                 "Unsupported",
-                format!(
-                    "Your requested instance type ({name}) is not supported in your requested Availability Zone ({zone})."
-                ),
+                format!("Your requested instance type ({name}) is not supported in your requested Availability Zone ({zone})."),
             ));
         }
         refuse_capacity_out(name, zone, effects)?;
@@ -143,10 +116,7 @@ impl Model {
                 root_device: launch.image.root_device.clone(),
                 tags: launch.tags.of("instance"),
                 state: InstanceState::Pending,
-                state_reason: Some(StateReason {
-                    code: "pending".into(),
-                    message: "pending".into(),
-                }),
+                state_reason: Some(StateReason { code: "pending".into(), message: "pending".into() }),
                 launched_at: self.state.now,
                 running_at: None,
                 terminated_at: None,
@@ -159,9 +129,7 @@ impl Model {
             };
             let held = self.hold(view, effects);
             self.state.instances.insert(id.clone(), held);
-            let death = self
-                .make_mapped_volumes(&id, launch, effects)
-                .or_else(|| effects.launch_dies.clone());
+            let death = self.make_mapped_volumes(&id, launch, effects).or_else(|| effects.launch_dies.clone());
             self.schedule_start(&id, death.filter(|_| self.holds(Truth::LaunchMayDie)));
             made.push(id);
         }
@@ -169,26 +137,12 @@ impl Model {
     }
 
     /// Makes the volumes of an instance; answers with the reason that it will die of, if one of them can't be made.
-    fn make_mapped_volumes(
-        &mut self,
-        instance_id: &str,
-        launch: &Launch,
-        effects: &Effects,
-    ) -> Option<String> {
+    fn make_mapped_volumes(&mut self, instance_id: &str, launch: &Launch, effects: &Effects) -> Option<String> {
         for mapping in &launch.mappings {
-            if self
-                .rules
-                .limits
-                .volumes
-                .is_some_and(|limit| self.state.volumes.len() >= limit)
-            {
+            if self.rules.limits.volumes.is_some_and(|limit| self.state.volumes.len() >= limit) {
                 return Some("Client.VolumeLimitExceeded".into());
             }
-            if mapping
-                .kms_key
-                .as_ref()
-                .is_some_and(|key| !self.world.kms_keys.contains(key))
-            {
+            if mapping.kms_key.as_ref().is_some_and(|key| !self.world.kms_keys.contains(key)) {
                 return Some("Client.InternalError".into());
             }
             let id = self.new_id("vol");
@@ -222,15 +176,8 @@ impl Model {
     fn schedule_start(&mut self, id: &str, death: Option<String>) {
         let pending = self.rules.delays.pending;
         let change = match death {
-            Some(code) => Change::LaunchDies {
-                id: id.to_owned(),
-                epoch: 0,
-                code,
-            },
-            None => Change::InstanceRuns {
-                id: id.to_owned(),
-                epoch: 0,
-            },
+            Some(code) => Change::LaunchDies { id: id.to_owned(), epoch: 0, code },
+            None => Change::InstanceRuns { id: id.to_owned(), epoch: 0 },
         };
         if self.holds(Truth::InstancePassesThroughStates) {
             self.after(pending, change);
@@ -239,12 +186,10 @@ impl Model {
         }
     }
 
-    fn addresses_in_use(&self, subnet: &Subnet) -> Vec<Ipv4Addr> {
+    fn addresses_in_use(&self, subnet: &Subnet) -> BTreeSet<Ipv4Addr> {
         let views = self.state.instances.values().map(|held| &held.view);
-        let live = views
-            .filter(|view| view.subnet_id == subnet.id && view.state != InstanceState::Terminated);
-        live.filter_map(|view| view.private_ip.parse().ok())
-            .collect()
+        let live = views.filter(|view| view.subnet_id == subnet.id && view.state != InstanceState::Terminated);
+        live.filter_map(|view| view.private_ip.parse().ok()).collect()
     }
 
     pub(super) fn free_addresses(&self, subnet: &Subnet) -> u32 {
@@ -257,30 +202,16 @@ impl Model {
         let used = self.addresses_in_use(subnet);
         let base: Ipv4Addr = subnet.cidr.split('/').next()?.parse().ok()?;
         let first = u32::from(base) + 4;
-        (first..first + subnet.addresses)
-            .map(Ipv4Addr::from)
-            .find(|address| !used.contains(address))
+        (first..first + subnet.addresses).map(Ipv4Addr::from).find(|address| !used.contains(address))
     }
 }
 
-pub(super) fn refuse_capacity_out(
-    name: &str,
-    zone: &str,
-    effects: &Effects,
-) -> Result<(), Refusal> {
-    let is = |wanted: &Option<String>, actual: &str| {
-        wanted.as_ref().is_none_or(|wanted| wanted == actual)
-    };
-    if effects
-        .capacity_out
-        .iter()
-        .any(|(wanted, place)| is(wanted, name) && is(place, zone))
-    {
+pub(super) fn refuse_capacity_out(name: &str, zone: &str, effects: &Effects) -> Result<(), Refusal> {
+    let is = |wanted: &Option<String>, actual: &str| wanted.as_ref().is_none_or(|wanted| wanted == actual);
+    if effects.capacity_out.iter().any(|(wanted, place)| is(wanted, name) && is(place, zone)) {
         return Err(Refusal::new(
             "InsufficientInstanceCapacity",
-            format!(
-                "We currently do not have sufficient {name} capacity in the Availability Zone you requested ({zone})."
-            ),
+            format!("We currently do not have sufficient {name} capacity in the Availability Zone you requested ({zone})."),
         ));
     }
     Ok(())

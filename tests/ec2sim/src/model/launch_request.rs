@@ -50,42 +50,29 @@ impl Model {
     pub(super) fn read_launch(&self, r: &mut Reader, hash: &str) -> Result<Launch, Refusal> {
         let dry_run = r.flag("DryRun")?;
         let image = self.read_image(&r.required("ImageId")?)?;
-        let type_name = r
-            .text("InstanceType")
-            .unwrap_or_else(|| "m1.small".to_owned());
+        let type_name = r.text("InstanceType").unwrap_or_else(|| "m1.small".to_owned());
         let instance_type = self
             .world
             .instance_type(&type_name)
             .cloned()
-            .ok_or_else(|| {
-                Refusal::value(format!("Invalid value '{type_name}' for InstanceType."))
-            })?;
+            .ok_or_else(|| Refusal::value(format!("Invalid value '{type_name}' for InstanceType.")))?;
         if instance_type.architecture != image.architecture {
             return Err(Refusal::value(format!(
                 "The architecture '{}' of the specified instance type does not match the architecture '{}' of the specified AMI.",
                 instance_type.architecture, image.architecture
             )));
         }
-        let least: u32 = r
-            .number("MinCount")?
-            .ok_or_else(|| Refusal::missing("MinCount"))?;
-        let count: u32 = r
-            .number("MaxCount")?
-            .ok_or_else(|| Refusal::missing("MaxCount"))?;
+        let least: u32 = r.number("MinCount")?.ok_or_else(|| Refusal::missing("MinCount"))?;
+        let count: u32 = r.number("MaxCount")?.ok_or_else(|| Refusal::missing("MaxCount"))?;
         if least == 0 || count < least {
             return Err(invalid("minCount", &least.to_string()));
         }
         let (subnet, named_zone) = self.read_place(r)?;
         let tags = TagSpecs::read(r, &["instance", "volume"])?;
         let mappings = self.read_mappings(r, &image)?;
-        let shutdown_behavior = r
-            .text("InstanceInitiatedShutdownBehavior")
-            .unwrap_or_else(|| "stop".to_owned());
+        let shutdown_behavior = r.text("InstanceInitiatedShutdownBehavior").unwrap_or_else(|| "stop".to_owned());
         if !["stop", "terminate"].contains(&shutdown_behavior.as_str()) {
-            return Err(invalid(
-                "instanceInitiatedShutdownBehavior",
-                &shutdown_behavior,
-            ));
+            return Err(invalid("instanceInitiatedShutdownBehavior", &shutdown_behavior));
         }
         Ok(Launch {
             security_groups: self.read_groups(r, &subnet)?,
@@ -110,117 +97,65 @@ impl Model {
 
     fn read_image(&self, id: &str) -> Result<Image, Refusal> {
         if !id.starts_with("ami-") {
-            return Err(Refusal::new(
-                "InvalidAMIID.Malformed",
-                format!("Invalid id: \"{id}\" (expecting \"ami-...\")"),
-            ));
+            return Err(Refusal::new("InvalidAMIID.Malformed", format!("Invalid id: \"{id}\" (expecting \"ami-...\")")));
         }
-        self.world.image(id).cloned().ok_or_else(|| {
-            Refusal::new(
-                "InvalidAMIID.NotFound",
-                format!("The image id '[{id}]' does not exist"),
-            )
-        })
+        self.world.image(id).cloned().ok_or_else(|| Refusal::new("InvalidAMIID.NotFound", format!("The image id '[{id}]' does not exist")))
     }
 
     fn read_place(&self, r: &mut Reader) -> Result<(Subnet, Option<String>), Refusal> {
         let zone = r.text("Placement.AvailabilityZone");
-        if let Some(tenancy) = r
-            .text("Placement.Tenancy")
-            .filter(|tenancy| tenancy != "default")
-        {
-            return Err(Refusal::unsupported(format!(
-                "The tenancy {tenancy} is not modelled"
-            )));
+        if let Some(tenancy) = r.text("Placement.Tenancy").filter(|tenancy| tenancy != "default") {
+            return Err(Refusal::unsupported(format!("The tenancy {tenancy} is not modelled")));
         }
         if let Some(zone) = &zone
             && !self.world.zones.iter().any(|known| known.name == *zone)
         {
-            return Err(Refusal::value(format!(
-                "Invalid availability zone: [{zone}]"
-            )));
+            return Err(Refusal::value(format!("Invalid availability zone: [{zone}]")));
         }
         if let Some(id) = r.text("SubnetId") {
-            let subnet = self.world.subnet(&id).cloned().ok_or_else(|| {
-                Refusal::new(
-                    "InvalidSubnetID.NotFound",
-                    format!("The subnet ID '{id}' does not exist"),
-                )
-            })?;
+            let subnet = self
+                .world
+                .subnet(&id)
+                .cloned()
+                .ok_or_else(|| Refusal::new("InvalidSubnetID.NotFound", format!("The subnet ID '{id}' does not exist")))?;
             if zone.as_ref().is_some_and(|zone| *zone != subnet.zone) {
-                return Err(Refusal::value(format!(
-                    "The subnet '{id}' is not in the specified availability zone"
-                )));
+                return Err(Refusal::value(format!("The subnet '{id}' is not in the specified availability zone")));
             }
             let zone = subnet.zone.clone();
             return Ok((subnet, Some(zone)));
         }
-        let subnet = self
-            .world
-            .subnets
-            .iter()
-            .find(|subnet| zone.as_ref().is_none_or(|zone| *zone == subnet.zone));
-        let subnet = subnet.cloned().ok_or_else(|| {
-            Refusal::new(
-                "MissingInput",
-                "No subnets found for the default VPC in this zone. Please specify a subnet.",
-            )
-        })?;
+        let subnet = self.world.subnets.iter().find(|subnet| zone.as_ref().is_none_or(|zone| *zone == subnet.zone));
+        let subnet = subnet
+            .cloned()
+            .ok_or_else(|| Refusal::new("MissingInput", "No subnets found for the default VPC in this zone. Please specify a subnet."))?;
         Ok((subnet, zone))
     }
 
     fn read_groups(&self, r: &mut Reader, subnet: &Subnet) -> Result<Vec<String>, Refusal> {
         let groups = r.list("SecurityGroupId");
         for id in &groups {
-            if !self
-                .world
-                .security_groups
-                .iter()
-                .any(|group| group.id == *id && group.vpc_id == subnet.vpc_id)
-            {
-                return Err(Refusal::new(
-                    "InvalidGroup.NotFound",
-                    format!("The security group '{id}' does not exist"),
-                ));
+            if !self.world.security_groups.iter().any(|group| group.id == *id && group.vpc_id == subnet.vpc_id) {
+                return Err(Refusal::new("InvalidGroup.NotFound", format!("The security group '{id}' does not exist")));
             }
         }
         Ok(groups)
     }
 
     fn read_profile(&self, r: &mut Reader) -> Result<Option<String>, Refusal> {
-        let (name, arn) = (
-            r.text("IamInstanceProfile.Name"),
-            r.text("IamInstanceProfile.Arn"),
-        );
+        let (name, arn) = (r.text("IamInstanceProfile.Name"), r.text("IamInstanceProfile.Arn"));
         if name.is_some() && arn.is_some() {
-            return Err(Refusal::combination(
-                "The parameters iamInstanceProfile.name and .arn exclude each other",
-            ));
+            return Err(Refusal::combination("The parameters iamInstanceProfile.name and .arn exclude each other"));
         }
-        let known = |arn: &String| {
-            self.world
-                .instance_profiles
-                .iter()
-                .any(|name| self.world.instance_profile_arn(name) == *arn)
-        };
+        let known = |arn: &String| self.world.instance_profiles.iter().any(|name| self.world.instance_profile_arn(name) == *arn);
         let is_by_name = name.is_some();
-        let Some(arn) = arn.or_else(|| name.map(|name| self.world.instance_profile_arn(&name)))
-        else {
+        let Some(arn) = arn.or_else(|| name.map(|name| self.world.instance_profile_arn(&name))) else {
             return Ok(None);
         };
         if known(&arn) {
             return Ok(Some(arn));
         }
-        let (field, what) = if is_by_name {
-            ("name", "name")
-        } else {
-            ("arn", "ARN")
-        };
-        let value = if is_by_name {
-            arn.rsplit('/').next().unwrap_or_default()
-        } else {
-            &arn
-        };
+        let (field, what) = if is_by_name { ("name", "name") } else { ("arn", "ARN") };
+        let value = if is_by_name { arn.rsplit('/').next().unwrap_or_default() } else { &arn };
         Err(Refusal::value(format!(
             "Value ({value}) for parameter iamInstanceProfile.{field} is invalid. Invalid IAM Instance Profile {what}"
         )))
@@ -229,10 +164,9 @@ impl Model {
     fn read_key(&self, r: &mut Reader) -> Result<Option<String>, Refusal> {
         let key = r.text("KeyName");
         match key {
-            Some(key) if !self.world.key_pairs.contains(&key) => Err(Refusal::new(
-                "InvalidKeyPair.NotFound",
-                format!("The key pair '{key}' does not exist"),
-            )),
+            Some(key) if !self.world.key_pairs.contains(&key) => {
+                Err(Refusal::new("InvalidKeyPair.NotFound", format!("The key pair '{key}' does not exist")))
+            }
             key => Ok(key),
         }
     }
@@ -265,23 +199,15 @@ impl Model {
             }
             mappings.push(Mapping {
                 shape: new_shape(&wanted, "gp2", snapshot, &self.rules.truths)?,
-                delete_on_termination: r
-                    .optional_flag(&format!("{at}Ebs.DeleteOnTermination"))?
-                    .unwrap_or(is_root),
+                delete_on_termination: r.optional_flag(&format!("{at}Ebs.DeleteOnTermination"))?.unwrap_or(is_root),
                 device,
                 encrypted,
                 kms_key,
                 snapshot_id,
             });
         }
-        if !mappings
-            .iter()
-            .any(|mapping| mapping.device == image.root_device)
-        {
-            let wanted = Wanted {
-                size: Some(image.root_size),
-                ..Wanted::default()
-            };
+        if !mappings.iter().any(|mapping| mapping.device == image.root_device) {
+            let wanted = Wanted { size: Some(image.root_size), ..Wanted::default() };
             mappings.insert(
                 0,
                 Mapping {
@@ -302,17 +228,11 @@ fn read_user_data(r: &mut Reader) -> Result<Option<String>, Refusal> {
     let Some(encoded) = r.text("UserData") else {
         return Ok(None);
     };
-    let unwrapped: String = encoded
-        .chars()
-        .filter(|character| !character.is_whitespace())
-        .collect();
-    let decoded = data_encoding::BASE64
-        .decode(unwrapped.as_bytes())
-        .map_err(|_| Refusal::value("Invalid BASE64 encoding of user data."))?;
+    let unwrapped: String = encoded.chars().filter(|character| !character.is_whitespace()).collect();
+    let decoded =
+        data_encoding::BASE64.decode(unwrapped.as_bytes()).map_err(|_| Refusal::value("Invalid BASE64 encoding of user data."))?;
     if decoded.len() > USER_DATA {
-        return Err(Refusal::value(format!(
-            "User data is limited to {USER_DATA} bytes"
-        )));
+        return Err(Refusal::value(format!("User data is limited to {USER_DATA} bytes")));
     }
     Ok(Some(String::from_utf8_lossy(&decoded).into_owned()))
 }
@@ -321,28 +241,14 @@ fn read_metadata(r: &mut Reader) -> Result<MetadataOptions, Refusal> {
     let mut read = |key: &str, default: &str, allowed: [&str; 2]| {
         let key = format!("MetadataOptions.{key}");
         let value = r.text(&key).unwrap_or_else(|| default.to_owned());
-        if allowed.contains(&value.as_str()) {
-            Ok(value)
-        } else {
-            Err(invalid(&key, &value))
-        }
+        if allowed.contains(&value.as_str()) { Ok(value) } else { Err(invalid(&key, &value)) }
     };
     let http_tokens = read("HttpTokens", "optional", ["optional", "required"])?;
     let http_endpoint = read("HttpEndpoint", "enabled", ["enabled", "disabled"])?;
     let instance_metadata_tags = read("InstanceMetadataTags", "disabled", ["enabled", "disabled"])?;
-    let hop_limit: u32 = r
-        .number("MetadataOptions.HttpPutResponseHopLimit")?
-        .unwrap_or(1);
+    let hop_limit: u32 = r.number("MetadataOptions.HttpPutResponseHopLimit")?.unwrap_or(1);
     if !(1..=64).contains(&hop_limit) {
-        return Err(invalid(
-            "MetadataOptions.HttpPutResponseHopLimit",
-            &hop_limit.to_string(),
-        ));
+        return Err(invalid("MetadataOptions.HttpPutResponseHopLimit", &hop_limit.to_string()));
     }
-    Ok(MetadataOptions {
-        http_tokens,
-        hop_limit,
-        http_endpoint,
-        instance_metadata_tags,
-    })
+    Ok(MetadataOptions { http_tokens, hop_limit, http_endpoint, instance_metadata_tags })
 }

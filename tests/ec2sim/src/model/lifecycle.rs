@@ -1,10 +1,7 @@
 //! An instance's way through its states: terminate, stop, start, reboot, and what time does.
 
 use super::{Effects, Model, launch::refuse_capacity_out, schedule::Change};
-use crate::{
-    AttachmentState, Health, InstanceState, InstanceView, Refusal, Response, StateChange,
-    StateReason, Truth, params::Reader,
-};
+use crate::{AttachmentState, Health, InstanceState, InstanceView, Refusal, Response, StateChange, StateReason, Truth, params::Reader};
 
 impl Model {
     pub(super) fn terminate_instances(&mut self, r: &mut Reader) -> Result<Response, Refusal> {
@@ -25,11 +22,7 @@ impl Model {
         Ok(self.change_each(&ids, |model, id| model.begin_termination(id, reason)))
     }
 
-    pub(super) fn stop_instances(
-        &mut self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn stop_instances(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let ids = self.read_ids(r)?;
         let force = r.flag("Force")?;
         if r.flag("Hibernate")? {
@@ -37,43 +30,25 @@ impl Model {
         }
         let dry_run = self.read_end(r)?;
         self.refuse_states(&ids, "stopped", |state| {
-            matches!(
-                state,
-                InstanceState::Running | InstanceState::Stopping | InstanceState::Stopped
-            )
+            matches!(state, InstanceState::Running | InstanceState::Stopping | InstanceState::Stopped)
         })?;
         refuse_dry_run(dry_run)?;
         let hangs = effects.hangs && !force;
         Ok(self.change_each(&ids, |model, id| {
-            let is_hung = model
-                .state
-                .instances
-                .get(id)
-                .is_some_and(|held| held.view.state == InstanceState::Stopping);
+            let is_hung = model.state.instances.get(id).is_some_and(|held| held.view.state == InstanceState::Stopping);
             if !is_hung {
-                model.begin_stop(
-                    id,
-                    ("Client.UserInitiatedShutdown", "User initiated shutdown"),
-                    hangs,
-                );
+                model.begin_stop(id, ("Client.UserInitiatedShutdown", "User initiated shutdown"), hangs);
             } else if force {
                 model.schedule_stop(id);
             }
         }))
     }
 
-    pub(super) fn start_instances(
-        &mut self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn start_instances(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let ids = self.read_ids(r)?;
         let dry_run = self.read_end(r)?;
         self.refuse_states(&ids, "started", |state| {
-            matches!(
-                state,
-                InstanceState::Running | InstanceState::Pending | InstanceState::Stopped
-            )
+            matches!(state, InstanceState::Running | InstanceState::Pending | InstanceState::Stopped)
         })?;
         for id in &ids {
             let view = &self.find_instance(id)?.view;
@@ -88,9 +63,7 @@ impl Model {
     pub(super) fn reboot_instances(&mut self, r: &mut Reader) -> Result<Response, Refusal> {
         let ids = self.read_ids(r)?;
         let dry_run = self.read_end(r)?;
-        self.refuse_states(&ids, "rebooted", |state| {
-            matches!(state, InstanceState::Running)
-        })?;
+        self.refuse_states(&ids, "rebooted", |state| matches!(state, InstanceState::Running))?;
         refuse_dry_run(dry_run)?;
         for id in &ids {
             self.reboot(id);
@@ -116,12 +89,7 @@ impl Model {
         Ok(dry_run)
     }
 
-    fn refuse_states(
-        &self,
-        ids: &[String],
-        done: &str,
-        fits: impl Fn(InstanceState) -> bool,
-    ) -> Result<(), Refusal> {
+    fn refuse_states(&self, ids: &[String], done: &str, fits: impl Fn(InstanceState) -> bool) -> Result<(), Refusal> {
         for id in ids {
             let state = self.find_instance(id)?.view.state;
             if self.holds(Truth::InstanceStateRefusals) && !fits(state) {
@@ -135,36 +103,21 @@ impl Model {
     }
 
     fn change_each(&mut self, ids: &[String], change: impl Fn(&mut Self, &str)) -> Response {
-        let state =
-            |model: &Self, id: &str| model.state.instances.get(id).map(|held| held.view.state);
+        let state = |model: &Self, id: &str| model.state.instances.get(id).map(|held| held.view.state);
         let mut changes = Vec::new();
         for id in ids {
             let previous = state(self, id);
             change(self, id);
             if let (Some(previous), Some(current)) = (previous, state(self, id)) {
-                changes.push(StateChange {
-                    instance_id: id.clone(),
-                    previous,
-                    current,
-                });
+                changes.push(StateChange { instance_id: id.clone(), previous, current });
             }
         }
         Response::StateChanges(changes)
     }
 
     pub(super) fn begin_termination(&mut self, id: &str, reason: (&str, &str)) {
-        let is_over = |state| {
-            matches!(
-                state,
-                InstanceState::ShuttingDown | InstanceState::Terminated
-            )
-        };
-        if self
-            .state
-            .instances
-            .get(id)
-            .is_none_or(|held| is_over(held.view.state))
-        {
+        let is_over = |state| matches!(state, InstanceState::ShuttingDown | InstanceState::Terminated);
+        if self.state.instances.get(id).is_none_or(|held| is_over(held.view.state)) {
             return;
         }
         let epoch = self.enter(id, InstanceState::ShuttingDown, Some(reason));
@@ -172,13 +125,7 @@ impl Model {
             self.release_volumes(id);
         }
         if self.holds(Truth::InstancePassesThroughStates) {
-            self.after(
-                self.rules.delays.shutting_down,
-                Change::InstanceTerminates {
-                    id: id.to_owned(),
-                    epoch,
-                },
-            );
+            self.after(self.rules.delays.shutting_down, Change::InstanceTerminates { id: id.to_owned(), epoch });
         } else {
             self.instance_terminates(id, epoch);
         }
@@ -186,12 +133,7 @@ impl Model {
 
     pub(super) fn begin_stop(&mut self, id: &str, reason: (&str, &str), hangs: bool) {
         let can_stop = |state| matches!(state, InstanceState::Running | InstanceState::Pending);
-        if self
-            .state
-            .instances
-            .get(id)
-            .is_none_or(|held| !can_stop(held.view.state))
-        {
+        if self.state.instances.get(id).is_none_or(|held| !can_stop(held.view.state)) {
             return;
         }
         self.enter(id, InstanceState::Stopping, Some(reason));
@@ -202,23 +144,12 @@ impl Model {
 
     fn schedule_stop(&mut self, id: &str) {
         if let Some(epoch) = self.state.instances.get(id).map(|held| held.epoch) {
-            self.after(
-                self.rules.delays.stopping,
-                Change::InstanceStops {
-                    id: id.to_owned(),
-                    epoch,
-                },
-            );
+            self.after(self.rules.delays.stopping, Change::InstanceStops { id: id.to_owned(), epoch });
         }
     }
 
     pub(super) fn begin_start(&mut self, id: &str) {
-        if self
-            .state
-            .instances
-            .get(id)
-            .is_none_or(|held| held.view.state != InstanceState::Stopped)
-        {
+        if self.state.instances.get(id).is_none_or(|held| held.view.state != InstanceState::Stopped) {
             return;
         }
         let epoch = self.enter(id, InstanceState::Pending, None);
@@ -226,13 +157,7 @@ impl Model {
         if let Some(held) = self.state.instances.get_mut(id) {
             held.view.launched_at = now;
         }
-        self.after(
-            self.rules.delays.pending,
-            Change::InstanceRuns {
-                id: id.to_owned(),
-                epoch,
-            },
-        );
+        self.after(self.rules.delays.pending, Change::InstanceRuns { id: id.to_owned(), epoch });
     }
 
     pub(super) fn reboot(&mut self, id: &str) {
@@ -249,22 +174,12 @@ impl Model {
         let epoch = self.enter(id, InstanceState::Running, None);
         let (now, initializing) = (self.state.now, self.holds(Truth::StatusInitializing));
         if let Some(held) = self.state.instances.get_mut(id) {
-            let status = if initializing {
-                Health::Initializing
-            } else {
-                Health::Ok
-            };
+            let status = if initializing { Health::Initializing } else { Health::Ok };
             held.view.running_at = Some(now);
             held.view.system_status = status;
             held.view.instance_status = status;
         }
-        self.after(
-            self.rules.delays.status,
-            Change::StatusOk {
-                id: id.to_owned(),
-                epoch,
-            },
-        );
+        self.after(self.rules.delays.status, Change::StatusOk { id: id.to_owned(), epoch });
     }
 
     pub(super) fn status_ok(&mut self, id: &str, epoch: u64) {
@@ -283,11 +198,7 @@ impl Model {
 
     pub(super) fn launch_dies(&mut self, id: &str, epoch: u64, code: &str) {
         if self.is_current(id, epoch) {
-            let epoch = self.enter(
-                id,
-                InstanceState::ShuttingDown,
-                Some((code, "The launch failed after it was accepted")),
-            );
+            let epoch = self.enter(id, InstanceState::ShuttingDown, Some((code, "The launch failed after it was accepted")));
             self.instance_terminates(id, epoch);
         }
     }
@@ -309,27 +220,16 @@ impl Model {
         }
         self.release_volumes(id);
         if self.holds(Truth::TerminatedVisibleForAnHour) {
-            self.after(
-                self.rules.delays.terminated,
-                Change::InstanceForgotten { id: id.to_owned() },
-            );
+            self.after(self.rules.delays.terminated, Change::InstanceForgotten { id: id.to_owned() });
         }
     }
 
     /// Detaches the volumes of an instance that is no more, and deletes those whose mapping says so.
     fn release_volumes(&mut self, instance_id: &str) {
-        let ids: Vec<String> = self
-            .volumes_of(instance_id)
-            .map(|volume| volume.id.clone())
-            .collect();
+        let ids: Vec<String> = self.volumes_of(instance_id).map(|volume| volume.id.clone()).collect();
         for id in ids {
-            let attachment = self
-                .state
-                .volumes
-                .get(&id)
-                .and_then(|held| held.view.attachment.as_ref());
-            let deletes = attachment.is_some_and(|held| held.delete_on_termination)
-                && self.holds(Truth::DeleteOnTermination);
+            let attachment = self.state.volumes.get(&id).and_then(|held| held.view.attachment.as_ref());
+            let deletes = attachment.is_some_and(|held| held.delete_on_termination) && self.holds(Truth::DeleteOnTermination);
             self.set_attachment_state(&id, AttachmentState::Detached);
             if deletes {
                 self.begin_deletion(&id);
@@ -338,17 +238,11 @@ impl Model {
     }
 
     fn is_current(&self, id: &str, epoch: u64) -> bool {
-        self.state
-            .instances
-            .get(id)
-            .is_some_and(|held| held.epoch == epoch)
+        self.state.instances.get(id).is_some_and(|held| held.epoch == epoch)
     }
 
     fn enter(&mut self, id: &str, state: InstanceState, reason: Option<(&str, &str)>) -> u64 {
-        let reason = reason.map(|(code, message)| StateReason {
-            code: code.into(),
-            message: message.into(),
-        });
+        let reason = reason.map(|(code, message)| StateReason { code: code.into(), message: message.into() });
         if let Some(held) = self.state.instances.get_mut(id) {
             held.view.state_reason = reason;
         }
@@ -375,9 +269,5 @@ fn not_checked(view: &mut InstanceView) {
 }
 
 pub(super) fn refuse_dry_run(dry_run: bool) -> Result<(), Refusal> {
-    if dry_run {
-        Err(Refusal::dry_run())
-    } else {
-        Ok(())
-    }
+    if dry_run { Err(Refusal::dry_run()) } else { Ok(()) }
 }

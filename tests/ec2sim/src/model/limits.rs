@@ -24,8 +24,7 @@ const MUTATE: Rate = (50.0, 5.0);
 fn requests(action: &str, unfiltered: bool) -> Rate {
     match action {
         "RunInstances" | "StartInstances" => (5.0, 2.0),
-        "TerminateInstances" | "CreateVolume" | "DeleteVolume" | "CreateSnapshot"
-        | "DeleteSnapshot" => (100.0, 5.0),
+        "TerminateInstances" | "CreateVolume" | "DeleteVolume" | "CreateSnapshot" | "DeleteSnapshot" => (100.0, 5.0),
         "CreateTags" | "DeleteTags" => (100.0, 10.0),
         _ if action.starts_with("Describe") && unfiltered => DESCRIBE_ALL,
         _ if action.starts_with("Describe") || action.starts_with("Get") => DESCRIBE,
@@ -50,58 +49,34 @@ impl Model {
         let action = reader.action().to_owned();
         let unfiltered = self.holds(Truth::UnfilteredDescribeRate)
             && action.starts_with("Describe")
-            && !["Filter", "MaxResults", "NextToken"]
-                .iter()
-                .any(|key| reader.has(key))
-            && !["InstanceId", "VolumeId", "SnapshotId"]
-                .iter()
-                .any(|key| reader.has(key));
+            && !["Filter", "MaxResults", "NextToken"].iter().any(|key| reader.has(key))
+            && !["InstanceId", "VolumeId", "SnapshotId"].iter().any(|key| reader.has(key));
         let mut costs = Vec::new();
         if self.holds(Truth::RequestRate) {
-            let name = if unfiltered {
-                format!("{action}:all")
-            } else {
-                format!("{action}:requests")
-            };
+            let name = if unfiltered { format!("{action}:all") } else { format!("{action}:requests") };
             costs.push((name, requests(&action, unfiltered), 1.0));
         }
         if let Some(rate) = resources(&action).filter(|_| self.holds(Truth::ResourceRate)) {
-            costs.push((
-                format!("{action}:resources"),
-                rate,
-                f64::from(reader.resource_count()),
-            ));
+            costs.push((format!("{action}:resources"), rate, f64::from(reader.resource_count())));
         }
         let mut after = Vec::new();
         for (name, rate, cost) in costs {
             let level = self.level(&name, rate, share) - cost;
             if level < 0.0 {
-                return Err(Refusal::new(
-                    "RequestLimitExceeded",
-                    "Request limit exceeded.",
-                ));
+                return Err(Refusal::new("RequestLimitExceeded", "Request limit exceeded."));
             }
             after.push((name, level));
         }
         for (name, level) in after {
-            self.state.buckets.insert(
-                name,
-                Bucket {
-                    level,
-                    at: self.state.now,
-                },
-            );
+            self.state.buckets.insert(name, Bucket { level, at: self.state.now });
         }
         Ok(())
     }
 
     fn level(&self, name: &str, (burst, refill): Rate, share: f64) -> f64 {
-        self.state
-            .buckets
-            .get(name)
-            .map_or(burst * share, |bucket| {
-                let passed = self.state.now.duration_since(bucket.at).as_secs_f64();
-                (bucket.level + passed * refill * share).min(burst * share)
-            })
+        self.state.buckets.get(name).map_or(burst * share, |bucket| {
+            let passed = self.state.now.duration_since(bucket.at).as_secs_f64();
+            (bucket.level + passed * refill * share).min(burst * share)
+        })
     }
 }

@@ -20,22 +20,13 @@ pub(super) struct Sizes {
 }
 
 /// Instances and most other lists: 5 to 1000.
-pub(super) const USUAL: Sizes = Sizes {
-    range: 5..=1000,
-    at_most: 1000,
-};
+pub(super) const USUAL: Sizes = Sizes { range: 5..=1000, at_most: 1000 };
 
 /// Volumes and snapshots: more than 500 is answered with 500.
-pub(super) const VOLUMES: Sizes = Sizes {
-    range: 5..=1000,
-    at_most: 500,
-};
+pub(super) const VOLUMES: Sizes = Sizes { range: 5..=1000, at_most: 500 };
 
 /// Instance types: 5 to 100.
-pub(super) const TYPES: Sizes = Sizes {
-    range: 5..=100,
-    at_most: 100,
-};
+pub(super) const TYPES: Sizes = Sizes { range: 5..=100, at_most: 100 };
 
 /// What a list was asked for.
 #[derive(Debug)]
@@ -48,36 +39,24 @@ pub(super) struct Query {
 
 impl Query {
     /// Reads ids, filters and page; refuses filter names that are not in `known` (where `tag:` stands for all of them).
-    pub(super) fn read(
-        reader: &mut Reader,
-        id_key: &str,
-        known: &[&str],
-        sizes: &Sizes,
-        truths: &Truths,
-    ) -> Result<Self, Refusal> {
+    pub(super) fn read(reader: &mut Reader, id_key: &str, known: &[&str], sizes: &Sizes, truths: &Truths) -> Result<Self, Refusal> {
         let ids = reader.list(id_key);
         let mut filters = Vec::new();
         for index in reader.indexes("Filter") {
             let name = reader.required(&format!("Filter.{index}.Name"))?;
             let values = reader.list(&format!("Filter.{index}.Value"));
-            let is_known = known.contains(&name.as_str())
-                || (known.contains(&"tag:") && name.len() > 4 && name.starts_with("tag:"));
+            let is_known = known.contains(&name.as_str()) || (known.contains(&"tag:") && name.len() > 4 && name.starts_with("tag:"));
             if is_known {
                 filters.push((name, values));
-            } else if truths.holds(Truth::UnknownRefused)
-                && truths.holds(Truth::TokenFilterOnlyOnInstances)
-            {
+            } else if truths.holds(Truth::UnknownRefused) && truths.holds(Truth::TokenFilterOnlyOnInstances) {
                 return Err(Refusal::value(format!("The filter '{name}' is invalid")));
             }
         }
-        let too_many =
-            filters.len() > FILTERS || filters.iter().any(|(_, values)| values.len() > VALUES);
+        let too_many = filters.len() > FILTERS || filters.iter().any(|(_, values)| values.len() > VALUES);
         if truths.holds(Truth::FilterLimits) && too_many {
             return Err(Refusal::new(
                 "FilterLimitExceeded",
-                format!(
-                    "The request has more than {FILTERS} filters, or more than {VALUES} values in a filter"
-                ),
+                format!("The request has more than {FILTERS} filters, or more than {VALUES} values in a filter"),
             ));
         }
         let max: Option<u32> = reader.number("MaxResults")?;
@@ -93,40 +72,23 @@ impl Query {
                 )));
             }
             if truths.holds(Truth::MaxResultsWithoutIds) && !ids.is_empty() {
-                return Err(Refusal::combination(format!(
-                    "The parameter {id_key} cannot be used with the parameter maxResults"
-                )));
+                return Err(Refusal::combination(format!("The parameter {id_key} cannot be used with the parameter maxResults")));
             }
         }
-        let at_most = if truths.holds(Truth::VolumePagesOf500) {
-            sizes.at_most
-        } else {
-            u32::MAX
-        };
+        let at_most = if truths.holds(Truth::VolumePagesOf500) { sizes.at_most } else { u32::MAX };
         let after = match reader.text("NextToken") {
             None => 0,
-            Some(token) => place(&token).ok_or_else(|| {
-                Refusal::value(format!(
-                    "Value ({token}) for parameter nextToken is invalid."
-                ))
-            })?,
+            Some(token) => place(&token).ok_or_else(|| Refusal::value(format!("Value ({token}) for parameter nextToken is invalid.")))?,
         };
         let max = max.map(|max| usize::try_from(max.min(at_most)).unwrap_or(usize::MAX));
-        Ok(Self {
-            ids,
-            filters,
-            max,
-            after,
-        })
+        Ok(Self { ids, filters, max, after })
     }
 
     /// Whether each filter has a value that one of the resource's values matches.
     pub(super) fn matches(&self, values: impl Fn(&str) -> Vec<String>) -> bool {
         self.filters.iter().all(|(name, patterns)| {
             let found = values(name);
-            patterns
-                .iter()
-                .any(|pattern| found.iter().any(|value| fits(pattern, value)))
+            patterns.iter().any(|pattern| found.iter().any(|value| fits(pattern, value)))
         })
     }
 
@@ -148,22 +110,10 @@ pub(super) fn tag_values(name: &str, tags: &Tags) -> Vec<String> {
 /// The part of `items` (with their order, ascending) that the query's page holds, of those that `matches` lets through.
 ///
 /// EC2 cuts pages before it filters them: a page may hold less than was asked for, or nothing, and still name a next one.
-pub(super) fn page<T>(
-    query: &Query,
-    items: Vec<(u64, T)>,
-    truths: &Truths,
-    effects: &Effects,
-    matches: impl Fn(&T) -> bool,
-) -> Page<T> {
-    let mut left: Vec<(u64, T)> = items
-        .into_iter()
-        .filter(|(order, _)| *order > query.after)
-        .collect();
+pub(super) fn page<T>(query: &Query, items: Vec<(u64, T)>, truths: &Truths, effects: &Effects, matches: impl Fn(&T) -> bool) -> Page<T> {
+    let mut left: Vec<(u64, T)> = items.into_iter().filter(|(order, _)| *order > query.after).collect();
     if effects.empty_page && truths.holds(Truth::EmptyPages) && query.is_without_ids() {
-        return Page {
-            items: Vec::new(),
-            next_token: Some(token(query.after)),
-        };
+        return Page { items: Vec::new(), next_token: Some(token(query.after)) };
     }
     if !truths.holds(Truth::EmptyPages) {
         left.retain(|(_, item)| matches(item));
@@ -173,14 +123,7 @@ pub(super) fn page<T>(
         left.truncate(max);
         next_token = left.last().map(|(order, _)| token(*order));
     }
-    Page {
-        items: left
-            .into_iter()
-            .map(|(_, item)| item)
-            .filter(|item| matches(item))
-            .collect(),
-        next_token,
-    }
+    Page { items: left.into_iter().map(|(_, item)| item).filter(|item| matches(item)).collect(), next_token }
 }
 
 impl Model {
@@ -194,9 +137,7 @@ impl Model {
         if effects.zones_down.is_empty() || !self.holds(Truth::ZoneDownFailsSweeps) {
             return Ok(());
         }
-        let is_down = |id: &String| {
-            zone_of(id).is_some_and(|zone| effects.zones_down.iter().any(|down| down == zone))
-        };
+        let is_down = |id: &String| zone_of(id).is_some_and(|zone| effects.zones_down.iter().any(|down| down == zone));
         if query.is_without_ids() || query.ids.iter().any(is_down) {
             return Err(unavailable());
         }
@@ -205,10 +146,7 @@ impl Model {
 }
 
 pub(super) fn unavailable() -> Refusal {
-    Refusal::new(
-        "Unavailable",
-        "The server is overloaded and can't handle the request.",
-    )
+    Refusal::new("Unavailable", "The server is overloaded and can't handle the request.")
 }
 
 fn token(order: u64) -> String {
@@ -216,14 +154,8 @@ fn token(order: u64) -> String {
 }
 
 fn place(token: &str) -> Option<u64> {
-    let decoded = data_encoding::BASE64URL_NOPAD
-        .decode(token.as_bytes())
-        .ok()?;
-    std::str::from_utf8(&decoded)
-        .ok()?
-        .strip_prefix("after:")?
-        .parse()
-        .ok()
+    let decoded = data_encoding::BASE64URL_NOPAD.decode(token.as_bytes()).ok()?;
+    std::str::from_utf8(&decoded).ok()?.strip_prefix("after:")?.parse().ok()
 }
 
 /// Whether `value` fits `pattern`, where `*` stands for any characters, `?` for one, and `\` takes the next one as it is.
@@ -238,9 +170,7 @@ fn fits_chars(pattern: &[char], value: &[char]) -> bool {
         [] => value.is_empty(),
         ['*', rest @ ..] => (0..=value.len()).any(|skip| fits_chars(rest, &value[skip..])),
         ['?', rest @ ..] => !value.is_empty() && fits_chars(rest, &value[1..]),
-        ['\\', literal, rest @ ..] | [literal, rest @ ..] => {
-            value.first() == Some(literal) && fits_chars(rest, &value[1..])
-        }
+        ['\\', literal, rest @ ..] | [literal, rest @ ..] => value.first() == Some(literal) && fits_chars(rest, &value[1..]),
     }
 }
 

@@ -90,7 +90,7 @@ struct Held<T> {
 
 /// Everything that is kept over a restart.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct State {
+pub(crate) struct State {
     now: Timestamp,
     sequence: u64,
     version: u64,
@@ -138,14 +138,13 @@ impl Model {
     }
 
     /// The whole state, to be kept.
-    pub(crate) fn save(&self) -> Result<serde_json::Value, serde_json::Error> {
-        serde_json::to_value(&self.state)
+    pub(crate) fn state(&self) -> &State {
+        &self.state
     }
 
     /// Goes on from a state that was kept.
-    pub(crate) fn restore(&mut self, saved: serde_json::Value) -> Result<(), serde_json::Error> {
-        self.state = serde_json::from_value(saved)?;
-        Ok(())
+    pub(crate) fn restore(&mut self, kept: State) {
+        self.state = kept;
     }
 
     /// The last moment that the model has seen.
@@ -164,12 +163,7 @@ impl Model {
     }
 
     /// Carries out one request. The caller's identity is not looked at: all callers share one account.
-    pub(crate) fn call(
-        &mut self,
-        now: Timestamp,
-        params: &[(String, String)],
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(crate) fn call(&mut self, now: Timestamp, params: &[(String, String)], effects: &Effects) -> Result<Response, Refusal> {
         self.advance(now);
         let mut reader = Reader::new(params, &self.rules.truths)?;
         self.throttle(&reader)?;
@@ -203,32 +197,24 @@ impl Model {
             "DescribeInstanceTypes" => self.describe_instance_types(r, effects),
             "DescribeImages" => self.describe_images(r, effects),
             "DescribeSecurityGroups" => self.describe_security_groups(r, effects),
-            other if self.holds(Truth::UnknownRefused) => Err(Refusal::unsupported(format!(
-                "The action {other} is not modelled"
-            ))),
+            other if self.holds(Truth::UnknownRefused) => Err(Refusal::unsupported(format!("The action {other} is not modelled"))),
             _ => Ok(Response::Done),
         }
     }
 
     /// The instances as they are, whatever callers can see of them.
     pub fn instances(&self) -> Vec<InstanceView> {
-        in_order(&self.state.instances)
-            .map(|held| self.with_attachments(&held.view))
-            .collect()
+        in_order(&self.state.instances).map(|held| self.with_attachments(&held.view)).collect()
     }
 
     /// The volumes as they are.
     pub fn volumes(&self) -> Vec<VolumeView> {
-        in_order(&self.state.volumes)
-            .map(|held| held.view.clone())
-            .collect()
+        in_order(&self.state.volumes).map(|held| held.view.clone()).collect()
     }
 
     /// The snapshots as they are.
     pub fn snapshots(&self) -> Vec<SnapshotView> {
-        in_order(&self.state.snapshots)
-            .map(|held| held.view.clone())
-            .collect()
+        in_order(&self.state.snapshots).map(|held| held.view.clone()).collect()
     }
 
     fn holds(&self, truth: Truth) -> bool {
@@ -253,22 +239,13 @@ impl Model {
     fn hold<T>(&mut self, view: T, effects: &Effects) -> Held<T> {
         let now = self.state.now;
         let lag = self.rules.visibility;
-        let mut visible = Visible {
-            by_id: now + lag.by_id,
-            by_filter: now + lag.by_filter,
-            tags: now + lag.tags,
-        };
+        let mut visible = Visible { by_id: now + lag.by_id, by_filter: now + lag.by_filter, tags: now + lag.tags };
         for (sight, time) in &effects.invisible {
             visible.hide(*sight, now + *time);
         }
         self.state.sequence += 1;
         self.changed();
-        Held {
-            view,
-            visible,
-            order: self.state.sequence,
-            epoch: 0,
-        }
+        Held { view, visible, order: self.state.sequence, epoch: 0 }
     }
 
     fn sees_id(&self, visible: &Visible) -> bool {

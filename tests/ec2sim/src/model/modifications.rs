@@ -14,9 +14,7 @@ use super::{
     schedule::Change,
     shapes::{Wanted, modified_shape},
 };
-use crate::{
-    ModificationState, ModificationView, Refusal, Response, Truth, VolumeState, params::Reader,
-};
+use crate::{ModificationState, ModificationView, Refusal, Response, Truth, VolumeState, params::Reader};
 
 /// How many modifications a volume may begin within [`WINDOW`].
 const BUDGET: usize = 4;
@@ -38,11 +36,7 @@ const FILTERS: [&str; 11] = [
 ];
 
 impl Model {
-    pub(super) fn modify_volume(
-        &mut self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn modify_volume(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let id = r.required("VolumeId")?;
         let wanted = Wanted::read(r, "", "Size")?;
         if r.flag("MultiAttachEnabled")? {
@@ -51,44 +45,24 @@ impl Model {
         let dry_run = self.read_end(r)?;
         let volume = &self.find_volume(&id)?.view;
         if !matches!(volume.state, VolumeState::Available | VolumeState::InUse) {
-            return Err(Refusal::new(
-                "IncorrectState",
-                format!("Volume '{id}' is in the '{}' state.", volume.state.as_str()),
-            ));
+            return Err(Refusal::new("IncorrectState", format!("Volume '{id}' is in the '{}' state.", volume.state.as_str())));
         }
         let target = modified_shape(&volume.shape, &wanted, &self.rules.truths)?;
-        let is_over = |state| {
-            matches!(
-                state,
-                ModificationState::Completed | ModificationState::Failed
-            )
-        };
-        if let Some(last) = volume
-            .modifications
-            .last()
-            .filter(|last| !is_over(last.state))
+        let is_over = |state| matches!(state, ModificationState::Completed | ModificationState::Failed);
+        if let Some(last) = volume.modifications.last().filter(|last| !is_over(last.state))
             && self.holds(Truth::OneModificationAtATime)
         {
             return Err(Refusal::new(
                 "IncorrectModificationState",
-                format!(
-                    "You can't modify {id} because its last modification is in the state {}",
-                    last.state.as_str()
-                ),
+                format!("You can't modify {id} because its last modification is in the state {}", last.state.as_str()),
             ));
         }
         let now = self.state.now;
-        let recent = volume
-            .modifications
-            .iter()
-            .filter(|past| past.started_at + WINDOW > now)
-            .count();
+        let recent = volume.modifications.iter().filter(|past| past.started_at + WINDOW > now).count();
         if self.holds(Truth::ModificationBudget) && recent >= BUDGET {
             return Err(Refusal::new(
                 "VolumeModificationRateExceeded",
-                format!(
-                    "You've reached the maximum modification rate per volume limit: {BUDGET} in 24 hours for {id}."
-                ),
+                format!("You've reached the maximum modification rate per volume limit: {BUDGET} in 24 hours for {id}."),
             ));
         }
         refuse_dry_run(dry_run)?;
@@ -109,42 +83,21 @@ impl Model {
             }
             held.view.modifications.push(modification.clone());
             self.changed();
-            let change = if effects.fails {
-                Change::Fails { id }
-            } else {
-                Change::ModificationOptimizes {
-                    id,
-                    started_at: now,
-                }
-            };
+            let change = if effects.fails { Change::Fails { id } } else { Change::ModificationOptimizes { id, started_at: now } };
             self.after(self.rules.delays.modifying, change);
         }
         Ok(Response::Modification(modification))
     }
 
-    pub(super) fn describe_volumes_modifications(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_volumes_modifications(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let query = Query::read(r, "VolumeId", &FILTERS, &VOLUMES, &self.rules.truths)?;
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
         refuse_dry_run(dry_run)?;
-        self.refuse_disrupted(&query, effects, |id| {
-            self.state
-                .volumes
-                .get(id)
-                .map(|held| held.view.zone.as_str())
-        })?;
+        self.refuse_disrupted(&query, effects, |id| self.state.volumes.get(id).map(|held| held.view.zone.as_str()))?;
         let mut items = Vec::new();
         if query.is_without_ids() {
-            items.extend(
-                self.state
-                    .volumes
-                    .values()
-                    .filter(|held| self.sees_in_lists(&held.visible)),
-            );
+            items.extend(self.state.volumes.values().filter(|held| self.sees_in_lists(&held.visible)));
         } else {
             for id in &query.ids {
                 let held = self.find_volume(id)?;
@@ -158,17 +111,10 @@ impl Model {
             }
         }
         items.sort_by_key(|held| held.order);
-        let last = items
-            .iter()
-            .filter_map(|held| Some((held.order, held.view.modifications.last()?.clone())))
-            .collect();
-        Ok(Response::Modifications(page(
-            &query,
-            last,
-            &self.rules.truths,
-            effects,
-            |view| query.matches(|name| modification_values(view, name)),
-        )))
+        let last = items.iter().filter_map(|held| Some((held.order, held.view.modifications.last()?.clone()))).collect();
+        Ok(Response::Modifications(page(&query, last, &self.rules.truths, effects, |view| {
+            query.matches(|name| modification_values(view, name))
+        })))
     }
 
     pub(super) fn modification_optimizes(&mut self, id: &str, started_at: Timestamp) {
@@ -177,22 +123,11 @@ impl Model {
             return;
         };
         let shape = &mut held.view.shape;
-        if let Some(modification) = held
-            .view
-            .modifications
-            .iter_mut()
-            .find(|one| one.started_at == started_at)
-        {
+        if let Some(modification) = held.view.modifications.iter_mut().find(|one| one.started_at == started_at) {
             modification.state = ModificationState::Optimizing;
             *shape = modification.target.clone();
             self.changed();
-            self.after(
-                optimizing,
-                Change::ModificationCompletes {
-                    id: id.to_owned(),
-                    started_at,
-                },
-            );
+            self.after(optimizing, Change::ModificationCompletes { id: id.to_owned(), started_at });
         }
     }
 
@@ -201,12 +136,7 @@ impl Model {
         let Some(held) = self.state.volumes.get_mut(id) else {
             return;
         };
-        if let Some(modification) = held
-            .view
-            .modifications
-            .iter_mut()
-            .find(|one| one.started_at == started_at)
-        {
+        if let Some(modification) = held.view.modifications.iter_mut().find(|one| one.started_at == started_at) {
             modification.state = ModificationState::Completed;
             modification.progress = 100;
             modification.ended_at = Some(now);

@@ -90,10 +90,7 @@ pub struct OutsideAction {
 impl Outside {
     /// The same, to the resource of this id.
     pub fn to(self, id: impl Into<String>) -> OutsideAction {
-        OutsideAction {
-            id: id.into(),
-            what: self,
-        }
+        OutsideAction { id: id.into(), what: self }
     }
 }
 
@@ -105,27 +102,14 @@ impl Model {
     pub fn outside(&mut self, action: &OutsideAction) -> Result<(), Refusal> {
         let id = action.id.as_str();
         if self.tags_of(id).is_none() {
-            return Err(Refusal::new(
-                "InvalidID",
-                format!("there is no resource '{id}'"),
-            ));
+            return Err(Refusal::new("InvalidID", format!("there is no resource '{id}'")));
         }
         match &action.what {
             Outside::Terminate => {
-                self.begin_termination(
-                    id,
-                    ("Client.UserInitiatedShutdown", "User initiated shutdown"),
-                );
+                self.begin_termination(id, ("Client.UserInitiatedShutdown", "User initiated shutdown"));
             }
             Outside::Stop => {
-                self.begin_stop(
-                    id,
-                    (
-                        "Server.ScheduledStop",
-                        "Stopped due to a scheduled retirement",
-                    ),
-                    false,
-                );
+                self.begin_stop(id, ("Server.ScheduledStop", "Stopped due to a scheduled retirement"), false);
             }
             Outside::Start => self.begin_start(id),
             Outside::Reboot => self.reboot(id),
@@ -157,19 +141,10 @@ impl Model {
                 }
             }
             Outside::Hide { sight, seconds } => {
-                let until =
-                    self.state.now + Duration::try_from_secs_f64(*seconds).unwrap_or_default();
-                let instance = self
-                    .state
-                    .instances
-                    .get_mut(id)
-                    .map(|held| &mut held.visible);
+                let until = self.state.now + Duration::try_from_secs_f64(*seconds).unwrap_or_default();
+                let instance = self.state.instances.get_mut(id).map(|held| &mut held.visible);
                 let volume = self.state.volumes.get_mut(id).map(|held| &mut held.visible);
-                let snapshot = self
-                    .state
-                    .snapshots
-                    .get_mut(id)
-                    .map(|held| &mut held.visible);
+                let snapshot = self.state.snapshots.get_mut(id).map(|held| &mut held.visible);
                 if let Some(visible) = instance.or(volume).or(snapshot) {
                     visible.hide(*sight, until);
                 }
@@ -180,11 +155,7 @@ impl Model {
     }
 
     fn set_health(&mut self, id: &str, health: Health) {
-        let held = self
-            .state
-            .instances
-            .get_mut(id)
-            .filter(|held| held.view.state == InstanceState::Running);
+        let held = self.state.instances.get_mut(id).filter(|held| held.view.state == InstanceState::Running);
         if let Some(held) = held {
             held.view.instance_status = health;
             held.view.system_status = health;

@@ -80,12 +80,7 @@ pub(super) struct Scheduled {
 impl Model {
     /// Lets time pass until `now`. Time never goes back.
     pub fn advance(&mut self, now: Timestamp) {
-        while self
-            .state
-            .schedule
-            .first()
-            .is_some_and(|next| next.at <= now)
-        {
+        while self.state.schedule.first().is_some_and(|next| next.at <= now) {
             let next = self.state.schedule.remove(0);
             self.state.now = self.state.now.max(next.at);
             self.bring(next.change);
@@ -105,10 +100,7 @@ impl Model {
 
     pub(super) fn after(&mut self, delay: Duration, change: Change) {
         let at = self.state.now + delay;
-        let place = self
-            .state
-            .schedule
-            .partition_point(|scheduled| scheduled.at <= at);
+        let place = self.state.schedule.partition_point(|scheduled| scheduled.at <= at);
         self.state.schedule.insert(place, Scheduled { at, change });
     }
 

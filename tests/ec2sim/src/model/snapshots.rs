@@ -35,49 +35,23 @@ const FILTERS: [&str; 11] = [
 ];
 
 impl Model {
-    pub(super) fn create_snapshot(
-        &mut self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn create_snapshot(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let volume_id = r.required("VolumeId")?;
         let description = r.text("Description").unwrap_or_default();
         let tags = TagSpecs::read(r, &["snapshot"])?;
         let dry_run = self.read_end(r)?;
         let volume = self.find_volume(&volume_id)?.view.clone();
         if !matches!(volume.state, VolumeState::Available | VolumeState::InUse) {
-            return Err(Refusal::new(
-                "IncorrectState",
-                format!(
-                    "Volume '{volume_id}' is in the '{}' state.",
-                    volume.state.as_str()
-                ),
-            ));
+            return Err(Refusal::new("IncorrectState", format!("Volume '{volume_id}' is in the '{}' state.", volume.state.as_str())));
         }
         refuse_dry_run(dry_run)?;
         if let Some(code) = &effects.quota {
-            return Err(Refusal::new(
-                code,
-                "You have reached a quota of your account.",
-            ));
+            return Err(Refusal::new(code, "You have reached a quota of your account."));
         }
-        if self
-            .rules
-            .limits
-            .snapshots
-            .is_some_and(|limit| self.state.snapshots.len() >= limit)
-        {
-            return Err(Refusal::new(
-                "SnapshotLimitExceeded",
-                "You have reached the limit on the number of snapshots.",
-            ));
+        if self.rules.limits.snapshots.is_some_and(|limit| self.state.snapshots.len() >= limit) {
+            return Err(Refusal::new("SnapshotLimitExceeded", "You have reached the limit on the number of snapshots."));
         }
-        let of_volume = || {
-            self.state
-                .snapshots
-                .values()
-                .filter(|held| held.view.volume_id == volume_id)
-        };
+        let of_volume = || self.state.snapshots.values().filter(|held| held.view.volume_id == volume_id);
         let is_recent = |held: &Held<SnapshotView>| held.view.started_at + PAUSE > self.state.now;
         if self.holds(Truth::SnapshotRate) && of_volume().any(is_recent) {
             return Err(Refusal::new(
@@ -85,15 +59,11 @@ impl Model {
                 "The maximum per volume CreateSnapshot request rate has been exceeded. Use an increasing or variable sleep interval between requests.",
             ));
         }
-        let pending = of_volume()
-            .filter(|held| held.view.state == SnapshotState::Pending)
-            .count();
+        let pending = of_volume().filter(|held| held.view.state == SnapshotState::Pending).count();
         if self.holds(Truth::SnapshotConcurrency) && pending >= CONCURRENT {
             return Err(Refusal::new(
                 "ConcurrentSnapshotLimitExceeded",
-                format!(
-                    "Maximum allowed in-progress snapshots for the volume exceeded: {CONCURRENT}."
-                ),
+                format!("Maximum allowed in-progress snapshots for the volume exceeded: {CONCURRENT}."),
             ));
         }
         let id = self.new_id("snap");
@@ -103,11 +73,7 @@ impl Model {
             id: id.clone(),
             volume_id,
             size: volume.shape.size,
-            state: if passes {
-                SnapshotState::Pending
-            } else {
-                SnapshotState::Completed
-            },
+            state: if passes { SnapshotState::Pending } else { SnapshotState::Completed },
             progress: if passes { 0 } else { 100 },
             started_at: now,
             completed_at: (!passes).then_some(now),
@@ -124,13 +90,7 @@ impl Model {
         }
         for step in (1..=STEPS).filter(|_| passes) {
             let percent = u8::try_from(step * 100 / STEPS).unwrap_or(100);
-            self.after(
-                self.rules.delays.snapshot * step / STEPS,
-                Change::SnapshotProgresses {
-                    id: id.clone(),
-                    percent,
-                },
-            );
+            self.after(self.rules.delays.snapshot * step / STEPS, Change::SnapshotProgresses { id: id.clone(), percent });
         }
         Ok(Response::Snapshot(view))
     }
@@ -145,26 +105,16 @@ impl Model {
         Ok(Response::Done)
     }
 
-    pub(super) fn describe_snapshots(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_snapshots(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let query = Query::read(r, "SnapshotId", &FILTERS, &VOLUMES, &self.rules.truths)?;
         let owners = r.list("Owner");
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
         refuse_dry_run(dry_run)?;
-        let is_ours = owners.is_empty()
-            || owners
-                .iter()
-                .any(|owner| *owner == "self" || *owner == self.world.account);
+        let is_ours = owners.is_empty() || owners.iter().any(|owner| *owner == "self" || *owner == self.world.account);
         let mut seen = Vec::new();
         if query.is_without_ids() {
-            seen.extend(
-                in_order(&self.state.snapshots)
-                    .filter(|held| is_ours && self.sees_in_lists(&held.visible)),
-            );
+            seen.extend(in_order(&self.state.snapshots).filter(|held| is_ours && self.sees_in_lists(&held.visible)));
         } else {
             for id in &query.ids {
                 match self.held_snapshot(id) {
@@ -182,17 +132,10 @@ impl Model {
             }
             view
         };
-        let items = seen
-            .into_iter()
-            .map(|held| (held.order, as_seen(held)))
-            .collect();
-        Ok(Response::Snapshots(page(
-            &query,
-            items,
-            &self.rules.truths,
-            effects,
-            |view| query.matches(|name| self.snapshot_values(view, name)),
-        )))
+        let items = seen.into_iter().map(|held| (held.order, as_seen(held))).collect();
+        Ok(Response::Snapshots(page(&query, items, &self.rules.truths, effects, |view| {
+            query.matches(|name| self.snapshot_values(view, name))
+        })))
     }
 
     /// The snapshot of this id, if callers can see it.
@@ -202,20 +145,13 @@ impl Model {
 
     pub(super) fn held_snapshot(&self, id: &str) -> Result<&Held<SnapshotView>, Refusal> {
         if !id.starts_with("snap-") {
-            return Err(Refusal::value(format!(
-                "Value ({id}) for parameter snapshotId is invalid. Expected: 'snap-...'."
-            )));
+            return Err(Refusal::value(format!("Value ({id}) for parameter snapshotId is invalid. Expected: 'snap-...'.")));
         }
         self.state
             .snapshots
             .get(id)
             .filter(|held| self.sees_id(&held.visible))
-            .ok_or_else(|| {
-                Refusal::new(
-                    "InvalidSnapshot.NotFound",
-                    format!("The snapshot '{id}' does not exist."),
-                )
-            })
+            .ok_or_else(|| Refusal::new("InvalidSnapshot.NotFound", format!("The snapshot '{id}' does not exist.")))
     }
 
     pub(super) fn snapshot_progresses(&mut self, id: &str, percent: u8) {

@@ -21,11 +21,7 @@ const FILTERS: [&str; 11] = [
 ];
 
 impl Model {
-    pub(super) fn describe_instance_status(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_instance_status(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let query = Query::read(r, "InstanceId", &FILTERS, &USUAL, &self.rules.truths)?;
         let all = r.flag("IncludeAllInstances")?;
         let dry_run = r.flag("DryRun")?;
@@ -34,8 +30,7 @@ impl Model {
             return Err(Refusal::dry_run());
         }
         let mut page = self.instance_page(&query, effects, status_values)?;
-        page.items
-            .retain(|view| all || view.state == InstanceState::Running);
+        page.items.retain(|view| all || view.state == InstanceState::Running);
         for view in &mut page.items {
             if !self.holds(Truth::ScheduledEvents) {
                 view.events.clear();
@@ -50,17 +45,9 @@ fn status_values(view: &InstanceView, name: &str) -> Vec<String> {
     match name {
         "availability-zone" => one(&view.zone),
         "event.code" => view.events.iter().map(|event| event.code.clone()).collect(),
-        "event.description" => view
-            .events
-            .iter()
-            .map(|event| event.description.clone())
-            .collect(),
+        "event.description" => view.events.iter().map(|event| event.description.clone()).collect(),
         "event.instance-event-id" => view.events.iter().map(|event| event.id.clone()).collect(),
-        "event.not-before" => view
-            .events
-            .iter()
-            .map(|event| event.not_before.to_string())
-            .collect(),
+        "event.not-before" => view.events.iter().map(|event| event.not_before.to_string()).collect(),
         "instance-state-code" => vec![view.state.code().to_string()],
         "instance-state-name" => one(view.state.as_str()),
         "instance-status.reachability" => one(view.instance_status.reachability()),

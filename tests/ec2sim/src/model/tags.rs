@@ -30,14 +30,10 @@ impl TagSpecs {
             let at = format!("TagSpecification.{index}");
             let resource_type = r.required(&format!("{at}.ResourceType"))?;
             if !types.contains(&resource_type.as_str()) {
-                return Err(Refusal::value(format!(
-                    "'{resource_type}' is not a valid taggable resource type for this operation."
-                )));
+                return Err(Refusal::value(format!("'{resource_type}' is not a valid taggable resource type for this operation.")));
             }
             if by_type.iter().any(|(other, _)| *other == resource_type) {
-                return Err(Refusal::value(format!(
-                    "'{resource_type}' is specified more than once in tag specifications"
-                )));
+                return Err(Refusal::value(format!("'{resource_type}' is specified more than once in tag specifications")));
             }
             by_type.push((resource_type, read_tags(r, &format!("{at}.Tag"))?));
         }
@@ -46,11 +42,7 @@ impl TagSpecs {
 
     /// The tags for a type.
     pub(super) fn of(&self, resource_type: &str) -> Tags {
-        self.by_type
-            .iter()
-            .find(|(named, _)| named == resource_type)
-            .map(|(_, tags)| tags.clone())
-            .unwrap_or_default()
+        self.by_type.iter().find(|(named, _)| named == resource_type).map(|(_, tags)| tags.clone()).unwrap_or_default()
     }
 }
 
@@ -66,14 +58,10 @@ fn read_tags(r: &mut Reader, at: &str) -> Result<Tags, Refusal> {
             )));
         }
         if key.chars().count() > KEY || value.chars().count() > VALUE {
-            return Err(Refusal::value(format!(
-                "Tag key exceeds {KEY} or tag value exceeds {VALUE} characters: {key}"
-            )));
+            return Err(Refusal::value(format!("Tag key exceeds {KEY} or tag value exceeds {VALUE} characters: {key}")));
         }
         if tags.insert(key.clone(), value).is_some() {
-            return Err(Refusal::value(format!(
-                "Duplicate tag key '{key}' specified."
-            )));
+            return Err(Refusal::value(format!("Duplicate tag key '{key}' specified.")));
         }
     }
     if tags.len() > TAGS {
@@ -83,10 +71,7 @@ fn read_tags(r: &mut Reader, at: &str) -> Result<Tags, Refusal> {
 }
 
 fn too_many() -> Refusal {
-    Refusal::new(
-        "TagLimitExceeded",
-        format!("A resource may have no more than {TAGS} tags."),
-    )
+    Refusal::new("TagLimitExceeded", format!("A resource may have no more than {TAGS} tags."))
 }
 
 impl Model {
@@ -98,10 +83,7 @@ impl Model {
             return Err(Refusal::missing("Tag"));
         }
         for id in &ids {
-            let mut after = self
-                .tags_mut(id)
-                .map(|tags| tags.clone())
-                .unwrap_or_default();
+            let mut after = self.tags_mut(id).map(|tags| tags.clone()).unwrap_or_default();
             after.extend(tags.clone());
             if after.len() > TAGS {
                 return Err(too_many());
@@ -121,10 +103,7 @@ impl Model {
         let ids = self.read_tagged(r)?;
         let mut wanted: Vec<(String, Option<String>)> = Vec::new();
         for index in r.indexes("Tag") {
-            wanted.push((
-                r.required(&format!("Tag.{index}.Key"))?,
-                r.text(&format!("Tag.{index}.Value")),
-            ));
+            wanted.push((r.required(&format!("Tag.{index}.Key"))?, r.text(&format!("Tag.{index}.Value"))));
         }
         refuse_dry_run(self.read_end(r)?)?;
         for id in &ids {
@@ -133,72 +112,41 @@ impl Model {
                     tags.clear();
                 }
                 // A tag is deleted with any value if none is named, and otherwise only with that one (API_DeleteTags).
-                tags.retain(|key, value| {
-                    !wanted.iter().any(|(name, only)| {
-                        name == key && only.as_ref().is_none_or(|only| only == value)
-                    })
-                });
+                tags.retain(|key, value| !wanted.iter().any(|(name, only)| name == key && only.as_ref().is_none_or(|only| only == value)));
             }
         }
         self.changed();
         Ok(Response::Done)
     }
 
-    pub(super) fn describe_tags(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_tags(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let query = Query::read(r, "", &FILTERS, &USUAL, &self.rules.truths)?;
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
         refuse_dry_run(dry_run)?;
-        let instances = self
-            .state
-            .instances
-            .values()
-            .map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
-        let volumes = self
-            .state
-            .volumes
-            .values()
-            .map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
-        let snapshots = self
-            .state
-            .snapshots
-            .values()
-            .map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
+        let instances = self.state.instances.values().map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
+        let volumes = self.state.volumes.values().map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
+        let snapshots = self.state.snapshots.values().map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
         let mut all: Vec<_> = instances.chain(volumes).chain(snapshots).collect();
         all.retain(|(visible, ..)| self.sees_in_lists(visible) && self.sees_tags(visible));
         all.sort_by_key(|(_, order, ..)| *order);
         let mut items = Vec::new();
         for (_, order, id, tags) in all {
             for (place, (key, value)) in (0u64..).zip(tags) {
-                let view = TagView {
-                    resource_id: id.clone(),
-                    resource_type: resource_type(id),
-                    key: key.clone(),
-                    value: value.clone(),
-                };
+                let view = TagView { resource_id: id.clone(), resource_type: resource_type(id), key: key.clone(), value: value.clone() };
                 // Tags of a resource need places of their own for the pages: there are at most 50.
                 items.push((order * 64 + place, view));
             }
         }
-        Ok(Response::Tags(page(
-            &query,
-            items,
-            &self.rules.truths,
-            effects,
-            |view| {
-                query.matches(|name| match name {
-                    "key" => vec![view.key.clone()],
-                    "resource-id" => vec![view.resource_id.clone()],
-                    "resource-type" => vec![view.resource_type.to_owned()],
-                    "value" => vec![view.value.clone()],
-                    _ => Vec::new(),
-                })
-            },
-        )))
+        Ok(Response::Tags(page(&query, items, &self.rules.truths, effects, |view| {
+            query.matches(|name| match name {
+                "key" => vec![view.key.clone()],
+                "resource-id" => vec![view.resource_id.clone()],
+                "resource-type" => vec![view.resource_type.to_owned()],
+                "value" => vec![view.value.clone()],
+                _ => Vec::new(),
+            })
+        })))
     }
 
     fn read_tagged(&self, r: &mut Reader) -> Result<Vec<String>, Refusal> {
@@ -212,10 +160,7 @@ impl Model {
                 "volume" => drop(self.find_volume(id)?),
                 "snapshot" => drop(self.find_snapshot(id)?),
                 _ => {
-                    return Err(Refusal::new(
-                        "InvalidID",
-                        format!("The ID '{id}' is not valid"),
-                    ));
+                    return Err(Refusal::new("InvalidID", format!("The ID '{id}' is not valid")));
                 }
             }
         }
@@ -225,21 +170,9 @@ impl Model {
     /// The tags of the resource of this id.
     pub(super) fn tags_mut(&mut self, id: &str) -> Option<&mut Tags> {
         match resource_type(id) {
-            "instance" => self
-                .state
-                .instances
-                .get_mut(id)
-                .map(|held| &mut held.view.tags),
-            "volume" => self
-                .state
-                .volumes
-                .get_mut(id)
-                .map(|held| &mut held.view.tags),
-            _ => self
-                .state
-                .snapshots
-                .get_mut(id)
-                .map(|held| &mut held.view.tags),
+            "instance" => self.state.instances.get_mut(id).map(|held| &mut held.view.tags),
+            "volume" => self.state.volumes.get_mut(id).map(|held| &mut held.view.tags),
+            _ => self.state.snapshots.get_mut(id).map(|held| &mut held.view.tags),
         }
     }
 

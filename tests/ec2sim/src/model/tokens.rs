@@ -24,17 +24,9 @@ impl Model {
     }
 
     /// The resources that were made with this token before, if it is remembered; refuses a token that can't be used.
-    pub(super) fn made_with(
-        &self,
-        action: &str,
-        token: &str,
-        zone: Option<&str>,
-        hash: &str,
-    ) -> Result<Option<Vec<String>>, Refusal> {
+    pub(super) fn made_with(&self, action: &str, token: &str, zone: Option<&str>, hash: &str) -> Result<Option<Vec<String>>, Refusal> {
         if self.holds(Truth::TokenLengthLimited) && (token.len() > LONGEST || !token.is_ascii()) {
-            return Err(Refusal::value(format!(
-                "Client token must be at most {LONGEST} ASCII characters"
-            )));
+            return Err(Refusal::value(format!("Client token must be at most {LONGEST} ASCII characters")));
         }
         let Some(record) = self.state.tokens.get(&self.token_key(action, token, zone)) else {
             return Ok(None);
@@ -42,9 +34,7 @@ impl Model {
         if !self.holds(Truth::TokenGivesSameResource) {
             return Ok(None);
         }
-        if self.holds(Truth::TokensForgotten)
-            && self.state.now >= record.at + self.rules.token_lifetime
-        {
+        if self.holds(Truth::TokensForgotten) && self.state.now >= record.at + self.rules.token_lifetime {
             return Ok(None);
         }
         if self.holds(Truth::TokenMismatchRefused) && record.hash != hash {
@@ -53,40 +43,19 @@ impl Model {
         Ok(Some(record.resources.clone()))
     }
 
-    pub(super) fn remember(
-        &mut self,
-        action: &str,
-        token: &str,
-        zone: Option<&str>,
-        hash: &str,
-        resources: Vec<String>,
-    ) {
+    pub(super) fn remember(&mut self, action: &str, token: &str, zone: Option<&str>, hash: &str, resources: Vec<String>) {
         let key = self.token_key(action, token, zone);
         let at = self.state.now;
         if self.holds(Truth::TokensForgotten) {
             let lifetime = self.rules.token_lifetime;
-            self.state
-                .tokens
-                .retain(|_, record| at < record.at + lifetime);
+            self.state.tokens.retain(|_, record| at < record.at + lifetime);
         }
-        self.state.tokens.insert(
-            key,
-            TokenRecord {
-                hash: hash.to_owned(),
-                resources,
-                at,
-            },
-        );
+        self.state.tokens.insert(key, TokenRecord { hash: hash.to_owned(), resources, at });
     }
 
     /// Refuses the token of an instance that is no more (error-code reference, `IdempotentInstanceTerminated`).
     pub(super) fn refuse_token_of_terminated(&self, instances: &[String]) -> Result<(), Refusal> {
-        let is_alive = |id: &String| {
-            self.state
-                .instances
-                .get(id)
-                .is_some_and(|held| held.view.state != InstanceState::Terminated)
-        };
+        let is_alive = |id: &String| self.state.instances.get(id).is_some_and(|held| held.view.state != InstanceState::Terminated);
         if self.holds(Truth::TokenOfTerminatedRefused) && !instances.iter().all(is_alive) {
             return Err(Refusal::new(
                 "IdempotentInstanceTerminated",
@@ -97,14 +66,8 @@ impl Model {
     }
 
     fn token_key(&self, action: &str, token: &str, zone: Option<&str>) -> String {
-        let zone = zone
-            .filter(|_| self.holds(Truth::TokenPerZone))
-            .unwrap_or("");
-        let token = if self.holds(Truth::TokenCaseSensitive) {
-            token.to_owned()
-        } else {
-            token.to_lowercase()
-        };
+        let zone = zone.filter(|_| self.holds(Truth::TokenPerZone)).unwrap_or("");
+        let token = if self.holds(Truth::TokenCaseSensitive) { token.to_owned() } else { token.to_lowercase() };
         format!("{action}/{zone}/{token}")
     }
 }

@@ -32,30 +32,14 @@ const FILTERS: [&str; 17] = [
 ];
 
 impl Model {
-    pub(super) fn create_volume(
-        &mut self,
-        r: &mut Reader,
-        hash: &str,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn create_volume(&mut self, r: &mut Reader, hash: &str, effects: &Effects) -> Result<Response, Refusal> {
         let zone = self.read_zone(r)?;
         let snapshot_id = r.text("SnapshotId").filter(|id| !id.is_empty());
-        let snapshot = snapshot_id
-            .as_ref()
-            .map(|id| self.find_snapshot(id).map(|found| found.size))
-            .transpose()?;
-        let shape = new_shape(
-            &Wanted::read(r, "", "Size")?,
-            "gp2",
-            snapshot,
-            &self.rules.truths,
-        )?;
+        let snapshot = snapshot_id.as_ref().map(|id| self.find_snapshot(id).map(|found| found.size)).transpose()?;
+        let shape = new_shape(&Wanted::read(r, "", "Size")?, "gp2", snapshot, &self.rules.truths)?;
         let (encrypted, kms_key) = (r.flag("Encrypted")?, r.text("KmsKeyId"));
         if kms_key.is_some() && !encrypted {
-            return Err(Refusal::new(
-                "InvalidParameterDependency",
-                "The parameter KmsKeyId requires the parameter Encrypted to be set.",
-            ));
+            return Err(Refusal::new("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted to be set."));
         }
         if r.flag("MultiAttachEnabled")? {
             return Err(Refusal::unsupported("Multi-attach is not modelled"));
@@ -80,22 +64,12 @@ impl Model {
         if effects.zones_down.contains(&zone) {
             return Err(unavailable());
         }
-        if effects.capacity_out.iter().any(|(kind, place)| {
-            kind.is_none() && place.as_ref().is_none_or(|place| *place == zone)
-        }) {
-            return Err(Refusal::new(
-                "InsufficientVolumeCapacity",
-                format!("There is not enough capacity in {zone}."),
-            ));
+        if effects.capacity_out.iter().any(|(kind, place)| kind.is_none() && place.as_ref().is_none_or(|place| *place == zone)) {
+            return Err(Refusal::new("InsufficientVolumeCapacity", format!("There is not enough capacity in {zone}.")));
         }
-        let has_key = kms_key
-            .as_ref()
-            .is_none_or(|key| self.world.kms_keys.contains(key));
+        let has_key = kms_key.as_ref().is_none_or(|key| self.world.kms_keys.contains(key));
         if !has_key && !self.holds(Truth::KmsRefusalIsLate) {
-            return Err(Refusal::new(
-                "InvalidKmsKey.NotFound",
-                "The specified KMS key does not exist.",
-            ));
+            return Err(Refusal::new("InvalidKmsKey.NotFound", "The specified KMS key does not exist."));
         }
         let id = self.new_id("vol");
         let passes = self.holds(Truth::VolumePassesThroughStates);
@@ -107,11 +81,7 @@ impl Model {
             encrypted,
             kms_key,
             snapshot_id,
-            state: if passes {
-                VolumeState::Creating
-            } else {
-                VolumeState::Available
-            },
+            state: if passes { VolumeState::Creating } else { VolumeState::Available },
             created_at: self.state.now,
             tags: tags.of("volume"),
             attachment: None,
@@ -120,20 +90,11 @@ impl Model {
         let held = self.hold(view.clone(), effects);
         self.state.volumes.insert(id.clone(), held);
         if passes && has_key {
-            let change = if effects.fails {
-                Change::Fails { id: id.clone() }
-            } else {
-                Change::VolumeAvailable {
-                    id: id.clone(),
-                    epoch: 0,
-                }
-            };
+            let change =
+                if effects.fails { Change::Fails { id: id.clone() } } else { Change::VolumeAvailable { id: id.clone(), epoch: 0 } };
             self.after(self.rules.delays.creating, change);
         }
-        if let Some(delay) = effects
-            .vanishes
-            .or_else(|| (!has_key).then_some(self.rules.delays.vanishing))
-        {
+        if let Some(delay) = effects.vanishes.or_else(|| (!has_key).then_some(self.rules.delays.vanishing)) {
             self.after(delay, Change::VolumeGone { id: id.clone() });
         }
         if let Some(token) = &token {
@@ -148,38 +109,22 @@ impl Model {
             (Some(name), None) => self.world.zones.iter().find(|zone| zone.name == *name),
             (None, Some(id)) => self.world.zones.iter().find(|zone| zone.id == *id),
             (Some(_), Some(_)) => {
-                return Err(Refusal::combination(
-                    "AvailabilityZone and AvailabilityZoneId exclude each other",
-                ));
+                return Err(Refusal::combination("AvailabilityZone and AvailabilityZoneId exclude each other"));
             }
             (None, None) => return Err(Refusal::missing("AvailabilityZone")),
         };
         found.map(|zone| zone.name.clone()).ok_or_else(|| {
             let asked = name.or(id).unwrap_or_default();
-            Refusal::new(
-                "InvalidZone.NotFound",
-                format!("The zone '{asked}' does not exist."),
-            )
+            Refusal::new("InvalidZone.NotFound", format!("The zone '{asked}' does not exist."))
         })
     }
 
     fn refuse_more_volumes(&self, effects: &Effects) -> Result<(), Refusal> {
         if let Some(code) = &effects.quota {
-            return Err(Refusal::new(
-                code,
-                "You have reached a quota of your account.",
-            ));
+            return Err(Refusal::new(code, "You have reached a quota of your account."));
         }
-        if self
-            .rules
-            .limits
-            .volumes
-            .is_some_and(|limit| self.state.volumes.len() >= limit)
-        {
-            return Err(Refusal::new(
-                "VolumeLimitExceeded",
-                "Maximum number of volumes exceeded.",
-            ));
+        if self.rules.limits.volumes.is_some_and(|limit| self.state.volumes.len() >= limit) {
+            return Err(Refusal::new("VolumeLimitExceeded", "Maximum number of volumes exceeded."));
         }
         Ok(())
     }
@@ -191,30 +136,17 @@ impl Model {
         if self.holds(Truth::DeleteRefusesUsedVolume)
             && let Some(attachment) = &view.attachment
         {
-            return Err(Refusal::new(
-                "VolumeInUse",
-                format!(
-                    "Volume {id} is currently attached to {}",
-                    attachment.instance_id
-                ),
-            ));
+            return Err(Refusal::new("VolumeInUse", format!("Volume {id} is currently attached to {}", attachment.instance_id)));
         }
         refuse_dry_run(dry_run)?;
         if view.state == VolumeState::Creating {
-            return Err(Refusal::new(
-                "IncorrectState",
-                format!("Volume '{id}' is in the 'creating' state."),
-            ));
+            return Err(Refusal::new("IncorrectState", format!("Volume '{id}' is in the 'creating' state.")));
         }
         self.begin_deletion(&id);
         Ok(Response::Done)
     }
 
-    pub(super) fn describe_volumes(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_volumes(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let query = Query::read(r, "VolumeId", &FILTERS, &VOLUMES, &self.rules.truths)?;
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
@@ -222,11 +154,7 @@ impl Model {
         Ok(Response::Volumes(self.volume_page(&query, effects)?))
     }
 
-    pub(super) fn describe_volume_status(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn describe_volume_status(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let known = ["availability-zone"];
         let query = Query::read(r, "VolumeId", &known, &VOLUMES, &self.rules.truths)?;
         let dry_run = r.flag("DryRun")?;
@@ -236,22 +164,11 @@ impl Model {
     }
 
     /// The volumes that a query lets the caller see now.
-    pub(super) fn volume_page(
-        &self,
-        query: &Query,
-        effects: &Effects,
-    ) -> Result<Page<VolumeView>, Refusal> {
-        self.refuse_disrupted(query, effects, |id| {
-            self.state
-                .volumes
-                .get(id)
-                .map(|held| held.view.zone.as_str())
-        })?;
+    pub(super) fn volume_page(&self, query: &Query, effects: &Effects) -> Result<Page<VolumeView>, Refusal> {
+        self.refuse_disrupted(query, effects, |id| self.state.volumes.get(id).map(|held| held.view.zone.as_str()))?;
         let mut seen = Vec::new();
         if query.is_without_ids() {
-            seen.extend(
-                in_order(&self.state.volumes).filter(|held| self.sees_in_lists(&held.visible)),
-            );
+            seen.extend(in_order(&self.state.volumes).filter(|held| self.sees_in_lists(&held.visible)));
         } else {
             for id in &query.ids {
                 match self.find_volume(id) {
@@ -269,32 +186,20 @@ impl Model {
             }
             view
         };
-        let items = seen
-            .into_iter()
-            .map(|held| (held.order, as_seen(held)))
-            .collect();
-        Ok(page(query, items, &self.rules.truths, effects, |view| {
-            query.matches(|name| self.volume_values(view, name))
-        }))
+        let items = seen.into_iter().map(|held| (held.order, as_seen(held))).collect();
+        Ok(page(query, items, &self.rules.truths, effects, |view| query.matches(|name| self.volume_values(view, name))))
     }
 
     /// The volume of this id, if callers can see it.
     pub(super) fn find_volume(&self, id: &str) -> Result<&Held<VolumeView>, Refusal> {
         if !id.starts_with("vol-") {
-            return Err(Refusal::value(format!(
-                "Value ({id}) for parameter volumeId is invalid. Expected: 'vol-...'."
-            )));
+            return Err(Refusal::value(format!("Value ({id}) for parameter volumeId is invalid. Expected: 'vol-...'.")));
         }
         self.state
             .volumes
             .get(id)
             .filter(|held| self.sees_id(&held.visible))
-            .ok_or_else(|| {
-                Refusal::new(
-                    "InvalidVolume.NotFound",
-                    format!("The volume '{id}' does not exist."),
-                )
-            })
+            .ok_or_else(|| Refusal::new("InvalidVolume.NotFound", format!("The volume '{id}' does not exist.")))
     }
 
     pub(super) fn begin_deletion(&mut self, id: &str) {
@@ -309,22 +214,14 @@ impl Model {
         held.view.attachment = None;
         self.changed();
         if self.holds(Truth::VolumePassesThroughStates) {
-            self.after(
-                self.rules.delays.deleting,
-                Change::VolumeGone { id: id.to_owned() },
-            );
+            self.after(self.rules.delays.deleting, Change::VolumeGone { id: id.to_owned() });
         } else {
             self.volume_gone(id);
         }
     }
 
     pub(super) fn volume_available(&mut self, id: &str, epoch: u64) {
-        if let Some(held) = self
-            .state
-            .volumes
-            .get_mut(id)
-            .filter(|held| held.epoch == epoch)
-        {
+        if let Some(held) = self.state.volumes.get_mut(id).filter(|held| held.epoch == epoch) {
             held.epoch += 1;
             held.view.state = VolumeState::Available;
             self.changed();
@@ -340,33 +237,14 @@ impl Model {
         let one = |value: &str| vec![value.to_owned()];
         let attachment = view.attachment.as_ref();
         match name {
-            "attachment.attach-time" => attachment
-                .map(|held| held.attached_at.to_string())
-                .into_iter()
-                .collect(),
-            "attachment.delete-on-termination" => attachment
-                .map(|held| held.delete_on_termination.to_string())
-                .into_iter()
-                .collect(),
-            "attachment.device" => attachment
-                .map(|held| held.device.clone())
-                .into_iter()
-                .collect(),
-            "attachment.instance-id" => attachment
-                .map(|held| held.instance_id.clone())
-                .into_iter()
-                .collect(),
-            "attachment.status" => attachment
-                .map(|held| held.state.as_str().to_owned())
-                .into_iter()
-                .collect(),
+            "attachment.attach-time" => attachment.map(|held| held.attached_at.to_string()).into_iter().collect(),
+            "attachment.delete-on-termination" => attachment.map(|held| held.delete_on_termination.to_string()).into_iter().collect(),
+            "attachment.device" => attachment.map(|held| held.device.clone()).into_iter().collect(),
+            "attachment.instance-id" => attachment.map(|held| held.instance_id.clone()).into_iter().collect(),
+            "attachment.status" => attachment.map(|held| held.state.as_str().to_owned()).into_iter().collect(),
             "availability-zone" => one(&view.zone),
             "availability-zone-id" => {
-                let zones = self
-                    .world
-                    .zones
-                    .iter()
-                    .filter(|zone| zone.name == view.zone);
+                let zones = self.world.zones.iter().filter(|zone| zone.name == view.zone);
                 zones.map(|zone| zone.id.clone()).collect()
             }
             "create-time" => vec![view.created_at.to_string()],

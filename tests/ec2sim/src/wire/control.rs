@@ -62,10 +62,7 @@ async fn state(State(simulator): State<Simulator>) -> Json<Value> {
     }))
 }
 
-async fn journal(
-    State(simulator): State<Simulator>,
-    Query(from): Query<Since>,
-) -> Json<Vec<JournalEntry>> {
+async fn journal(State(simulator): State<Simulator>, Query(from): Query<Since>) -> Json<Vec<JournalEntry>> {
     Json(simulator.journal_since(from.since))
 }
 
@@ -73,25 +70,16 @@ async fn faults(State(simulator): State<Simulator>) -> Json<Vec<Fault>> {
     Json(simulator.faults())
 }
 
-async fn add_faults(
-    State(simulator): State<Simulator>,
-    Json(given): Json<OneOrMany>,
-) -> Json<Value> {
+async fn add_faults(State(simulator): State<Simulator>, Json(given): Json<OneOrMany>) -> Json<Value> {
     let faults = match given {
         OneOrMany::Many(faults) => faults,
         OneOrMany::One(fault) => vec![*fault],
     };
-    let ids: Vec<String> = faults
-        .into_iter()
-        .map(|fault| simulator.add_fault(fault))
-        .collect();
+    let ids: Vec<String> = faults.into_iter().map(|fault| simulator.add_fault(fault)).collect();
     Json(json!({"ids": ids}))
 }
 
-async fn clear_faults(
-    State(simulator): State<Simulator>,
-    Query(which): Query<Which>,
-) -> StatusCode {
+async fn clear_faults(State(simulator): State<Simulator>, Query(which): Query<Which>) -> StatusCode {
     match which.id {
         Some(id) => simulator.clear_fault(&id),
         None => simulator.clear_faults(),
@@ -109,10 +97,7 @@ async fn advance(State(simulator): State<Simulator>, Json(step): Json<Step>) -> 
     }
 }
 
-async fn outside(
-    State(simulator): State<Simulator>,
-    Json(action): Json<OutsideAction>,
-) -> Response {
+async fn outside(State(simulator): State<Simulator>, Json(action): Json<OutsideAction>) -> Response {
     match simulator.outside(&action) {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(refusal) => (StatusCode::NOT_FOUND, refusal.to_string()).into_response(),

@@ -4,12 +4,7 @@ use super::xml::{Written, Xml};
 use crate::{Image, InstanceType, Page, SecurityGroup, SubnetView, TagView, Zone};
 
 /// A page: its items, and the token of the next one.
-pub(super) fn page<T>(
-    xml: &mut Xml,
-    name: &str,
-    page: &Page<T>,
-    item: fn(&mut Xml, &T) -> Written,
-) -> Written {
+pub(super) fn page<T>(xml: &mut Xml, name: &str, page: &Page<T>, item: fn(&mut Xml, &T) -> Written) -> Written {
     xml.list(name, &page.items, item)?;
     xml.optional("nextToken", page.next_token.as_deref())
 }
@@ -40,11 +35,7 @@ pub(super) fn zone(xml: &mut Xml, zone: &Zone) -> Written {
     xml.text("zoneId", &zone.id)?;
     xml.text("zoneState", "available")?;
     xml.text("zoneType", "availability-zone")?;
-    xml.text(
-        "regionName",
-        zone.name
-            .trim_end_matches(|letter: char| letter.is_ascii_lowercase()),
-    )?;
+    xml.text("regionName", zone.name.trim_end_matches(|letter: char| letter.is_ascii_lowercase()))?;
     xml.text("optInStatus", "opt-in-not-required")
 }
 
@@ -56,13 +47,7 @@ pub(super) fn instance_type(xml: &mut Xml, kind: &InstanceType) -> Written {
     xml.text("hypervisor", "nitro")?;
     xml.list("supportedUsageClasses", ["on-demand"], Xml::item)?;
     xml.list("supportedRootDeviceTypes", ["ebs"], Xml::item)?;
-    xml.node("processorInfo", |xml| {
-        xml.list(
-            "supportedArchitectures",
-            [kind.architecture.as_str()],
-            Xml::item,
-        )
-    })?;
+    xml.node("processorInfo", |xml| xml.list("supportedArchitectures", [kind.architecture.as_str()], Xml::item))?;
     xml.node("vCpuInfo", |xml| xml.number("defaultVCpus", kind.vcpus))?;
     xml.node("memoryInfo", |xml| xml.number("sizeInMiB", kind.memory))?;
     xml.flag("instanceStorageSupported", false)?;
@@ -72,10 +57,7 @@ pub(super) fn instance_type(xml: &mut Xml, kind: &InstanceType) -> Written {
         xml.text("nvmeSupport", "required")?;
         // The limit is shared with network interfaces, of which one is always there.
         xml.text("attachmentLimitType", "shared")?;
-        xml.number(
-            "maximumEbsAttachments",
-            u64::try_from(kind.volumes).unwrap_or(u64::MAX) + 1,
-        )
+        xml.number("maximumEbsAttachments", u64::try_from(kind.volumes).unwrap_or(u64::MAX) + 1)
     })
 }
 

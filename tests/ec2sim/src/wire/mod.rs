@@ -38,8 +38,7 @@ impl Simulator {
             .with_state(self.clone())
             .into_make_service_with_connect_info::<Breaker>();
         let ticker = tokio::spawn(tick(self.clone(), stop.clone()));
-        let answering = axum::serve(Listener(listener), app)
-            .with_graceful_shutdown(stop.clone().cancelled_owned());
+        let answering = axum::serve(Listener(listener), app).with_graceful_shutdown(stop.clone().cancelled_owned());
         let result = tokio::select! {
             served = answering => served,
             () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
@@ -71,32 +70,18 @@ async fn answer(
     let mut params = parse(query.unwrap_or_default().as_bytes());
     params.extend(parse(&body));
     let Some(caller) = caller(&headers, &params) else {
-        let refusal = Refusal::new(
-            "AuthFailure",
-            "AWS was not able to validate the provided access credentials",
-        );
+        let refusal = Refusal::new("AuthFailure", "AWS was not able to validate the provided access credentials");
         return whole(xml::refusal(&refusal), refusal.status());
     };
     params.retain(|(name, _)| !name.starts_with("X-Amz-") && name != "AWSAccessKeyId");
-    let Some(Answer {
-        result,
-        delivery,
-        at,
-    }) = simulator.perform(&caller, &params)
-    else {
+    let Some(Answer { result, delivery, at }) = simulator.perform(&caller, &params) else {
         return breaker.reset();
     };
-    let action = params
-        .iter()
-        .find(|(name, _)| name == "Action")
-        .map_or("", |(_, value)| value.as_str());
+    let action = params.iter().find(|(name, _)| name == "Action").map_or("", |(_, value)| value.as_str());
     let (body, status) = match &result {
         Ok(response) => match xml::response(action, response, &simulator.account()) {
             Ok(body) => (body, 200),
-            Err(error) => (
-                xml::refusal(&Refusal::new("InternalError", error.to_string())),
-                500,
-            ),
+            Err(error) => (xml::refusal(&Refusal::new("InternalError", error.to_string())), 500),
         },
         Err(refusal) => (xml::refusal(refusal), refusal.status()),
     };
@@ -127,12 +112,7 @@ async fn wait(simulator: &Simulator, until: Timestamp) {
 
 fn whole(body: Vec<u8>, status: u16) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (
-        status,
-        [(header::CONTENT_TYPE, "text/xml;charset=UTF-8")],
-        body,
-    )
-        .into_response()
+    (status, [(header::CONTENT_TYPE, "text/xml;charset=UTF-8")], body).into_response()
 }
 
 fn parse(form: &[u8]) -> Vec<(String, String)> {
@@ -142,22 +122,9 @@ fn parse(form: &[u8]) -> Vec<(String, String)> {
 /// The access key id that the request is signed with, in the header or (a presigned request) among the parameters. Signatures are
 /// not checked: there is no secret to check them with.
 fn caller(headers: &HeaderMap, params: &[(String, String)]) -> Option<String> {
-    let header = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok());
-    let in_header = header
-        .and_then(|value| value.split_once("Credential="))
-        .map(|(_, rest)| rest);
-    let in_params = || {
-        params
-            .iter()
-            .find(|(name, _)| name == "X-Amz-Credential")
-            .map(|(_, value)| value.as_str())
-    };
+    let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let in_header = header.and_then(|value| value.split_once("Credential=")).map(|(_, rest)| rest);
+    let in_params = || params.iter().find(|(name, _)| name == "X-Amz-Credential").map(|(_, value)| value.as_str());
     let scope = in_header.or_else(in_params)?;
-    scope
-        .split('/')
-        .next()
-        .filter(|key| !key.is_empty())
-        .map(str::to_owned)
+    scope.split('/').next().filter(|key| !key.is_empty()).map(str::to_owned)
 }

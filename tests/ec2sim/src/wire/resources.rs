@@ -2,8 +2,8 @@
 
 use super::xml::{Written, Xml};
 use crate::{
-    AttachmentView, Health, InstanceState, InstanceView, ModificationView, Reservation,
-    SnapshotView, StateChange, Tags, VolumeState, VolumeView,
+    AttachmentView, Health, InstanceState, InstanceView, ModificationView, Reservation, SnapshotView, StateChange, Tags, VolumeState,
+    VolumeView,
 };
 
 fn tags(xml: &mut Xml, tags: &Tags) -> Written {
@@ -60,9 +60,7 @@ fn instance(xml: &mut Xml, view: &InstanceView) -> Written {
         xml.text("tenancy", "default")
     })?;
     xml.node("monitoring", |xml| xml.text("state", "disabled"))?;
-    xml.list("groupSet", &view.security_groups, |xml, id| {
-        xml.text("groupId", id)
-    })?;
+    xml.list("groupSet", &view.security_groups, |xml, id| xml.text("groupId", id))?;
     xml.text("architecture", &view.architecture)?;
     xml.text("rootDeviceType", "ebs")?;
     xml.text("rootDeviceName", &view.root_device)?;
@@ -91,10 +89,7 @@ fn instance(xml: &mut Xml, view: &InstanceView) -> Written {
         xml.text("httpTokens", &view.metadata.http_tokens)?;
         xml.number("httpPutResponseHopLimit", view.metadata.hop_limit)?;
         xml.text("httpEndpoint", &view.metadata.http_endpoint)?;
-        xml.text(
-            "instanceMetadataTags",
-            &view.metadata.instance_metadata_tags,
-        )
+        xml.text("instanceMetadataTags", &view.metadata.instance_metadata_tags)
     })
 }
 
@@ -102,10 +97,7 @@ pub(super) fn instance_status(xml: &mut Xml, view: &InstanceView) -> Written {
     xml.text("instanceId", &view.id)?;
     xml.text("availabilityZone", &view.zone)?;
     state(xml, "instanceState", view.state)?;
-    for (name, health) in [
-        ("systemStatus", view.system_status),
-        ("instanceStatus", view.instance_status),
-    ] {
+    for (name, health) in [("systemStatus", view.system_status), ("instanceStatus", view.instance_status)] {
         xml.node(name, |xml| status(xml, health))?;
     }
     xml.list("eventsSet", &view.events, |xml, event| {
@@ -128,10 +120,7 @@ fn status(xml: &mut Xml, health: Health) -> Written {
 pub(super) fn volume(xml: &mut Xml, view: &VolumeView) -> Written {
     xml.text("volumeId", &view.id)?;
     xml.number("size", view.shape.size)?;
-    xml.text(
-        "snapshotId",
-        view.snapshot_id.as_deref().unwrap_or_default(),
-    )?;
+    xml.text("snapshotId", view.snapshot_id.as_deref().unwrap_or_default())?;
     xml.text("availabilityZone", &view.zone)?;
     xml.text("status", view.state.as_str())?;
     xml.time("createTime", view.created_at)?;
@@ -150,9 +139,7 @@ pub(super) fn volume(xml: &mut Xml, view: &VolumeView) -> Written {
 
 pub(super) fn described_volume(xml: &mut Xml, view: &VolumeView) -> Written {
     volume(xml, view)?;
-    xml.list("attachmentSet", &view.attachment, |xml, held| {
-        attachment(xml, held)
-    })
+    xml.list("attachmentSet", &view.attachment, attachment)
 }
 
 pub(super) fn attachment(xml: &mut Xml, view: &AttachmentView) -> Written {
@@ -209,7 +196,6 @@ pub(super) fn snapshot(xml: &mut Xml, view: &SnapshotView) -> Written {
     xml.flag("encrypted", view.encrypted)?;
     xml.optional("kmsKeyId", view.kms_key.as_deref())?;
     xml.text("storageTier", "standard")?;
-    view.completed_at
-        .map_or(Ok(()), |at| xml.time("completionTime", at))?;
+    view.completed_at.map_or(Ok(()), |at| xml.time("completionTime", at))?;
     tags(xml, &view.tags)
 }

@@ -33,46 +33,20 @@ fn an_instance_passes_through_pending_and_shutting_down() {
 fn a_launch_that_was_accepted_may_die_with_a_state_reason() {
     both_ways(Truth::LaunchMayDie, |truths| {
         let mut options = options(truths);
-        options.limits = Limits {
-            volumes: Some(1),
-            ..options.limits
-        };
+        options.limits = Limits { volumes: Some(1), ..options.limits };
         let kit = Kit::with(options);
-        let reason = |id: &str| {
-            kit.instance(id)
-                .map(|view| (view.state, view.state_reason.map(|reason| reason.code)))
-        };
-        kit.sim.add_fault(
-            Fault::on(
-                "RunInstances",
-                Effect::LaunchDies {
-                    code: "Server.InternalError".into(),
-                },
-            )
-            .nth(1),
-        );
+        let reason = |id: &str| kit.instance(id).map(|view| (view.state, view.state_reason.map(|reason| reason.code)));
+        kit.sim.add_fault(Fault::on("RunInstances", Effect::LaunchDies { code: "Server.InternalError".into() }).nth(1));
         let id = kit.run(&[])?;
         equal(kit.instance(&id)?.state, InstanceState::Pending)?;
         kit.pass(10);
-        equal(
-            reason(&id)?,
-            (
-                InstanceState::Terminated,
-                Some("Server.InternalError".to_owned()),
-            ),
-        )?;
+        equal(reason(&id)?, (InstanceState::Terminated, Some("Server.InternalError".to_owned())))?;
         // Its root volume is gone by then; the quota of one volume is taken by the next, and the third dies of it.
         kit.pass(10);
         kit.running()?;
         let third = kit.run(&[])?;
         kit.pass(10);
-        equal(
-            reason(&third)?,
-            (
-                InstanceState::Terminated,
-                Some("Client.VolumeLimitExceeded".to_owned()),
-            ),
-        )
+        equal(reason(&third)?, (InstanceState::Terminated, Some("Client.VolumeLimitExceeded".to_owned())))
     });
 }
 
@@ -83,20 +57,13 @@ fn status_checks_begin_as_initializing_and_may_become_impaired() {
         let kit = Kit::new(truths);
         let id = kit.run(&[])?;
         kit.pass(10);
-        let statuses = || {
-            kit.statuses(&[("InstanceId.1", &id)])
-                .map(|seen| seen.iter().map(|view| view.instance_status).collect())
-        };
+        let statuses = || kit.statuses(&[("InstanceId.1", &id)]).map(|seen| seen.iter().map(|view| view.instance_status).collect());
         equal(statuses()?, vec![Health::Initializing])?;
         kit.pass(10);
         equal(statuses()?, vec![Health::Ok])?;
-        kit.sim
-            .outside(&Outside::Impair.to(&id))
-            .map_err(|refusal| refusal.code)?;
+        kit.sim.outside(&Outside::Impair.to(&id)).map_err(|refusal| refusal.code)?;
         equal(statuses()?, vec![Health::Impaired])?;
-        kit.sim
-            .outside(&Outside::Recover.to(&id))
-            .map_err(|refusal| refusal.code)?;
+        kit.sim.outside(&Outside::Recover.to(&id)).map_err(|refusal| refusal.code)?;
         equal(statuses()?, vec![Health::Ok])?;
         kit.call("StopInstances", &[("InstanceId.1", &id)])?;
         equal(statuses()?, vec![])
@@ -110,24 +77,11 @@ fn a_scheduled_event_is_seen_in_the_status_and_found_by_its_code() {
         let kit = Kit::new(truths);
         let (id, _other) = (kit.running()?, kit.running()?);
         let not_before = "2026-03-09T00:00:00Z".parse().unwrap();
-        let event = Outside::Schedule {
-            code: "instance-retirement".into(),
-            not_before,
-        };
-        kit.sim
-            .outside(&event.to(&id))
-            .map_err(|refusal| refusal.code)?;
-        let by_code = [
-            ("Filter.1.Name", "event.code"),
-            ("Filter.1.Value.1", "instance-retirement"),
-        ];
+        let event = Outside::Schedule { code: "instance-retirement".into(), not_before };
+        kit.sim.outside(&event.to(&id)).map_err(|refusal| refusal.code)?;
+        let by_code = [("Filter.1.Name", "event.code"), ("Filter.1.Value.1", "instance-retirement")];
         let seen = kit.statuses(&by_code)?;
-        equal(
-            seen.iter()
-                .map(|view| (view.id.clone(), view.events.len()))
-                .collect(),
-            vec![(id, 1)],
-        )
+        equal(seen.iter().map(|view| (view.id.clone(), view.events.len())).collect(), vec![(id, 1)])
     });
 }
 
@@ -160,11 +114,7 @@ fn a_terminated_instance_is_visible_for_an_hour_and_then_gone() {
         kit.pass(3599);
         equal(kit.listed(&[("InstanceId.1", &id)])?, vec![id.clone()])?;
         kit.pass(1);
-        kit.refuses(
-            "InvalidInstanceID.NotFound",
-            "DescribeInstances",
-            &[("InstanceId.1", &id)],
-        )?;
+        kit.refuses("InvalidInstanceID.NotFound", "DescribeInstances", &[("InstanceId.1", &id)])?;
         check(kit.listed(&[])?.is_empty(), "still in the list")
     });
 }
@@ -185,12 +135,7 @@ fn deletion_on_termination_is_honoured_per_mapping() {
         equal(kit.instance(&id)?.attachments.len(), 2)?;
         kit.call("TerminateInstances", &[("InstanceId.1", &id)])?;
         kit.pass(20);
-        let left: Vec<_> = kit
-            .sim
-            .volumes()
-            .iter()
-            .map(|volume| (volume.shape.size, volume.state.as_str()))
-            .collect();
+        let left: Vec<_> = kit.sim.volumes().iter().map(|volume| (volume.shape.size, volume.state.as_str())).collect();
         equal(left, vec![(5, "available")])
     });
 }

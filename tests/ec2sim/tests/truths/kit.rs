@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use ec2sim::{
-    Clock, Delays, InstanceState, InstanceView, Limits, Options, Response, Simulator, Truth,
-    Truths, VolumeState, VolumeView,
-};
+use ec2sim::{Clock, Delays, InstanceState, InstanceView, Limits, Options, Response, Simulator, Truth, Truths, VolumeState, VolumeView};
 
 /// Whether a statement holds; if not, what was seen instead.
 pub type Holds = Result<(), String>;
@@ -19,30 +16,16 @@ pub fn both_ways(truth: Truth, holds: fn(Truths) -> Holds) {
     let with = holds(Truths::all());
     assert!(with.is_ok(), "{truth:?} does not hold: {with:?}");
     let without = holds(Truths::all().without(truth));
-    assert!(
-        without.is_err(),
-        "{truth:?} holds even with the behaviour taken out: the check can't fail"
-    );
+    assert!(without.is_err(), "{truth:?} holds even with the behaviour taken out: the check can't fail");
 }
 
 pub fn check(condition: bool, what: &str) -> Holds {
-    if condition {
-        Ok(())
-    } else {
-        Err(what.to_owned())
-    }
+    if condition { Ok(()) } else { Err(what.to_owned()) }
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "values are written where they are compared"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "values are written where they are compared")]
 pub fn equal<T: PartialEq + std::fmt::Debug>(got: T, expected: T) -> Holds {
-    if got == expected {
-        Ok(())
-    } else {
-        Err(format!("{got:?} instead of {expected:?}"))
-    }
+    if got == expected { Ok(()) } else { Err(format!("{got:?} instead of {expected:?}")) }
 }
 
 /// No rate limits and a clock that is stepped; each delay is 10 seconds, so that a state can be looked at.
@@ -67,10 +50,7 @@ pub fn options(truths: Truths) -> Options {
             snapshot: ten,
             terminated: Duration::from_hours(1),
         },
-        limits: Limits {
-            rate: None,
-            ..Limits::default()
-        },
+        limits: Limits { rate: None, ..Limits::default() },
         ..Options::default()
     }
 }
@@ -85,24 +65,19 @@ impl Kit {
     }
 
     pub fn with(options: Options) -> Self {
-        Self {
-            sim: Simulator::new(options).unwrap(),
-        }
+        Self { sim: Simulator::new(options).unwrap() }
     }
 
     /// The answer, or the code of the refusal (`none` if there was no answer).
     pub fn call(&self, action: &str, params: &[(&str, &str)]) -> Result<Response, String> {
         let mut all = vec![("Action", action)];
         all.extend_from_slice(params);
-        self.sim
-            .call("tester", &all)
-            .map_err(|error| error.code().unwrap_or("none").to_owned())
+        self.sim.call("tester", &all).map_err(|error| error.code().unwrap_or("none").to_owned())
     }
 
     /// The code of the refusal, or `ok`.
     pub fn code(&self, action: &str, params: &[(&str, &str)]) -> String {
-        self.call(action, params)
-            .map_or_else(|code| code, |_| "ok".to_owned())
+        self.call(action, params).map_or_else(|code| code, |_| "ok".to_owned())
     }
 
     /// The same call must be refused with `code`.
@@ -115,11 +90,7 @@ impl Kit {
     }
 
     pub fn run(&self, more: &[(&str, &str)]) -> Result<String, String> {
-        let mut params = vec![
-            ("ImageId", "ami-0000000000000000a"),
-            ("MinCount", "1"),
-            ("MaxCount", "1"),
-        ];
+        let mut params = vec![("ImageId", "ami-0000000000000000a"), ("MinCount", "1"), ("MaxCount", "1")];
         for (key, value) in [("InstanceType", "r7i.large"), ("SubnetId", SUBNET)] {
             if !more.iter().any(|(given, _)| *given == key) {
                 params.push((key, value));
@@ -142,11 +113,7 @@ impl Kit {
 
     pub fn create_volume(&self, more: &[(&str, &str)]) -> Result<String, String> {
         let mut params = Vec::new();
-        for (key, value) in [
-            ("AvailabilityZone", ZONE),
-            ("Size", "10"),
-            ("VolumeType", "gp3"),
-        ] {
+        for (key, value) in [("AvailabilityZone", ZONE), ("Size", "10"), ("VolumeType", "gp3")] {
             if !more.iter().any(|(given, _)| *given == key) {
                 params.push((key, value));
             }
@@ -167,14 +134,7 @@ impl Kit {
     }
 
     pub fn attach(&self, volume: &str, instance: &str, device: &str) -> String {
-        self.code(
-            "AttachVolume",
-            &[
-                ("VolumeId", volume),
-                ("InstanceId", instance),
-                ("Device", device),
-            ],
-        )
+        self.code("AttachVolume", &[("VolumeId", volume), ("InstanceId", instance), ("Device", device)])
     }
 
     pub fn instance(&self, id: &str) -> Result<InstanceView, String> {
@@ -190,10 +150,7 @@ impl Kit {
         let Response::Instances(page) = self.call("DescribeInstances", params)? else {
             return Err("another answer".to_owned());
         };
-        let instances = page
-            .items
-            .into_iter()
-            .flat_map(|reservation| reservation.instances);
+        let instances = page.items.into_iter().flat_map(|reservation| reservation.instances);
         Ok(instances.map(|instance| instance.id).collect())
     }
 
@@ -206,10 +163,7 @@ impl Kit {
     }
 
     /// The volumes and the token of the next page that a list of volumes shows.
-    pub fn volumes(
-        &self,
-        params: &[(&str, &str)],
-    ) -> Result<(Vec<VolumeView>, Option<String>), String> {
+    pub fn volumes(&self, params: &[(&str, &str)]) -> Result<(Vec<VolumeView>, Option<String>), String> {
         let Response::Volumes(page) = self.call("DescribeVolumes", params)? else {
             return Err("another answer".to_owned());
         };

@@ -13,30 +13,14 @@ fn a_list_has_at_most_50_filters_with_200_values_each() {
             let mut all = Vec::new();
             for filter in 1..=count {
                 all.push((format!("Filter.{filter}.Name"), "instance-id".to_owned()));
-                all.extend((1..=values).map(|value| {
-                    (
-                        format!("Filter.{filter}.Value.{value}"),
-                        format!("i-{value}"),
-                    )
-                }));
+                all.extend((1..=values).map(|value| (format!("Filter.{filter}.Value.{value}"), format!("i-{value}"))));
             }
             all
         };
-        for (count, values, expected) in [
-            (50, 1, "ok"),
-            (51, 1, "FilterLimitExceeded"),
-            (1, 200, "ok"),
-            (1, 201, "FilterLimitExceeded"),
-        ] {
+        for (count, values, expected) in [(50, 1, "ok"), (51, 1, "FilterLimitExceeded"), (1, 200, "ok"), (1, 201, "FilterLimitExceeded")] {
             let all = filters(count, values);
-            let all: Vec<_> = all
-                .iter()
-                .map(|(key, value)| (key.as_str(), value.as_str()))
-                .collect();
-            equal(
-                (count, values, kit.code("DescribeInstances", &all).as_str()),
-                (count, values, expected),
-            )?;
+            let all: Vec<_> = all.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            equal((count, values, kit.code("DescribeInstances", &all).as_str()), (count, values, expected))?;
         }
         Ok(())
     });
@@ -55,10 +39,7 @@ fn the_size_of_a_page_has_a_range() {
             ("DescribeVolumes", "4", "InvalidParameterValue"),
             ("DescribeInstanceTypes", "101", "InvalidParameterValue"),
         ] {
-            equal(
-                (action, kit.code(action, &[("MaxResults", size)]).as_str()),
-                (action, expected),
-            )?;
+            equal((action, kit.code(action, &[("MaxResults", size)]).as_str()), (action, expected))?;
         }
         Ok(())
     });
@@ -71,16 +52,8 @@ fn a_page_size_and_a_list_of_ids_exclude_each_other() {
         let kit = Kit::new(truths);
         let (instance, volume) = (kit.running()?, kit.available(&[])?);
         let page = ("MaxResults", "5");
-        kit.refuses(
-            "InvalidParameterCombination",
-            "DescribeInstances",
-            &[("InstanceId.1", &instance), page],
-        )?;
-        kit.refuses(
-            "InvalidParameterCombination",
-            "DescribeVolumes",
-            &[("VolumeId.1", &volume), page],
-        )
+        kit.refuses("InvalidParameterCombination", "DescribeInstances", &[("InstanceId.1", &instance), page])?;
+        kit.refuses("InvalidParameterCombination", "DescribeVolumes", &[("VolumeId.1", &volume), page])
     });
 }
 
@@ -108,19 +81,14 @@ fn a_page_may_be_empty_and_still_carry_a_token() {
         for size in ["1", "1", "1", "1", "1", "2"] {
             kit.create_volume(&[("Size", size)])?;
         }
-        let of_two = [
-            ("Filter.1.Name", "size"),
-            ("Filter.1.Value.1", "2"),
-            ("MaxResults", "5"),
-        ];
+        let of_two = [("Filter.1.Name", "size"), ("Filter.1.Value.1", "2"), ("MaxResults", "5")];
         let (volumes, next) = kit.volumes(&of_two)?;
         equal(volumes.len(), 0)?;
         let next = next.ok_or("no next page")?;
         let (volumes, last) = kit.volumes(&[&of_two[..], &[("NextToken", &next)]].concat())?;
         equal((volumes.len(), last), (1, None))?;
         // The same can be asked for at any moment.
-        kit.sim
-            .add_fault(Fault::on("DescribeVolumes", Effect::EmptyPage).nth(1));
+        kit.sim.add_fault(Fault::on("DescribeVolumes", Effect::EmptyPage).nth(1));
         let (volumes, next) = kit.volumes(&[])?;
         equal(volumes.len(), 0)?;
         let (volumes, _) = kit.volumes(&[("NextToken", &next.ok_or("no next page")?)])?;
@@ -135,11 +103,7 @@ fn one_unknown_id_fails_the_whole_list_and_a_filter_does_not_fail() {
         let kit = Kit::new(truths);
         let id = kit.running()?;
         let unknown = "i-00000000000000000";
-        let by_filter = [
-            ("Filter.1.Name", "instance-id"),
-            ("Filter.1.Value.1", id.as_str()),
-            ("Filter.1.Value.2", unknown),
-        ];
+        let by_filter = [("Filter.1.Name", "instance-id"), ("Filter.1.Value.1", id.as_str()), ("Filter.1.Value.2", unknown)];
         equal(kit.listed(&by_filter)?, vec![id.clone()])?;
         let by_id = [("InstanceId.1", id.as_str()), ("InstanceId.2", unknown)];
         kit.refuses("InvalidInstanceID.NotFound", "DescribeInstances", &by_id)
@@ -153,15 +117,9 @@ fn while_a_zone_is_disrupted_a_list_without_ids_fails() {
     both_ways(Truth::ZoneDownFailsSweeps, |truths| {
         let kit = Kit::new(truths);
         let (here, there) = (kit.running()?, kit.run(&[("SubnetId", OTHER_SUBNET)])?);
-        kit.sim.add_fault(Fault::always(Effect::ZoneDown {
-            zone: "us-east-1b".into(),
-        }));
+        kit.sim.add_fault(Fault::always(Effect::ZoneDown { zone: "us-east-1b".into() }));
         kit.refuses("Unavailable", "DescribeInstances", &[])?;
-        kit.refuses(
-            "Unavailable",
-            "DescribeInstances",
-            &[("InstanceId.1", &there)],
-        )?;
+        kit.refuses("Unavailable", "DescribeInstances", &[("InstanceId.1", &there)])?;
         equal(kit.listed(&[("InstanceId.1", &here)])?, vec![here])?;
         kit.sim.clear_faults();
         check(kit.listed(&[])?.len() == 2, "the zone is still down")

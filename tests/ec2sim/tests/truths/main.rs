@@ -1,10 +1,7 @@
 //! Each truth about EC2, stated once with its source, and run both ways: with the behaviour in it holds, and with the behaviour
 //! taken out the same check is seen to fail.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that can't go on says so by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that can't go on says so by panicking")]
 
 mod attachments;
 mod instances;
@@ -13,6 +10,7 @@ mod lists;
 mod modifications;
 mod rates;
 mod refusals;
+mod requests;
 mod snapshots;
 mod tokens;
 mod volumes;
@@ -20,13 +18,14 @@ mod volumes;
 use ec2sim::Truth;
 
 /// The sources of this test binary that state truths.
-const STATEMENTS: [&str; 9] = [
+const STATEMENTS: [&str; 10] = [
     include_str!("attachments.rs"),
     include_str!("instances.rs"),
     include_str!("lists.rs"),
     include_str!("modifications.rs"),
     include_str!("rates.rs"),
     include_str!("refusals.rs"),
+    include_str!("requests.rs"),
     include_str!("snapshots.rs"),
     include_str!("tokens.rs"),
     include_str!("volumes.rs"),
@@ -36,10 +35,7 @@ const STATEMENTS: [&str; 9] = [
 fn each_truth_is_stated_once() {
     for truth in Truth::ALL {
         let statement = format!("both_ways(Truth::{truth:?},");
-        let times: usize = STATEMENTS
-            .iter()
-            .map(|source| source.matches(&statement).count())
-            .sum();
+        let times: usize = STATEMENTS.iter().map(|source| source.matches(&statement).count()).sum();
         assert_eq!(times, 1, "{truth:?} must be stated once");
     }
 }
@@ -49,11 +45,6 @@ fn each_statement_has_its_source() {
     for source in STATEMENTS {
         let tests = source.matches("#[test]").count();
         let sources = source.matches("/// Source: ").count();
-        assert_eq!(
-            tests,
-            sources,
-            "each test of {} begins with its source",
-            source.lines().next().unwrap_or_default()
-        );
+        assert_eq!(tests, sources, "each test of {} begins with its source", source.lines().next().unwrap_or_default());
     }
 }

@@ -11,14 +11,8 @@ fn a_new_size_is_usable_from_optimizing_on() {
     both_ways(Truth::SizeUsableAtOptimizing, |truths| {
         let kit = Kit::new(truths);
         let id = kit.available(&[])?;
-        kit.call(
-            "ModifyVolume",
-            &[("VolumeId", &id), ("Size", "20"), ("Iops", "4000")],
-        )?;
-        let seen = || {
-            kit.volume(&id)
-                .map(|view| (view.shape.size, view.modifications[0].state))
-        };
+        kit.call("ModifyVolume", &[("VolumeId", &id), ("Size", "20"), ("Iops", "4000")])?;
+        let seen = || kit.volume(&id).map(|view| (view.shape.size, view.modifications[0].state));
         equal(seen()?, (10, ModificationState::Modifying))?;
         kit.pass(10);
         equal(seen()?, (20, ModificationState::Optimizing))?;
@@ -35,17 +29,9 @@ fn the_next_modification_needs_the_previous_one_to_be_completed() {
         let kit = Kit::new(truths);
         let id = kit.available(&[])?;
         kit.refuses("ok", "ModifyVolume", &[("VolumeId", &id), ("Size", "20")])?;
-        kit.refuses(
-            "IncorrectModificationState",
-            "ModifyVolume",
-            &[("VolumeId", &id), ("Size", "30")],
-        )?;
+        kit.refuses("IncorrectModificationState", "ModifyVolume", &[("VolumeId", &id), ("Size", "30")])?;
         kit.pass(10);
-        kit.refuses(
-            "IncorrectModificationState",
-            "ModifyVolume",
-            &[("VolumeId", &id), ("Size", "30")],
-        )?;
+        kit.refuses("IncorrectModificationState", "ModifyVolume", &[("VolumeId", &id), ("Size", "30")])?;
         kit.pass(10);
         kit.refuses("ok", "ModifyVolume", &[("VolumeId", &id), ("Size", "30")])
     });
@@ -62,17 +48,9 @@ fn a_volume_is_modified_at_most_four_times_in_24_hours() {
             kit.refuses("ok", "ModifyVolume", &[("VolumeId", &id), ("Size", size)])?;
             kit.pass(3600);
         }
-        kit.refuses(
-            "VolumeModificationRateExceeded",
-            "ModifyVolume",
-            &[("VolumeId", &id), ("Size", "50")],
-        )?;
+        kit.refuses("VolumeModificationRateExceeded", "ModifyVolume", &[("VolumeId", &id), ("Size", "50")])?;
         kit.pass(20 * 3600 - 1);
-        kit.refuses(
-            "VolumeModificationRateExceeded",
-            "ModifyVolume",
-            &[("VolumeId", &id), ("Size", "50")],
-        )?;
+        kit.refuses("VolumeModificationRateExceeded", "ModifyVolume", &[("VolumeId", &id), ("Size", "50")])?;
         kit.pass(1);
         kit.refuses("ok", "ModifyVolume", &[("VolumeId", &id), ("Size", "50")])
     });
@@ -90,11 +68,7 @@ fn a_volume_only_grows() {
         kit.pass(10);
         kit.refuses("ok", "ModifyVolume", &[("VolumeId", &id), ("Size", "20")])?;
         kit.pass(20);
-        kit.refuses(
-            "InvalidParameterValue",
-            "ModifyVolume",
-            &[("VolumeId", &id), ("Size", "19")],
-        )?;
+        kit.refuses("InvalidParameterValue", "ModifyVolume", &[("VolumeId", &id), ("Size", "19")])?;
         check(kit.volume(&id)?.shape.size == 20, "it shrank")
     });
 }

@@ -6,18 +6,13 @@ use crate::kit::{Kit, both_ways, check, equal, options};
 
 fn limited(truths: Truths) -> Kit {
     let mut options = options(truths);
-    options.limits = Limits {
-        rate: Some(1.0),
-        ..options.limits
-    };
+    options.limits = Limits { rate: Some(1.0), ..options.limits };
     Kit::with(options)
 }
 
 /// How many calls of an action go through at once.
 fn burst(kit: &Kit, action: &str, params: &[(&str, &str)]) -> usize {
-    (0..1000)
-        .take_while(|_| kit.code(action, params) != "RequestLimitExceeded")
-        .count()
+    (0..1000).take_while(|_| kit.code(action, params) != "RequestLimitExceeded").count()
 }
 
 /// Source: EC2 developer guide, "Request throttling for the Amazon EC2 API": request token bucket sizes and refill rates.
@@ -34,10 +29,7 @@ fn requests_beyond_the_accounts_rate_are_refused() {
         equal(burst(&kit, "CreateVolume", &[]), 10)?;
         equal(burst(&kit, "ModifyVolume", &[]), 50)?;
         equal(burst(&kit, "CreateTags", &[]), 100)?;
-        equal(
-            burst(&kit, "DescribeInstances", &[("MaxResults", "5")]),
-            100,
-        )?;
+        equal(burst(&kit, "DescribeInstances", &[("MaxResults", "5")]), 100)?;
         kit.pass(1);
         equal(burst(&kit, "DescribeInstances", &[("MaxResults", "5")]), 20)
     });
@@ -66,9 +58,6 @@ fn a_describe_without_filter_and_page_has_a_smaller_allowance() {
         equal(burst(&kit, "DescribeVolumes", &[]), 50)?;
         kit.pass(1);
         equal(burst(&kit, "DescribeVolumes", &[]), 10)?;
-        check(
-            burst(&kit, "DescribeVolumes", &[("MaxResults", "5")]) == 100,
-            "the larger allowance was touched",
-        )
+        check(burst(&kit, "DescribeVolumes", &[("MaxResults", "5")]) == 100, "the larger allowance was touched")
     });
 }

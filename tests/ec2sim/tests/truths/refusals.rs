@@ -13,39 +13,15 @@ fn a_dry_run_changes_nothing_and_says_what_would_have_happened() {
         let (free, dry) = (kit.available(&[])?, ("DryRun", "true"));
         kit.call("CreateSnapshot", &[("VolumeId", &volume)])?;
         let snapshot = kit.sim.snapshots()[0].id.clone();
-        let run = [
-            ("ImageId", "ami-0000000000000000a"),
-            ("InstanceType", "r7i.large"),
-            ("SubnetId", SUBNET),
-        ];
+        let run = [("ImageId", "ami-0000000000000000a"), ("InstanceType", "r7i.large"), ("SubnetId", SUBNET)];
         let before = (kit.sim.instances(), kit.sim.volumes(), kit.sim.snapshots());
         for (action, params) in [
-            (
-                "RunInstances",
-                [&run[..], &[("MinCount", "1"), ("MaxCount", "1")]].concat(),
-            ),
-            (
-                "CreateVolume",
-                vec![("AvailabilityZone", ZONE), ("Size", "1")],
-            ),
+            ("RunInstances", [&run[..], &[("MinCount", "1"), ("MaxCount", "1")]].concat()),
+            ("CreateVolume", vec![("AvailabilityZone", ZONE), ("Size", "1")]),
             ("CreateSnapshot", vec![("VolumeId", &free)]),
             ("ModifyVolume", vec![("VolumeId", &volume), ("Size", "20")]),
-            (
-                "AttachVolume",
-                vec![
-                    ("VolumeId", &volume),
-                    ("InstanceId", &instance),
-                    ("Device", "/dev/xvdba"),
-                ],
-            ),
-            (
-                "CreateTags",
-                vec![
-                    ("ResourceId.1", &volume),
-                    ("Tag.1.Key", "a"),
-                    ("Tag.1.Value", "b"),
-                ],
-            ),
+            ("AttachVolume", vec![("VolumeId", &volume), ("InstanceId", &instance), ("Device", "/dev/xvdba")]),
+            ("CreateTags", vec![("ResourceId.1", &volume), ("Tag.1.Key", "a"), ("Tag.1.Value", "b")]),
             ("DeleteTags", vec![("ResourceId.1", &volume)]),
             ("DeleteVolume", vec![("VolumeId", &free)]),
             ("DeleteSnapshot", vec![("SnapshotId", &snapshot)]),
@@ -54,18 +30,9 @@ fn a_dry_run_changes_nothing_and_says_what_would_have_happened() {
             ("StartInstances", vec![("InstanceId.1", &instance)]),
             ("TerminateInstances", vec![("InstanceId.1", &instance)]),
         ] {
-            equal(
-                (
-                    action,
-                    kit.code(action, &[&params[..], &[dry]].concat()).as_str(),
-                ),
-                (action, "DryRunOperation"),
-            )?;
+            equal((action, kit.code(action, &[&params[..], &[dry]].concat()).as_str()), (action, "DryRunOperation"))?;
         }
-        equal(
-            (kit.sim.instances(), kit.sim.volumes(), kit.sim.snapshots()),
-            before,
-        )
+        equal((kit.sim.instances(), kit.sim.volumes(), kit.sim.snapshots()), before)
     });
 }
 
@@ -76,11 +43,7 @@ fn what_is_not_modelled_is_refused() {
         let kit = Kit::new(truths);
         kit.refuses("UnsupportedOperation", "CreateFleet", &[])?;
         let volume = [("AvailabilityZone", ZONE), ("Size", "1")];
-        kit.refuses(
-            "UnsupportedOperation",
-            "CreateVolume",
-            &[&volume[..], &[("OutpostArn", "arn:…")]].concat(),
-        )?;
+        kit.refuses("UnsupportedOperation", "CreateVolume", &[&volume[..], &[("OutpostArn", "arn:…")]].concat())?;
         let filter = [("Filter.1.Name", "colour"), ("Filter.1.Value.1", "red")];
         kit.refuses("InvalidParameterValue", "DescribeInstances", &filter)
     });

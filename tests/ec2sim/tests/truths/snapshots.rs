@@ -12,12 +12,7 @@ fn a_snapshot_is_pending_with_its_progress_before_it_is_completed() {
         let id = kit.available(&[])?;
         let asked = kit.sim.now();
         kit.call("CreateSnapshot", &[("VolumeId", &id)])?;
-        let seen = || {
-            kit.sim
-                .snapshots()
-                .first()
-                .map(|view| (view.state, view.progress, view.started_at))
-        };
+        let seen = || kit.sim.snapshots().first().map(|view| (view.state, view.progress, view.started_at));
         equal(seen(), Some((SnapshotState::Pending, 0, asked)))?;
         kit.pass(5);
         equal(seen(), Some((SnapshotState::Pending, 50, asked)))?;
@@ -34,11 +29,7 @@ fn snapshots_of_one_volume_need_a_pause_of_15_seconds() {
         let (id, other) = (kit.available(&[])?, kit.available(&[])?);
         kit.refuses("ok", "CreateSnapshot", &[("VolumeId", &id)])?;
         kit.pass(14);
-        kit.refuses(
-            "SnapshotCreationPerVolumeRateExceeded",
-            "CreateSnapshot",
-            &[("VolumeId", &id)],
-        )?;
+        kit.refuses("SnapshotCreationPerVolumeRateExceeded", "CreateSnapshot", &[("VolumeId", &id)])?;
         kit.refuses("ok", "CreateSnapshot", &[("VolumeId", &other)])?;
         kit.pass(1);
         kit.refuses("ok", "CreateSnapshot", &[("VolumeId", &id)])
@@ -57,11 +48,7 @@ fn a_volume_has_at_most_five_pending_snapshots() {
             kit.refuses("ok", "CreateSnapshot", &[("VolumeId", &id)])?;
             kit.pass(15);
         }
-        kit.refuses(
-            "ConcurrentSnapshotLimitExceeded",
-            "CreateSnapshot",
-            &[("VolumeId", &id)],
-        )?;
+        kit.refuses("ConcurrentSnapshotLimitExceeded", "CreateSnapshot", &[("VolumeId", &id)])?;
         kit.pass(3600);
         kit.refuses("ok", "CreateSnapshot", &[("VolumeId", &id)])
     });

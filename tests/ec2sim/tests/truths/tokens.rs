@@ -41,10 +41,7 @@ fn a_token_has_at_most_64_ascii_characters() {
         kit.run(&[("ClientToken", &"x".repeat(64))])?;
         let long = kit.run(&[("ClientToken", &"x".repeat(65))]);
         equal(long, Err("InvalidParameterValue".to_owned()))?;
-        equal(
-            kit.run(&[("ClientToken", "grün")]),
-            Err("InvalidParameterValue".to_owned()),
-        )
+        equal(kit.run(&[("ClientToken", "grün")]), Err("InvalidParameterValue".to_owned()))
     });
 }
 
@@ -53,10 +50,7 @@ fn a_token_has_at_most_64_ascii_characters() {
 fn tokens_that_differ_in_case_are_different_tokens() {
     both_ways(Truth::TokenCaseSensitive, |truths| {
         let kit = Kit::new(truths);
-        check(
-            kit.run(&[("ClientToken", "a")])? != kit.run(&[("ClientToken", "A")])?,
-            "one instance for both",
-        )
+        check(kit.run(&[("ClientToken", "a")])? != kit.run(&[("ClientToken", "A")])?, "one instance for both")
     });
 }
 
@@ -81,16 +75,10 @@ fn the_token_of_a_terminated_instance_is_refused() {
         kit.pass(10);
         kit.call("TerminateInstances", &[("InstanceId.1", &id)])?;
         kit.pass(10);
-        equal(
-            kit.run(&[("ClientToken", "a")]),
-            Err("IdempotentInstanceTerminated".to_owned()),
-        )?;
+        equal(kit.run(&[("ClientToken", "a")]), Err("IdempotentInstanceTerminated".to_owned()))?;
         // After it is forgotten by the lists, its token is still dead.
         kit.pass(2 * 3600);
-        equal(
-            kit.run(&[("ClientToken", "a")]),
-            Err("IdempotentInstanceTerminated".to_owned()),
-        )
+        equal(kit.run(&[("ClientToken", "a")]), Err("IdempotentInstanceTerminated".to_owned()))
     });
 }
 
@@ -108,11 +96,7 @@ fn actions_without_a_token_refuse_one() {
             ("CreateTags", "ResourceId.1"),
             ("DeleteVolume", "VolumeId"),
         ] {
-            kit.refuses(
-                "UnknownParameter",
-                action,
-                &[(id, &volume), ("ClientToken", "a")],
-            )?;
+            kit.refuses("UnknownParameter", action, &[(id, &volume), ("ClientToken", "a")])?;
         }
         Ok(())
     });
@@ -123,22 +107,12 @@ fn actions_without_a_token_refuse_one() {
 fn a_limit_is_checked_before_the_token() {
     both_ways(Truth::LimitBeforeToken, |truths| {
         let mut options = options(truths);
-        options.limits = Limits {
-            volumes: Some(1),
-            vcpus: Some(2),
-            ..options.limits
-        };
+        options.limits = Limits { volumes: Some(1), vcpus: Some(2), ..options.limits };
         let kit = Kit::with(options);
         kit.create_volume(&[("ClientToken", "a")])?;
-        equal(
-            kit.create_volume(&[("ClientToken", "a")]),
-            Err("VolumeLimitExceeded".to_owned()),
-        )?;
+        equal(kit.create_volume(&[("ClientToken", "a")]), Err("VolumeLimitExceeded".to_owned()))?;
         kit.run(&[("ClientToken", "a")])?;
-        equal(
-            kit.run(&[("ClientToken", "a")]),
-            Err("VcpuLimitExceeded".to_owned()),
-        )
+        equal(kit.run(&[("ClientToken", "a")]), Err("VcpuLimitExceeded".to_owned()))
     });
 }
 
@@ -147,28 +121,14 @@ fn a_limit_is_checked_before_the_token() {
 fn a_volume_with_an_unusable_key_is_made_and_vanishes_and_its_token_is_dead() {
     both_ways(Truth::KmsRefusalIsLate, |truths| {
         let kit = Kit::new(truths);
-        let wanted = [
-            ("ClientToken", "a"),
-            ("Encrypted", "true"),
-            ("KmsKeyId", "arn:aws:kms:us-east-1:1:key/unknown"),
-        ];
+        let wanted = [("ClientToken", "a"), ("Encrypted", "true"), ("KmsKeyId", "arn:aws:kms:us-east-1:1:key/unknown")];
         let id = kit.create_volume(&wanted)?;
         kit.refuses("ok", "DescribeVolumes", &[("VolumeId.1", &id)])?;
         kit.pass(10);
-        kit.refuses(
-            "InvalidVolume.NotFound",
-            "DescribeVolumes",
-            &[("VolumeId.1", &id)],
-        )?;
-        equal(
-            kit.create_volume(&wanted),
-            Err("IdempotentParameterMismatch".to_owned()),
-        )?;
+        kit.refuses("InvalidVolume.NotFound", "DescribeVolumes", &[("VolumeId.1", &id)])?;
+        equal(kit.create_volume(&wanted), Err("IdempotentParameterMismatch".to_owned()))?;
         kit.pass(12 * 3600);
-        check(
-            kit.create_volume(&wanted)? != id,
-            "the same volume came back",
-        )
+        check(kit.create_volume(&wanted)? != id, "the same volume came back")
     });
 }
 
@@ -178,10 +138,7 @@ fn without_a_token_each_call_makes_a_new_resource() {
     both_ways(Truth::NoTokenNewResource, |truths| {
         let kit = Kit::new(truths);
         check(kit.run(&[])? != kit.run(&[])?, "the same instance")?;
-        check(
-            kit.create_volume(&[])? != kit.create_volume(&[])?,
-            "the same volume",
-        )
+        check(kit.create_volume(&[])? != kit.create_volume(&[])?, "the same volume")
     });
 }
 
@@ -203,28 +160,16 @@ fn instances_can_be_filtered_by_token_and_volumes_can_not() {
 fn a_send_that_timed_out_may_still_be_carried_out_for_15_minutes() {
     both_ways(Truth::LateSend, |truths| {
         let kit = Kit::new(truths);
-        kit.sim
-            .add_fault(Fault::on("CreateVolume", Effect::ApplyLate { seconds: 840.0 }).nth(1));
-        kit.sim
-            .add_fault(Fault::on("CreateVolume", Effect::ApplyLate { seconds: 960.0 }).nth(2));
+        kit.sim.add_fault(Fault::on("CreateVolume", Effect::ApplyLate { seconds: 840.0 }).nth(1));
+        kit.sim.add_fault(Fault::on("CreateVolume", Effect::ApplyLate { seconds: 960.0 }).nth(2));
         for token in ["a", "b"] {
-            equal(
-                kit.create_volume(&[("ClientToken", token)]),
-                Err("none".to_owned()),
-            )?;
+            equal(kit.create_volume(&[("ClientToken", token)]), Err("none".to_owned()))?;
         }
         equal(kit.sim.volumes().len(), 0)?;
         kit.pass(839);
         equal(kit.sim.volumes().len(), 0)?;
         kit.pass(200);
-        equal(
-            kit.sim
-                .volumes()
-                .iter()
-                .map(|volume| volume.client_token.clone())
-                .collect(),
-            vec![Some("a".to_owned())],
-        )
+        equal(kit.sim.volumes().iter().map(|volume| volume.client_token.clone()).collect(), vec![Some("a".to_owned())])
     });
 }
 
@@ -234,11 +179,7 @@ fn a_new_resource_and_its_tags_are_seen_late() {
     both_ways(Truth::EventualConsistency, |truths| {
         let mut options = options(truths);
         let seconds = Duration::from_secs;
-        options.visibility = Visibility {
-            by_id: seconds(30),
-            by_filter: seconds(60),
-            tags: seconds(90),
-        };
+        options.visibility = Visibility { by_id: seconds(30), by_filter: seconds(60), tags: seconds(90) };
         let kit = Kit::with(options);
         let tags = [
             ("ClientToken", "a"),
@@ -249,21 +190,10 @@ fn a_new_resource_and_its_tags_are_seen_late() {
         let id = kit.run(&tags)?;
         let by_tag = [("Filter.1.Name", "tag:owner"), ("Filter.1.Value.1", "me")];
         let by_token = [("Filter.1.Name", "client-token"), ("Filter.1.Value.1", "a")];
-        kit.refuses(
-            "InvalidInstanceID.NotFound",
-            "DescribeInstances",
-            &[("InstanceId.1", &id)],
-        )?;
+        kit.refuses("InvalidInstanceID.NotFound", "DescribeInstances", &[("InstanceId.1", &id)])?;
         kit.pass(29);
-        kit.refuses(
-            "InvalidInstanceID.NotFound",
-            "TerminateInstances",
-            &[("InstanceId.1", &id)],
-        )?;
-        check(
-            kit.instance(&id)?.state.as_str() == "running",
-            "it runs all the same",
-        )?;
+        kit.refuses("InvalidInstanceID.NotFound", "TerminateInstances", &[("InstanceId.1", &id)])?;
+        check(kit.instance(&id)?.state.as_str() == "running", "it runs all the same")?;
         equal(kit.run(&tags)?, id.clone())?;
         kit.pass(1);
         equal(kit.listed(&[("InstanceId.1", &id)])?, vec![id.clone()])?;

@@ -17,11 +17,7 @@ fn a_volume_is_creating_before_available_and_deleting_before_gone() {
         equal(kit.volume(&id)?.state, VolumeState::Deleting)?;
         kit.pass(10);
         check(kit.volume(&id).is_err(), "it is still there")?;
-        kit.refuses(
-            "InvalidVolume.NotFound",
-            "DeleteVolume",
-            &[("VolumeId", &id)],
-        )
+        kit.refuses("InvalidVolume.NotFound", "DeleteVolume", &[("VolumeId", &id)])
     });
 }
 
@@ -40,19 +36,9 @@ fn a_shape_keeps_to_the_ranges_and_ratios_of_its_type() {
             ("io2", "10", "", "", "MissingParameter"),
             ("io1", "10", "501", "", "InvalidParameterValue"),
         ] {
-            let wanted = [
-                ("VolumeType", volume_type),
-                ("Size", size),
-                ("Iops", iops),
-                ("Throughput", throughput),
-            ];
-            let code = kit
-                .create_volume(&wanted)
-                .map_or_else(|code| code, |_| "ok".to_owned());
-            equal(
-                (volume_type, size, code.as_str()),
-                (volume_type, size, expected),
-            )?;
+            let wanted = [("VolumeType", volume_type), ("Size", size), ("Iops", iops), ("Throughput", throughput)];
+            let code = kit.create_volume(&wanted).map_or_else(|code| code, |_| "ok".to_owned());
+            equal((volume_type, size, code.as_str()), (volume_type, size, expected))?;
         }
         Ok(())
     });

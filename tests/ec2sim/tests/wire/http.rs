@@ -24,10 +24,7 @@ pub fn options() -> Options {
     Options {
         clock: Clock::Manual,
         start: Some("2026-03-01T00:00:00Z".parse().unwrap()),
-        limits: Limits {
-            rate: None,
-            ..Limits::default()
-        },
+        limits: Limits { rate: None, ..Limits::default() },
         ..Options::default()
     }
 }
@@ -56,12 +53,7 @@ impl Server {
             let (sim, stop) = (sim.clone(), stop.clone());
             async move { sim.serve(listener, stop).await }
         });
-        Self {
-            sim,
-            address,
-            stop,
-            served,
-        }
+        Self { sim, address, stop, served }
     }
 
     pub async fn stop(self) {
@@ -71,9 +63,7 @@ impl Server {
 
     /// A call as an SDK makes it: a form, signed by the key `tester`.
     pub async fn call(&self, params: &[(&str, &str)]) -> std::io::Result<Answer> {
-        let form = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(params)
-            .finish();
+        let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(params).finish();
         let signed = "Authorization: AWS4-HMAC-SHA256 Credential=tester/20260301/us-east-1/ec2/aws4_request, \
                       SignedHeaders=host, Signature=0\r\nContent-Type: application/x-www-form-urlencoded\r\n";
         self.send("POST", "/", signed, &form).await
@@ -81,36 +71,21 @@ impl Server {
 
     /// A request of the control API.
     pub async fn control(&self, method: &str, path: &str, body: &str) -> Answer {
-        self.send(method, path, "Content-Type: application/json\r\n", body)
-            .await
-            .unwrap()
+        self.send(method, path, "Content-Type: application/json\r\n", body).await.unwrap()
     }
 
-    pub async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &str,
-        body: &str,
-    ) -> std::io::Result<Answer> {
+    pub async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> std::io::Result<Answer> {
         let mut stream = TcpStream::connect(self.address).await?;
         let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: sim\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
-        );
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: sim\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n");
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(body.as_bytes()).await?;
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).await?;
         let text = String::from_utf8(bytes).unwrap();
-        let (head, body) = text
-            .split_once("\r\n\r\n")
-            .ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let (head, body) = text.split_once("\r\n\r\n").ok_or(std::io::ErrorKind::UnexpectedEof)?;
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Ok(Answer {
-            status,
-            body: body.to_owned(),
-        })
+        Ok(Answer { status, body: body.to_owned() })
     }
 }
 

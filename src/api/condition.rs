@@ -1,0 +1,282 @@
+//! The condition types and reasons of every kind: an enum each, documented, and never used for another meaning.
+
+/// A condition's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConditionType {
+    /// Every kind: this generation is as wanted. Computed from the others.
+    Ready,
+    /// Every kind: nothing will change until a person or the backend does something.
+    Stalled,
+    /// Database: the machine is there.
+    NodeReady,
+    /// Database: the volume is there.
+    VolumeReady,
+    /// Database: the engine answers.
+    EngineReady,
+    /// Node: EC2 shows the instance running.
+    Launched,
+    /// Node: its kubelet has registered.
+    Registered,
+    /// Node: the Kubernetes node is Ready, lists the EBS driver and carries our finalizer.
+    Initialized,
+    /// Node: the NodeClass has changed since this machine was made.
+    Drifted,
+    /// Node, while deleting: no pod of a database is left on it.
+    Drained,
+    /// Node, while deleting: no volume is attached to it any more.
+    VolumeDetached,
+    /// Node, while deleting: EC2 shows the instance terminated.
+    InstanceTerminated,
+    /// Volume: the EBS volume exists.
+    Created,
+    /// Volume: its PersistentVolume and claim are bound to each other.
+    Bound,
+    /// Volume: size, type, IOPS and throughput are as wanted, in EC2 and in the claim.
+    Modified,
+}
+
+impl ConditionType {
+    /// The name in a condition's `type`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::Stalled => "Stalled",
+            Self::NodeReady => "NodeReady",
+            Self::VolumeReady => "VolumeReady",
+            Self::EngineReady => "EngineReady",
+            Self::Launched => "Launched",
+            Self::Registered => "Registered",
+            Self::Initialized => "Initialized",
+            Self::Drifted => "Drifted",
+            Self::Drained => "Drained",
+            Self::VolumeDetached => "VolumeDetached",
+            Self::InstanceTerminated => "InstanceTerminated",
+            Self::Created => "Created",
+            Self::Bound => "Bound",
+            Self::Modified => "Modified",
+        }
+    }
+}
+
+/// Why a condition is as it is: for programs; the message is for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The condition is true, and all is as wanted.
+    AsExpected,
+    /// An earlier step is awaited.
+    Pending,
+    /// The object is being deleted.
+    Deleting,
+    /// The database is paused (`spec.running: false`).
+    Paused,
+    /// The spec contradicts itself or asks for what cannot be.
+    InvalidSpec,
+    /// An object of a derived name belongs to somebody else: neither adopted nor deleted.
+    NameConflict,
+    /// The NodeClass does not exist.
+    NodeClassNotFound,
+    /// The NodeClass does not fit what is asked for: no subnet in the zone, or the type is not allowed.
+    NodeClassMismatch,
+    /// The first complete look at EC2 is awaited.
+    AwaitingInventory,
+    /// EC2 has no capacity for any allowed type and zone at the moment; tried again.
+    InsufficientCapacity,
+    /// A quota of the AWS account is used up; tried again.
+    QuotaExceeded,
+    /// EC2 refuses for lack of permission; tried again.
+    Forbidden,
+    /// EC2 refuses the request as invalid: the spec or the NodeClass must change.
+    InvalidRequest,
+    /// EC2 or our own budget asks for slower calls.
+    Throttled,
+    /// The answer of a creating call is unknown; looked up, or sent again with the same token.
+    InDoubt,
+    /// EC2 has been asked, and the result is awaited.
+    Launching,
+    /// The machine's kubelet is awaited.
+    AwaitingRegistration,
+    /// The Kubernetes node is not Ready yet, or the EBS driver has not registered on it.
+    AwaitingInitialization,
+    /// Machines run but never join the cluster.
+    NeverJoined,
+    /// EC2 shows the instance stopped, terminated or about to be.
+    InstanceLost,
+    /// The Kubernetes node is not Ready.
+    NodeNotReady,
+    /// More than one instance carries this Node's identity.
+    DuplicateInstance,
+    /// Nothing differs from the NodeClass.
+    UpToDate,
+    /// The NodeClass has changed since the machine was made.
+    NodeClassChanged,
+    /// Pods are still on the machine.
+    AwaitingDrain,
+    /// A volume is still attached to the machine.
+    AwaitingDetach,
+    /// EC2 has not shown the instance terminated yet.
+    AwaitingTermination,
+    /// The EBS volume is being made.
+    Creating,
+    /// The PersistentVolume and its claim are not bound to each other yet.
+    AwaitingBinding,
+    /// EBS is changing the volume.
+    Modifying,
+    /// The file system is not grown yet.
+    AwaitingFileSystem,
+    /// EC2's budget of modifications for this volume is used up; the message names the next allowed time.
+    ModificationBudget,
+    /// EC2 refused the modification.
+    ModificationRefused,
+    /// A smaller size is asked for: EBS volumes only grow.
+    ShrinkRefused,
+    /// The EBS volume that held data is gone. It is never replaced by an empty one.
+    VolumeLost,
+    /// The final snapshot is awaited.
+    AwaitingSnapshot,
+    /// EC2 has not shown the volume deleted yet.
+    AwaitingVolumeDeletion,
+    /// The machine is awaited.
+    AwaitingNode,
+    /// The volume is awaited.
+    AwaitingVolume,
+    /// The pod is not scheduled or not started yet.
+    AwaitingPod,
+    /// The engine's container does not start or does not stay up; the message says what Kubernetes says.
+    EngineFailing,
+    /// The engine does not answer its probe yet.
+    EngineStarting,
+    /// The credentials' Secret cannot be read or is damaged: nothing is started without it.
+    CredentialsUnreadable,
+    /// A changed spec awaits the restart of the pod.
+    RestartPending,
+    /// The StatefulSet is being stopped.
+    AwaitingStop,
+    /// The API server refused a child object; the message says why.
+    ChildRefused,
+    /// Nothing stands in the way.
+    Progressing,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 47] = [
+        Self::AsExpected,
+        Self::Pending,
+        Self::Deleting,
+        Self::Paused,
+        Self::InvalidSpec,
+        Self::NameConflict,
+        Self::NodeClassNotFound,
+        Self::NodeClassMismatch,
+        Self::AwaitingInventory,
+        Self::InsufficientCapacity,
+        Self::QuotaExceeded,
+        Self::Forbidden,
+        Self::InvalidRequest,
+        Self::Throttled,
+        Self::InDoubt,
+        Self::Launching,
+        Self::AwaitingRegistration,
+        Self::AwaitingInitialization,
+        Self::NeverJoined,
+        Self::InstanceLost,
+        Self::NodeNotReady,
+        Self::DuplicateInstance,
+        Self::UpToDate,
+        Self::NodeClassChanged,
+        Self::AwaitingDrain,
+        Self::AwaitingDetach,
+        Self::AwaitingTermination,
+        Self::Creating,
+        Self::AwaitingBinding,
+        Self::Modifying,
+        Self::AwaitingFileSystem,
+        Self::ModificationBudget,
+        Self::ModificationRefused,
+        Self::ShrinkRefused,
+        Self::VolumeLost,
+        Self::AwaitingSnapshot,
+        Self::AwaitingVolumeDeletion,
+        Self::AwaitingNode,
+        Self::AwaitingVolume,
+        Self::AwaitingPod,
+        Self::EngineFailing,
+        Self::EngineStarting,
+        Self::CredentialsUnreadable,
+        Self::RestartPending,
+        Self::AwaitingStop,
+        Self::ChildRefused,
+        Self::Progressing,
+    ];
+
+    /// The reason of this name, as a condition holds it.
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+
+    /// The name in a condition's `reason`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AsExpected => "AsExpected",
+            Self::Pending => "Pending",
+            Self::Deleting => "Deleting",
+            Self::Paused => "Paused",
+            Self::InvalidSpec => "InvalidSpec",
+            Self::NameConflict => "NameConflict",
+            Self::NodeClassNotFound => "NodeClassNotFound",
+            Self::NodeClassMismatch => "NodeClassMismatch",
+            Self::AwaitingInventory => "AwaitingInventory",
+            Self::InsufficientCapacity => "InsufficientCapacity",
+            Self::QuotaExceeded => "QuotaExceeded",
+            Self::Forbidden => "Forbidden",
+            Self::InvalidRequest => "InvalidRequest",
+            Self::Throttled => "Throttled",
+            Self::InDoubt => "InDoubt",
+            Self::Launching => "Launching",
+            Self::AwaitingRegistration => "AwaitingRegistration",
+            Self::AwaitingInitialization => "AwaitingInitialization",
+            Self::NeverJoined => "NeverJoined",
+            Self::InstanceLost => "InstanceLost",
+            Self::NodeNotReady => "NodeNotReady",
+            Self::DuplicateInstance => "DuplicateInstance",
+            Self::UpToDate => "UpToDate",
+            Self::NodeClassChanged => "NodeClassChanged",
+            Self::AwaitingDrain => "AwaitingDrain",
+            Self::AwaitingDetach => "AwaitingDetach",
+            Self::AwaitingTermination => "AwaitingTermination",
+            Self::Creating => "Creating",
+            Self::AwaitingBinding => "AwaitingBinding",
+            Self::Modifying => "Modifying",
+            Self::AwaitingFileSystem => "AwaitingFileSystem",
+            Self::ModificationBudget => "ModificationBudget",
+            Self::ModificationRefused => "ModificationRefused",
+            Self::ShrinkRefused => "ShrinkRefused",
+            Self::VolumeLost => "VolumeLost",
+            Self::AwaitingSnapshot => "AwaitingSnapshot",
+            Self::AwaitingVolumeDeletion => "AwaitingVolumeDeletion",
+            Self::AwaitingNode => "AwaitingNode",
+            Self::AwaitingVolume => "AwaitingVolume",
+            Self::AwaitingPod => "AwaitingPod",
+            Self::EngineFailing => "EngineFailing",
+            Self::EngineStarting => "EngineStarting",
+            Self::CredentialsUnreadable => "CredentialsUnreadable",
+            Self::RestartPending => "RestartPending",
+            Self::AwaitingStop => "AwaitingStop",
+            Self::ChildRefused => "ChildRefused",
+            Self::Progressing => "Progressing",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_found_by_its_own_name() {
+        for reason in Reason::ALL {
+            assert_eq!(Reason::named(reason.as_str()), Some(reason));
+        }
+        assert_eq!(Reason::named("NoSuchReason"), None);
+    }
+}

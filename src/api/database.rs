@@ -1,0 +1,350 @@
+//! `Database`: the one thing that people create.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::size::Size;
+
+/// What a person wants of one database.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "freehold.dev",
+    version = "v1alpha1",
+    kind = "Database",
+    plural = "databases",
+    singular = "database",
+    shortname = "db",
+    category = "freehold",
+    namespaced,
+    status = "DatabaseStatus",
+    derive = "PartialEq",
+    doc = "A database with a house of its own: one EC2 instance, one EBS volume, one StatefulSet pinned to that instance. Wait for the condition Ready with observedGeneration equal to metadata.generation.",
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status", description = "Whether this generation is running and answering."),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason", description = "Why it is, or what is awaited."),
+    printcolumn(name = "Engine", type_ = "string", json_path = ".spec.engine.type", description = "The database engine."),
+    printcolumn(name = "Version", type_ = "string", json_path = ".spec.engine.version", description = "The engine's version."),
+    printcolumn(name = "Size", type_ = "string", json_path = ".spec.storage.size", description = "The wanted size of the volume."),
+    printcolumn(name = "Type", type_ = "string", json_path = ".status.instanceType", description = "The instance type in use."),
+    printcolumn(name = "Zone", type_ = "string", json_path = ".status.zone", description = "The zone of the volume."),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
+        .message("metadata.name must start with a letter, hold only a-z, 0-9 and '-', and have at most 40 characters: the names of the Service, the StatefulSet and the Nodes are made from it"),
+    validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.zone) || self.spec.zones == oldSelf.spec.zones")
+        .message("spec.zones cannot change once the database has its zone (status.zone): an EBS volume cannot leave its zone; create a new Database from a backup instead"),
+)]
+#[serde(rename_all = "camelCase")]
+pub struct DatabaseSpec {
+    /// The database engine and its version.
+    #[x_kube(validation = Rule::new("self.type == oldSelf.type").message("spec.engine.type cannot change: another engine cannot read the data; create a new Database"))]
+    pub engine: Engine,
+
+    /// The NodeClass, written by the platform team, that says how machines are made. A changed class is used by the next machine.
+    #[serde(default = "default_node_class_name")]
+    #[schemars(length(min = 1, max = 63))]
+    pub node_class_name: String,
+
+    /// EC2 instance types in order of preference: the first that has capacity is taken. A running database is moved to another
+    /// machine only when its type is no longer in this list; reordering the list moves nothing.
+    #[serde(default = "default_instance_types")]
+    #[schemars(length(min = 1, max = 20), inner(length(max = 32)))]
+    #[x_kube(validation = Rule::new("self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))").message("spec.instanceTypes: each must be an EC2 instance type such as r7i.large"))]
+    #[x_kube(validation = Rule::new("self.all(t, self.exists_one(u, u == t))").message("spec.instanceTypes: each type may be listed once"))]
+    pub instance_types: Vec<String>,
+
+    /// The zones that the database may be placed in; empty means every zone that the NodeClass has a subnet in. It is placed once,
+    /// where there is capacity (status.zone), and stays there: an EBS volume cannot leave its zone.
+    #[serde(default)]
+    #[schemars(length(max = 10), inner(length(min = 1, max = 32)))]
+    pub zones: Vec<String>,
+
+    /// The volume that holds the data.
+    pub storage: Storage,
+
+    /// Settings of the engine, as its own documentation names them. Settings that the operator owns (credentials, ports, paths) are
+    /// refused. A change restarts the database.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = 100))]
+    #[x_kube(validation = Rule::new("self.all(k, k.size() <= 128 && k.matches('^[A-Za-z][A-Za-z0-9_.]*$'))").message("spec.config: a key holds letters, digits, '.' and '_', starts with a letter and has at most 128 characters"))]
+    #[x_kube(validation = Rule::new("self.all(k, !self[k].matches('[\\n\\r\\x00]'))").message("spec.config: a value is one line of text, without line breaks"))]
+    #[x_kube(validation = Rule::new("!self.exists(k, k.matches('(?i)password'))").message("spec.config must not hold passwords: they are generated; see status.credentialsSecretName"))]
+    pub config: BTreeMap<String, ConfigValue>,
+
+    /// What the engine's container asks for. The machine is the database's own, so the default asks for little and sets no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Resources>,
+
+    /// False pauses the database: the machine is given back, the volume is kept. True again resumes it.
+    #[serde(default = "default_running")]
+    pub running: bool,
+
+    /// What becomes of the volume when this Database is deleted. When the namespace or the resource definitions are deleted instead,
+    /// every policy acts as Retain.
+    #[serde(default)]
+    pub deletion_policy: DeletionPolicy,
+}
+
+/// The engine of a database. `questdb` needs `version`; `custom` needs `custom`.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.type != 'questdb' || has(self.version)").message("spec.engine.version is required for questdb, for example 9.3.4"))]
+#[x_kube(validation = Rule::new("self.type != 'questdb' || !has(self.custom)").message("spec.engine.custom is only for the type custom: remove it, or set spec.engine.type to custom"))]
+#[x_kube(validation = Rule::new("self.type != 'custom' || has(self.custom)").message("spec.engine.custom (image, port, dataPath) is required for the type custom"))]
+#[x_kube(validation = Rule::new("self.type != 'custom' || !has(self.version)").message("spec.engine.version is not for the type custom: put the version into spec.engine.custom.image"))]
+pub struct Engine {
+    /// Which engine.
+    #[serde(rename = "type")]
+    pub kind: EngineType,
+
+    /// The engine's release, for example 9.3.4: always a whole version, never `latest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+([.][0-9]+)?$')").message("spec.engine.version must be a whole release such as 9.3.4"))]
+    pub version: Option<String>,
+
+    /// An image of your own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom: Option<CustomEngine>,
+}
+
+/// The engines that Freehold knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineType {
+    /// QuestDB.
+    Questdb,
+    /// An image of your own.
+    Custom,
+}
+
+impl EngineType {
+    /// The name as it is written in a Database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Questdb => "questdb",
+            Self::Custom => "custom",
+        }
+    }
+}
+
+/// An image that Freehold has no profile for.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomEngine {
+    /// The container image, with a tag or digest.
+    #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new("self.matches('^[^ ]+(:[^ :/]+|@sha256:[0-9a-f]{64})$') && !self.endsWith(':latest')").message("spec.engine.custom.image needs a tag or a digest, and the tag must not be latest: a restart must not change the version"))]
+    pub image: String,
+
+    /// The TCP port that the engine listens on. It must not be below 1024: the container runs without privileges.
+    #[schemars(range(min = 1024, max = 65535))]
+    pub port: i32,
+
+    /// Where the volume is mounted in the container: an absolute path.
+    #[schemars(length(min = 2, max = 256))]
+    #[x_kube(validation = Rule::new("self.matches('^/[^:]+$') && !self.contains('..')").message("spec.engine.custom.dataPath must be an absolute path without '..'"))]
+    pub data_path: String,
+
+    /// The user id (and group id) that the container runs as; never root.
+    #[serde(default = "default_user_id")]
+    #[schemars(range(min = 1, max = 2_147_483_647))]
+    pub user_id: i64,
+
+    /// How the image takes its generated credentials; without it the Secret is made but not handed to the container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<CustomCredentials>,
+}
+
+/// The environment variables through which an image takes its credentials.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.passwordVariable) != has(self.passwordFileVariable)").message("spec.engine.custom.credentials needs exactly one of passwordVariable and passwordFileVariable"))]
+pub struct CustomCredentials {
+    /// The variable that takes the user name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
+    pub username_variable: Option<String>,
+
+    /// The variable that takes the password itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
+    pub password_variable: Option<String>,
+
+    /// The variable that takes the path of a file that holds the password: safer, where the image knows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
+    pub password_file_variable: Option<String>,
+}
+
+/// The EBS volume of a database.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("spec.storage.size cannot shrink: EBS volumes only grow; create a smaller Database and copy the data"))]
+#[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.storage.fileSystem cannot change: the volume is formatted once"))]
+#[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'").message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
+#[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])").message("spec.storage.iops is not for this type: remove it or set spec.storage.type to gp3"))]
+#[x_kube(validation = Rule::new("has(self.iops) || !(self.type in ['io1', 'io2'])").message("spec.storage.iops is required for io1 and io2"))]
+pub struct Storage {
+    /// The size in whole GiB or TiB, for example 100Gi. It can grow while the database runs; it can never shrink.
+    #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')").message("spec.storage.size must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
+    pub size: Size,
+
+    /// The EBS volume type.
+    #[serde(rename = "type", default = "default_volume_type")]
+    #[schemars(length(min = 2, max = 16))]
+    pub volume_type: String,
+
+    /// Provisioned IOPS; without it EC2's default for the type (gp3: 3000).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub iops: Option<i32>,
+
+    /// Provisioned throughput in MiB/s (gp3 only); without it EC2's default (125).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub throughput: Option<i32>,
+
+    /// The file system, made once by the EBS CSI driver.
+    #[serde(default)]
+    pub file_system: FileSystem,
+}
+
+/// A file system that the EBS CSI driver makes and grows online.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FileSystem {
+    /// XFS.
+    #[default]
+    Xfs,
+    /// ext4.
+    Ext4,
+}
+
+impl FileSystem {
+    /// The name as the CSI driver knows it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Xfs => "xfs",
+            Self::Ext4 => "ext4",
+        }
+    }
+}
+
+/// One setting's value: a line of text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ConfigValue(#[schemars(length(max = 1024))] pub String);
+
+/// Kubernetes resource quantities, by resource name (`cpu`, `memory`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Resources {
+    /// What is reserved for the container.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 8))]
+    pub requests: BTreeMap<String, k8s_openapi::apimachinery::pkg::api::resource::Quantity>,
+
+    /// What the container may use at most.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 8))]
+    pub limits: BTreeMap<String, k8s_openapi::apimachinery::pkg::api::resource::Quantity>,
+}
+
+/// What becomes of the EBS volume when its Database is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DeletionPolicy {
+    /// The volume is kept, and its PersistentVolume stays as the record of it.
+    #[default]
+    Retain,
+    /// A final snapshot is taken; the volume is deleted once the snapshot is complete.
+    Snapshot,
+    /// The volume is deleted.
+    Delete,
+}
+
+impl DeletionPolicy {
+    /// The name as it is written in a Database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Retain => "Retain",
+            Self::Snapshot => "Snapshot",
+            Self::Delete => "Delete",
+        }
+    }
+}
+
+/// What is known of a database.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DatabaseStatus {
+    /// The generation of the spec that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Ready, NodeReady, VolumeReady, EngineReady and Stalled, each with a reason and a message.
+    #[serde(default)]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+
+    /// The zone that the database lives in: decided once, by capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+
+    /// The instance type in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_type: Option<String>,
+
+    /// The ordinal of the newest Node: written before that Node is created, so that a lost answer cannot make a second one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_ordinal: Option<i32>,
+
+    /// The Node (`nodes.freehold.dev`) that the database runs on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_name: Option<String>,
+
+    /// The Volume (`volumes.freehold.dev`) that holds the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume_name: Option<String>,
+
+    /// Where clients connect to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
+
+    /// The Secret with the administrator's credentials, laid out as the Service Binding specification says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials_secret_name: Option<String>,
+}
+
+/// Where clients connect to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Endpoint {
+    /// The Service's name in the cluster's DNS.
+    pub host: String,
+
+    /// The ports by protocol name.
+    pub ports: BTreeMap<String, i32>,
+}
+
+fn default_node_class_name() -> String {
+    "default".to_owned()
+}
+
+fn default_instance_types() -> Vec<String> {
+    ["r7i.large", "r6i.large", "m7i.large"].map(str::to_owned).to_vec()
+}
+
+fn default_volume_type() -> String {
+    "gp3".to_owned()
+}
+
+fn default_running() -> bool {
+    true
+}
+
+fn default_user_id() -> i64 {
+    10001
+}

@@ -1,0 +1,112 @@
+//! The names and labels of everything that belongs to a Database: one pure function, so that adoption can override them.
+
+use std::collections::BTreeMap;
+
+use data_encoding::BASE32_NOPAD;
+use sha2::{Digest, Sha256};
+
+use super::database::Database;
+
+/// Names the Database (`metadata.name`) on every object that belongs to it.
+pub const DATABASE_NAME_LABEL: &str = "freehold.dev/database";
+
+/// Names the Database's UID on every object that belongs to it.
+pub const DATABASE_UID_LABEL: &str = "freehold.dev/database-uid";
+
+/// On what was kept after a deletion: `true`.
+pub const RETAINED_LABEL: &str = "freehold.dev/retained";
+
+/// The names and labels of one Database's objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The Database's namespace.
+    pub namespace: String,
+    /// The Database's name.
+    pub database: String,
+    /// The Database's UID.
+    pub uid: String,
+    /// The Volume and its claim: `<database>-<hash>`.
+    pub volume: String,
+    /// The StatefulSet; its pod is this with `-0`.
+    pub stateful_set: String,
+    /// The Service that clients use.
+    pub service: String,
+    /// The Secret of the administrator's credentials.
+    pub credentials_secret: String,
+    /// The name that the Secret is kept under after a deletion that retains the data.
+    pub retained_secret: String,
+    /// The ConfigMap with the engine's settings.
+    pub config_map: String,
+    /// The NetworkPolicy.
+    pub network_policy: String,
+    /// What selects the pod: never changed, a StatefulSet's selector is immutable.
+    pub selector: BTreeMap<String, String>,
+    /// What every object carries.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// The names of this Database's objects: functions of its name and UID, so the same for ever.
+    pub fn of(database: &Database) -> Self {
+        let name = database.metadata.name.clone().unwrap_or_default();
+        let uid = database.metadata.uid.clone().unwrap_or_default();
+        let volume = format!("{name}-{}", short_hash(&uid));
+        let selector =
+            BTreeMap::from([("app.kubernetes.io/instance".to_owned(), name.clone()), (DATABASE_UID_LABEL.to_owned(), uid.clone())]);
+        let mut labels = selector.clone();
+        labels.insert("app.kubernetes.io/managed-by".to_owned(), "freehold".to_owned());
+        labels.insert("app.kubernetes.io/name".to_owned(), database.spec.engine.kind.as_str().to_owned());
+        labels.insert(DATABASE_NAME_LABEL.to_owned(), name.clone());
+        Self {
+            namespace: database.metadata.namespace.clone().unwrap_or_default(),
+            stateful_set: name.clone(),
+            service: name.clone(),
+            credentials_secret: format!("{name}-admin"),
+            retained_secret: format!("{volume}-admin"),
+            config_map: format!("{name}-config"),
+            network_policy: name.clone(),
+            database: name,
+            uid,
+            volume,
+            selector,
+            labels,
+        }
+    }
+
+    /// The Node of this ordinal: `<database>-<hash>-<ordinal>`.
+    pub fn node(&self, ordinal: i32) -> String {
+        format!("{}-{ordinal}", self.volume)
+    }
+
+    /// The pod of the StatefulSet.
+    pub fn pod(&self) -> String {
+        format!("{}-0", self.stateful_set)
+    }
+}
+
+/// The PersistentVolume of a Volume: cluster-scoped, so named by the Volume's UID.
+pub fn persistent_volume(volume_uid: &str) -> String {
+    format!("freehold-{volume_uid}")
+}
+
+/// Five characters that tell two Databases of one name apart.
+fn short_hash(uid: &str) -> String {
+    let mut text = BASE32_NOPAD.encode(&Sha256::digest(uid.as_bytes())).to_lowercase();
+    text.truncate(5);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_uids_of_one_name_have_two_volume_names_of_the_documented_form() {
+        let one = short_hash("6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11");
+        let two = short_hash("6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a12");
+        assert_ne!(one, two);
+        assert_eq!(one.len(), 5);
+        assert!(one.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()));
+        assert_eq!(one, short_hash("6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"));
+    }
+}

@@ -1,0 +1,169 @@
+//! `Node`: one dedicated EC2 instance and its core `v1/Node`. Written by the Database controller only.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ClientToken, InstanceId};
+use super::node_class::RootVolume;
+
+/// What the machine of a database must be.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "freehold.dev",
+    version = "v1alpha1",
+    kind = "Node",
+    plural = "nodes",
+    singular = "node",
+    shortname = "fnode",
+    category = "freehold",
+    namespaced,
+    status = "NodeStatus",
+    derive = "PartialEq",
+    doc = "One dedicated EC2 instance and its Kubernetes node. Made and deleted by the Database controller; do not write it by hand.",
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status", description = "Whether the machine can run the database."),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason", description = "Why it can, or what is awaited."),
+    printcolumn(name = "Type", type_ = "string", json_path = ".status.instanceType", description = "The instance type."),
+    printcolumn(name = "Zone", type_ = "string", json_path = ".status.zone", description = "The zone."),
+    printcolumn(name = "Instance", type_ = "string", json_path = ".status.instanceID", description = "The EC2 instance."),
+    printcolumn(name = "Kube-Node", type_ = "string", json_path = ".status.coreNodeName", description = "The Kubernetes node."),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("!has(oldSelf.spec.zone) || (has(self.spec.zone) && self.spec.zone == oldSelf.spec.zone)")
+        .message("spec.zone cannot change once it is set: it is the zone of the volume"),
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSpec {
+    /// The NodeClass that says how the machine is made.
+    #[schemars(length(min = 1, max = 63))]
+    pub node_class_name: String,
+
+    /// Instance types in order of preference.
+    #[schemars(length(min = 1, max = 20), inner(length(max = 32)))]
+    pub instance_types: Vec<String>,
+
+    /// The zones that the machine may be in; empty means every zone of the class.
+    #[serde(default)]
+    #[schemars(length(max = 10), inner(length(max = 32)))]
+    pub zones: Vec<String>,
+
+    /// The zone that the machine must be in: set once the database has a volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 32))]
+    pub zone: Option<String>,
+}
+
+/// What is known of a machine.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatus {
+    /// The generation of the spec that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Launched, Registered, Initialized, Ready, Drifted and Stalled; while deleting Drained, VolumeDetached and InstanceTerminated.
+    #[serde(default)]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+
+    /// The launch that was decided, whole, written before it is sent to EC2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<NodeLaunch>,
+
+    /// The EC2 instance, once an answer or a look-up has named it.
+    #[serde(rename = "instanceID", default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<InstanceId>,
+
+    /// The providerID of the Kubernetes node: `aws:///<zone>/<instance id>`.
+    #[serde(rename = "providerID", default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+
+    /// The Kubernetes node that this machine registered as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_node_name: Option<String>,
+
+    /// The instance type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_type: Option<String>,
+
+    /// The zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+}
+
+/// One decided launch: everything that RunInstances is sent, so that the identical call can be made again with the same token.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeLaunch {
+    /// 1 for the first; a higher one only after the former is proven ended.
+    pub attempt: i32,
+
+    /// The idempotency token of this attempt.
+    pub token: ClientToken,
+
+    /// The zone of the subnet.
+    pub zone: String,
+
+    /// The subnet.
+    #[serde(rename = "subnetID")]
+    pub subnet_id: String,
+
+    /// The instance type.
+    pub instance_type: String,
+
+    /// The image.
+    #[serde(rename = "imageID")]
+    pub image_id: String,
+
+    /// The security groups.
+    #[serde(rename = "securityGroupIDs", default)]
+    pub security_group_ids: Vec<String>,
+
+    /// The instance profile's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_profile: Option<String>,
+
+    /// The root disk.
+    pub root_volume: RootVolume,
+
+    /// The KMS key of the root disk.
+    #[serde(rename = "kmsKeyID", default, skip_serializing_if = "Option::is_none")]
+    pub kms_key_id: Option<String>,
+
+    /// Every tag of the instance and its root disk.
+    pub tags: BTreeMap<String, String>,
+
+    /// SHA-256 of the user data, hexadecimal: the text itself stays in the NodeClass.
+    pub user_data_hash: String,
+
+    /// When the attempt was decided.
+    pub started_at: Time,
+
+    /// Since when it is unknown whether EC2 carried the attempt out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_doubt_since: Option<Time>,
+
+    /// EC2's refusal, when it refused for certain: nothing was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refusal>,
+
+    /// How many machines before this attempt ran but never joined the cluster.
+    #[serde(default)]
+    pub never_joined: i32,
+}
+
+/// A definite refusal by EC2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// EC2's error code.
+    pub code: String,
+
+    /// EC2's message.
+    pub message: String,
+
+    /// When it was refused.
+    pub at: Time,
+}

@@ -1,0 +1,229 @@
+//! `Volume`: one EBS volume, its PersistentVolume and its claim. Written by the Database controller only.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::database::{DeletionPolicy, FileSystem};
+use super::ids::{ClientToken, SnapshotId, VolumeId};
+use super::node::Refusal;
+use super::size::Size;
+
+/// What the volume of a database must be.
+#[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "freehold.dev",
+    version = "v1alpha1",
+    kind = "Volume",
+    plural = "volumes",
+    singular = "volume",
+    shortname = "fvol",
+    category = "freehold",
+    namespaced,
+    status = "VolumeStatus",
+    derive = "PartialEq",
+    doc = "One EBS volume, its PersistentVolume and its claim. Made and deleted by the Database controller; do not write it by hand.",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the volume is as wanted and bound."
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why it is, or what is awaited."
+    ),
+    printcolumn(name = "Size", type_ = "string", json_path = ".status.size", description = "The size that EC2 shows."),
+    printcolumn(name = "Type", type_ = "string", json_path = ".spec.type", description = "The wanted volume type."),
+    printcolumn(name = "Zone", type_ = "string", json_path = ".spec.zone", description = "The zone."),
+    printcolumn(name = "Volume-ID", type_ = "string", json_path = ".status.volumeID", description = "The EBS volume."),
+    printcolumn(
+        name = "Policy",
+        type_ = "string",
+        json_path = ".spec.deletionPolicy",
+        description = "What becomes of it when the Database is deleted."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.zone == oldSelf.zone").message("spec.zone cannot change: an EBS volume cannot leave its zone"))]
+#[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("spec.size cannot shrink: EBS volumes only grow"))]
+#[x_kube(validation = Rule::new("has(self.snapshotID) == has(oldSelf.snapshotID) && (!has(self.snapshotID) || self.snapshotID == oldSelf.snapshotID)").message("spec.snapshotID cannot change: a volume is filled once"))]
+#[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.fileSystem cannot change: the volume is formatted once"))]
+pub struct VolumeSpec {
+    /// The NodeClass that names the KMS key, the StorageClass and the tags.
+    #[schemars(length(min = 1, max = 63))]
+    pub node_class_name: String,
+
+    /// The size in whole GiB or TiB.
+    #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')").message("spec.size must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
+    pub size: Size,
+
+    /// The EBS volume type.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 2, max = 16))]
+    pub volume_type: String,
+
+    /// Provisioned IOPS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub iops: Option<i32>,
+
+    /// Provisioned throughput in MiB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub throughput: Option<i32>,
+
+    /// The file system.
+    pub file_system: FileSystem,
+
+    /// The zone.
+    #[schemars(length(min = 1, max = 32))]
+    pub zone: String,
+
+    /// The snapshot that the volume is made from.
+    #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_id: Option<SnapshotId>,
+
+    /// What becomes of the EBS volume when this object is deleted.
+    pub deletion_policy: DeletionPolicy,
+}
+
+/// What is known of a volume.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeStatus {
+    /// The generation of the spec that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Created, Bound, Modified, Ready and Stalled.
+    #[serde(default)]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+
+    /// The creation that was decided, whole, written before it is sent to EC2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<VolumeLaunch>,
+
+    /// The EBS volume, once an answer or a look-up has named it.
+    #[serde(rename = "volumeID", default, skip_serializing_if = "Option::is_none")]
+    pub volume_id: Option<VolumeId>,
+
+    /// The size that EC2 shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+
+    /// True once a PersistentVolume was made for the EBS volume: from then on it may hold data, and it is never replaced by an empty
+    /// one.
+    #[serde(default)]
+    pub ever_held: bool,
+
+    /// The last modifications (at most 10): EC2 allows four in a rolling day.
+    #[serde(default)]
+    #[schemars(length(max = 10))]
+    pub modifications: Vec<ModificationRecord>,
+
+    /// The PersistentVolume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistent_volume_name: Option<String>,
+
+    /// The final snapshot, under the policy Snapshot: announced here before it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_snapshot: Option<FinalSnapshot>,
+
+    /// When EC2 accepted the deletion of the EBS volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Time>,
+}
+
+/// One decided creation of a volume: everything that CreateVolume is sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeLaunch {
+    /// 1 for the first; a higher one only after the former is proven ended.
+    pub attempt: i32,
+
+    /// The idempotency token of this attempt.
+    pub token: ClientToken,
+
+    /// The zone.
+    pub zone: String,
+
+    /// GiB.
+    pub size: i32,
+
+    /// The EBS volume type.
+    #[serde(rename = "type")]
+    pub volume_type: String,
+
+    /// Provisioned IOPS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iops: Option<i32>,
+
+    /// Provisioned throughput in MiB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<i32>,
+
+    /// The snapshot that the volume is made from.
+    #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_id: Option<SnapshotId>,
+
+    /// The KMS key.
+    #[serde(rename = "kmsKeyID", default, skip_serializing_if = "Option::is_none")]
+    pub kms_key_id: Option<String>,
+
+    /// Every tag of the volume.
+    pub tags: BTreeMap<String, String>,
+
+    /// When the attempt was decided.
+    pub started_at: Time,
+
+    /// Since when it is unknown whether EC2 carried the attempt out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_doubt_since: Option<Time>,
+
+    /// EC2's refusal, when it refused for certain: nothing was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refusal>,
+}
+
+/// One ModifyVolume.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModificationRecord {
+    /// When it was asked for.
+    pub at: Time,
+
+    /// GiB.
+    pub size: i32,
+
+    /// The EBS volume type.
+    #[serde(rename = "type")]
+    pub volume_type: String,
+
+    /// IOPS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iops: Option<i32>,
+
+    /// MiB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<i32>,
+}
+
+/// The final snapshot of a volume. CreateSnapshot has no token: the snapshot is found again by its tags.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FinalSnapshot {
+    /// When it was decided.
+    pub started_at: Time,
+
+    /// The snapshot, once an answer or a look-up has named it.
+    #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_id: Option<SnapshotId>,
+}

@@ -1,0 +1,44 @@
+//! Counts every attempt on the wire, by action and outcome.
+
+use std::fmt;
+use std::sync::Arc;
+
+use aws_sdk_ec2::config::interceptors::FinalizerInterceptorContextRef;
+use aws_sdk_ec2::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_ec2::error::BoxError;
+use aws_smithy_runtime_api::client::orchestrator::Metadata;
+
+use crate::metrics::Metrics;
+
+/// Counts, retries included: what EC2's rate limits see.
+pub(super) struct Counted(pub Arc<Metrics>);
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted").finish_non_exhaustive()
+    }
+}
+
+impl Intercept for Counted {
+    fn name(&self) -> &'static str {
+        "Counted"
+    }
+
+    fn read_after_attempt(
+        &self,
+        context: &FinalizerInterceptorContextRef<'_>,
+        _components: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let action = config.load::<Metadata>().map_or("unknown", Metadata::name);
+        let status = context.response().map(aws_smithy_runtime_api::http::Response::status);
+        let outcome = match status {
+            Some(status) if status.is_success() => "ok",
+            Some(status) if status.is_client_error() => "refused",
+            Some(_) => "failed",
+            None => "no_answer",
+        };
+        self.0.ec2_call(action.to_owned(), outcome);
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! What is sent: requests and filters in the SDK's words; and lists gathered from their pages.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_ec2::Client;
+use aws_sdk_ec2::operation::create_snapshot::builders::CreateSnapshotFluentBuilder;
+use aws_sdk_ec2::operation::create_volume::builders::CreateVolumeFluentBuilder;
+use aws_sdk_ec2::operation::modify_volume::builders::ModifyVolumeFluentBuilder;
+use aws_sdk_ec2::operation::run_instances::builders::RunInstancesFluentBuilder;
+use aws_sdk_ec2::types::{
+    BlockDeviceMapping, EbsBlockDevice, Filter, HttpTokensState, IamInstanceProfileSpecification, InstanceMetadataOptionsRequest,
+    InstanceMetadataTagsState, ResourceType, Tag, TagSpecification,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::incomplete;
+use crate::api::VolumeId;
+use crate::cloud::limits::Action;
+use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VolumeQuery};
+
+/// The largest page of instances, statuses and snapshots (EC2 API reference, `MaxResults`).
+pub(super) const INSTANCE_PAGE: i32 = 1000;
+
+/// The largest page of volumes; EC2 answers a larger wish with this.
+pub(super) const VOLUME_PAGE: i32 = 500;
+
+/// The most values that one filter takes (EC2 API reference, "Filters").
+const VALUES_PER_FILTER: usize = 200;
+
+/// The events that EC2 schedules for an instance (EC2 User Guide, "Scheduled events for your instances").
+const EVENT_CODES: [&str; 5] = ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
+
+pub(super) fn run_instances(client: &Client, request: &LaunchRequest) -> RunInstancesFluentBuilder {
+    let LaunchRequest {
+        token,
+        subnet_id,
+        instance_type,
+        image_id,
+        user_data,
+        security_group_ids,
+        instance_profile,
+        root_device,
+        root_size,
+        root_type,
+        kms_key_id,
+        tags,
+    } = request;
+    let root = EbsBlockDevice::builder()
+        .volume_size(*root_size)
+        .volume_type(root_type.as_str().into())
+        .encrypted(true)
+        .set_kms_key_id(kms_key_id.clone())
+        .delete_on_termination(true)
+        .build();
+    // Hop limit 1: no pod reaches the machine's credentials. Tags stay out of the metadata: nothing needs them there, and they would
+    // forbid characters that EC2 allows elsewhere.
+    let metadata = InstanceMetadataOptionsRequest::builder()
+        .http_tokens(HttpTokensState::Required)
+        .http_put_response_hop_limit(1)
+        .instance_metadata_tags(InstanceMetadataTagsState::Disabled)
+        .build();
+    client
+        .run_instances()
+        .client_token(&token.0)
+        .min_count(1)
+        .max_count(1)
+        .subnet_id(subnet_id)
+        .instance_type(instance_type.as_str().into())
+        .image_id(image_id)
+        .set_user_data(Some(STANDARD.encode(user_data)).filter(|text| !text.is_empty()))
+        .set_security_group_ids(Some(security_group_ids.clone()))
+        .set_iam_instance_profile(instance_profile.as_ref().map(|name| IamInstanceProfileSpecification::builder().name(name).build()))
+        .block_device_mappings(BlockDeviceMapping::builder().device_name(root_device).ebs(root).build())
+        .metadata_options(metadata)
+        // Tags in the creating call: they exist whenever the resource does (though lists may show them later), and a process that dies
+        // after the call leaves nothing that cannot be found.
+        .tag_specifications(tag_specification(ResourceType::Instance, tags))
+        .tag_specifications(tag_specification(ResourceType::Volume, tags))
+}
+
+pub(super) fn create_volume(client: &Client, request: &CreateVolumeRequest) -> CreateVolumeFluentBuilder {
+    let CreateVolumeRequest { token, zone, size, volume_type, iops, throughput, snapshot_id, kms_key_id, tags } = request;
+    client
+        .create_volume()
+        .client_token(&token.0)
+        .availability_zone(zone)
+        .size(*size)
+        .volume_type(volume_type.as_str().into())
+        .set_iops(*iops)
+        .set_throughput(*throughput)
+        .set_snapshot_id(snapshot_id.as_ref().map(|id| id.0.clone()))
+        .encrypted(true)
+        .set_kms_key_id(kms_key_id.clone())
+        .tag_specifications(tag_specification(ResourceType::Volume, tags))
+}
+
+pub(super) fn modify_volume(client: &Client, request: &ModifyVolumeRequest) -> ModifyVolumeFluentBuilder {
+    let ModifyVolumeRequest { id, size, volume_type, iops, throughput } = request;
+    client.modify_volume().volume_id(&id.0).size(*size).volume_type(volume_type.as_str().into()).set_iops(*iops).set_throughput(*throughput)
+}
+
+pub(super) fn create_snapshot(client: &Client, volume: &VolumeId, tags: &BTreeMap<String, String>) -> CreateSnapshotFluentBuilder {
+    client.create_snapshot().volume_id(&volume.0).tag_specifications(tag_specification(ResourceType::Snapshot, tags))
+}
+
+fn tag_specification(resource: ResourceType, tags: &BTreeMap<String, String>) -> TagSpecification {
+    let tags = tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
+    TagSpecification::builder().resource_type(resource).set_tags(Some(tags)).build()
+}
+
+/// How one list call says what it wants.
+#[derive(Debug, PartialEq)]
+pub(super) enum Selection {
+    Filters(Vec<Filter>),
+    Ids(Vec<String>),
+}
+
+/// What each list call that the query needs says.
+pub(super) fn instance_selections(query: &InstanceQuery) -> Vec<Selection> {
+    match query {
+        InstanceQuery::Tags(tags) => vec![Selection::Filters(tag_filters(tags))],
+        InstanceQuery::Tokens(tokens) => {
+            let tokens: Vec<_> = tokens.iter().map(|token| token.0.clone()).collect();
+            chunked("client-token", &tokens).into_iter().map(Selection::Filters).collect()
+        }
+        InstanceQuery::Ids(ids) => {
+            let chunks = ids.chunks(VALUES_PER_FILTER);
+            chunks.map(|ids| Selection::Ids(ids.iter().map(|id| id.0.clone()).collect())).collect()
+        }
+    }
+}
+
+/// The filters of each list call that the query needs.
+pub(super) fn volume_filters(query: &VolumeQuery) -> Vec<Vec<Filter>> {
+    match query {
+        VolumeQuery::Tags(tags) => vec![tag_filters(tags)],
+        VolumeQuery::Ids(ids) => chunked("volume-id", &ids.iter().map(|id| id.0.clone()).collect::<Vec<_>>()),
+    }
+}
+
+/// One filter a tag: all must match. Lists by tag may miss a new resource for minutes (EC2 developer guide, "Eventual consistency"):
+/// an empty answer is a fact with a time, never a verdict.
+pub(super) fn tag_filters(tags: &BTreeMap<String, String>) -> Vec<Filter> {
+    tags.iter().map(|(key, value)| filter(&format!("tag:{key}"), [literal(value)])).collect()
+}
+
+/// Three lists that together name every instance that is not well, however many are.
+pub(super) fn health_filters() -> [Filter; 3] {
+    [
+        filter("system-status.status", ["impaired".to_owned()]),
+        filter("instance-status.status", ["impaired".to_owned()]),
+        filter("event.code", EVENT_CODES.map(str::to_owned)),
+    ]
+}
+
+pub(super) fn filter(name: &str, values: impl IntoIterator<Item = String>) -> Filter {
+    Filter::builder().name(name).set_values(Some(values.into_iter().collect())).build()
+}
+
+/// No values make no call: a filter without values would match everything.
+fn chunked(name: &str, values: &[String]) -> Vec<Vec<Filter>> {
+    values.chunks(VALUES_PER_FILTER).map(|values| vec![filter(name, values.to_vec())]).collect()
+}
+
+/// The value so that EC2 takes no character of it for a wildcard (EC2 API reference, "Filters").
+fn literal(value: &str) -> String {
+    value.chars().fold(String::new(), |mut text, character| {
+        if matches!(character, '*' | '?' | '\\') {
+            text.push('\\');
+        }
+        text.push(character);
+        text
+    })
+}
+
+/// A list from its pages: complete, or an error.
+pub(super) struct Gathered<T> {
+    action: Action,
+    items: Vec<T>,
+    next_token: Option<String>,
+}
+
+impl<T> Gathered<T> {
+    pub fn new(action: Action) -> Self {
+        Self { action, items: Vec::new(), next_token: None }
+    }
+
+    /// Adds a page. EC2 sends the list's element in every page, an empty one, too; a page without it was cut.
+    pub fn add(&mut self, items: Option<Vec<T>>, next_token: Option<String>) -> Result<(), CloudError> {
+        self.items.extend(items.ok_or_else(|| incomplete(self.action, "list"))?);
+        self.next_token = next_token.filter(|token| !token.is_empty());
+        Ok(())
+    }
+
+    /// All pages, if the last one says that it is the last: the SDK's paginator ends without a word when EC2 repeats a page's token.
+    pub fn finish(self) -> Result<Vec<T>, CloudError> {
+        match self.next_token {
+            None => Ok(self.items),
+            Some(_) => Err(incomplete(self.action, "last page")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::api::{ClientToken, InstanceId};
+    use crate::cloud::Class;
+
+    #[test]
+    fn a_query_is_split_into_calls_that_ec2_takes_and_an_empty_one_asks_nothing() {
+        let tokens = |count: usize| InstanceQuery::Tokens((0..count).map(|n| ClientToken(format!("t-{n}"))).collect());
+        let volumes = |count: usize| VolumeQuery::Ids((0..count).map(|n| VolumeId(format!("vol-{n}"))).collect());
+        for (count, sizes) in [(0, vec![]), (200, vec![200]), (401, vec![200, 200, 1])] {
+            let by_token: Vec<usize> = instance_selections(&tokens(count))
+                .iter()
+                .map(|selection| match selection {
+                    Selection::Filters(filters) => filters[0].values().len(),
+                    Selection::Ids(ids) => panic!("tokens are no ids: {ids:?}"),
+                })
+                .collect();
+            let by_id: Vec<usize> = volume_filters(&volumes(count)).iter().map(|filters| filters[0].values().len()).collect();
+            assert_eq!((by_token, by_id), (sizes.clone(), sizes));
+        }
+    }
+
+    #[test]
+    fn instances_are_asked_for_by_id_and_not_by_a_filter_so_that_a_disrupted_zone_does_not_fail_the_others() {
+        let query = InstanceQuery::Ids(vec![InstanceId("i-1".into())]);
+        assert_eq!(instance_selections(&query), [Selection::Ids(vec!["i-1".into()])]);
+    }
+
+    #[test]
+    fn a_tags_value_is_matched_literally() {
+        let filters = tag_filters(&BTreeMap::from([("freehold.dev/cluster-id".to_owned(), r"prod*?\1".to_owned())]));
+        assert_eq!(filters, [filter("tag:freehold.dev/cluster-id", [r"prod\*\?\\1".to_owned()])]);
+    }
+
+    #[test]
+    fn a_list_is_complete_only_if_its_last_page_says_so() {
+        let mut gathered = Gathered::new(Action::DescribeInstances);
+        gathered.add(Some(vec![1]), Some("more".into())).unwrap();
+        gathered.add(Some(vec![]), Some("more".into())).unwrap();
+        let error = gathered.finish().unwrap_err();
+        assert_eq!((error.class, error.action), (Class::InDoubt, "DescribeInstances"));
+
+        let mut gathered = Gathered::new(Action::DescribeInstances);
+        gathered.add(Some(vec![1]), Some("more".into())).unwrap();
+        gathered.add(Some(vec![2]), Some(String::new())).unwrap();
+        assert_eq!(gathered.finish().unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn a_page_without_its_list_is_no_empty_page() {
+        assert!(Gathered::<i32>::new(Action::DescribeVolumes).add(None, None).is_err());
+    }
+}

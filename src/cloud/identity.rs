@@ -1,0 +1,252 @@
+//! The identity of a cloud resource: its client token and its tags. Pure, and the safety core: the same object and attempt give the
+//! same token and the same tags, for ever.
+
+use std::collections::BTreeMap;
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use sha2::{Digest, Sha256};
+
+use crate::api::ClientToken;
+
+/// Names the cluster (the UID of the namespace `kube-system` unless configured): what a sweep lists by.
+pub const CLUSTER_ID_TAG: &str = "freehold.dev/cluster-id";
+
+/// Names the `Node` (UID) that an instance and its root disk belong to.
+pub const NODE_UID_TAG: &str = "freehold.dev/node-uid";
+
+/// Names the `Volume` (UID) that an EBS volume, or a snapshot of it, belongs to.
+pub const VOLUME_UID_TAG: &str = "freehold.dev/volume-uid";
+
+/// Says what a snapshot was taken for.
+pub const PURPOSE_TAG: &str = "freehold.dev/purpose";
+
+/// The purpose of the snapshot that is taken before a volume is deleted.
+pub const PURPOSE_FINAL: &str = "final";
+
+/// Names the Database, as `namespace/name`, for people; nothing is ever looked up by it.
+pub const DATABASE_TAG: &str = "freehold.dev/database";
+
+/// The attempt that made the resource.
+pub const ATTEMPT_TAG: &str = "freehold.dev/attempt";
+
+/// What the AWS console shows as the resource's name; nothing is ever looked up by it.
+const NAME_TAG: &str = "Name";
+
+/// Prefixes of keys that a NodeClass cannot set: ours, and those that EC2 refuses (compared without regard to case, as EC2 does).
+const RESERVED_PREFIXES: [&str; 2] = ["freehold.dev/", "aws:"];
+
+/// What is made in the cloud.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// An EC2 instance; its owner is a `Node`.
+    Node,
+    /// An EBS volume; its owner is a `Volume`.
+    Volume,
+    /// The final snapshot of an EBS volume; its owner is the `Volume`.
+    Snapshot,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Node, Self::Volume, Self::Snapshot];
+
+    /// The name in tokens, logs and metrics. A change would change every token.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Volume => "volume",
+            Self::Snapshot => "snapshot",
+        }
+    }
+
+    /// The tag whose value is the owner's UID.
+    fn uid_tag(self) -> &'static str {
+        match self {
+            Self::Node => NODE_UID_TAG,
+            Self::Volume | Self::Snapshot => VOLUME_UID_TAG,
+        }
+    }
+}
+
+/// Whom a cloud resource belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The cluster.
+    pub cluster_id: String,
+    /// What is made.
+    pub kind: Kind,
+    /// The UID of the `Node` or `Volume`.
+    pub uid: String,
+    /// The Database, as `namespace/name`.
+    pub database: String,
+    /// The name of the `Node` or `Volume`, for the console.
+    pub name: String,
+}
+
+/// The idempotency token of one attempt at making one object's resource: 52 ASCII characters (EC2 takes at most 64).
+///
+/// Every part is preceded by its length, so that no two different inputs run together into one text.
+pub fn token(cluster_id: &str, kind: Kind, uid: &str, attempt: i32) -> ClientToken {
+    let mut hash = Sha256::new();
+    for part in [cluster_id, kind.as_str(), uid, &attempt.to_string()] {
+        hash.update(part.len().to_string());
+        hash.update(":");
+        hash.update(part);
+    }
+    ClientToken(BASE32_NOPAD.encode(&hash.finalize()).to_lowercase())
+}
+
+/// Every tag of the resource that this attempt makes: the class's own, and ours, which win. Reserved keys of the class's are dropped.
+pub fn tags(owner: &Owner, attempt: i32, class_tags: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut tags: BTreeMap<String, String> =
+        class_tags.iter().filter(|(key, _)| !is_reserved(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+    tags.extend(owner_tags(&owner.cluster_id, owner.kind, &owner.uid));
+    tags.insert(DATABASE_TAG.to_owned(), owner.database.clone());
+    tags.insert(ATTEMPT_TAG.to_owned(), attempt.to_string());
+    tags.insert(NAME_TAG.to_owned(), owner.name.clone());
+    tags
+}
+
+/// True if a NodeClass cannot set this tag key.
+pub fn is_reserved(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    RESERVED_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// What everything of this cluster's carries: what a sweep lists by.
+pub fn cluster_tags(cluster_id: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(CLUSTER_ID_TAG.to_owned(), cluster_id.to_owned())])
+}
+
+/// What every resource of one owner's carries: what a look-up by tag asks for.
+pub fn owner_tags(cluster_id: &str, kind: Kind, uid: &str) -> BTreeMap<String, String> {
+    let mut tags = cluster_tags(cluster_id);
+    tags.insert(kind.uid_tag().to_owned(), uid.to_owned());
+    match kind {
+        Kind::Node | Kind::Volume => {}
+        Kind::Snapshot => {
+            tags.insert(PURPOSE_TAG.to_owned(), PURPOSE_FINAL.to_owned());
+        }
+    }
+    tags
+}
+
+/// The UID of the owner that a resource of this kind names in its tags. A root disk names its Node, so it belongs to no `Volume`.
+pub fn owner_uid(kind: Kind, tags: &BTreeMap<String, String>) -> Option<&str> {
+    let is_ours = match kind {
+        Kind::Node | Kind::Volume => true,
+        Kind::Snapshot => tags.get(PURPOSE_TAG).is_some_and(|purpose| purpose == PURPOSE_FINAL),
+    };
+    tags.get(kind.uid_tag()).filter(|uid| is_ours && !uid.is_empty()).map(String::as_str)
+}
+
+/// The attempt that a resource names in its tags.
+pub fn attempt(tags: &BTreeMap<String, String>) -> Option<i32> {
+    tags.get(ATTEMPT_TAG)?.parse().ok()
+}
+
+/// SHA-256 of the user data, hexadecimal: what an intent records instead of the text.
+pub fn user_data_hash(user_data: &str) -> String {
+    HEXLOWER.encode(&Sha256::digest(user_data.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    const CLUSTER: &str = "0b0b8b0e-2f3f-4a53-8f9c-6c2f8f2f1a10";
+    const UID: &str = "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11";
+
+    fn owner(kind: Kind) -> Owner {
+        Owner { cluster_id: CLUSTER.into(), kind, uid: UID.into(), database: "team-a/orders".into(), name: "orders-k3f9q".into() }
+    }
+
+    fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+        entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn tokens_are_the_ones_that_earlier_releases_made() {
+        // Golden: if one of these changes, a new release would launch a second machine for every attempt in doubt.
+        assert_eq!(token(CLUSTER, Kind::Node, UID, 1).0, "5gxqburo6x2pcbi77m4yj37zzivbuotc3dysu2nfllwccgmgtmjq");
+        assert_eq!(token(CLUSTER, Kind::Node, UID, 2).0, "ruruhmf3ebvednjrjikm4fnkolsywfwqzwx6fxtvefkqelfvoabq");
+        assert_eq!(token(CLUSTER, Kind::Volume, UID, 1).0, "ckjguwtowo25ub4krmqlkr36l4wq2kv4k34z6oj3norj3ld5psma");
+        assert_eq!(token(CLUSTER, Kind::Snapshot, UID, 1).0, "ir55khibuzuze7jm6blloeoejtpfukt4yqq7xvsheeib6aqoflpq");
+    }
+
+    #[test]
+    fn a_token_is_what_ec2_accepts() {
+        let token = token(CLUSTER, Kind::Node, UID, i32::MAX).0;
+        assert!(token.len() <= 64 && token.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()), "{token}");
+    }
+
+    #[test]
+    fn no_two_inputs_run_together_into_one_token() {
+        let inputs = [
+            ("a", Kind::Node, "bc", 1),
+            ("ab", Kind::Node, "c", 1),
+            ("a", Kind::Node, "bc1", 1),
+            ("a", Kind::Node, "bc", 11),
+            ("a", Kind::Volume, "bc", 1),
+            ("a1:", Kind::Node, "bc", 1),
+            ("a", Kind::Node, "1:bc", 1),
+        ];
+        let tokens: std::collections::BTreeSet<_> =
+            inputs.iter().map(|(cluster, kind, uid, attempt)| token(cluster, *kind, uid, *attempt)).collect();
+        assert_eq!(tokens.len(), inputs.len());
+    }
+
+    #[test]
+    fn our_tags_win_over_the_classs_and_reserved_keys_of_the_class_are_dropped() {
+        let class = map(&[
+            ("team", "platform"),
+            ("Name", "not this"),
+            ("freehold.dev/cluster-id", "another"),
+            ("freehold.dev/adopt", "yes"),
+            ("Freehold.dev/volume-uid", "another"),
+            ("aws:createdBy", "x"),
+        ]);
+        assert_eq!(
+            tags(&owner(Kind::Node), 3, &class),
+            map(&[
+                ("team", "platform"),
+                ("Name", "orders-k3f9q"),
+                ("freehold.dev/cluster-id", CLUSTER),
+                ("freehold.dev/node-uid", UID),
+                ("freehold.dev/database", "team-a/orders"),
+                ("freehold.dev/attempt", "3"),
+            ])
+        );
+    }
+
+    #[test]
+    fn what_an_attempt_makes_is_found_by_its_owners_tags_and_names_its_owner_and_attempt() {
+        for kind in Kind::ALL {
+            let tags = tags(&owner(kind), 2, &BTreeMap::new());
+            let wanted = owner_tags(CLUSTER, kind, UID);
+            assert!(wanted.iter().all(|(key, value)| tags.get(key) == Some(value)), "{kind:?}");
+            assert!(cluster_tags(CLUSTER).iter().all(|(key, value)| wanted.get(key) == Some(value)), "{kind:?}");
+            assert_eq!(owner_uid(kind, &tags), Some(UID), "{kind:?}");
+            assert_eq!(attempt(&tags), Some(2), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_root_disk_belongs_to_no_volume_and_a_snapshot_for_another_purpose_is_not_the_final_one() {
+        assert_eq!(owner_uid(Kind::Volume, &tags(&owner(Kind::Node), 1, &BTreeMap::new())), None);
+        assert_eq!(owner_uid(Kind::Snapshot, &tags(&owner(Kind::Volume), 1, &BTreeMap::new())), None);
+    }
+
+    #[test]
+    fn an_attempt_that_is_no_number_is_none() {
+        assert_eq!(attempt(&map(&[("freehold.dev/attempt", "two")])), None);
+        assert_eq!(attempt(&BTreeMap::new()), None);
+    }
+
+    #[test]
+    fn user_data_is_hashed_as_sha256() {
+        assert_eq!(user_data_hash("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

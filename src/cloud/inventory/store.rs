@@ -1,0 +1,314 @@
+//! What the sweeps of one kind have shown, by owner, and what passes await of it. Pure: the caller brings answers and times.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::view::{Awaited, EmptyRuns, Interest, SweepStats};
+use crate::api::{ClientToken, VolumeId};
+use crate::cloud::absence::EmptyRun;
+use crate::cloud::identity::{self, Kind};
+use crate::cloud::{EbsVolume, Instance, InstanceState, Snapshot};
+
+/// What the store must know of a resource.
+pub(super) trait Resource: Clone + PartialEq {
+    /// The kind in identity's terms.
+    const KIND: Kind;
+    /// The id that EC2 gave it.
+    fn id(&self) -> &str;
+    /// Its tags.
+    fn tags(&self) -> &BTreeMap<String, String>;
+    /// True if it is certainly not what an attempt with this token makes or made, and has ended: what an earlier attempt left behind.
+    fn is_remains_of_another(&self, token: &ClientToken) -> bool;
+}
+
+impl Resource for Instance {
+    const KIND: Kind = Kind::Node;
+
+    fn id(&self) -> &str {
+        &self.id.0
+    }
+
+    fn tags(&self) -> &BTreeMap<String, String> {
+        &self.tags
+    }
+
+    fn is_remains_of_another(&self, token: &ClientToken) -> bool {
+        self.state == InstanceState::Terminated && self.token.as_ref().is_some_and(|own| own != token)
+    }
+}
+
+impl Resource for EbsVolume {
+    const KIND: Kind = Kind::Volume;
+
+    fn id(&self) -> &str {
+        &self.id.0
+    }
+
+    fn tags(&self) -> &BTreeMap<String, String> {
+        &self.tags
+    }
+
+    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
+        false
+    }
+}
+
+impl Resource for Snapshot {
+    const KIND: Kind = Kind::Snapshot;
+
+    fn id(&self) -> &str {
+        &self.id.0
+    }
+
+    fn tags(&self) -> &BTreeMap<String, String> {
+        &self.tags
+    }
+
+    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
+        false
+    }
+}
+
+/// What is known of one kind.
+pub(super) struct Store<T> {
+    swept: BTreeMap<String, Vec<T>>,
+    ownerless: Vec<T>,
+    watches: BTreeMap<String, Watch<T>>,
+    stats: SweepStats,
+    is_poked: bool,
+}
+
+/// What passes await of one owner's, and what look-ups have shown of that.
+struct Watch<T> {
+    interest: Interest,
+    empty: EmptyRuns,
+    by_token: Option<Found<T>>,
+}
+
+/// The answer of the last complete look-up by token.
+struct Found<T> {
+    started: Timestamp,
+    resources: Vec<T>,
+}
+
+impl<T> Watch<T> {
+    fn awaited(&self) -> Option<&Awaited> {
+        match &self.interest {
+            Interest::Settled => None,
+            Interest::Pending(awaited) => Some(awaited),
+        }
+    }
+
+    fn token(&self) -> Option<&ClientToken> {
+        self.awaited()?.token.as_ref()
+    }
+
+    fn last_possible_send(&self) -> Option<Timestamp> {
+        self.awaited()?.last_possible_send
+    }
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self { swept: BTreeMap::new(), ownerless: Vec::new(), watches: BTreeMap::new(), stats: SweepStats::default(), is_poked: false }
+    }
+}
+
+impl<T: Resource> Store<T> {
+    /// Takes the answer of a complete sweep that started then. Returns the owners to wake: those whose resources changed, those that
+    /// await a proof, and, the first time, everyone who waits for a sweep at all.
+    pub fn apply_sweep(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
+        let is_first = self.stats.last_complete.is_none();
+        let mut swept: BTreeMap<String, Vec<T>> = BTreeMap::new();
+        self.ownerless.clear();
+        for resource in resources {
+            match identity::owner_uid(T::KIND, resource.tags()) {
+                Some(uid) => swept.entry(uid.to_owned()).or_default().push(resource),
+                None => self.ownerless.push(resource),
+            }
+        }
+        for owned in swept.values_mut() {
+            owned.sort_by(|a, b| a.id().cmp(b.id()));
+        }
+        let mut woken: BTreeSet<String> =
+            swept.keys().chain(self.swept.keys()).filter(|uid| swept.get(*uid) != self.swept.get(*uid)).cloned().collect();
+        for (uid, watch) in &mut self.watches {
+            if let Some(last_possible_send) = watch.last_possible_send() {
+                let token = watch.token().cloned();
+                let is_hit = swept
+                    .get(uid)
+                    .is_some_and(|owned| owned.iter().any(|found| !token.as_ref().is_some_and(|token| found.is_remains_of_another(token))));
+                watch.empty.by_tag = EmptyRun::after(watch.empty.by_tag, last_possible_send, started, is_hit);
+            }
+            if is_first || watch.last_possible_send().is_some() {
+                woken.insert(uid.clone());
+            }
+        }
+        self.swept = swept;
+        self.stats.last_complete = Some(started);
+        self.stats.complete += 1;
+        self.stats.last_error = None;
+        woken
+    }
+
+    /// Takes newer facts about resources that the last sweep showed. Returns the owners of those that changed.
+    pub fn refresh(&mut self, resources: Vec<T>) -> BTreeSet<String> {
+        let mut woken = BTreeSet::new();
+        for resource in resources {
+            for (uid, owned) in &mut self.swept {
+                if let Some(known) = owned.iter_mut().find(|known| known.id() == resource.id() && **known != resource) {
+                    *known = resource.clone();
+                    woken.insert(uid.clone());
+                }
+            }
+        }
+        woken
+    }
+
+    /// Everything that the last sweep showed of any owner's.
+    pub fn swept_values(&self) -> impl Iterator<Item = &T> {
+        self.swept.values().flatten()
+    }
+
+    /// Takes the answer of a complete look-up of these tokens. Returns the owners that await one of them.
+    pub fn apply_tokens(
+        &mut self,
+        started: Timestamp,
+        tokens: &[ClientToken],
+        found: &[T],
+        token_of: impl Fn(&T) -> Option<&ClientToken>,
+    ) -> BTreeSet<String> {
+        let mut woken = BTreeSet::new();
+        for (uid, watch) in &mut self.watches {
+            let Some(token) = watch.token().filter(|token| tokens.contains(token)).cloned() else { continue };
+            let resources: Vec<T> = found.iter().filter(|resource| token_of(resource) == Some(&token)).cloned().collect();
+            if let Some(last_possible_send) = watch.last_possible_send() {
+                watch.empty.by_token = EmptyRun::after(watch.empty.by_token, last_possible_send, started, !resources.is_empty());
+            }
+            watch.by_token = Some(Found { started, resources });
+            woken.insert(uid.clone());
+        }
+        woken
+    }
+
+    /// A sweep failed: nothing is known anew.
+    pub fn note_failure(&mut self, error: String) {
+        self.stats.failed += 1;
+        self.stats.last_error = Some(error);
+    }
+
+    /// The resources of one owner: those of the sweep and those found by token; of one in both, what was seen last.
+    pub fn of(&self, uid: &str) -> Vec<T> {
+        let mut resources = self.swept.get(uid).cloned().unwrap_or_default();
+        let Some(found) = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref()) else { return resources };
+        let is_newer = self.stats.last_complete.is_none_or(|swept_at| found.started >= swept_at);
+        for resource in &found.resources {
+            match resources.iter_mut().find(|known| known.id() == resource.id()) {
+                Some(known) if is_newer => *known = resource.clone(),
+                Some(_) => {}
+                None => resources.push(resource.clone()),
+            }
+        }
+        resources.sort_by(|a, b| a.id().cmp(b.id()));
+        resources
+    }
+
+    /// Sets what a pass awaits.
+    pub fn set_interest(&mut self, uid: &str, interest: Interest) {
+        let watch = self.watches.entry(uid.to_owned()).or_insert_with(|| Watch {
+            interest: Interest::Settled,
+            empty: EmptyRuns::default(),
+            by_token: None,
+        });
+        let before = (watch.token().cloned(), watch.last_possible_send());
+        watch.interest = interest;
+        let after = (watch.token().cloned(), watch.last_possible_send());
+        if before != after {
+            watch.empty = EmptyRuns::default();
+        }
+        if before.0 != after.0 {
+            watch.by_token = None;
+        }
+    }
+
+    /// The owner is gone.
+    pub fn forget(&mut self, uid: &str) {
+        self.watches.remove(uid);
+    }
+
+    /// The empty look-ups of one owner.
+    pub fn empty_runs(&self, uid: &str) -> EmptyRuns {
+        self.watches.get(uid).map(|watch| watch.empty).unwrap_or_default()
+    }
+
+    /// When the last complete sweep started.
+    pub fn swept_at(&self) -> Option<Timestamp> {
+        self.stats.last_complete
+    }
+
+    /// When the last complete look-up of this owner's token started.
+    pub fn token_looked_up_at(&self, uid: &str) -> Option<Timestamp> {
+        self.watches.get(uid)?.by_token.as_ref().map(|found| found.started)
+    }
+
+    /// True if any owner awaits something.
+    pub fn is_pending(&self) -> bool {
+        self.watches.values().any(|watch| watch.awaited().is_some())
+    }
+
+    /// Every token that is awaited.
+    pub fn tokens(&self) -> Vec<ClientToken> {
+        self.watches.values().filter_map(Watch::token).cloned().collect()
+    }
+
+    /// Every volume whose modification is awaited.
+    pub fn modifying(&self) -> BTreeSet<VolumeId> {
+        self.watches.values().filter_map(|watch| watch.awaited()?.modifying.clone()).collect()
+    }
+
+    /// The owners that await the modification of one of these volumes.
+    pub fn owners_modifying(&self, changed: &BTreeSet<VolumeId>) -> BTreeSet<String> {
+        self.watches
+            .iter()
+            .filter(|(_, watch)| watch.awaited().and_then(|awaited| awaited.modifying.as_ref()).is_some_and(|id| changed.contains(id)))
+            .map(|(uid, _)| uid.clone())
+            .collect()
+    }
+
+    /// The owners of the resources that the last sweep showed and that this picks.
+    pub fn owners_where(&self, pick: impl Fn(&T) -> bool) -> BTreeSet<String> {
+        self.swept.iter().filter(|(_, owned)| owned.iter().any(&pick)).map(|(uid, _)| uid.clone()).collect()
+    }
+
+    /// True if the last sweep showed nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.swept.is_empty() && self.ownerless.is_empty()
+    }
+
+    /// What no pass has asked for.
+    pub fn unclaimed(&self) -> Vec<T> {
+        let unknown = self.swept.iter().filter(|(uid, _)| !self.watches.contains_key(*uid)).flat_map(|(_, owned)| owned);
+        unknown.chain(&self.ownerless).cloned().collect()
+    }
+
+    /// Asks for a sweep soon.
+    pub fn poke(&mut self) {
+        self.is_poked = true;
+    }
+
+    /// True if a sweep soon was asked for.
+    pub fn is_poked(&self) -> bool {
+        self.is_poked
+    }
+
+    /// A sweep begins: it answers what was asked for so far.
+    pub fn begin(&mut self) {
+        self.is_poked = false;
+    }
+
+    /// How the sweeps went.
+    pub fn stats(&self) -> SweepStats {
+        self.stats.clone()
+    }
+}

@@ -1,0 +1,107 @@
+//! The plain values that the inventory hands out and takes.
+
+use jiff::Timestamp;
+
+use crate::api::{ClientToken, VolumeId};
+use crate::cloud::absence::EmptyRun;
+use crate::cloud::identity::Kind;
+use crate::cloud::{EbsVolume, Instance, InstanceHealth, Modification, Snapshot};
+
+/// What EC2 shows of one `Node`'s instances.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstanceView {
+    /// Every instance with the owner's tag or the awaited token, in the order of their ids; terminated ones as long as EC2 shows them
+    /// (about an hour).
+    pub instances: Vec<Instance>,
+    /// When the last complete sweep started; `None`: there was none yet, so an empty list says nothing.
+    pub swept_at: Option<Timestamp>,
+    /// When the last complete look-up of the awaited token started.
+    pub token_looked_up_at: Option<Timestamp>,
+    /// What EC2 says of those of them that are not well, at most one `sweep_instances` older than the sweep.
+    pub unhealthy: Vec<InstanceHealth>,
+    /// The empty look-ups since the last possible send.
+    pub empty: EmptyRuns,
+}
+
+/// What EC2 shows of one `Volume`'s EBS volumes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VolumeView {
+    /// Every volume with the owner's tag, in the order of their ids.
+    pub volumes: Vec<EbsVolume>,
+    /// The newest modification, if a pass said that it awaits one.
+    pub modification: Option<Modification>,
+    /// When the last complete sweep started; `None`: there was none yet, so an empty list says nothing.
+    pub swept_at: Option<Timestamp>,
+    /// The empty look-ups by tag since the last possible send.
+    pub empty: Option<EmptyRun>,
+}
+
+/// What EC2 shows of one `Volume`'s final snapshots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SnapshotView {
+    /// Every final snapshot with the owner's tag, in the order of their ids.
+    pub snapshots: Vec<Snapshot>,
+    /// When the last complete sweep started; `None`: there was none yet, so an empty list says nothing.
+    pub swept_at: Option<Timestamp>,
+    /// The empty look-ups by tag since the last possible send.
+    pub empty: Option<EmptyRun>,
+}
+
+/// The empty look-ups of one owner, for [`crate::cloud::absence::prove`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EmptyRuns {
+    /// Sweeps by tag.
+    pub by_tag: Option<EmptyRun>,
+    /// Look-ups by token.
+    pub by_token: Option<EmptyRun>,
+}
+
+/// What a pass awaits of an owner's resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Nothing: changes are seen at the idle rhythm.
+    Settled,
+    /// Something: changes are seen within seconds.
+    Pending(Awaited),
+}
+
+/// What is awaited, besides changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Awaited {
+    /// The token of the attempt: instances are looked up by it, too (EC2's tags may lag behind the instance).
+    pub token: Option<ClientToken>,
+    /// The latest moment at which the creating call can have been sent: empty look-ups that start later count towards a proof of
+    /// absence. Give the same value in every pass, or the proof starts anew each time.
+    pub last_possible_send: Option<Timestamp>,
+    /// The volume whose modification is awaited.
+    pub modifying: Option<VolumeId>,
+}
+
+impl Interest {
+    /// Changes, and nothing else.
+    pub fn changes() -> Self {
+        Self::Pending(Awaited::default())
+    }
+}
+
+/// The view of this owner's resources changed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wake {
+    /// Of which kind the resources are.
+    pub kind: Kind,
+    /// The owner's UID.
+    pub uid: String,
+}
+
+/// How the sweeps of a kind went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SweepStats {
+    /// When the last complete one started.
+    pub last_complete: Option<Timestamp>,
+    /// How many were complete.
+    pub complete: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// Why the last one failed; `None` when it was complete.
+    pub last_error: Option<String>,
+}

@@ -1,0 +1,354 @@
+//! EC2's request limits, kept on our side: one token bucket for each limit, and slower ones after a throttle.
+//!
+//! The figures are per account and Region (EC2 developer guide, "Request throttling for the Amazon EC2 API"). Where the guide leaves
+//! open whether actions share a bucket they share one here: that can only be too careful.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+/// Every call that Freehold makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// Launches an instance.
+    RunInstances,
+    /// Terminates instances.
+    TerminateInstances,
+    /// Lists instances.
+    DescribeInstances,
+    /// Lists status checks and scheduled events.
+    DescribeInstanceStatus,
+    /// Reads a console.
+    GetConsoleOutput,
+    /// Makes a volume.
+    CreateVolume,
+    /// Changes a volume.
+    ModifyVolume,
+    /// Deletes a volume.
+    DeleteVolume,
+    /// Lists volumes.
+    DescribeVolumes,
+    /// Lists modifications of volumes.
+    DescribeVolumesModifications,
+    /// Takes a snapshot.
+    CreateSnapshot,
+    /// Lists snapshots.
+    DescribeSnapshots,
+}
+
+impl Action {
+    /// Every action.
+    pub const ALL: [Self; 12] = [
+        Self::RunInstances,
+        Self::TerminateInstances,
+        Self::DescribeInstances,
+        Self::DescribeInstanceStatus,
+        Self::GetConsoleOutput,
+        Self::CreateVolume,
+        Self::ModifyVolume,
+        Self::DeleteVolume,
+        Self::DescribeVolumes,
+        Self::DescribeVolumesModifications,
+        Self::CreateSnapshot,
+        Self::DescribeSnapshots,
+    ];
+
+    /// The action's name in EC2's API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RunInstances => "RunInstances",
+            Self::TerminateInstances => "TerminateInstances",
+            Self::DescribeInstances => "DescribeInstances",
+            Self::DescribeInstanceStatus => "DescribeInstanceStatus",
+            Self::GetConsoleOutput => "GetConsoleOutput",
+            Self::CreateVolume => "CreateVolume",
+            Self::ModifyVolume => "ModifyVolume",
+            Self::DeleteVolume => "DeleteVolume",
+            Self::DescribeVolumes => "DescribeVolumes",
+            Self::DescribeVolumesModifications => "DescribeVolumesModifications",
+            Self::CreateSnapshot => "CreateSnapshot",
+            Self::DescribeSnapshots => "DescribeSnapshots",
+        }
+    }
+
+    fn limit(self) -> Limit {
+        match self {
+            Self::RunInstances => Limit::Launch,
+            Self::TerminateInstances => Limit::Terminate,
+            // Every list of ours has a filter or pages.
+            Self::DescribeInstances
+            | Self::DescribeInstanceStatus
+            | Self::DescribeVolumes
+            | Self::DescribeVolumesModifications
+            | Self::DescribeSnapshots => Limit::FilteredRead,
+            Self::GetConsoleOutput => Limit::UnfilteredRead,
+            Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot => Limit::Storage,
+            Self::ModifyVolume => Limit::Mutating,
+        }
+    }
+}
+
+/// One of EC2's limits.
+#[derive(Clone, Copy)]
+enum Limit {
+    FilteredRead,
+    UnfilteredRead,
+    Mutating,
+    Launch,
+    Terminate,
+    Storage,
+}
+
+impl Limit {
+    const ALL: [Self; 6] = [Self::FilteredRead, Self::UnfilteredRead, Self::Mutating, Self::Launch, Self::Terminate, Self::Storage];
+
+    /// Requests: burst, and refill per second.
+    fn figures(self) -> (f64, f64) {
+        match self {
+            Self::FilteredRead => (100.0, 20.0),
+            Self::UnfilteredRead => (50.0, 10.0),
+            Self::Mutating => (50.0, 5.0),
+            Self::Launch => (5.0, 2.0),
+            Self::Terminate | Self::Storage => (100.0, 5.0),
+        }
+    }
+}
+
+/// Who goes first when a bucket runs low.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Deletions, reads, and whatever a database that exists needs: may take the last token.
+    Repair,
+    /// What a new database needs: leaves a reserve.
+    Create,
+}
+
+/// Not now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// When it is worth asking again.
+    pub until: Timestamp,
+}
+
+/// The share of a bucket that creations leave to the others.
+const RESERVE: f64 = 0.2;
+
+/// How long a throttled bucket takes to get back to its full refill.
+const RECOVERY_SECONDS: f64 = 60.0;
+
+/// The slowest that throttles make a bucket: a sixteenth of its refill, so that it always gets out again.
+const SLOWEST: f64 = 1.0 / 16.0;
+
+/// The token buckets of one account and Region.
+#[derive(Debug)]
+pub struct Limits {
+    buckets: Mutex<[Bucket; 6]>,
+    /// Seconds of EC2's for each second of the clock: 1 but in tests.
+    speed: f64,
+}
+
+impl Limits {
+    /// `share` is the part of EC2's figures that this operator takes (above 0, at most 1). `speed` is 1 in production; tests against a
+    /// simulator whose clock runs faster say how much.
+    pub fn new(share: f64, speed: f64) -> Self {
+        let share = share.clamp(0.01, 1.0);
+        let buckets = Limit::ALL.map(|limit| {
+            let (burst, refill) = limit.figures();
+            Bucket::full((burst * share).max(1.0), refill * share)
+        });
+        Self { buckets: Mutex::new(buckets), speed: if speed > 0.0 { speed } else { 1.0 } }
+    }
+
+    /// Takes one request of this action, or says when to ask again.
+    pub fn try_take(&self, action: Action, priority: Priority, now: Timestamp) -> Result<(), Wait> {
+        let speed = self.speed;
+        self.with(action, |bucket| bucket.try_take(priority, now, speed))
+    }
+
+    /// EC2 throttled this action: its bucket is empty now and fills at half the pace, recovering over a minute.
+    pub fn throttled(&self, action: Action, now: Timestamp) {
+        let speed = self.speed;
+        self.with(action, |bucket| bucket.throttled(now, speed));
+    }
+
+    fn with<R>(&self, action: Action, act: impl FnOnce(&mut Bucket) -> R) -> R {
+        let mut buckets: MutexGuard<'_, [Bucket; 6]> = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let [filtered, unfiltered, mutating, launch, terminate, storage] = &mut *buckets;
+        act(match action.limit() {
+            Limit::FilteredRead => filtered,
+            Limit::UnfilteredRead => unfiltered,
+            Limit::Mutating => mutating,
+            Limit::Launch => launch,
+            Limit::Terminate => terminate,
+            Limit::Storage => storage,
+        })
+    }
+}
+
+/// One token bucket. Times are kept as the caller gives them, so it has no clock of its own.
+#[derive(Clone, Debug)]
+struct Bucket {
+    capacity: f64,
+    refill_per_second: f64,
+    tokens: f64,
+    /// 1 is the full refill; a throttle halves it, and it grows back to 1 in `RECOVERY_SECONDS`.
+    pace: f64,
+    updated: Option<Timestamp>,
+}
+
+impl Bucket {
+    fn full(capacity: f64, refill_per_second: f64) -> Self {
+        Self { capacity, refill_per_second, tokens: capacity, pace: 1.0, updated: None }
+    }
+
+    fn try_take(&mut self, priority: Priority, now: Timestamp, speed: f64) -> Result<(), Wait> {
+        self.advance(now, speed);
+        let needed = match priority {
+            Priority::Repair => 1.0,
+            Priority::Create => 1.0 + self.reserve(),
+        };
+        if self.tokens >= needed {
+            self.tokens -= 1.0;
+            return Ok(());
+        }
+        // At today's pace: while the bucket recovers this is a little late, never early. The millisecond covers rounding.
+        let seconds = (needed - self.tokens) / (self.refill_per_second * self.pace * speed) + 0.001;
+        let wait = SignedDuration::try_from_secs_f64(seconds).unwrap_or(SignedDuration::from_secs(1));
+        Err(Wait { until: now.checked_add(wait).unwrap_or(now) })
+    }
+
+    fn throttled(&mut self, now: Timestamp, speed: f64) {
+        self.advance(now, speed);
+        self.tokens = 0.0;
+        self.pace = (self.pace / 2.0).max(SLOWEST);
+    }
+
+    /// What creations leave: a fifth, at least one request, and never so much that a creation could not go at all.
+    fn reserve(&self) -> f64 {
+        (self.capacity * RESERVE).max(1.0).min(self.capacity - 1.0)
+    }
+
+    fn advance(&mut self, now: Timestamp, speed: f64) {
+        // A clock that was set back gives nothing.
+        let elapsed = self.updated.map_or(0.0, |updated| now.duration_since(updated).as_secs_f64().max(0.0) * speed);
+        self.updated = Some(now);
+        let recovered = (self.pace + elapsed / RECOVERY_SECONDS * 0.5).min(1.0);
+        let gained = elapsed * self.refill_per_second * f64::midpoint(self.pace, recovered);
+        self.tokens = (self.tokens + gained).min(self.capacity);
+        self.pace = recovered;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_800_000_000_000 + millis).unwrap()
+    }
+
+    fn taken(limits: &Limits, action: Action, priority: Priority, now: Timestamp) -> usize {
+        (0..1000).take_while(|_| limits.try_take(action, priority, now).is_ok()).count()
+    }
+
+    #[test]
+    fn a_bucket_holds_the_published_burst_times_the_share() {
+        let rows = [
+            (Action::RunInstances, 5),
+            (Action::TerminateInstances, 100),
+            (Action::DescribeInstances, 100),
+            (Action::GetConsoleOutput, 50),
+            (Action::CreateVolume, 100),
+            (Action::ModifyVolume, 50),
+        ];
+        for (action, burst) in rows {
+            assert_eq!(taken(&Limits::new(1.0, 1.0), action, Priority::Repair, at(0)), burst, "{action:?}");
+            assert_eq!(taken(&Limits::new(0.5, 1.0), action, Priority::Repair, at(0)), burst / 2, "{action:?} at half");
+        }
+    }
+
+    #[test]
+    fn an_empty_bucket_says_when_to_ask_again_and_then_gives() {
+        let limits = Limits::new(0.5, 1.0);
+        taken(&limits, Action::RunInstances, Priority::Repair, at(0));
+        let wait = limits.try_take(Action::RunInstances, Priority::Repair, at(0)).unwrap_err();
+        assert!(wait.until > at(0) && wait.until <= at(1002), "{wait:?}");
+        assert!(limits.try_take(Action::RunInstances, Priority::Repair, wait.until).is_ok());
+    }
+
+    #[test]
+    fn a_thousand_launches_take_no_less_than_ec2_allows() {
+        let limits = Limits::new(1.0, 1.0);
+        let mut now = at(0);
+        for _ in 0..1000 {
+            while let Err(wait) = limits.try_take(Action::RunInstances, Priority::Repair, now) {
+                now = wait.until;
+            }
+        }
+        let seconds = now.duration_since(at(0)).as_secs_f64();
+        assert!((497.5..499.5).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn creations_leave_a_reserve_to_deletions_in_the_same_bucket() {
+        let limits = Limits::new(1.0, 1.0);
+        assert_eq!(taken(&limits, Action::CreateVolume, Priority::Create, at(0)), 80);
+        assert_eq!(taken(&limits, Action::DeleteVolume, Priority::Repair, at(0)), 20);
+    }
+
+    #[test]
+    fn even_the_smallest_share_lets_a_creation_go() {
+        let limits = Limits::new(0.01, 1.0);
+        assert_eq!(taken(&limits, Action::RunInstances, Priority::Create, at(0)), 1);
+    }
+
+    #[test]
+    fn a_throttle_empties_the_bucket_halves_its_refill_and_wears_off_in_a_minute() {
+        let limits = Limits::new(1.0, 1.0);
+        limits.throttled(Action::ModifyVolume, at(0));
+        let wait = limits.try_take(Action::ModifyVolume, Priority::Repair, at(0)).unwrap_err();
+        // 5 a second, halved: one token takes 0.4 s.
+        assert!((at(399)..at(403)).contains(&wait.until), "{wait:?}");
+        limits.try_take(Action::ModifyVolume, Priority::Repair, at(61_000)).unwrap();
+        taken(&limits, Action::ModifyVolume, Priority::Repair, at(61_000));
+        let wait = limits.try_take(Action::ModifyVolume, Priority::Repair, at(61_000)).unwrap_err();
+        assert!((at(61_199)..at(61_203)).contains(&wait.until), "{wait:?}");
+    }
+
+    #[test]
+    fn throttle_upon_throttle_never_stops_a_bucket_for_good() {
+        let limits = Limits::new(1.0, 1.0);
+        for _ in 0..100 {
+            limits.throttled(Action::RunInstances, at(0));
+        }
+        let wait = limits.try_take(Action::RunInstances, Priority::Repair, at(0)).unwrap_err();
+        assert!(wait.until <= at(8_100), "{wait:?}");
+    }
+
+    #[test]
+    fn a_throttle_of_one_action_leaves_the_other_buckets_alone() {
+        let limits = Limits::new(1.0, 1.0);
+        limits.throttled(Action::RunInstances, at(0));
+        assert!(limits.try_take(Action::TerminateInstances, Priority::Repair, at(0)).is_ok());
+    }
+
+    #[test]
+    fn a_faster_clock_refills_faster() {
+        let limits = Limits::new(1.0, 20.0);
+        taken(&limits, Action::RunInstances, Priority::Repair, at(0));
+        assert_eq!(taken(&limits, Action::RunInstances, Priority::Repair, at(51)), 2);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_gives_nothing() {
+        let limits = Limits::new(1.0, 1.0);
+        taken(&limits, Action::RunInstances, Priority::Repair, at(0));
+        assert!(limits.try_take(Action::RunInstances, Priority::Repair, at(-60_000)).is_err());
+    }
+
+    #[test]
+    fn every_action_is_listed_once_under_its_own_name() {
+        let names: std::collections::BTreeSet<_> = Action::ALL.iter().map(|action| action.as_str()).collect();
+        assert_eq!(names.len(), Action::ALL.len());
+    }
+}

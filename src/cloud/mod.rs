@@ -1,0 +1,88 @@
+//! The only place that names `aws_sdk_ec2`: the `Cloud` trait, its values, error classes, identity, inventory and limits.
+
+pub mod absence;
+pub mod ec2;
+pub mod error;
+pub mod identity;
+pub mod inventory;
+pub mod limits;
+pub mod offerings;
+pub mod types;
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+
+use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
+pub use error::{Class, CloudError};
+pub use types::*;
+
+/// EC2 and EBS as Freehold uses them. Implemented by the AWS SDK ([`ec2::Ec2`]) and, in the tests, by the EC2 model.
+///
+/// No method waits for a state and none retries a creating call: waiting is the controllers' business, and a hidden second send
+/// would turn doubt into a false refusal. Lists are complete (every page) or an error.
+#[async_trait]
+pub trait Cloud: Send + Sync + 'static {
+    /// Launches one instance (Min=Max=1), with every tag in the same call, IMDSv2 required, hop limit 1, an encrypted root disk that
+    /// is deleted on termination, and no data disk. One attempt on the wire.
+    async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError>;
+
+    /// Asks for the termination of these instances.
+    async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError>;
+
+    /// Every instance that matches: complete, or an error.
+    async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<Instance>, CloudError>;
+
+    /// Instances that EC2 calls impaired or has scheduled events for, restricted to what carries these tags is not possible in
+    /// EC2: the caller matches the ids. Three list calls whatever the fleet's size.
+    async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError>;
+
+    /// The tail of an instance's console, decoded; empty when there is none yet.
+    async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError>;
+
+    /// Makes one encrypted volume, with every tag in the same call. One attempt on the wire.
+    async fn create_volume(&self, request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError>;
+
+    /// Changes size, type, IOPS and throughput in one call. One attempt on the wire: a call that changes nothing still counts
+    /// against the volume's four a day.
+    async fn modify_volume(&self, request: &ModifyVolumeRequest) -> Result<(), CloudError>;
+
+    /// Deletes an available volume.
+    async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError>;
+
+    /// Every volume that matches: complete, or an error.
+    async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError>;
+
+    /// The newest modification of each of these volumes, where there is one.
+    async fn describe_modifications(&self, ids: &[VolumeId]) -> Result<Vec<Modification>, CloudError>;
+
+    /// Takes a snapshot, with its tags in the same call. EC2 has no token for it. One attempt on the wire.
+    async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError>;
+
+    /// Every snapshot of ours that matches all of these tags: complete, or an error.
+    async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError>;
+
+    /// One snapshot by id; `None` when EC2 does not know it (which may be "not yet").
+    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError>;
+}
+
+/// Which instances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InstanceQuery {
+    /// By tags, all of which must match: a paginated list.
+    Tags(BTreeMap<String, String>),
+    /// By the `client-token` filter (at most 200).
+    Tokens(Vec<ClientToken>),
+    /// By id, all of which must be known to EC2, or the whole call fails. The only query that EC2 answers while a zone is disrupted, for
+    /// ids of other zones.
+    Ids(Vec<InstanceId>),
+}
+
+/// Which volumes. EC2 has no token filter for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VolumeQuery {
+    /// By tags, all of which must match: a paginated list.
+    Tags(BTreeMap<String, String>),
+    /// By the `volume-id` filter (at most 200).
+    Ids(Vec<VolumeId>),
+}

@@ -1,0 +1,100 @@
+//! What EC2 has lately refused to everybody: a type in a zone for lack of capacity, or all creations for a quota. Shared by all objects.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// The refusals that hold for all objects, each until a time.
+#[derive(Debug)]
+pub struct Offerings {
+    offering_pause: Duration,
+    quota_pause: Duration,
+    known: Mutex<OfferingsView>,
+}
+
+/// The refusals that held at one moment: a plain value for the plans.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OfferingsView {
+    /// (instance type, zone) → until when it counts as unavailable.
+    pub unavailable: BTreeMap<(String, String), Timestamp>,
+    /// Until when nothing is created, after a quota error.
+    pub quota_closed_until: Option<Timestamp>,
+}
+
+impl Offerings {
+    /// `offering_pause`: how long a type counts as unavailable in a zone; `quota_pause`: how long a quota error stops creations.
+    pub fn new(offering_pause: Duration, quota_pause: Duration) -> Self {
+        Self { offering_pause, quota_pause, known: Mutex::default() }
+    }
+
+    /// EC2 said that it has no capacity for this type in this zone.
+    pub fn mark_unavailable(&self, instance_type: &str, zone: &str, now: Timestamp) {
+        let until = now.checked_add(self.offering_pause).unwrap_or(Timestamp::MAX);
+        self.lock().unavailable.insert((instance_type.to_owned(), zone.to_owned()), until);
+    }
+
+    /// EC2 said that the account has reached a quota.
+    pub fn close_quota_gate(&self, now: Timestamp) {
+        self.lock().quota_closed_until = Some(now.checked_add(self.quota_pause).unwrap_or(Timestamp::MAX));
+    }
+
+    /// What holds now; what is over is forgotten.
+    pub fn view(&self, now: Timestamp) -> OfferingsView {
+        let mut known = self.lock();
+        known.unavailable.retain(|_, until| *until > now);
+        known.quota_closed_until = known.quota_closed_until.filter(|until| *until > now);
+        known.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OfferingsView> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OfferingsView {
+    /// True unless EC2 lately had no capacity for this type in this zone.
+    pub fn is_available(&self, instance_type: &str, zone: &str) -> bool {
+        self.available_at(instance_type, zone).is_none()
+    }
+
+    /// When this type may be tried in this zone again; `None` if it may be now.
+    pub fn available_at(&self, instance_type: &str, zone: &str) -> Option<Timestamp> {
+        self.unavailable.get(&(instance_type.to_owned(), zone.to_owned())).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+    }
+
+    fn offerings() -> Offerings {
+        Offerings::new(Duration::from_secs(180), Duration::from_secs(600))
+    }
+
+    #[test]
+    fn a_type_without_capacity_is_unavailable_in_that_zone_only_and_for_the_pause_only() {
+        let offerings = offerings();
+        offerings.mark_unavailable("r7i.large", "us-east-1a", at(0));
+        let view = offerings.view(at(179));
+        assert_eq!(view.available_at("r7i.large", "us-east-1a"), Some(at(180)));
+        assert!(!view.is_available("r7i.large", "us-east-1a"));
+        assert!(view.is_available("r7i.large", "us-east-1b"));
+        assert!(view.is_available("r6i.large", "us-east-1a"));
+        assert!(offerings.view(at(180)).is_available("r7i.large", "us-east-1a"));
+    }
+
+    #[test]
+    fn a_quota_error_closes_the_gate_for_its_pause() {
+        let offerings = offerings();
+        assert_eq!(offerings.view(at(0)).quota_closed_until, None);
+        offerings.close_quota_gate(at(0));
+        assert_eq!(offerings.view(at(599)).quota_closed_until, Some(at(600)));
+        assert_eq!(offerings.view(at(600)), OfferingsView::default());
+    }
+}

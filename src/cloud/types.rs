@@ -1,0 +1,225 @@
+//! Values that go to and come from EC2, free of the SDK's types.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
+
+/// Everything that RunInstances is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchRequest {
+    /// The idempotency token.
+    pub token: ClientToken,
+    /// The subnet, which decides the zone.
+    pub subnet_id: String,
+    /// The instance type.
+    pub instance_type: String,
+    /// The image.
+    pub image_id: String,
+    /// The user data, not encoded.
+    pub user_data: String,
+    /// The security groups.
+    pub security_group_ids: Vec<String>,
+    /// The instance profile's name.
+    pub instance_profile: Option<String>,
+    /// The root disk's device name.
+    pub root_device: String,
+    /// The root disk's size in GiB.
+    pub root_size: i32,
+    /// The root disk's volume type.
+    pub root_type: String,
+    /// The KMS key of the root disk.
+    pub kms_key_id: Option<String>,
+    /// Tags of the instance and of its root disk.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// An EC2 instance as one answer showed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    /// Its id.
+    pub id: InstanceId,
+    /// Its state.
+    pub state: InstanceState,
+    /// Why it is in this state, as EC2 words it (`Server.InsufficientInstanceCapacity: …`).
+    pub state_reason: Option<String>,
+    /// The token that it was launched with.
+    pub token: Option<ClientToken>,
+    /// Its zone.
+    pub zone: String,
+    /// Its type.
+    pub instance_type: String,
+    /// The image it was launched from.
+    pub image_id: String,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Volumes attached to it, the root disk included.
+    pub volumes: Vec<VolumeId>,
+    /// The root disk's volume.
+    pub root_volume: Option<VolumeId>,
+    /// When it was launched.
+    pub launched_at: Option<Timestamp>,
+}
+
+/// An instance's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceState {
+    /// Being launched or started.
+    Pending,
+    /// Running.
+    Running,
+    /// Being terminated.
+    ShuttingDown,
+    /// Terminated: gone for ever.
+    Terminated,
+    /// Being stopped.
+    Stopping,
+    /// Stopped.
+    Stopped,
+    /// A state that this release does not know.
+    Unknown,
+}
+
+/// What `DescribeInstanceStatus` says of an instance that is not well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstanceHealth {
+    /// The instance.
+    pub id: InstanceId,
+    /// The system or the instance check is impaired.
+    pub impaired: bool,
+    /// Scheduled events, by code (`instance-retirement` …).
+    pub events: Vec<String>,
+}
+
+/// Everything that CreateVolume is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateVolumeRequest {
+    /// The idempotency token.
+    pub token: ClientToken,
+    /// The zone.
+    pub zone: String,
+    /// GiB.
+    pub size: i32,
+    /// The volume type.
+    pub volume_type: String,
+    /// IOPS.
+    pub iops: Option<i32>,
+    /// MiB/s.
+    pub throughput: Option<i32>,
+    /// The snapshot to fill it from.
+    pub snapshot_id: Option<SnapshotId>,
+    /// The KMS key.
+    pub kms_key_id: Option<String>,
+    /// Tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// Everything that ModifyVolume is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModifyVolumeRequest {
+    /// The volume.
+    pub id: VolumeId,
+    /// GiB.
+    pub size: i32,
+    /// The volume type.
+    pub volume_type: String,
+    /// IOPS; `None` leaves EC2's default for the type.
+    pub iops: Option<i32>,
+    /// MiB/s; `None` leaves EC2's default for the type.
+    pub throughput: Option<i32>,
+}
+
+/// An EBS volume as one answer showed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EbsVolume {
+    /// Its id.
+    pub id: VolumeId,
+    /// Its state.
+    pub state: VolumeState,
+    /// Its zone.
+    pub zone: String,
+    /// GiB.
+    pub size: i32,
+    /// The volume type.
+    pub volume_type: String,
+    /// IOPS.
+    pub iops: Option<i32>,
+    /// MiB/s.
+    pub throughput: Option<i32>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// The instances it is attached to, or being attached to or detached from.
+    pub attached_to: Vec<InstanceId>,
+}
+
+/// A volume's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VolumeState {
+    /// Being made.
+    Creating,
+    /// Attached to nothing.
+    Available,
+    /// Attached.
+    InUse,
+    /// Being deleted.
+    Deleting,
+    /// Deleted.
+    Deleted,
+    /// Broken.
+    Error,
+    /// A state that this release does not know.
+    Unknown,
+}
+
+/// The newest modification of a volume.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modification {
+    /// The volume.
+    pub volume: VolumeId,
+    /// How far it is.
+    pub state: ModificationState,
+    /// The size asked for, in GiB.
+    pub target_size: Option<i32>,
+    /// When it was asked for.
+    pub started_at: Option<Timestamp>,
+}
+
+/// How far a modification is. The new size can be used from `Optimizing` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModificationState {
+    /// Not usable yet.
+    Modifying,
+    /// Usable; the next modification is not allowed yet.
+    Optimizing,
+    /// Done.
+    Completed,
+    /// Failed.
+    Failed,
+}
+
+/// A snapshot as one answer showed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Its id.
+    pub id: SnapshotId,
+    /// The volume it was taken of.
+    pub volume: VolumeId,
+    /// How far it is.
+    pub state: SnapshotState,
+    /// When it was started.
+    pub started_at: Option<Timestamp>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// How far a snapshot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotState {
+    /// Being copied.
+    Pending,
+    /// Complete.
+    Completed,
+    /// Failed, or a state that this release does not know.
+    Error,
+}

@@ -1,0 +1,26 @@
+//! How Freehold talks to the API server: status patches, finalizers, deletions and events. Besides the wiring, the only place that does.
+
+pub mod delete;
+pub mod events;
+pub mod finalizer;
+pub mod status;
+
+/// The API server's error of this call means "somebody else wrote first": observe again.
+pub fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason != "AlreadyExists")
+}
+
+/// The object does not exist.
+pub fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// An object of this name exists already.
+pub fn is_already_exists(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "AlreadyExists")
+}
+
+/// The API server refused the object itself: admission, quota, policy or validation. The same call will not help.
+pub fn is_refused(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 403 | 422))
+}

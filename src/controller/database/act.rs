@@ -1,0 +1,225 @@
+//! Act, Database: carries the plan out. Only writes; it makes no choice.
+
+use std::fmt::Debug;
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::{Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::build;
+use super::password::Password;
+use super::plan::{Action, ChildKind, Plan};
+use crate::api::names::Names;
+use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, Node, Volume};
+use crate::cluster::events::{Events, Happened};
+use crate::cluster::{self, delete, finalizer, status};
+use crate::controller::acting::ActError;
+use crate::controller::context::Context;
+
+/// The field manager of everything that this controller writes.
+const MANAGER: &str = "freehold-database";
+
+/// What became of a plan.
+#[derive(Debug)]
+pub struct Acted {
+    /// The Database as of the last write to it.
+    pub database: Database,
+    /// The Database is gone: there is no status to write.
+    pub finished: bool,
+    /// The write that failed; what came before it stands.
+    pub error: Option<Failed>,
+}
+
+/// A write that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// The API server, or the status.
+    #[error(transparent)]
+    Write(#[from] ActError),
+    /// The operating system gave no randomness for a password.
+    #[error("failed to get randomness for a password from the operating system")]
+    Randomness(#[source] getrandom::Error),
+}
+
+impl From<kube::Error> for Failed {
+    fn from(error: kube::Error) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+impl From<status::PatchError> for Failed {
+    fn from(error: status::PatchError) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+impl Failed {
+    /// The API server's answer, if that is what failed.
+    pub fn kube(&self) -> Option<&kube::Error> {
+        match self {
+            Self::Write(ActError::Kube(error) | ActError::Status(status::PatchError::Kube(error))) => Some(error),
+            Self::Write(_) | Self::Randomness(_) => None,
+        }
+    }
+
+    /// This view was old, or an object of the name appeared meanwhile: observe again.
+    pub fn is_conflict(&self) -> bool {
+        self.kube().is_some_and(|error| cluster::is_conflict(error) || cluster::is_already_exists(error))
+    }
+}
+
+/// Carries out every action in order, up to the first that fails.
+pub async fn act(plan: &Plan, database: Database, names: &Names, ctx: &Context, events: &Events) -> Acted {
+    let mut acted = Acted { database, finished: false, error: None };
+    for action in &plan.actions {
+        if let Err(error) = one(action, &mut acted, names, ctx, events).await {
+            acted.error = Some(error);
+            break;
+        }
+    }
+    acted
+}
+
+async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, events: &Events) -> Result<(), Failed> {
+    let namespace = names.namespace.as_str();
+    let client = || ctx.client.clone();
+    let databases = Api::<Database>::namespaced(client(), namespace);
+    let nodes = Api::<Node>::namespaced(client(), namespace);
+    let volumes = Api::<Volume>::namespaced(client(), namespace);
+    let secrets = Api::<Secret>::namespaced(client(), namespace);
+    let core_nodes = Api::<CoreNode>::all(client());
+    match action {
+        Action::AddFinalizer => acted.database = finalizer::add(&databases, &acted.database).await?,
+        Action::CreateCredentials(profile) => {
+            let password = Password::generate().map_err(Failed::Randomness)?;
+            secrets.create(&created(), &build::credentials(names, profile, &password)).await?;
+            let note = format!("Secret {} holds the generated credentials", names.credentials_secret);
+            events.publish(&acted.database, &Happened::normal("CredentialsCreated", note)).await;
+        }
+        Action::ApplyConfigMap(object) => apply(&Api::<ConfigMap>::namespaced(client(), namespace), object.as_ref()).await?,
+        Action::ApplyService(object) => apply(&Api::<Service>::namespaced(client(), namespace), object.as_ref()).await?,
+        Action::ApplyNetworkPolicy(object) => apply(&Api::<NetworkPolicy>::namespaced(client(), namespace), object.as_ref()).await?,
+        Action::ApplyStatefulSet(object) => {
+            apply(&Api::<StatefulSet>::namespaced(client(), namespace), object.as_ref()).await?;
+            let verb = if object.metadata.uid.is_none() { "is made" } else { "has a new template" };
+            let reason = if object.metadata.uid.is_none() { "StatefulSetCreated" } else { "TemplateChanged" };
+            events.publish(&acted.database, &Happened::normal(reason, format!("StatefulSet {} {verb}", names.stateful_set))).await;
+        }
+        Action::Scale(uid, replicas) => {
+            let patch = json!({"metadata": {"uid": uid}, "spec": {"replicas": replicas}});
+            merge(&Api::<StatefulSet>::namespaced(client(), namespace), &names.stateful_set, &patch).await?;
+            if *replicas == 0 {
+                let note = format!("StatefulSet {} is stopped", names.stateful_set);
+                events.publish(&acted.database, &Happened::normal("EngineStopping", note)).await;
+            }
+        }
+        Action::CreateNode(ordinal, node) => create_node(*ordinal, node, acted, ctx, events).await?,
+        Action::UpdateNode(name, uid, spec) => merge(&nodes, name, &json!({"metadata": {"uid": uid}, "spec": spec})).await?,
+        Action::DeleteNode(name, uid, why) => {
+            delete::delete(&nodes, name, uid).await?;
+            events.publish(&acted.database, &Happened::normal("NodeDeleted", format!("Node {name} is taken down: {why}"))).await;
+        }
+        Action::RecordZone(zone) => {
+            let old = acted.database.status.clone().unwrap_or_default();
+            let new = DatabaseStatus { zone: Some(zone.clone()), ..old.clone() };
+            if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
+                acted.database = written;
+            }
+            let note = format!("the database lives in {zone}: its machine was launched there");
+            events.publish(&acted.database, &Happened::normal("ZoneChosen", note)).await;
+        }
+        Action::CreateVolume(volume) => {
+            volumes.create(&created(), volume).await?;
+            let note = format!("Volume {} of {} is asked for in {}", names.volume, volume.spec.size, volume.spec.zone);
+            events.publish(&acted.database, &Happened::normal("VolumeCreated", note)).await;
+        }
+        Action::UpdateVolume(uid, spec) => {
+            merge(&volumes, &names.volume, &json!({"metadata": {"uid": uid}, "spec": spec})).await?;
+            let note = format!("Volume {} follows the spec: {spec}", names.volume);
+            events.publish(&acted.database, &Happened::normal("VolumeChanged", note)).await;
+        }
+        Action::DeleteVolume(uid) => {
+            delete::delete(&volumes, &names.volume, uid).await?;
+            let note = format!("Volume {} is taken down as its deletionPolicy says", names.volume);
+            events.publish(&acted.database, &Happened::normal("VolumeDeleted", note)).await;
+        }
+        Action::Label(name, uid) => {
+            let patch = json!({"metadata": {"uid": uid, "labels": {DATABASE_NODE_LABEL: names.uid}}});
+            merge(&core_nodes, name, &patch).await?;
+        }
+        Action::Unlabel(name, uid) => {
+            let patch = json!({"metadata": {"uid": uid, "labels": {DATABASE_NODE_LABEL: null}}});
+            merge(&core_nodes, name, &patch).await?;
+        }
+        Action::ReplacePod(name, uid, why) => {
+            delete::delete(&Api::<Pod>::namespaced(client(), namespace), name, uid).await?;
+            events.publish(&acted.database, &Happened::normal("Restarted", format!("pod {name} is replaced: {why}"))).await;
+        }
+        Action::KeepCredentials(held) => {
+            // Should there be one meanwhile: whose it is, the next pass sees.
+            secrets.create(&created(), &build::retained(names, &held.0)).await?;
+            let note = format!("the credentials are kept with the data, as Secret {}", names.retained_secret);
+            events.publish(&acted.database, &Happened::normal("CredentialsKept", note)).await;
+        }
+        Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
+        Action::DeleteChild(kind, name, uid) => match kind {
+            ChildKind::StatefulSet => delete::delete(&Api::<StatefulSet>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::Service => delete::delete(&Api::<Service>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::ConfigMap => delete::delete(&Api::<ConfigMap>::namespaced(client(), namespace), name, uid).await?,
+            ChildKind::NetworkPolicy => delete::delete(&Api::<NetworkPolicy>::namespaced(client(), namespace), name, uid).await?,
+        },
+        Action::RemoveFinalizer => {
+            finalizer::remove(&databases, &acted.database).await?;
+            acted.finished = true;
+        }
+    }
+    Ok(())
+}
+
+/// The ordinal first, with the resourceVersion of this pass' read: the check that this view is not old. Then the Node of that name, so
+/// that a lost answer cannot make a second one.
+async fn create_node(ordinal: i32, node: &Node, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), Failed> {
+    let namespace = acted.database.namespace().unwrap_or_default();
+    let databases = Api::<Database>::namespaced(ctx.client.clone(), &namespace);
+    let old = acted.database.status.clone().unwrap_or_default();
+    let new = DatabaseStatus { node_ordinal: Some(ordinal), ..old.clone() };
+    if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
+        acted.database = written;
+    }
+    Api::<Node>::namespaced(ctx.client.clone(), &namespace).create(&created(), node).await?;
+    let happened = format!("Node {} is asked for: {}", node.name_any(), node.spec.instance_types.join(", "));
+    events.publish(&acted.database, &Happened::normal("NodeCreated", happened)).await;
+    Ok(())
+}
+
+/// A new object is applied without force: one of the name that appeared since it was looked for answers with a conflict. One that is
+/// ours (it names its UID) is patched by JSON merge patch, which replaces lists whole. Server-side apply would keep the entries that
+/// somebody else has put into a list by key, such as a Service's ports, and then fail on the names that both use.
+async fn apply<K>(api: &Api<K>, object: &K) -> Result<(), kube::Error>
+where
+    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
+{
+    let name = object.name_any();
+    if object.meta().uid.is_none() {
+        return api.patch(&name, &PatchParams::apply(MANAGER), &Patch::Apply(object)).await.map(drop);
+    }
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(&name, &params, &Patch::Merge(object)).await.map(drop)
+}
+
+async fn merge<K>(api: &Api<K>, name: &str, patch: &serde_json::Value) -> Result<(), kube::Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(name, &params, &Patch::Merge(patch)).await.map(drop)
+}
+
+fn created() -> PostParams {
+    PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
+}

@@ -1,0 +1,74 @@
+//! Builds the Kubernetes objects of a database: pure functions of the Database, its names and its engine's profile.
+
+mod compare;
+mod config_map;
+mod network_policy;
+mod node;
+mod secret;
+mod service;
+mod stateful_set;
+mod volume;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Resource;
+use sha2::{Digest, Sha256};
+
+pub use compare::holds;
+pub use config_map::config_map;
+pub use network_policy::network_policy;
+pub use node::{node, node_spec};
+pub use secret::{CredentialsError, check_credentials, credentials, retained};
+pub use service::{host, service};
+pub use stateful_set::{CONTAINER, stateful_set};
+pub use volume::{volume, volume_spec};
+
+use crate::api::Database;
+use crate::api::database::{DatabaseSpec, Engine};
+use crate::api::names::Names;
+
+/// On the StatefulSet, its pods and the ConfigMap: the hash of the spec's inputs that they were rendered from. Only a change of it
+/// asks for a replacement of the pod.
+pub const INPUTS_HASH: &str = "freehold.dev/inputs-hash";
+
+/// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer operator would render
+/// differently is not in it, so an upgrade of the operator restarts nothing.
+pub fn inputs_hash(spec: &DatabaseSpec) -> String {
+    let Engine { kind, version, custom } = &spec.engine;
+    // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects. Text, numbers and maps with text
+    // keys are always JSON.
+    let inputs = serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources)).unwrap_or_default();
+    let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(inputs.as_bytes()));
+    hash.truncate(16);
+    hash
+}
+
+/// The metadata of an object that goes with its Database.
+fn owned(names: &Names, name: &str) -> ObjectMeta {
+    ObjectMeta { owner_references: Some(vec![owner_reference(names)]), ..unowned(names, name) }
+}
+
+/// The metadata of an object that may outlive its Database.
+fn unowned(names: &Names, name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some(names.namespace.clone()),
+        labels: Some(names.labels.clone()),
+        ..ObjectMeta::default()
+    }
+}
+
+/// The reference from a child to its Database: it goes with it, and the Database's controller is woken when it changes.
+pub fn owner_reference(names: &Names) -> OwnerReference {
+    OwnerReference {
+        api_version: Database::api_version(&()).into_owned(),
+        kind: Database::kind(&()).into_owned(),
+        name: names.database.clone(),
+        uid: names.uid.clone(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
+mod tests;

@@ -1,0 +1,39 @@
+//! Builds the Service that clients connect to.
+
+use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::owned;
+use crate::api::names::Names;
+use crate::engine::Profile;
+
+/// The Service: inside the cluster, the engine's ports under their own numbers.
+pub fn service(names: &Names, profile: &Profile) -> Service {
+    let ports = profile
+        .ports
+        .iter()
+        .filter(|port| port.is_service)
+        .map(|port| ServicePort {
+            name: Some(port.name.to_owned()),
+            port: port.number,
+            protocol: Some("TCP".to_owned()),
+            target_port: Some(IntOrString::String(port.name.to_owned())),
+            ..ServicePort::default()
+        })
+        .collect();
+    Service {
+        metadata: owned(names, &names.service),
+        spec: Some(ServiceSpec {
+            type_: Some("ClusterIP".to_owned()),
+            selector: Some(names.selector.clone()),
+            ports: Some(ports),
+            ..ServiceSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// The Service's name in the cluster's DNS.
+pub fn host(names: &Names) -> String {
+    format!("{}.{}.svc", names.service, names.namespace)
+}

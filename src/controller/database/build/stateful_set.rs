@@ -1,0 +1,197 @@
+//! Builds the StatefulSet: one pod of the `restricted` Pod Security Standard, on the database's own machine, with its own volume.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
+use k8s_openapi::api::core::v1::{
+    Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction, KeyToPath,
+    PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile,
+    SecretKeySelector, SecretVolumeSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::{INPUTS_HASH, inputs_hash, owned};
+use crate::api::names::Names;
+use crate::api::{DATABASE_NODE_LABEL, DEDICATED_TAINT, Database};
+use crate::engine::{self, Check, Profile, Value};
+
+/// The name of the engine's container.
+pub const CONTAINER: &str = "engine";
+
+/// The StatefulSet, stopped (0 replicas) or running (1).
+pub fn stateful_set(database: &Database, names: &Names, profile: &Profile, replicas: i32) -> StatefulSet {
+    let annotations = BTreeMap::from([(INPUTS_HASH.to_owned(), inputs_hash(&database.spec))]);
+    let mut metadata = owned(names, &names.stateful_set);
+    metadata.annotations = Some(annotations.clone());
+    StatefulSet {
+        metadata,
+        spec: Some(StatefulSetSpec {
+            replicas: Some(replicas),
+            service_name: Some(names.service.clone()),
+            selector: LabelSelector { match_labels: Some(names.selector.clone()), match_expressions: None },
+            update_strategy: Some(StatefulSetUpdateStrategy { type_: Some("OnDelete".to_owned()), rolling_update: None }),
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta { labels: Some(names.labels.clone()), annotations: Some(annotations), ..ObjectMeta::default() }),
+                spec: Some(pod(database, names, profile)),
+            },
+            ..StatefulSetSpec::default()
+        }),
+        status: None,
+    }
+}
+
+fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
+    let (volumes, mounts) = mounts(names, profile);
+    PodSpec {
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        // A kubelet cannot give itself this label, so only the machine that the operator chose qualifies.
+        node_selector: Some(BTreeMap::from([(DATABASE_NODE_LABEL.to_owned(), names.uid.clone())])),
+        tolerations: Some(vec![Toleration {
+            key: Some(DEDICATED_TAINT.to_owned()),
+            operator: Some("Exists".to_owned()),
+            effect: Some("NoExecute".to_owned()),
+            ..Toleration::default()
+        }]),
+        termination_grace_period_seconds: i64::try_from(profile.termination_grace.as_secs()).ok(),
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: Some(profile.user_id),
+            run_as_group: Some(profile.user_id),
+            fs_group: Some(profile.user_id),
+            // A large volume would otherwise be walked through at every start.
+            fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
+            ..PodSecurityContext::default()
+        }),
+        containers: vec![container(database, names, profile, mounts)],
+        volumes: Some(volumes),
+        ..PodSpec::default()
+    }
+}
+
+fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<VolumeMount>) -> Container {
+    Container {
+        name: CONTAINER.to_owned(),
+        image: Some(profile.image.clone()),
+        image_pull_policy: Some("IfNotPresent".to_owned()),
+        ports: Some(
+            profile
+                .ports
+                .iter()
+                .map(|port| ContainerPort {
+                    name: Some(port.name.to_owned()),
+                    container_port: port.number,
+                    protocol: Some("TCP".to_owned()),
+                    ..ContainerPort::default()
+                })
+                .collect(),
+        ),
+        env: (!profile.environment.is_empty()).then(|| profile.environment.iter().map(|variable| variable_of(names, variable)).collect()),
+        startup_probe: Some(probe(&profile.startup)),
+        readiness_probe: Some(probe(&profile.readiness)),
+        liveness_probe: Some(probe(&profile.liveness)),
+        resources: Some(resources(database)),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+            ..SecurityContext::default()
+        }),
+        volume_mounts: Some(mounts),
+        ..Container::default()
+    }
+}
+
+/// The pod's volumes and where they are mounted: the disk first, since others are mounted inside it.
+fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
+    let mut volumes = vec![Volume {
+        name: "data".to_owned(),
+        persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource { claim_name: names.volume.clone(), read_only: None }),
+        ..Volume::default()
+    }];
+    let mut mounts = vec![mount("data", &profile.data_path, None)];
+    if let Some(config) = &profile.config {
+        volumes.push(Volume {
+            name: "config".to_owned(),
+            config_map: Some(ConfigMapVolumeSource { name: names.config_map.clone(), ..ConfigMapVolumeSource::default() }),
+            ..Volume::default()
+        });
+        mounts.push(mount("config", config.path, Some(true)));
+    }
+    if let Some(directory) = profile.password_directory {
+        volumes.push(Volume {
+            name: "credentials".to_owned(),
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(names.credentials_secret.clone()),
+                // Readable by the engine's group only.
+                default_mode: Some(0o440),
+                items: Some(vec![KeyToPath { key: "password".to_owned(), path: "password".to_owned(), mode: None }]),
+                optional: None,
+            }),
+            ..Volume::default()
+        });
+        mounts.push(mount("credentials", directory, Some(true)));
+    }
+    for (number, path) in profile.scratch.iter().enumerate() {
+        let name = format!("scratch-{number}");
+        volumes.push(Volume { name: name.clone(), empty_dir: Some(EmptyDirVolumeSource::default()), ..Volume::default() });
+        mounts.push(mount(&name, path, None));
+    }
+    (volumes, mounts)
+}
+
+fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
+    VolumeMount { name: name.to_owned(), mount_path: path.to_owned(), read_only, ..VolumeMount::default() }
+}
+
+fn variable_of(names: &Names, variable: &engine::Variable) -> EnvVar {
+    let from_secret = |key: &str| {
+        Some(EnvVarSource {
+            secret_key_ref: Some(SecretKeySelector { name: names.credentials_secret.clone(), key: key.to_owned(), optional: None }),
+            ..EnvVarSource::default()
+        })
+    };
+    let (value, value_from) = match &variable.value {
+        Value::Text(text) => (Some(text.clone()), None),
+        Value::Username => (None, from_secret("username")),
+        Value::Password => (None, from_secret("password")),
+    };
+    EnvVar { name: variable.name.clone(), value, value_from }
+}
+
+fn probe(probe: &engine::Probe) -> Probe {
+    let port = |name: &str| IntOrString::String(name.to_owned());
+    let (http_get, tcp_socket) = match &probe.check {
+        Check::Http { path, port: name } => {
+            (Some(HTTPGetAction { path: Some((*path).to_owned()), port: port(name), ..HTTPGetAction::default() }), None)
+        }
+        Check::Tcp { port: name } => (None, Some(TCPSocketAction { port: port(name), host: None })),
+    };
+    Probe {
+        http_get,
+        tcp_socket,
+        period_seconds: Some(probe.period),
+        timeout_seconds: Some(probe.timeout),
+        failure_threshold: Some(probe.failures),
+        ..Probe::default()
+    }
+}
+
+/// The machine is the database's own: a small request that fits every type, and no limit, unless the spec says otherwise.
+fn resources(database: &Database) -> ResourceRequirements {
+    let quantity = |text: &str| Quantity(text.to_owned());
+    match &database.spec.resources {
+        None => ResourceRequirements {
+            requests: Some(BTreeMap::from([("cpu".to_owned(), quantity("100m")), ("memory".to_owned(), quantity("256Mi"))])),
+            ..ResourceRequirements::default()
+        },
+        Some(asked) => ResourceRequirements {
+            requests: (!asked.requests.is_empty()).then(|| asked.requests.clone()),
+            limits: (!asked.limits.is_empty()).then(|| asked.limits.clone()),
+            claims: None,
+        },
+    }
+}

@@ -1,0 +1,152 @@
+//! Golden manifests of whole databases, and the few rules that they cannot show.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::api::names::RETAINED_LABEL;
+use crate::controller::database::password::Password;
+use crate::engine::profile;
+
+fn database(engine: serde_json::Value, more: serde_json::Value) -> Database {
+    let mut spec = json!({"engine": engine, "storage": {"size": "100Gi"}});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(json!({
+        "apiVersion": "freehold.dev/v1alpha1",
+        "kind": "Database",
+        "metadata": {"name": "orders", "namespace": "team-a", "uid": "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11", "generation": 1},
+        "spec": spec,
+    }))
+    .unwrap()
+}
+
+/// Every object of the database as one YAML stream.
+fn manifests(database: &Database) -> String {
+    let names = Names::of(database);
+    let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
+    let mut objects = vec![serde_json::to_value(credentials(&names, &profile, &Password::fixed())).unwrap()];
+    objects.extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
+    objects.push(serde_json::to_value(service(&names, &profile)).unwrap());
+    objects.push(serde_json::to_value(network_policy(&names, &profile)).unwrap());
+    objects.push(serde_json::to_value(stateful_set(database, &names, &profile, 1)).unwrap());
+    let texts: Vec<String> = objects.iter().map(|object| serde_norway::to_string(object).unwrap()).collect();
+    format!("---\n{}", texts.join("---\n"))
+}
+
+fn compare(name: &str, database: &Database) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/controller/database/build/golden").join(name);
+    let built = manifests(database);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &built).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap();
+    assert_eq!(golden, built, "run the test with UPDATE_GOLDEN=1 if {name} should change");
+}
+
+#[test]
+fn a_questdb_that_reads_its_password_from_a_file_is_as_the_golden_manifest() {
+    let config = json!({"config": {"cairo.max.uncommitted.rows": "500000", "query.timeout": "120s"}});
+    compare("questdb-9.3.4.yaml", &database(json!({"type": "questdb", "version": "9.3.4"}), config));
+}
+
+#[test]
+fn a_questdb_that_takes_its_password_by_environment_is_as_the_golden_manifest() {
+    let resources = json!({"resources": {"requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"memory": "12Gi"}}});
+    compare("questdb-9.2.2.yaml", &database(json!({"type": "questdb", "version": "9.2.2"}), resources));
+}
+
+#[test]
+fn a_custom_engine_is_as_the_golden_manifest() {
+    let custom = json!({
+        "image": "registry.example/team/db:1.2.3",
+        "port": 5555,
+        "dataPath": "/var/lib/data",
+        "userId": 999,
+        "credentials": {"usernameVariable": "DB_USER", "passwordFileVariable": "DB_PASSWORD_FILE"},
+    });
+    compare("custom.yaml", &database(json!({"type": "custom", "custom": custom}), json!({})));
+}
+
+fn questdb(more: serde_json::Value) -> Database {
+    database(json!({"type": "questdb", "version": "9.3.4"}), more)
+}
+
+#[test]
+fn only_what_decides_the_template_changes_the_hash_of_the_inputs() {
+    let hash = |more| inputs_hash(&questdb(more).spec);
+    let first = hash(json!({}));
+    for same in [
+        json!({"storage": {"size": "200Gi", "iops": 4000}}),
+        json!({"instanceTypes": ["m7i.large"]}),
+        json!({"running": false}),
+        json!({"deletionPolicy": "Delete"}),
+        json!({"nodeClassName": "other"}),
+        json!({"zones": ["us-east-1a"]}),
+    ] {
+        assert_eq!(hash(same.clone()), first, "{same}");
+    }
+    for other in [
+        json!({"engine": {"type": "questdb", "version": "9.3.5"}}),
+        json!({"config": {"a": "b"}}),
+        json!({"resources": {"requests": {"cpu": "1"}}}),
+    ] {
+        assert_ne!(hash(other.clone()), first, "{other}");
+    }
+    // A change here would restart every database at the operator's upgrade.
+    assert_eq!(first, "da3c09e52fa9bc17");
+    let custom =
+        json!({"image": "a:1", "port": 5555, "dataPath": "/data", "credentials": {"usernameVariable": "U", "passwordVariable": "P"}});
+    let resources = json!({"resources": {"requests": {"memory": "1Gi", "cpu": "1"}, "limits": {"memory": "2Gi"}}});
+    assert_eq!(inputs_hash(&database(json!({"type": "custom", "custom": custom}), resources).spec), "49918102faea1d68");
+}
+
+#[test]
+fn a_stopped_database_differs_from_a_running_one_in_its_replicas_only() {
+    let database = questdb(json!({}));
+    let (names, profile) = (Names::of(&database), profile(&database.spec.engine, &database.spec.config).unwrap());
+    let mut stopped = stateful_set(&database, &names, &profile, 0);
+    stopped.spec.as_mut().unwrap().replicas = Some(1);
+    assert_eq!(stopped, stateful_set(&database, &names, &profile, 1));
+}
+
+#[test]
+fn a_retained_secret_has_the_same_content_no_owner_and_the_label() {
+    let database = questdb(json!({}));
+    let (names, profile) = (Names::of(&database), profile(&database.spec.engine, &database.spec.config).unwrap());
+    let original = credentials(&names, &profile, &Password::fixed());
+    let kept = retained(&names, &original);
+    assert_eq!((&kept.data, &kept.type_), (&original.data, &original.type_));
+    assert_eq!(kept.metadata.name.as_deref(), Some(names.retained_secret.as_str()));
+    assert_eq!(kept.metadata.owner_references, None);
+    assert_eq!(kept.metadata.labels.unwrap().get(RETAINED_LABEL).map(String::as_str), Some("true"));
+}
+
+#[test]
+fn damaged_credentials_are_told_from_good_ones_without_a_word_of_their_content() {
+    type Row = (Vec<(&'static str, &'static [u8])>, Result<(), CredentialsError>);
+    let secret = |entries: &[(&str, &[u8])]| Secret {
+        data: Some(entries.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.to_vec()))).collect::<BTreeMap<_, _>>()),
+        ..Secret::default()
+    };
+    let good: &'static [u8] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let rows: Vec<Row> = vec![
+        (vec![("username", b"admin"), ("password", good)], Ok(())),
+        (vec![("username", b"admin")], Err(CredentialsError::Missing("password"))),
+        (vec![("password", good)], Err(CredentialsError::Missing("username"))),
+        (vec![("username", b"admin"), ("password", b"")], Err(CredentialsError::Missing("password"))),
+        (vec![("username", b"admin"), ("password", b"quest")], Err(CredentialsError::TooShort)),
+        (vec![("username", b"admin"), ("password", b"abcdefghijklmnopqrstuvwxyz\n")], Err(CredentialsError::NotPlain("password"))),
+        (vec![("username", b"ad min"), ("password", good)], Err(CredentialsError::NotPlain("username"))),
+        (vec![("username", b"admin"), ("password", b"\xff\xfeabcdefghijklmnopqrst")], Err(CredentialsError::NotPlain("password"))),
+    ];
+    for (entries, expected) in rows {
+        assert_eq!(check_credentials(&secret(&entries)), expected, "{entries:?}");
+    }
+    assert_eq!(check_credentials(&Secret::default()), Err(CredentialsError::Missing("username")));
+}

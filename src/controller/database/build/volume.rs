@@ -1,0 +1,31 @@
+//! Builds the Volume: what the Database asks of its disk.
+
+use kube::Resource;
+
+use super::owned;
+use crate::api::database::Storage;
+use crate::api::names::Names;
+use crate::api::{Database, DeletionPolicy, Volume, VolumeSpec};
+
+/// What the spec asks of the disk.
+pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPolicy) -> VolumeSpec {
+    let Storage { size, volume_type, iops, throughput, file_system } = &database.spec.storage;
+    VolumeSpec {
+        node_class_name: database.spec.node_class_name.clone(),
+        size: size.clone(),
+        volume_type: volume_type.clone(),
+        iops: *iops,
+        throughput: *throughput,
+        file_system: *file_system,
+        zone: zone.to_owned(),
+        snapshot_id: None,
+        deletion_policy,
+    }
+}
+
+/// The Volume.
+pub fn volume(database: &Database, names: &Names, zone: &str) -> Volume {
+    let mut volume = Volume::new(&names.volume, volume_spec(database, zone, database.spec.deletion_policy));
+    *volume.meta_mut() = owned(names, &names.volume);
+    volume
+}

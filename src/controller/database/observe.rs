@@ -1,0 +1,257 @@
+//! Observe, Database: reads everything that the plan depends on. Only reads.
+
+use std::fmt;
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node as CoreNode, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams};
+use kube::{CustomResourceExt, Resource, ResourceExt};
+
+use crate::api::names::{self, Names};
+use crate::api::{DATABASE_NODE_LABEL, Database, Node, Volume};
+use crate::controller::context::Context;
+use crate::engine::{self, EngineError, Profile};
+use crate::settings::Timing;
+
+/// An object of a derived name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Child<T> {
+    /// There is none.
+    Absent,
+    /// It belongs to this Database.
+    Ours(Box<T>),
+    /// It belongs to somebody else: neither adopted nor deleted.
+    Foreign,
+}
+
+impl<T> Child<T> {
+    /// The object, if it is ours.
+    pub fn ours(&self) -> Option<&T> {
+        match self {
+            Self::Ours(object) => Some(object),
+            Self::Absent | Self::Foreign => None,
+        }
+    }
+}
+
+/// The Secret of the credentials.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Credentials {
+    /// The API server does not let us read it, and says this.
+    Unreadable(String),
+    /// It could be read.
+    Read(Child<HeldSecret>),
+}
+
+/// A Secret whose content is never printed.
+#[derive(Clone, PartialEq)]
+pub struct HeldSecret(pub Secret);
+
+impl fmt::Debug for HeldSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HeldSecret").field(&self.0.metadata.name).finish_non_exhaustive()
+    }
+}
+
+/// What is being taken down around the Database; read only while it is being deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TornDown {
+    /// Its namespace: nothing can be created in it any more, and all in it goes.
+    pub namespace: bool,
+    /// Our resource definitions: every object of ours goes.
+    pub definitions: bool,
+}
+
+impl TornDown {
+    /// Nobody decided to delete this very database.
+    pub fn any(self) -> bool {
+        self.namespace || self.definitions
+    }
+}
+
+/// Everything that a Database's plan depends on.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The Database, read fresh.
+    pub database: Database,
+    /// The names of its objects.
+    pub names: Names,
+    /// What its engine needs.
+    pub profile: Result<Profile, EngineError>,
+    /// Every Node of it, whatever its ordinal.
+    pub nodes: Vec<Node>,
+    /// The name of the next Node belongs to somebody else.
+    pub node_name_taken: Option<String>,
+    /// The Volume.
+    pub volume: Child<Volume>,
+    /// The Secret.
+    pub credentials: Credentials,
+    /// The Secret that is kept with the disk; read only while the Database is being deleted.
+    pub retained: Child<HeldSecret>,
+    /// The engine's settings.
+    pub config_map: Child<ConfigMap>,
+    /// The Service.
+    pub service: Child<Service>,
+    /// The NetworkPolicy.
+    pub network_policy: Child<NetworkPolicy>,
+    /// The StatefulSet.
+    pub stateful_set: Child<StatefulSet>,
+    /// Its pod.
+    pub pod: Option<Pod>,
+    /// The core Node of the newest Node, matched by providerID.
+    pub core_node: Option<CoreNode>,
+    /// Every core Node that carries this Database's label.
+    pub labelled: Vec<CoreNode>,
+    /// What is being taken down around it.
+    pub torn_down: TornDown,
+    /// The durations.
+    pub timing: Timing,
+}
+
+impl Observed {
+    /// The Node with the highest ordinal, and the ordinal.
+    pub fn newest_node(&self) -> Option<(i32, &Node)> {
+        self.nodes.iter().filter_map(|node| Some((ordinal(&self.names, &node.name_any())?, node))).max_by_key(|(ordinal, _)| *ordinal)
+    }
+}
+
+/// The ordinal of the next Node. One whose Node was never seen is used again: its creation may still be on its way, and a second
+/// one of another name would be a second machine.
+pub fn next_ordinal(database: &Database, names: &Names) -> i32 {
+    let status = database.status.as_ref();
+    let seen = status.and_then(|status| status.node_name.as_deref());
+    match status.and_then(|status| status.node_ordinal) {
+        None => 1,
+        Some(ordinal) if seen == Some(names.node(ordinal).as_str()) => ordinal + 1,
+        Some(ordinal) => ordinal,
+    }
+}
+
+/// The ordinal in a Node's name.
+fn ordinal(names: &Names, node: &str) -> Option<i32> {
+    node.strip_prefix(&names.volume)?.strip_prefix('-')?.parse().ok()
+}
+
+/// Reads; `None` when the object is gone, or is another of its name.
+pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
+    let client = &ctx.client;
+    let namespace = database.namespace().unwrap_or_default();
+    let fresh = Api::<Database>::namespaced(client.clone(), &namespace).get_opt(&database.name_any()).await?;
+    let Some(database) = fresh.filter(|fresh| fresh.metadata.uid == database.metadata.uid) else {
+        return Ok(None);
+    };
+    let names = Names::of(&database);
+    let deleting = database.metadata.deletion_timestamp.is_some();
+    let (nodes, node_name_taken) = nodes(&database, &names, ctx).await?;
+    let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
+    let config_maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
+    let services = Api::<Service>::namespaced(client.clone(), &namespace);
+    let network_policies = Api::<NetworkPolicy>::namespaced(client.clone(), &namespace);
+    let stateful_sets = Api::<StatefulSet>::namespaced(client.clone(), &namespace);
+    let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
+    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
+    let retained = if deleting { secret(&secrets, &names.retained_secret, &names.uid).await? } else { Credentials::Read(Child::Absent) };
+    let mut observed = Observed {
+        profile: engine::profile(&database.spec.engine, &database.spec.config),
+        nodes,
+        node_name_taken,
+        volume: child(volumes.get_opt(&names.volume).await?, &names.uid),
+        credentials: secret(&secrets, &names.credentials_secret, &names.uid).await?,
+        retained: match retained {
+            Credentials::Read(retained) => retained,
+            // The original is unreadable, too, and says so.
+            Credentials::Unreadable(_) => Child::Absent,
+        },
+        config_map: child(config_maps.get_opt(&names.config_map).await?, &names.uid),
+        service: child(services.get_opt(&names.service).await?, &names.uid),
+        network_policy: child(network_policies.get_opt(&names.network_policy).await?, &names.uid),
+        stateful_set: child(stateful_sets.get_opt(&names.stateful_set).await?, &names.uid),
+        pod: pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid)),
+        core_node: None,
+        labelled: labelled(&names, ctx).await?,
+        torn_down: if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() },
+        timing: ctx.timing.clone(),
+        names,
+        database,
+    };
+    observed.core_node = core_node(&observed, ctx).await?;
+    Ok(Some(observed))
+}
+
+/// Whose the object is: its controller's UID decides.
+fn child<K: Resource>(object: Option<K>, uid: &str) -> Child<K> {
+    match object {
+        None => Child::Absent,
+        Some(object) if is_controlled_by(&object, uid) => Child::Ours(Box::new(object)),
+        Some(_) => Child::Foreign,
+    }
+}
+
+fn is_controlled_by<K: Resource>(object: &K, uid: &str) -> bool {
+    object.owner_references().iter().any(|owner| owner.uid == uid && owner.controller == Some(true))
+}
+
+/// Our Nodes, by label and by the names that they may have, and whether the next name is taken.
+async fn nodes(database: &Database, names: &Names, ctx: &Context) -> Result<(Vec<Node>, Option<String>), kube::Error> {
+    let api = Api::<Node>::namespaced(ctx.client.clone(), &names.namespace);
+    let labelled = api.list(&ListParams::default().labels(&format!("{}={}", names::DATABASE_UID_LABEL, names.uid))).await?;
+    let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_controlled_by(node, &names.uid)).collect();
+    let next = names.node(next_ordinal(database, names));
+    let recorded = database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
+    let mut taken = None;
+    // A Node of ours may have lost its label.
+    for name in [Some(next.clone()), recorded.filter(|recorded| *recorded != next)].into_iter().flatten() {
+        if nodes.iter().any(|node| node.name_any() == name) {
+            continue;
+        }
+        match child(api.get_opt(&name).await?, &names.uid) {
+            Child::Absent => {}
+            Child::Ours(node) => nodes.push(*node),
+            Child::Foreign => taken = taken.or(Some(name)),
+        }
+    }
+    Ok((nodes, taken))
+}
+
+/// The Secret of this name; ours when its label says so, since it has no owner.
+async fn secret(secrets: &Api<Secret>, name: &str, uid: &str) -> Result<Credentials, kube::Error> {
+    let secret = match secrets.get_opt(name).await {
+        Ok(secret) => secret,
+        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(Credentials::Unreadable(status.message.clone())),
+        Err(error) => return Err(error),
+    };
+    Ok(Credentials::Read(match secret {
+        None => Child::Absent,
+        Some(secret) if secret.labels().get(names::DATABASE_UID_LABEL).is_some_and(|label| label == uid) => {
+            Child::Ours(Box::new(HeldSecret(secret)))
+        }
+        Some(_) => Child::Foreign,
+    }))
+}
+
+/// The core Node of the newest Node: by the name that it registered with, if the providerID is still the machine's.
+async fn core_node(observed: &Observed, ctx: &Context) -> Result<Option<CoreNode>, kube::Error> {
+    let Some(status) = observed.newest_node().and_then(|(_, node)| node.status.as_ref()) else { return Ok(None) };
+    let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { return Ok(None) };
+    let core_node = Api::<CoreNode>::all(ctx.client.clone()).get_opt(name).await?;
+    Ok(core_node.filter(|core_node| core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id)))
+}
+
+async fn labelled(names: &Names, ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
+    let params = ListParams::default().labels(&format!("{DATABASE_NODE_LABEL}={}", names.uid));
+    Ok(Api::<CoreNode>::all(ctx.client.clone()).list(&params).await?.items)
+}
+
+async fn torn_down(namespace: &str, ctx: &Context) -> Result<TornDown, kube::Error> {
+    let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(namespace).await?;
+    let mut torn_down =
+        TornDown { namespace: namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()), definitions: false };
+    let definitions = Api::<CustomResourceDefinition>::all(ctx.client.clone());
+    for name in [Database::crd_name(), Volume::crd_name(), Node::crd_name()] {
+        let definition = definitions.get_opt(name).await?;
+        torn_down.definitions |= definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some());
+    }
+    Ok(torn_down)
+}

@@ -1,0 +1,327 @@
+//! Plan, Database: what is, what should be, what to do about it. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::ResourceExt;
+use serde_json::Value;
+
+use super::observe::{Child, HeldSecret, Observed, next_ordinal};
+use super::pod::{EngineState, engine_state};
+use super::{access, build, invalid, leaving, stopping, workload};
+use crate::api::node::NodeStatus;
+use crate::api::{ConditionType, Node, Reason, Volume, VolumeStatus};
+use crate::cluster::{finalizer, status::difference};
+use crate::controller::conditions;
+use crate::controller::waiting::Waiting;
+use crate::engine::Profile;
+
+/// What one pass does and what it waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// In this order.
+    pub actions: Vec<Action>,
+    /// What the Database waits for; `None` when it is as it should be.
+    pub waiting: Option<Waiting>,
+    /// Look again at the latest then, though nothing woke us.
+    pub again: Option<Duration>,
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Put our finalizer on the Database.
+    AddFinalizer,
+    /// Make a password and the Secret that holds it.
+    CreateCredentials(Box<Profile>),
+    /// Apply the ConfigMap; one that names a UID changes that very object, one without is new.
+    ApplyConfigMap(Box<ConfigMap>),
+    /// The same for the Service.
+    ApplyService(Box<Service>),
+    /// The same for the NetworkPolicy.
+    ApplyNetworkPolicy(Box<NetworkPolicy>),
+    /// The same for the StatefulSet.
+    ApplyStatefulSet(Box<StatefulSet>),
+    /// Set the number of pods: UID, replicas.
+    Scale(String, i32),
+    /// Write the ordinal down, then create the Node: one compound action.
+    CreateNode(i32, Box<Node>),
+    /// Change a Node's spec: name, UID, JSON merge patch of the spec.
+    UpdateNode(String, String, Value),
+    /// Delete a Node: name, UID, why.
+    DeleteNode(String, String, String),
+    /// Write down the zone that capacity has chosen.
+    RecordZone(String),
+    /// Create the Volume.
+    CreateVolume(Box<Volume>),
+    /// Change the Volume's spec: UID, JSON merge patch of the spec.
+    UpdateVolume(String, Value),
+    /// Delete the Volume: UID.
+    DeleteVolume(String),
+    /// Put the Database's label on a core Node: name, UID.
+    Label(String, String),
+    /// Take the Database's label off a core Node: name, UID.
+    Unlabel(String, String),
+    /// Delete the pod so that it comes back from the new template: name, UID, why.
+    ReplacePod(String, String, String),
+    /// Keep the credentials with the disk, under the name of what is retained.
+    KeepCredentials(Box<HeldSecret>),
+    /// Delete the Secret of the credentials: UID.
+    DeleteCredentials(String),
+    /// Delete a child that the API server's garbage collector would take its time for: kind, name, UID.
+    DeleteChild(ChildKind, String, String),
+    /// Take our finalizer off the Database: its house is down.
+    RemoveFinalizer,
+}
+
+/// The kinds of a Database's children that are neither Node, Volume nor Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildKind {
+    /// The StatefulSet.
+    StatefulSet,
+    /// The Service.
+    Service,
+    /// The ConfigMap.
+    ConfigMap,
+    /// The NetworkPolicy.
+    NetworkPolicy,
+}
+
+impl Plan {
+    pub(super) fn new(actions: Vec<Action>, waiting: Waiting) -> Self {
+        Self { actions, waiting: Some(waiting), again: None }
+    }
+
+    pub(super) fn again(self, again: Duration) -> Self {
+        Self { again: Some(again), ..self }
+    }
+}
+
+/// Decides what to do about a Database.
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    if observed.database.metadata.deletion_timestamp.is_some() {
+        return leaving::plan(observed, now);
+    }
+    if !finalizer::has(&observed.database) {
+        return Plan::new(vec![Action::AddFinalizer], Waiting::on(Reason::Progressing, "the Database is being taken on"));
+    }
+    let profile = match (invalid::invalid(observed), &observed.profile) {
+        (None, Ok(profile)) => profile,
+        (Some(message), _) => return Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, message)),
+        (None, Err(error)) => return Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, error.to_string())),
+    };
+    if let Some(conflict) = access::conflict(observed, profile) {
+        // What belongs to others wakes nobody when it goes.
+        return Plan::new(Vec::new(), conflict).again(slowly(observed));
+    }
+    let mut actions = Vec::new();
+    if let Err(unusable) = access::credentials(observed, profile, &mut actions) {
+        // Secrets are never watched.
+        return Plan::new(actions, unusable).again(slowly(observed));
+    }
+    access::ways(observed, profile, &mut actions);
+    if let Some(lost) = volume_lost(observed) {
+        return Plan::new(actions, lost);
+    }
+    if observed.database.spec.running { running(observed, profile, actions) } else { stopping::paused(observed, actions, now) }
+}
+
+/// A Volume that was there once, and is gone or going: it is never replaced by an empty one.
+fn volume_lost(observed: &Observed) -> Option<Waiting> {
+    let name = &observed.names.volume;
+    let was_made = observed.database.status.as_ref().is_some_and(|status| status.volume_name.is_some());
+    let message = match &observed.volume {
+        Child::Ours(volume) if volume.metadata.deletion_timestamp.is_some() => {
+            format!("Volume {name} was deleted by hand; what becomes of its EBS volume is in its deletionPolicy, and no empty one follows")
+        }
+        Child::Absent if was_made => format!("Volume {name} is gone, and no empty one follows: create a new Database from what was kept"),
+        Child::Absent | Child::Ours(_) | Child::Foreign => return None,
+    };
+    Some(Waiting::stalled(Reason::VolumeLost, message))
+}
+
+/// The machine, then the disk in its zone, then the engine on both.
+fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>) -> Plan {
+    let Some((_, node)) = observed.newest_node() else {
+        return create_node(observed, actions);
+    };
+    let name = node.name_any();
+    if node.metadata.deletion_timestamp.is_some() {
+        let message =
+            format!("Node {name} is being taken down, and another follows: {}", said(node_conditions(node), ConditionType::Ready));
+        return Plan::new(actions, Waiting::on(Reason::AwaitingNode, message));
+    }
+    if let Some(why) = lost(node) {
+        actions.push(Action::DeleteNode(name.clone(), node.uid().unwrap_or_default(), why.clone()));
+        return Plan::new(actions, Waiting::on(Reason::InstanceLost, format!("{why}; Node {name} is taken down, and another follows")));
+    }
+    let zone = zone(observed, node);
+    let disk = disk(observed, zone.as_deref(), &mut actions);
+    let machine = machine(observed, node, zone.as_deref(), &mut actions);
+    if !conditions::is_true(node_conditions(node), ConditionType::Initialized) {
+        let starting = || Waiting::on(Reason::AwaitingNode, format!("Node {name} is being made ready"));
+        return Plan::new(actions, machine.unwrap_or_else(starting));
+    }
+    if let Some(waiting) = label(observed, node, &mut actions) {
+        return Plan::new(actions, waiting).again(observed.timing.recheck);
+    }
+    let is_bound = observed.volume.ours().is_some_and(|volume| conditions::is_true(volume_conditions(volume), ConditionType::Bound));
+    if !is_bound {
+        let binding = || Waiting::on(Reason::AwaitingVolume, format!("Volume {} is not bound yet", observed.names.volume));
+        return Plan::new(actions, disk.unwrap_or_else(binding));
+    }
+    let engine = workload::plan(observed, profile, &mut actions);
+    Plan { actions, waiting: machine.or(disk).or(engine), again: None }
+}
+
+fn create_node(observed: &Observed, mut actions: Vec<Action>) -> Plan {
+    let ordinal = next_ordinal(&observed.database, &observed.names);
+    let zone = observed.database.status.as_ref().and_then(|status| status.zone.clone());
+    let zone = zone.or_else(|| observed.volume.ours().map(|volume| volume.spec.zone.clone()));
+    let node = build::node(&observed.database, &observed.names, ordinal, zone.as_deref());
+    let message = format!("a machine is asked for: Node {}", node.name_any());
+    actions.push(Action::CreateNode(ordinal, Box::new(node)));
+    Plan::new(actions, Waiting::on(Reason::AwaitingNode, message))
+}
+
+/// Why a machine that had joined is lost for good. One that has not joined yet is the Node controller's own affair.
+pub(super) fn lost(node: &Node) -> Option<String> {
+    let status = node.status.as_ref()?;
+    status.core_node_name.as_ref()?;
+    let ready = conditions::find(&status.conditions, ConditionType::Ready)?;
+    (ready.status != "True" && ready.reason == Reason::InstanceLost.as_str()).then(|| ready.message.clone())
+}
+
+/// The zone: a fact once it is recorded or the Volume exists; before that, where the first machine was seen to run.
+fn zone(observed: &Observed, node: &Node) -> Option<String> {
+    let recorded = observed.database.status.as_ref().and_then(|status| status.zone.clone());
+    let of_volume = || observed.volume.ours().map(|volume| volume.spec.zone.clone());
+    let of_machine = || {
+        let is_running = conditions::is_true(node_conditions(node), ConditionType::Launched);
+        node.status.as_ref().filter(|_| is_running).and_then(|status| status.zone.clone())
+    };
+    recorded.or_else(of_volume).or_else(|| node.spec.zone.clone()).or_else(of_machine)
+}
+
+/// Records the zone, makes the disk in it, keeps the disk as the spec says; what is awaited of it.
+fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> Option<Waiting> {
+    let name = &observed.names.volume;
+    let Some(zone) = zone else {
+        return Some(Waiting::on(
+            Reason::AwaitingNode,
+            "the volume follows the machine: its zone is chosen once an instance runs".to_owned(),
+        ));
+    };
+    if observed.database.status.as_ref().is_none_or(|status| status.zone.is_none()) {
+        actions.push(Action::RecordZone(zone.to_owned()));
+    }
+    match &observed.volume {
+        Child::Ours(volume) => {
+            if let Some(update) = volume_update(observed, volume) {
+                actions.push(update);
+                return Some(Waiting::on(Reason::Progressing, format!("Volume {name} is being changed")));
+            }
+            let is_current = volume.status.as_ref().is_some_and(|status| status.observed_generation == volume.metadata.generation);
+            awaited(&format!("Volume {name}"), volume_conditions(volume), is_current, Reason::AwaitingVolume)
+        }
+        Child::Absent | Child::Foreign => {
+            actions.push(Action::CreateVolume(Box::new(build::volume(&observed.database, &observed.names, zone))));
+            Some(Waiting::on(Reason::AwaitingVolume, format!("Volume {name} is asked for in {zone}")))
+        }
+    }
+}
+
+/// What of the Volume's spec must follow the Database's; what is decided once stays as it is.
+pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
+    let mut wanted = build::volume_spec(&observed.database, &volume.spec.zone, observed.database.spec.deletion_policy);
+    wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
+    let patch = patch(&volume.spec, &wanted)?;
+    Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
+}
+
+/// Keeps the machine as the spec says; what is awaited of it.
+fn machine(observed: &Observed, node: &Node, zone: Option<&str>, actions: &mut Vec<Action>) -> Option<Waiting> {
+    let name = node.name_any();
+    let mut changed = None;
+    if let Some(patch) = patch(&node.spec, &build::node_spec(&observed.database, zone)) {
+        actions.push(Action::UpdateNode(name.clone(), node.uid().unwrap_or_default(), patch));
+        changed = Some(Waiting::on(Reason::Progressing, format!("Node {name} is being changed")));
+    }
+    let is_current = node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
+    awaited(&format!("Node {name}"), node_conditions(node), is_current, Reason::AwaitingNode).or(changed)
+}
+
+/// The JSON merge patch of a spec; `None` when nothing differs.
+fn patch<S: serde::Serialize>(live: &S, wanted: &S) -> Option<Value> {
+    difference(&serde_json::to_value(live).ok()?, &serde_json::to_value(wanted).ok()?)
+}
+
+/// What is awaited of a child, in its own words; `None` when it is ready as its newest spec says.
+pub(super) fn awaited(
+    what: &str,
+    conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition],
+    is_current: bool,
+    otherwise: Reason,
+) -> Option<Waiting> {
+    if let Some(stalled) = conditions::find(conditions, ConditionType::Stalled).filter(|stalled| stalled.status == "True") {
+        let reason = Reason::named(&stalled.reason).unwrap_or(otherwise);
+        return Some(Waiting::stalled(reason, format!("{what}: {}", stalled.message)));
+    }
+    match conditions::find(conditions, ConditionType::Ready) {
+        Some(ready) if ready.status == "True" && is_current => None,
+        Some(ready) if ready.status == "True" => Some(Waiting::on(otherwise, format!("{what}: its change is being looked at"))),
+        Some(ready) => Some(Waiting::on(Reason::named(&ready.reason).unwrap_or(otherwise), format!("{what}: {}", ready.message))),
+        None => Some(Waiting::on(otherwise, format!("{what} is new"))),
+    }
+}
+
+/// The label that the pod selects, on the one core Node of the newest Node.
+fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>) -> Option<Waiting> {
+    let Some(core_node) = &observed.core_node else {
+        return Some(Waiting::on(Reason::NodeNotReady, format!("the Kubernetes node of Node {} is gone", node.name_any())));
+    };
+    let runs_on = observed.pod.as_ref().and_then(|pod| pod.spec.as_ref()).and_then(|spec| spec.node_name.as_deref());
+    for other in observed.labelled.iter().filter(|other| other.metadata.uid != core_node.metadata.uid) {
+        let name = other.name_any();
+        if runs_on == Some(name.as_str()) {
+            let message = format!("the pod still runs on Kubernetes node {name}, the database's former machine");
+            return Some(Waiting::on(Reason::AwaitingNode, message));
+        }
+        actions.push(Action::Unlabel(name, other.uid().unwrap_or_default()));
+    }
+    if !observed.labelled.iter().any(|labelled| labelled.metadata.uid == core_node.metadata.uid) {
+        actions.push(Action::Label(core_node.name_any(), core_node.uid().unwrap_or_default()));
+    }
+    None
+}
+
+/// What a condition says, as the end of a sentence.
+pub(super) fn said(conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition], kind: ConditionType) -> String {
+    conditions::find(conditions, kind).map_or_else(|| "nothing is known of it yet".to_owned(), |condition| condition.message.clone())
+}
+
+pub(super) fn node_conditions(node: &Node) -> &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition] {
+    node.status.as_ref().map_or(&[], |NodeStatus { conditions, .. }| conditions)
+}
+
+pub(super) fn volume_conditions(volume: &Volume) -> &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition] {
+    volume.status.as_ref().map_or(&[], |VolumeStatus { conditions, .. }| conditions)
+}
+
+/// The engine's state as a thing that is waited for.
+pub(super) fn engine_waiting(pod: Option<&Pod>) -> Option<Waiting> {
+    match engine_state(pod) {
+        EngineState::Ready => None,
+        EngineState::AwaitingPod(message) | EngineState::Stopping(message) => Some(Waiting::on(Reason::AwaitingPod, message)),
+        EngineState::Starting(message) => Some(Waiting::on(Reason::EngineStarting, message)),
+        EngineState::Failing(message) => Some(Waiting::on(Reason::EngineFailing, message)),
+    }
+}
+
+/// How long until the next look at something that wakes nobody.
+fn slowly(observed: &Observed) -> Duration {
+    observed.timing.recheck.saturating_mul(12)
+}

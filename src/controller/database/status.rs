@@ -1,0 +1,163 @@
+//! Status, Database: what is told of it. Pure.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
+
+use super::act::Acted;
+use super::build;
+use super::observe::{Child, Credentials, Observed};
+use super::plan::{Plan, awaited, engine_waiting, node_conditions, volume_conditions};
+use super::pod::inputs_of;
+use crate::api::ConditionType as Type;
+use crate::api::database::Endpoint;
+use crate::api::{DatabaseStatus, Reason};
+use crate::cluster;
+use crate::cluster::events::Happened;
+use crate::controller::conditions::{self, Entry};
+use crate::controller::waiting::Waiting;
+
+/// The status to write: the ordinal and the zone as their own writes left them, everything else from what was seen.
+pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> DatabaseStatus {
+    let old = acted.database.status.clone().unwrap_or_default();
+    let generation = acted.database.metadata.generation;
+    let entries = entries(observed, plan, acted);
+    let node = observed.newest_node().map(|(_, node)| node);
+    let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
+    DatabaseStatus {
+        observed_generation: generation,
+        conditions: conditions::merge(&old.conditions, &entries, generation, now),
+        instance_type: node.and_then(|node| node.status.as_ref()).and_then(|status| status.instance_type.clone()),
+        // The last one stays named after it is gone: it tells the next ordinal.
+        node_name: node.map(ResourceExt::name_any).or(old.node_name),
+        volume_name: observed.volume.ours().map(ResourceExt::name_any).or(old.volume_name),
+        endpoint: endpoint(observed).or(old.endpoint),
+        credentials_secret_name: is_ours.then(|| observed.names.credentials_secret.clone()).or(old.credentials_secret_name),
+        zone: old.zone,
+        node_ordinal: old.node_ordinal,
+    }
+}
+
+/// Where clients connect to, once the Service is there.
+fn endpoint(observed: &Observed) -> Option<Endpoint> {
+    observed.service.ours()?;
+    let profile = observed.profile.as_ref().ok()?;
+    Some(Endpoint { host: build::host(&observed.names), ports: profile.service_ports() })
+}
+
+/// What is waited for: what just failed, else what the plan says.
+fn waiting(plan: &Plan, acted: &Acted) -> Option<Waiting> {
+    let Some(error) = &acted.error else { return plan.waiting.clone() };
+    Some(match error.kube() {
+        Some(kube::Error::Api(answer)) if error.kube().is_some_and(cluster::is_refused) => {
+            Waiting::on(Reason::ChildRefused, format!("the API server refuses an object of this database: {}", answer.message))
+        }
+        Some(_) | None => Waiting::on(Reason::Progressing, format!("a step failed and is tried again: {error}")),
+    })
+}
+
+fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
+    let waiting = waiting(plan, acted);
+    let machine = entry(Type::NodeReady, machine(observed), "the machine is ready");
+    let disk = entry(Type::VolumeReady, disk(observed), "the volume is as wanted and bound");
+    let engine = entry(Type::EngineReady, engine(observed), "the engine answers");
+    let stalled = match &waiting {
+        Some(waiting) if waiting.stalled => Entry::yes(Type::Stalled, waiting.reason, waiting.message.clone()),
+        Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, "nothing needs a person"),
+    };
+    let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
+    vec![ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]), machine, disk, engine, stalled]
+}
+
+/// Ready, from all the others: the only place that decides it.
+fn ready(is_deleting: bool, waiting: Option<&Waiting>, parts: [&Entry; 3]) -> Entry {
+    let held_up = waiting.map(|waiting| (waiting.reason, waiting.message.clone()));
+    if is_deleting {
+        let message = held_up.map_or_else(|| "the Database is being deleted".to_owned(), |(_, message)| message);
+        return Entry::no(Type::Ready, Reason::Deleting, message);
+    }
+    let part = || parts.into_iter().find(|part| !part.is_true()).map(|part| (part.reason, part.message.clone()));
+    match held_up.or_else(part) {
+        Some((reason, message)) => Entry::no(Type::Ready, reason, message),
+        None => Entry::yes(Type::Ready, Reason::AsExpected, "this generation runs and answers"),
+    }
+}
+
+fn entry(kind: Type, waiting: Option<Waiting>, good: &str) -> Entry {
+    match waiting {
+        None => Entry::yes(kind, Reason::AsExpected, good),
+        Some(waiting) => Entry::no(kind, waiting.reason, waiting.message),
+    }
+}
+
+/// What is awaited of the machine.
+fn machine(observed: &Observed) -> Option<Waiting> {
+    let Some((_, node)) = observed.newest_node() else {
+        return Some(Waiting::on(idle(observed, Reason::AwaitingNode), "there is no machine at the moment"));
+    };
+    let is_current = node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
+    awaited(&format!("Node {}", node.name_any()), node_conditions(node), is_current, Reason::AwaitingNode)
+}
+
+/// What is awaited of the disk.
+fn disk(observed: &Observed) -> Option<Waiting> {
+    let Some(volume) = observed.volume.ours() else {
+        return Some(Waiting::on(Reason::AwaitingVolume, "there is no volume yet"));
+    };
+    let is_current = volume.status.as_ref().is_some_and(|status| status.observed_generation == volume.metadata.generation);
+    awaited(&format!("Volume {}", volume.name_any()), volume_conditions(volume), is_current, Reason::AwaitingVolume)
+}
+
+/// What is awaited of the engine, of this generation's inputs.
+fn engine(observed: &Observed) -> Option<Waiting> {
+    match &observed.pod {
+        None => Some(Waiting::on(idle(observed, Reason::AwaitingPod), "the engine does not run")),
+        Some(pod) => engine_waiting(Some(pod)).or_else(|| {
+            let is_current = inputs_of(pod) == Some(build::inputs_hash(&observed.database.spec).as_str());
+            (!is_current).then(|| Waiting::on(Reason::RestartPending, "the engine answers, and is restarted for a changed spec"))
+        }),
+    }
+}
+
+/// Why something is not there: because it is not wanted now, or because it is awaited.
+fn idle(observed: &Observed, otherwise: Reason) -> Reason {
+    if observed.database.metadata.deletion_timestamp.is_some() {
+        Reason::Deleting
+    } else if observed.database.spec.running {
+        otherwise
+    } else {
+        Reason::Paused
+    }
+}
+
+/// The changes that a person wants to know of.
+pub fn changes(old: &[Condition], new: &[Condition]) -> Vec<Happened> {
+    let mut happened = Vec::new();
+    if let Some(ready) = conditions::find(new, Type::Ready) {
+        let was_ready = conditions::is_true(old, Type::Ready);
+        let has_new_reason = conditions::find(old, Type::Ready).is_none_or(|before| before.reason != ready.reason);
+        if ready.status == "True" && !was_ready {
+            happened.push(Happened::normal("Ready", ready.message.clone()));
+        } else if ready.reason == Reason::Paused.as_str() && has_new_reason {
+            happened.push(Happened::normal("Paused", ready.message.clone()));
+        } else if ready.status != "True" && was_ready && ready.reason != Reason::Deleting.as_str() {
+            happened.push(Happened::normal("NotReady", format!("{}: {}", ready.reason, ready.message)));
+        }
+    }
+    happened.extend(worsened(old, new, Type::Stalled, "Stalled", |condition| condition.status == "True"));
+    happened.extend(worsened(old, new, Type::EngineReady, "EngineFailing", |condition| condition.reason == Reason::EngineFailing.as_str()));
+    happened
+}
+
+/// A warning when a condition has become bad, or is bad for another reason.
+fn worsened(
+    old: &[Condition],
+    new: &[Condition],
+    kind: Type,
+    event: &'static str,
+    is_bad: impl Fn(&Condition) -> bool,
+) -> Option<Happened> {
+    let condition = conditions::find(new, kind).filter(|condition| is_bad(condition))?;
+    let is_new = conditions::find(old, kind).is_none_or(|before| !is_bad(before) || before.reason != condition.reason);
+    is_new.then(|| Happened::warning(event, format!("{}: {}", condition.reason, condition.message)))
+}

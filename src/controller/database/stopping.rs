@@ -1,0 +1,49 @@
+//! The part of the plan that stops the engine and gives the machine back: for a pause, and on the way out. Pure.
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::observe::Observed;
+use super::plan::{Action, Plan, lost, node_conditions, said, volume_update};
+use super::workload;
+use crate::api::{ConditionType, Reason};
+use crate::controller::safety;
+use crate::controller::waiting::Waiting;
+
+/// Paused: the engine is stopped, then the machine is given back. The disk stays, and follows the spec.
+pub(super) fn paused(observed: &Observed, mut actions: Vec<Action>, now: Timestamp) -> Plan {
+    if let Some(update) = observed.volume.ours().and_then(|volume| volume_update(observed, volume)) {
+        actions.push(update);
+    }
+    if let Some(waiting) = stop(observed, &mut actions, now) {
+        return Plan::new(actions, waiting).again(observed.timing.recheck);
+    }
+    if let Some(waiting) = give_back(observed, "the Database is paused", &mut actions) {
+        return Plan::new(actions, waiting);
+    }
+    let message = "paused by spec.running: the machine is given back, the volume is kept";
+    Plan::new(actions, Waiting::on(Reason::Paused, message))
+}
+
+/// Stops the engine; what is awaited until its machine may be given back.
+pub(super) fn stop(observed: &Observed, actions: &mut Vec<Action>, now: Timestamp) -> Option<Waiting> {
+    let stateful_set = observed.stateful_set.ours();
+    if let Some(stateful_set) = stateful_set
+        && workload::replicas(stateful_set) != 0
+    {
+        actions.push(Action::Scale(stateful_set.uid().unwrap_or_default(), 0));
+    }
+    let is_lost = observed.newest_node().is_none_or(|(_, node)| lost(node).is_some());
+    let blocker = safety::may_give_back_machine(stateful_set, observed.pod.as_ref(), is_lost, now).err()?;
+    Some(Waiting::on(blocker.reason, blocker.message))
+}
+
+/// Deletes every Node; what is awaited until they are gone.
+pub(super) fn give_back(observed: &Observed, why: &str, actions: &mut Vec<Action>) -> Option<Waiting> {
+    for node in observed.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none()) {
+        actions.push(Action::DeleteNode(node.name_any(), node.uid().unwrap_or_default(), why.to_owned()));
+    }
+    let node = observed.newest_node().map(|(_, node)| node).or_else(|| observed.nodes.first())?;
+    let message = format!("Node {} is being taken down: {}", node.name_any(), said(node_conditions(node), ConditionType::Ready));
+    Some(Waiting::on(Reason::AwaitingNode, message))
+}

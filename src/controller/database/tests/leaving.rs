@@ -1,0 +1,155 @@
+//! How a house is taken down, step by step, and that each step may be the first of a new process.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::api::Reason;
+use crate::controller::database::plan::plan;
+
+/// The end of every deletion whose children are all there.
+const DOWN: &str =
+    "delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer";
+
+/// The settled world of a Database with this policy, on its way out.
+fn leaving(policy: &str) -> Observed {
+    let mut world = settled_as(json!({"deletionPolicy": policy}));
+    deleting(&mut world.database, 1);
+    world
+}
+
+fn planned(world: &Observed) -> String {
+    line(&plan(world, now()))
+}
+
+fn stopped(mut world: Observed) -> Observed {
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    world.pod = None;
+    world
+}
+
+fn without_machine(world: Observed) -> Observed {
+    let mut world = stopped(world);
+    (world.nodes, world.core_node, world.labelled) = (Vec::new(), None, Vec::new());
+    world
+}
+
+fn without_disk(world: Observed) -> Observed {
+    Observed { volume: Child::Absent, ..without_machine(world) }
+}
+
+#[test]
+fn the_house_comes_down_in_order() {
+    let mut world = leaving("Retain");
+    assert_eq!(planned(&world), "[scale set-uid to 0] AwaitingStop");
+    deleting(world.pod.as_mut().unwrap(), now().as_second() + 100);
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    assert_eq!(planned(&world), "[] AwaitingStop");
+    let mut world = stopped(world);
+    assert_eq!(planned(&world), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    deleting(&mut world.nodes[0], 1);
+    assert_eq!(planned(&world), "[] AwaitingNode");
+    let mut world = without_machine(world);
+    assert_eq!(planned(&world), "[delete volume-uid] AwaitingVolume");
+    change(&mut world.volume, |volume| deleting(volume, 1));
+    assert_eq!(planned(&world), "[] AwaitingVolume");
+    let mut world = without_disk(world);
+    assert_eq!(planned(&world), format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting"));
+    world.retained = ours(HeldSecret(secret_with(b"kept")));
+    assert_eq!(planned(&world), format!("[delete secret-uid, {DOWN}] Deleting"));
+    world.credentials = Credentials::Read(Child::Absent);
+    assert_eq!(planned(&world), format!("[{DOWN}] Deleting"));
+    world.database.metadata.finalizers = None;
+    assert_eq!(planned(&world), "[] Deleting");
+}
+
+#[test]
+fn the_policy_decides_over_the_secret() {
+    let rows = [
+        ("Retain", format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting")),
+        ("Snapshot", format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting")),
+        ("Delete", format!("[delete secret-uid, {DOWN}] Deleting")),
+    ];
+    for (policy, expected) in rows {
+        assert_eq!(planned(&without_disk(leaving(policy))), expected, "{policy}");
+    }
+}
+
+#[test]
+fn the_volume_learns_the_newest_policy_before_it_is_deleted() {
+    let mut world = without_machine(leaving("Retain"));
+    world.database.spec.deletion_policy = crate::api::DeletionPolicy::Delete;
+    assert_eq!(planned(&world), "[update volume-uid {\"deletionPolicy\":\"Delete\"}, delete volume-uid] AwaitingVolume");
+    change(&mut world.volume, |volume| deleting(volume, 1));
+    assert_eq!(planned(&world), "[update volume-uid {\"deletionPolicy\":\"Delete\"}] AwaitingVolume");
+}
+
+#[test]
+fn nothing_is_destroyed_when_the_namespace_or_the_definitions_go() {
+    let definitions = TornDown { namespace: false, definitions: true };
+    let namespace = TornDown { namespace: true, definitions: false };
+    for torn_down in [definitions, namespace] {
+        let world = Observed { torn_down, ..without_machine(leaving("Delete")) };
+        let expected = "[update volume-uid {\"deletionPolicy\":\"Retain\"}, delete volume-uid] AwaitingVolume";
+        assert_eq!(planned(&world), expected, "{torn_down:?}");
+    }
+    let world = Observed { torn_down: definitions, ..without_disk(leaving("Delete")) };
+    assert_eq!(planned(&world), format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting"));
+    // Nothing can be created in a namespace that goes: the Secret goes with it.
+    let world = Observed { torn_down: namespace, ..without_disk(leaving("Delete")) };
+    assert_eq!(planned(&world), format!("[{DOWN}] Deleting"));
+}
+
+#[test]
+fn a_spec_that_cannot_be_does_not_keep_the_house() {
+    let mut world = without_disk(leaving("Delete"));
+    world.profile = Err(engine::EngineError::CustomMissing);
+    assert_eq!(planned(&world), format!("[delete secret-uid, {DOWN}] Deleting"));
+}
+
+#[test]
+fn what_belongs_to_others_is_left_alone() {
+    let mut world = empty(json!({}), json!({}));
+    deleting(&mut world.database, 1);
+    world.stateful_set = Child::Foreign;
+    world.volume = Child::Foreign;
+    world.credentials = Credentials::Read(Child::Foreign);
+    assert_eq!(planned(&world), "[remove finalizer] Deleting");
+}
+
+#[test]
+fn a_database_that_was_never_built_goes_at_once() {
+    let mut world = empty(json!({}), json!({}));
+    deleting(&mut world.database, 1);
+    assert_eq!(planned(&world), "[remove finalizer] Deleting");
+}
+
+#[test]
+fn a_pod_that_hangs_on_a_dead_machine_does_not_keep_the_house() {
+    let mut world = leaving("Retain");
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    deleting(world.pod.as_mut().unwrap(), now().as_second() - 1);
+    assert_eq!(planned(&world), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+}
+
+#[test]
+fn every_node_goes_whatever_its_ordinal() {
+    let mut world = stopped(leaving("Retain"));
+    world.nodes.push(ready_node(&world, 2));
+    let expected = "[delete orders-gqmgm-1 orders-gqmgm-1-uid, delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
+    assert_eq!(planned(&world), expected);
+}
+
+#[test]
+fn credentials_that_cannot_be_read_or_kept_hold_the_deletion_and_say_why() {
+    let mut world = without_disk(leaving("Retain"));
+    world.credentials = Credentials::Unreadable("forbidden".to_owned());
+    let unreadable = plan(&world, now());
+    assert_eq!(line(&unreadable), "[] stalled CredentialsUnreadable");
+    assert!(unreadable.again.is_some());
+    let mut world = without_disk(leaving("Retain"));
+    world.retained = Child::Foreign;
+    let taken = plan(&world, now());
+    assert_eq!(line(&taken), "[] stalled NameConflict");
+    assert_eq!(taken.waiting.unwrap().reason, Reason::NameConflict);
+}

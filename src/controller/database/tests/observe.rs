@@ -1,0 +1,37 @@
+//! The ordinal of the next Node, and that what is observed can be printed.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::controller::database::observe::next_ordinal;
+
+#[test]
+fn an_ordinal_is_used_again_until_its_node_was_seen() {
+    let rows = [
+        (json!({}), 1),
+        (json!({"nodeOrdinal": 1}), 1),
+        (json!({"nodeOrdinal": 1, "nodeName": "orders-gqmgm-1"}), 2),
+        (json!({"nodeOrdinal": 2, "nodeName": "orders-gqmgm-1"}), 2),
+        (json!({"nodeOrdinal": 2, "nodeName": "orders-gqmgm-2"}), 3),
+    ];
+    for (status, expected) in rows {
+        let database = database(json!({}), status.clone());
+        assert_eq!(next_ordinal(&database, &Names::of(&database)), expected, "{status}");
+    }
+}
+
+#[test]
+fn the_newest_node_is_the_one_with_the_highest_ordinal() {
+    let mut world = settled();
+    world.nodes = vec![ready_node(&world, 9), ready_node(&world, 10), ready_node(&world, 2)];
+    assert_eq!(world.newest_node().map(|(ordinal, node)| (ordinal, node.name_any())), Some((10, "orders-gqmgm-10".to_owned())));
+}
+
+#[test]
+fn what_is_observed_can_be_printed_without_the_password() {
+    let printed = format!("{:?}", settled());
+    assert!(!printed.contains(Password::fixed().expose()), "{printed}");
+    // How a byte string would print it.
+    assert!(!printed.contains("97, 98, 99, 100"), "{printed}");
+}

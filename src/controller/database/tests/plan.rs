@@ -1,0 +1,477 @@
+//! What is done, and what is waited for, in each situation of a Database that is wanted.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::api::Reason;
+use crate::controller::database::plan::plan;
+
+/// Plans a world that is a settled one with one thing changed.
+fn planned(change: impl FnOnce(&mut Observed)) -> String {
+    let mut world = settled();
+    change(&mut world);
+    line(&plan(&world, now()))
+}
+
+#[test]
+fn a_settled_world_is_left_alone() {
+    let plan = plan(&settled(), now());
+    assert_eq!(plan, Plan { actions: Vec::new(), waiting: None, again: None });
+}
+
+#[test]
+fn what_the_server_and_webhooks_add_is_no_reason_to_write() {
+    let row = planned(|world| {
+        change(&mut world.service, |service| {
+            let spec = service.spec.as_mut().unwrap();
+            spec.cluster_ip = Some("10.96.0.7".to_owned());
+            spec.session_affinity = Some("None".to_owned());
+            service.metadata.labels.as_mut().unwrap().insert("added-by".to_owned(), "somebody".to_owned());
+        });
+        change(&mut world.stateful_set, |set| {
+            set.spec.as_mut().unwrap().revision_history_limit = Some(10);
+            set.spec.as_mut().unwrap().template.spec.as_mut().unwrap().dns_policy = Some("ClusterFirst".to_owned());
+        });
+    });
+    assert_eq!(row, "[] as wanted");
+}
+
+#[test]
+fn what_somebody_changed_in_the_ways_to_the_engine_is_put_right() {
+    let row = planned(|world| change(&mut world.service, |service| service.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].port = 9999));
+    assert_eq!(row, "[apply service service-uid] as wanted");
+    let row = planned(|world| change(&mut world.network_policy, |policy| policy.spec.as_mut().unwrap().ingress = None));
+    assert_eq!(row, "[apply policy policy-uid] as wanted");
+    let row = planned(|world| (world.service, world.network_policy, world.config_map) = (Child::Absent, Child::Absent, Child::Absent));
+    assert_eq!(row, "[apply config new, apply service new, apply policy new] as wanted");
+}
+
+#[test]
+fn the_finalizer_comes_before_everything() {
+    let mut world = empty(json!({}), json!({}));
+    world.database.metadata.finalizers = None;
+    assert_eq!(line(&plan(&world, now())), "[add finalizer] Progressing");
+}
+
+#[test]
+fn a_new_database_gets_its_ways_and_then_asks_for_a_machine() {
+    let row = line(&plan(&empty(json!({}), json!({})), now()));
+    let expected = "[create credentials, apply config new, apply service new, apply policy new, \
+                    create node 1 orders-gqmgm-1 in any zone] AwaitingNode";
+    assert_eq!(row, expected);
+}
+
+#[test]
+fn the_disk_follows_the_machine_and_only_once_an_instance_runs() {
+    let launching = |conditions: Value| {
+        let mut world = settled();
+        world.database = database(json!({}), json!({"nodeOrdinal": 1, "nodeName": "orders-gqmgm-1"}));
+        world.volume = Child::Absent;
+        (world.stateful_set, world.pod, world.labelled) = (Child::Absent, None, Vec::new());
+        let node = build::node(&world.database, &world.names, 1, None);
+        world.nodes = vec![node_with(node, json!({"observedGeneration": 1, "zone": ZONE, "conditions": conditions}))];
+        line(&plan(&world, now()))
+    };
+    let pending = json!([condition("Ready", "False", "Launching", "starting"), condition("Launched", "False", "Launching", "starting")]);
+    assert_eq!(launching(pending), "[] Launching");
+    let running = json!([condition("Ready", "False", "AwaitingRegistration", "m"), condition("Launched", "True", "AsExpected", "runs")]);
+    let expected = "[record us-east-1b, create volume 100Gi in us-east-1b, \
+                    update orders-gqmgm-1 orders-gqmgm-1-uid {\"zone\":\"us-east-1b\"}] AwaitingRegistration";
+    assert_eq!(launching(running), expected);
+}
+
+#[test]
+fn a_zone_whose_record_was_lost_is_the_volumes() {
+    let row = planned(|world| world.database.status.as_mut().unwrap().zone = None);
+    assert_eq!(row, "[record us-east-1b] as wanted");
+}
+
+#[test]
+fn a_machine_that_has_no_capacity_says_so_in_its_own_words() {
+    let mut world = empty(json!({}), json!({"nodeOrdinal": 1}));
+    let node = build::node(&world.database, &world.names, 1, None);
+    let conditions = json!([condition("Ready", "False", "InsufficientCapacity", "EC2 has none")]);
+    world.nodes = vec![node_with(node, json!({"conditions": conditions}))];
+    let plan = plan(&world, now());
+    let waiting = plan.waiting.unwrap();
+    assert_eq!((waiting.reason, waiting.stalled), (Reason::InsufficientCapacity, false));
+    assert_eq!(waiting.message, "Node orders-gqmgm-1: EC2 has none");
+}
+
+#[test]
+fn a_stalled_child_stalls_the_database() {
+    let row = planned(|world| {
+        let conditions =
+            json!([condition("Ready", "False", "NodeClassNotFound", "m"), condition("Stalled", "True", "NodeClassNotFound", "m")]);
+        world.nodes = vec![node_with(world.nodes[0].clone(), json!({"observedGeneration": 1, "conditions": conditions}))];
+    });
+    assert_eq!(row, "[] stalled NodeClassNotFound");
+    let row = planned(|world| {
+        let conditions = json!([
+            condition("Ready", "False", "VolumeLost", "m"),
+            condition("Bound", "True", "AsExpected", "m"),
+            condition("Stalled", "True", "VolumeLost", "m"),
+        ]);
+        let Child::Ours(volume) = world.volume.clone() else { panic!() };
+        world.volume = ours(volume_with(*volume, json!({"observedGeneration": 1, "conditions": conditions})));
+    });
+    assert_eq!(row, "[] stalled VolumeLost");
+}
+
+#[test]
+fn the_engine_waits_for_machine_label_and_disk() {
+    let start = |change: fn(&mut Observed)| {
+        planned(|world| {
+            (world.stateful_set, world.pod) = (Child::Absent, None);
+            change(world);
+        })
+    };
+    assert_eq!(start(|_| {}), "[apply set new x1] AwaitingPod");
+    let unlabelled = start(|world| world.labelled = Vec::new());
+    assert_eq!(unlabelled, "[label ip-10-0-0-1 ip-10-0-0-1-uid, apply set new x1] AwaitingPod");
+    let uninitialized = start(|world| {
+        let conditions =
+            json!([condition("Ready", "False", "AwaitingInitialization", "m"), condition("Launched", "True", "AsExpected", "m")]);
+        world.nodes = vec![node_with(world.nodes[0].clone(), json!({"observedGeneration": 1, "conditions": conditions}))];
+        world.labelled = Vec::new();
+    });
+    assert_eq!(uninitialized, "[] AwaitingInitialization");
+    let unbound = start(|world| {
+        let conditions = json!([condition("Ready", "False", "Creating", "m"), condition("Bound", "False", "Pending", "m")]);
+        let Child::Ours(volume) = world.volume.clone() else { panic!() };
+        world.volume = ours(volume_with(*volume, json!({"observedGeneration": 1, "conditions": conditions})));
+    });
+    assert_eq!(unbound, "[] Creating");
+    let gone = start(|world| world.core_node = None);
+    assert_eq!(gone, "[] NodeNotReady");
+}
+
+#[test]
+fn the_label_is_on_one_machine_at_a_time() {
+    let stale = planned(|world| world.labelled.push(core_node("ip-10-0-0-9", true)));
+    assert_eq!(stale, "[unlabel ip-10-0-0-9 ip-10-0-0-9-uid] as wanted");
+    let occupied = planned(|world| {
+        world.labelled = vec![core_node("ip-10-0-0-9", true)];
+        world.pod.as_mut().unwrap().spec.as_mut().unwrap().node_name = Some("ip-10-0-0-9".to_owned());
+    });
+    assert_eq!(occupied, "[] AwaitingNode");
+    let renewed = planned(|world| {
+        // The same name, another machine: the label went with the old object.
+        world.core_node = Some(with_uid(core_node("ip-10-0-0-1", false), "second-uid"));
+        world.labelled = Vec::new();
+    });
+    assert_eq!(renewed, "[label ip-10-0-0-1 second-uid] as wanted");
+}
+
+#[test]
+fn an_edit_of_the_spec_flows_to_the_children() {
+    let rows = [
+        (
+            json!({"storage": {"size": "200Gi", "iops": 6000, "throughput": 250}}),
+            "[update volume-uid {\"iops\":6000,\"size\":\"200Gi\",\"throughput\":250}] Progressing",
+        ),
+        (json!({"deletionPolicy": "Snapshot"}), "[update volume-uid {\"deletionPolicy\":\"Snapshot\"}] Progressing"),
+        (
+            json!({"instanceTypes": ["m7i.large"]}),
+            "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"instanceTypes\":[\"m7i.large\"]}] Progressing",
+        ),
+        (
+            json!({"nodeClassName": "big"}),
+            "[update volume-uid {\"nodeClassName\":\"big\"}, \
+             update orders-gqmgm-1 orders-gqmgm-1-uid {\"nodeClassName\":\"big\"}] Progressing",
+        ),
+    ];
+    for (spec, expected) in rows {
+        assert_eq!(line(&plan(&edited(spec.clone()), now())), expected, "{spec}");
+    }
+}
+
+#[test]
+fn a_setting_of_the_disk_that_was_taken_out_is_taken_out_of_the_volume() {
+    let mut world = settled_as(json!({"storage": {"size": "100Gi", "iops": 6000}}));
+    world.database = database(json!({}), settled_status());
+    assert_eq!(line(&plan(&world, now())), "[update volume-uid {\"iops\":null}] Progressing");
+}
+
+#[test]
+fn ready_of_an_older_generation_does_not_count() {
+    let row = planned(|world| change(&mut world.volume, |volume| volume.metadata.generation = Some(2)));
+    assert_eq!(row, "[] AwaitingVolume");
+    let row = planned(|world| world.nodes[0].metadata.generation = Some(2));
+    assert_eq!(row, "[] AwaitingNode");
+}
+
+#[test]
+fn a_changed_input_replaces_template_settings_and_then_the_pod() {
+    let upgrade = || edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}}));
+    let first = upgrade();
+    assert_eq!(line(&plan(&first, now())), "[apply config config-uid, apply set set-uid x1] RestartPending");
+    let applied = |is_seen: bool| {
+        let mut world = upgrade();
+        let profile = world.profile.clone().unwrap();
+        let files = build::config_map(&world.database, &world.names, &profile).unwrap();
+        world.config_map = ours(with_uid(files, "config-uid"));
+        let mut set = seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid"));
+        if !is_seen {
+            set.metadata.generation = Some(6);
+        }
+        world.stateful_set = ours(set);
+        world
+    };
+    assert_eq!(line(&plan(&applied(false), now())), "[] RestartPending", "a pod deleted now would come back from the old template");
+    let replaced = "[replace orders-0 pod-uid: the image changes from questdb/questdb:9.3.4 to questdb/questdb:9.3.5] RestartPending";
+    assert_eq!(line(&plan(&applied(true), now())), replaced);
+    let mut stopping = applied(true);
+    deleting(stopping.pod.as_mut().unwrap(), now().as_second() + 100);
+    assert_eq!(line(&plan(&stopping, now())), "[] RestartPending");
+    let mut gone = applied(true);
+    gone.pod = None;
+    assert_eq!(line(&plan(&gone, now())), "[] AwaitingPod");
+}
+
+#[test]
+fn the_cause_of_a_restart_is_said() {
+    let cause = |spec: Value| {
+        let mut world = edited(spec);
+        let profile = world.profile.clone().unwrap();
+        let set = build::stateful_set(&world.database, &world.names, &profile, 1);
+        world.config_map = ours(build::config_map(&world.database, &world.names, &profile).unwrap());
+        world.stateful_set = ours(seen(with_uid(set, "set-uid")));
+        line(&plan(&world, now()))
+    };
+    let resources = cause(json!({"resources": {"requests": {"memory": "8Gi"}}}));
+    assert_eq!(resources, "[replace orders-0 pod-uid: spec.resources changed] RestartPending");
+    let settings = cause(json!({"config": {"query.timeout": "60s"}}));
+    assert_eq!(settings, "[replace orders-0 pod-uid: the engine's settings changed] RestartPending");
+}
+
+#[test]
+fn a_template_that_only_a_newer_operator_renders_differently_is_left_as_it_is() {
+    let row = planned(|world| {
+        change(&mut world.stateful_set, |set| {
+            let pod = set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+            pod.termination_grace_period_seconds = Some(30);
+            pod.containers[0].liveness_probe = None;
+        });
+        change(&mut world.config_map, |files| {
+            files.data.as_mut().unwrap().insert("log.conf".to_owned(), "writers=stdout\n".to_owned());
+        });
+    });
+    assert_eq!(row, "[] as wanted");
+}
+
+#[test]
+fn a_failing_pod_of_an_outdated_template_is_replaced_without_a_hand() {
+    let mut world = edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}}));
+    let profile = world.profile.clone().unwrap();
+    world.config_map = ours(build::config_map(&world.database, &world.names, &profile).unwrap());
+    world.stateful_set = ours(seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid")));
+    let state = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    world.pod = world.pod.map(|pod| pod_with(pod, json!({"phase": "Running", "containerStatuses": [container_status(state)]})));
+    assert!(line(&plan(&world, now())).starts_with("[replace orders-0 pod-uid"));
+}
+
+#[test]
+fn the_engines_own_troubles_are_waited_for() {
+    let rows = [
+        (json!({"waiting": {"reason": "ImagePullBackOff", "message": "m"}}), "[] EngineFailing"),
+        (json!({"waiting": {"reason": "ContainerCreating"}}), "[] AwaitingPod"),
+        (json!({"running": {}}), "[] EngineStarting"),
+    ];
+    for (state, expected) in rows {
+        let row = planned(|world| {
+            let status = json!({"phase": "Pending", "containerStatuses": [container_status(state.clone())]});
+            world.pod = world.pod.take().map(|pod| pod_with(pod, status));
+        });
+        assert_eq!(row, expected, "{state}");
+    }
+    assert_eq!(planned(|world| world.pod = None), "[] AwaitingPod");
+}
+
+#[test]
+fn more_than_one_replica_is_made_one_again() {
+    let row = planned(|world| change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(3)));
+    assert_eq!(row, "[scale set-uid to 1] as wanted");
+}
+
+#[test]
+fn a_spec_that_cannot_be_changes_nothing() {
+    let rows = [
+        (json!({"engine": {"type": "questdb"}}), "spec.engine.version"),
+        (json!({"engine": {"type": "questdb", "version": "7.0.0"}}), "use 8.1.0 or later"),
+        (json!({"engine": {"type": "custom"}}), "spec.engine.custom"),
+        (json!({"config": {"pg.password": "x"}}), "pg.password"),
+        (json!({"storage": {"size": "50Gi"}}), "EBS volumes only grow"),
+        (json!({"storage": {"size": "1e9"}}), "whole number of GiB"),
+        (json!({"storage": {"size": "100Gi", "fileSystem": "ext4"}}), "spec.storage.fileSystem cannot change"),
+        (json!({"storage": {"size": "100Gi", "type": "io2"}}), "spec.storage.iops is required"),
+        (json!({"storage": {"size": "100Gi", "type": "gp2", "iops": 100}}), "spec.storage.iops is not for"),
+        (json!({"storage": {"size": "100Gi", "type": "io2", "iops": 100, "throughput": 200}}), "spec.storage.throughput"),
+        (json!({"zones": ["us-east-1a"]}), "spec.zones does not hold us-east-1b"),
+        (json!({"instanceTypes": []}), "spec.instanceTypes"),
+    ];
+    for (spec, expected) in rows {
+        let plan = plan(&edited(spec.clone()), now());
+        let waiting = plan.waiting.unwrap();
+        assert_eq!((plan.actions.len(), waiting.reason, waiting.stalled), (0, Reason::InvalidSpec, true), "{spec}");
+        assert!(waiting.message.contains(expected), "{spec}: {}", waiting.message);
+    }
+    let mut world = settled();
+    world.names.database = "Orders".to_owned();
+    assert_eq!(line(&plan(&world, now())), "[] stalled InvalidSpec");
+}
+
+#[test]
+fn a_name_that_belongs_to_somebody_else_stops_everything_and_is_named() {
+    type Row = (&'static str, fn(&mut Observed));
+    let rows: Vec<Row> = vec![
+        ("Secret orders-admin", |world| world.credentials = Credentials::Read(Child::Foreign)),
+        ("ConfigMap orders-config", |world| world.config_map = Child::Foreign),
+        ("Service orders", |world| world.service = Child::Foreign),
+        ("NetworkPolicy orders", |world| world.network_policy = Child::Foreign),
+        ("StatefulSet orders", |world| world.stateful_set = Child::Foreign),
+        ("Volume orders-gqmgm", |world| world.volume = Child::Foreign),
+        ("Node orders-gqmgm-1", |world| world.node_name_taken = Some("orders-gqmgm-1".to_owned())),
+    ];
+    for (expected, change) in rows {
+        let mut world = empty(json!({}), json!({}));
+        change(&mut world);
+        let plan = plan(&world, now());
+        let waiting = plan.waiting.unwrap();
+        assert_eq!((plan.actions.len(), waiting.reason, waiting.stalled), (0, Reason::NameConflict, true), "{expected}");
+        assert!(waiting.message.starts_with(&format!("{expected} in namespace team-a")), "{}", waiting.message);
+        assert!(plan.again.is_some(), "nothing wakes us when it goes");
+    }
+}
+
+#[test]
+fn credentials_are_made_once_and_never_again() {
+    let rows: Vec<(&str, Credentials)> = vec![
+        ("deleted", Credentials::Read(Child::Absent)),
+        ("unreadable", Credentials::Unreadable("secrets is forbidden".to_owned())),
+        ("empty", Credentials::Read(ours(HeldSecret(secret_with(b""))))),
+        ("the engine's default", Credentials::Read(ours(HeldSecret(secret_with(b"quest"))))),
+        ("a line break", Credentials::Read(ours(HeldSecret(secret_with(b"abcdefghijklmnopqrstuvwxyz\n"))))),
+    ];
+    for (name, credentials) in rows {
+        let row = planned(|world| world.credentials = credentials);
+        assert_eq!(row, "[] stalled CredentialsUnreadable", "{name}");
+    }
+}
+
+#[test]
+fn a_volume_that_is_gone_is_never_replaced_by_an_empty_one() {
+    let gone = planned(|world| {
+        world.volume = Child::Absent;
+        world.nodes = Vec::new();
+    });
+    assert_eq!(gone, "[] stalled VolumeLost", "and no machine is launched for it");
+    let going = planned(|world| change(&mut world.volume, |volume| deleting(volume, 1)));
+    assert_eq!(going, "[] stalled VolumeLost");
+}
+
+#[test]
+fn a_lost_machine_is_given_back_and_another_follows_once_it_is_gone() {
+    let lost = |world: &mut Observed| {
+        let conditions = json!([
+            condition("Ready", "False", "InstanceLost", "instance i-1 is terminated"),
+            condition("Launched", "False", "InstanceLost", "m"),
+            condition("Initialized", "True", "AsExpected", "m"),
+        ]);
+        let status = json!({"observedGeneration": 1, "conditions": conditions, "coreNodeName": "ip-10-0-0-1", "zone": ZONE});
+        world.nodes = vec![node_with(world.nodes[0].clone(), status)];
+    };
+    assert_eq!(planned(lost), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] InstanceLost");
+    let going = planned(|world| {
+        lost(world);
+        deleting(&mut world.nodes[0], 1);
+    });
+    assert_eq!(going, "[] AwaitingNode", "never two machines");
+    let gone = planned(|world| world.nodes = Vec::new());
+    assert_eq!(gone, "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
+}
+
+#[test]
+fn a_machine_that_never_joined_is_the_node_controllers_affair() {
+    let row = planned(|world| {
+        let conditions = json!([condition("Ready", "False", "InstanceLost", "stopped"), condition("Initialized", "False", "Pending", "m")]);
+        world.nodes = vec![node_with(world.nodes[0].clone(), json!({"observedGeneration": 1, "conditions": conditions}))];
+    });
+    assert_eq!(row, "[] InstanceLost");
+}
+
+#[test]
+fn a_node_whose_creation_was_not_seen_is_created_under_the_same_name_again() {
+    let mut status = settled_status();
+    status["nodeOrdinal"] = json!(2);
+    let mut world = settled();
+    world.database = database(json!({}), status);
+    world.nodes = Vec::new();
+    assert_eq!(line(&plan(&world, now())), "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
+}
+
+#[test]
+fn a_paused_database_stops_in_order_and_keeps_its_disk() {
+    let paused = |change: fn(&mut Observed)| {
+        let mut world = edited(json!({"running": false}));
+        change(&mut world);
+        line(&plan(&world, now()))
+    };
+    let stopped = |world: &mut Observed| {
+        change(&mut world.stateful_set, |set| {
+            set.spec.as_mut().unwrap().replicas = Some(0);
+            set.status.as_mut().unwrap().replicas = 0;
+        });
+    };
+    assert_eq!(paused(|_| {}), "[scale set-uid to 0] AwaitingStop");
+    let mut stopping = edited(json!({"running": false}));
+    stopped(&mut stopping);
+    deleting(stopping.pod.as_mut().unwrap(), now().as_second() + 60);
+    assert_eq!(line(&plan(&stopping, now())), "[] AwaitingStop");
+    stopping.pod = None;
+    assert_eq!(line(&plan(&stopping, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    deleting(&mut stopping.nodes[0], 1);
+    assert_eq!(line(&plan(&stopping, now())), "[] AwaitingNode");
+    stopping.nodes = Vec::new();
+    assert_eq!(line(&plan(&stopping, now())), "[] Paused");
+}
+
+#[test]
+fn a_stop_that_its_controller_has_not_seen_is_no_stop() {
+    let mut world = edited(json!({"running": false}));
+    world.pod = None;
+    change(&mut world.stateful_set, |set| {
+        set.spec.as_mut().unwrap().replicas = Some(0);
+        set.metadata.generation = Some(6);
+    });
+    assert_eq!(line(&plan(&world, now())), "[] AwaitingStop", "its controller may still make a pod");
+}
+
+#[test]
+fn a_pod_that_does_not_stop_in_time_does_not_keep_the_machine() {
+    let mut world = edited(json!({"running": false}));
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    deleting(world.pod.as_mut().unwrap(), now().as_second() - 1);
+    assert_eq!(line(&plan(&world, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+}
+
+#[test]
+fn a_disk_grows_while_the_database_is_paused() {
+    let mut world = edited(json!({"running": false, "storage": {"size": "200Gi"}}));
+    (world.nodes, world.pod) = (Vec::new(), None);
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    assert_eq!(line(&plan(&world, now())), "[update volume-uid {\"size\":\"200Gi\"}] Paused");
+}
+
+#[test]
+fn a_resumed_database_gets_a_new_machine_in_its_zone_and_the_newest_template() {
+    let mut world = settled();
+    (world.nodes, world.pod, world.core_node, world.labelled) = (Vec::new(), None, None, Vec::new());
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    assert_eq!(line(&plan(&world, now())), "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
+    world.nodes = vec![ready_node(&world, 2)];
+    world.core_node = Some(core_node("ip-10-0-0-1", false));
+    let row = line(&plan(&world, now()));
+    assert_eq!(row, "[label ip-10-0-0-1 ip-10-0-0-1-uid, apply set set-uid x1] AwaitingPod");
+}

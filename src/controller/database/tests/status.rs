@@ -1,0 +1,180 @@
+//! What is told of a Database in each situation: every condition, always.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::api::DatabaseStatus;
+use crate::controller::database::act::{Acted, Failed};
+use crate::controller::database::plan::plan;
+use crate::controller::database::status::{changes, status};
+
+fn told_after(world: &Observed, error: Option<Failed>) -> DatabaseStatus {
+    let acted = Acted { database: world.database.clone(), finished: false, error };
+    status(world, &plan(world, now()), &acted, now())
+}
+
+fn told(world: &Observed) -> DatabaseStatus {
+    told_after(world, None)
+}
+
+/// The conditions, each as `Type=Status/Reason`.
+fn conditions(status: &DatabaseStatus) -> Vec<String> {
+    status.conditions.iter().map(|condition| format!("{}={}/{}", condition.type_, condition.status, condition.reason)).collect()
+}
+
+fn refused(code: u16, reason: &str) -> Failed {
+    let answer = kube::core::Status::failure("exceeded quota", reason).with_code(code);
+    Failed::from(kube::Error::Api(answer.boxed()))
+}
+
+#[test]
+fn a_settled_database_is_ready_and_says_where_it_is() {
+    let told = told(&settled());
+    let expected = [
+        "Ready=True/AsExpected",
+        "NodeReady=True/AsExpected",
+        "VolumeReady=True/AsExpected",
+        "EngineReady=True/AsExpected",
+        "Stalled=False/Progressing",
+    ];
+    assert_eq!(conditions(&told), expected);
+    assert!(told.conditions.iter().all(|condition| condition.observed_generation == Some(3)));
+    let DatabaseStatus {
+        observed_generation,
+        conditions: _,
+        zone,
+        instance_type,
+        node_ordinal,
+        node_name,
+        volume_name,
+        endpoint,
+        credentials_secret_name,
+    } = told;
+    assert_eq!(observed_generation, Some(3));
+    assert_eq!((zone.as_deref(), instance_type.as_deref()), (Some(ZONE), Some("r7i.large")));
+    assert_eq!((node_ordinal, node_name.as_deref(), volume_name.as_deref()), (Some(1), Some("orders-gqmgm-1"), Some("orders-gqmgm")));
+    let endpoint = endpoint.unwrap();
+    assert_eq!(endpoint.host, "orders.team-a.svc");
+    assert_eq!(endpoint.ports.into_iter().collect::<Vec<_>>(), [("http".to_owned(), 9000), ("pgwire".to_owned(), 8812)]);
+    assert_eq!(credentials_secret_name.as_deref(), Some("orders-admin"));
+}
+
+#[test]
+fn a_status_that_was_written_is_not_written_again() {
+    let mut world = settled();
+    world.database.status = Some(told(&world));
+    let later = at(now().as_second() + 3600);
+    let acted = Acted { database: world.database.clone(), finished: false, error: None };
+    assert_eq!(Some(status(&world, &plan(&world, later), &acted, later)), world.database.status);
+}
+
+#[test]
+fn every_condition_is_told_in_every_situation() {
+    let mut deleted = settled();
+    deleting(&mut deleted.database, 1);
+    let mut paused = edited(json!({"running": false}));
+    (paused.nodes, paused.pod) = (Vec::new(), None);
+    let mut failing = settled();
+    let state = json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}});
+    failing.pod = failing.pod.map(|pod| pod_with(pod, json!({"phase": "Pending", "containerStatuses": [container_status(state)]})));
+    let mut conflict = settled();
+    conflict.service = Child::Foreign;
+    let mut unreadable = settled();
+    unreadable.credentials = Credentials::Unreadable("forbidden".to_owned());
+    let rows: Vec<(&str, Observed, [&str; 5])> = vec![
+        (
+            "new",
+            empty(json!({}), json!({})),
+            ["False/AwaitingNode", "False/AwaitingNode", "False/AwaitingVolume", "False/AwaitingPod", "False/Progressing"],
+        ),
+        ("being deleted", deleted, ["False/Deleting", "True/AsExpected", "True/AsExpected", "True/AsExpected", "False/Progressing"]),
+        ("paused", paused, ["False/Paused", "False/Paused", "True/AsExpected", "False/Paused", "False/Progressing"]),
+        (
+            "invalid",
+            edited(json!({"storage": {"size": "50Gi"}})),
+            ["False/InvalidSpec", "True/AsExpected", "True/AsExpected", "True/AsExpected", "True/InvalidSpec"],
+        ),
+        (
+            "the engine fails",
+            failing,
+            ["False/EngineFailing", "True/AsExpected", "True/AsExpected", "False/EngineFailing", "False/Progressing"],
+        ),
+        (
+            "a changed version",
+            edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}})),
+            ["False/RestartPending", "True/AsExpected", "True/AsExpected", "False/RestartPending", "False/Progressing"],
+        ),
+        ("a name is taken", conflict, ["False/NameConflict", "True/AsExpected", "True/AsExpected", "True/AsExpected", "True/NameConflict"]),
+        (
+            "no credentials",
+            unreadable,
+            ["False/CredentialsUnreadable", "True/AsExpected", "True/AsExpected", "True/AsExpected", "True/CredentialsUnreadable"],
+        ),
+    ];
+    for (name, world, expected) in rows {
+        let told = told(&world);
+        let kinds = ["Ready", "NodeReady", "VolumeReady", "EngineReady", "Stalled"];
+        let expected: Vec<String> = kinds.into_iter().zip(expected).map(|(kind, rest)| format!("{kind}={rest}")).collect();
+        assert_eq!(conditions(&told), expected, "{name}");
+        assert!(told.conditions.iter().all(|condition| !condition.message.is_empty()), "{name}: {told:?}");
+    }
+}
+
+#[test]
+fn an_edit_is_not_ready_until_the_child_has_seen_it() {
+    let told = told(&edited(json!({"storage": {"size": "200Gi"}})));
+    assert_eq!(conditions(&told)[0], "Ready=False/Progressing");
+}
+
+#[test]
+fn a_child_that_the_api_server_refuses_is_told_from_a_failed_call() {
+    let world = empty(json!({}), json!({}));
+    let told = told_after(&world, Some(refused(403, "Forbidden")));
+    assert_eq!(conditions(&told)[0], "Ready=False/ChildRefused");
+    assert!(told.conditions[0].message.contains("exceeded quota"), "{:?}", told.conditions[0]);
+    assert_eq!(conditions(&told_after(&world, Some(refused(500, "InternalError"))))[0], "Ready=False/Progressing");
+}
+
+#[test]
+fn an_answer_that_the_view_is_old_or_the_name_taken_means_to_look_again() {
+    for (code, reason, expected) in [(409, "Conflict", true), (409, "AlreadyExists", true), (403, "Forbidden", false), (500, "x", false)] {
+        assert_eq!(refused(code, reason).is_conflict(), expected, "{code} {reason}");
+    }
+}
+
+#[test]
+fn a_paused_database_remembers_its_last_node_for_the_next_ordinal() {
+    let mut world = edited(json!({"running": false}));
+    (world.nodes, world.pod) = (Vec::new(), None);
+    let told = told(&world);
+    assert_eq!((told.node_name.as_deref(), told.instance_type), (Some("orders-gqmgm-1"), None));
+}
+
+#[test]
+fn a_person_is_told_of_each_change_once() {
+    let worlds = || {
+        let mut paused = edited(json!({"running": false}));
+        (paused.nodes, paused.pod) = (Vec::new(), None);
+        let mut failing = settled();
+        let state = json!({"waiting": {"reason": "ErrImagePull", "message": "m"}});
+        failing.pod = failing.pod.map(|pod| pod_with(pod, json!({"phase": "Pending", "containerStatuses": [container_status(state)]})));
+        (empty(json!({}), json!({})), settled(), paused, failing, edited(json!({"storage": {"size": "50Gi"}})))
+    };
+    let (new, ready, paused, failing, invalid) = worlds();
+    let rows = [
+        ("it became ready", &new, &ready, vec!["Ready"]),
+        ("it stays ready", &ready, &ready, vec![]),
+        ("it was paused", &ready, &paused, vec!["Paused"]),
+        ("it stays paused", &paused, &paused, vec![]),
+        ("it was resumed", &paused, &ready, vec!["Ready"]),
+        ("its engine fails", &ready, &failing, vec!["NotReady", "EngineFailing"]),
+        ("its engine still fails", &failing, &failing, vec![]),
+        ("its spec cannot be", &ready, &invalid, vec!["NotReady", "Stalled"]),
+        ("it is taken up again", &invalid, &ready, vec!["Ready"]),
+    ];
+    for (name, old, new, expected) in rows {
+        let happened = changes(&told(old).conditions, &told(new).conditions);
+        assert_eq!(happened.iter().map(|happened| happened.reason).collect::<Vec<_>>(), expected, "{name}");
+    }
+}

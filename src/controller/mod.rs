@@ -1,0 +1,13 @@
+//! The three controllers, each of the same four files: observe, plan, act, status.
+
+pub mod acting;
+pub mod conditions;
+pub mod context;
+pub mod database;
+pub mod driver;
+pub mod launch;
+pub mod node;
+pub mod retry;
+pub mod safety;
+pub mod volume;
+pub mod waiting;

@@ -1,0 +1,228 @@
+//! Act, Node: carries the plan out. Only writes; it makes no choice.
+
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+
+use super::plan::{Action, Plan};
+use crate::api::node::{NodeLaunch, Refusal};
+use crate::api::{InstanceId, Node, NodeStatus};
+use crate::cloud::identity::Kind;
+use crate::cloud::limits::{Action as Call, Priority};
+use crate::cloud::{Class, LaunchRequest};
+use crate::cluster::events::{Events, Happened};
+use crate::cluster::{delete, finalizer, status};
+use crate::controller::acting::ActError;
+use crate::controller::conditions::whole_second;
+use crate::controller::context::{Context, later};
+use crate::controller::waiting::{HeldUp, held_up, throttled};
+
+/// How much of a console goes to the log, in bytes.
+const CONSOLE_TAIL: usize = 4096;
+
+/// What became of a plan.
+#[derive(Debug)]
+pub struct Acted {
+    /// The Node as of the last write to it.
+    pub node: Node,
+    /// The Node is gone: there is no status to write.
+    pub finished: bool,
+    /// What EC2 answered otherwise than hoped: it is waited for, and is no failure of the pass.
+    pub held_up: Option<HeldUp>,
+    /// The write that failed; what came before it stands.
+    pub error: Option<ActError>,
+}
+
+/// Carries out every action in order, up to the first that fails.
+pub async fn act(plan: &Plan, node: Node, ctx: &Context, events: &Events) -> Acted {
+    let mut acted = Acted { node, finished: false, held_up: None, error: None };
+    for action in &plan.actions {
+        if let Err(error) = one(action, &mut acted, ctx, events).await {
+            acted.error = Some(error);
+            break;
+        }
+        if acted.held_up.is_some() || acted.finished {
+            break;
+        }
+    }
+    acted
+}
+
+async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
+    let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
+    match action {
+        Action::AddFinalizer => acted.node = finalizer::add(&nodes, &acted.node).await?,
+        Action::Launch(launch, user_data) => return launch_instance(launch, user_data, acted, ctx, events).await,
+        Action::Resend(user_data) => {
+            let Some(launch) = acted.node.status.as_ref().and_then(|status| status.launch.clone()) else { return Ok(()) };
+            ctx.sends.found_at_start(&launch.token, ctx.process_started);
+            let until = ctx.limits.try_take(Call::RunInstances, Priority::Create, ctx.clock.now()).err().map(|wait| wait.until);
+            if let Some(until) = until {
+                acted.held_up = Some(throttled(until));
+                return Ok(());
+            }
+            return send(&launch, user_data, acted, ctx, events).await;
+        }
+        Action::RecordInstance(id) => {
+            record(&nodes, acted, json!({"instanceID": id})).await?;
+            if let Some(launch) = acted.node.status.as_ref().and_then(|status| status.launch.as_ref()) {
+                ctx.sends.forget(&launch.token);
+            }
+            let note = format!("instance {id} was found by its token and tags, and is this Node's");
+            events.publish(&acted.node, &Happened::normal("InstanceRecorded", note)).await;
+        }
+        Action::MarkUnavailable(instance_type, zone) => ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now()),
+        Action::LogConsole(id) => log_console(id, ctx).await,
+        Action::Terminate(id, why) => {
+            if let Err(wait) = ctx.limits.try_take(Call::TerminateInstances, Priority::Repair, ctx.clock.now()) {
+                acted.held_up = Some(throttled(wait.until));
+                return Ok(());
+            }
+            match ctx.cloud.terminate_instances(std::slice::from_ref(id)).await {
+                Ok(()) => {
+                    ctx.asks.note(Call::TerminateInstances, &id.0, ctx.clock.now(), None);
+                    ctx.inventory.poke(Kind::Node);
+                    events
+                        .publish(&acted.node, &Happened::normal("InstanceTerminating", format!("instance {id} is terminated: {why}")))
+                        .await;
+                }
+                Err(error) => {
+                    acted.held_up = Some(held_up(Call::TerminateInstances, &error, ctx));
+                    ctx.asks.note(Call::TerminateInstances, &id.0, ctx.clock.now(), acted.held_up.clone());
+                }
+            }
+        }
+        Action::HoldCoreNode(core_node) => {
+            finalizer::add(&core_nodes, core_node.as_ref()).await?;
+        }
+        Action::Cordon(name) => {
+            let patch = json!({"spec": {"unschedulable": true}});
+            core_nodes.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+            let note = format!("Kubernetes node {name} takes no more pods: its Node is deleted");
+            events.publish(&acted.node, &Happened::normal("Cordoned", note)).await;
+        }
+        Action::EvictPod { namespace, name, uid, at_once } => {
+            let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
+            delete::delete_with(&pods, name, uid, at_once.then_some(0)).await?;
+        }
+        Action::ReleaseCoreNode(core_node) => {
+            let (name, uid) = (core_node.name_any(), core_node.uid().unwrap_or_default());
+            delete::delete(&core_nodes, &name, &uid).await?;
+            if let Some(fresh) = core_nodes.get_opt(&name).await?.filter(|fresh| fresh.metadata.uid == core_node.metadata.uid) {
+                finalizer::remove(&core_nodes, &fresh).await?;
+            }
+        }
+        Action::RemoveFinalizer => {
+            finalizer::remove(&nodes, &acted.node).await?;
+            acted.finished = true;
+        }
+    }
+    Ok(())
+}
+
+/// The create protocol: intent, call, id; nothing between.
+async fn launch_instance(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    // Before the intent: an intent that is not sent at once would look like doubt.
+    if let Err(wait) = ctx.limits.try_take(Call::RunInstances, Priority::Create, ctx.clock.now()) {
+        acted.held_up = Some(throttled(wait.until));
+        return Ok(());
+    }
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
+    let old = acted.node.status.clone().unwrap_or_default();
+    let new = NodeStatus {
+        launch: Some(launch.clone()),
+        instance_id: None,
+        provider_id: None,
+        core_node_name: None,
+        instance_type: None,
+        zone: None,
+        ..old.clone()
+    };
+    // With the resourceVersion of this pass' read: the check that this view is not old.
+    if let Some(written) = status::patch(&nodes, &acted.node, &old, &new).await? {
+        acted.node = written;
+    }
+    send(launch, user_data, acted, ctx, events).await
+}
+
+/// Sends the call and records at once what came of it.
+async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
+    let token = &launch.token;
+    let was_in_doubt = ctx.sends.starting(token, ctx.clock.now()) || launch.in_doubt_since.is_some();
+    let answer = ctx.cloud.run_instance(&request(launch, user_data)).await;
+    let now = ctx.clock.now();
+    ctx.inventory.poke(Kind::Node);
+    match answer {
+        Ok(instance) => {
+            record(&nodes, acted, json!({"instanceID": instance.id})).await?;
+            ctx.sends.forget(token);
+            let note = format!("instance {} ({} in {}) is launched", instance.id, launch.instance_type, launch.zone);
+            events.publish(&acted.node, &Happened::normal("InstanceLaunched", note)).await;
+        }
+        Err(error) => {
+            acted.held_up = Some(held_up(Call::RunInstances, &error, ctx));
+            if error.class == Class::Capacity {
+                ctx.offerings.mark_unavailable(&launch.instance_type, &launch.zone, now);
+            }
+            if error.is_definite_refusal() && !was_in_doubt {
+                let refusal =
+                    Refusal { code: error.code.clone().unwrap_or_default(), message: error.message.clone(), at: Time(whole_second(now)) };
+                record(&nodes, acted, json!({"launch": {"refused": refusal}})).await?;
+                ctx.sends.forget(token);
+                let note = format!("EC2 refused {} in {}: {error}", launch.instance_type, launch.zone);
+                events.publish(&acted.node, &Happened::warning("LaunchRefused", note)).await;
+            } else if error.is_definite_refusal() {
+                ctx.sends.refused_after_doubt(token);
+            } else if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) {
+                let until = acted.held_up.as_ref().and_then(|held_up| held_up.until).unwrap_or_else(|| later(now, ctx.timing.recheck));
+                ctx.sends.not_made(token, was_in_doubt, until);
+            } else {
+                ctx.sends.in_doubt(token, ctx.timing.recheck, now);
+                if launch.in_doubt_since.is_none() {
+                    record(&nodes, acted, json!({"launch": {"inDoubtSince": Time(whole_second(now))}})).await?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn record(nodes: &Api<Node>, acted: &mut Acted, status: serde_json::Value) -> Result<(), kube::Error> {
+    acted.node = status::record(nodes, &acted.node, status).await?;
+    Ok(())
+}
+
+fn request(launch: &NodeLaunch, user_data: &str) -> LaunchRequest {
+    LaunchRequest {
+        token: launch.token.clone(),
+        subnet_id: launch.subnet_id.clone(),
+        instance_type: launch.instance_type.clone(),
+        image_id: launch.image_id.clone(),
+        user_data: user_data.to_owned(),
+        security_group_ids: launch.security_group_ids.clone(),
+        instance_profile: launch.instance_profile.clone(),
+        root_device: launch.root_volume.device_name.clone(),
+        root_size: launch.root_volume.size,
+        root_type: launch.root_volume.volume_type.clone(),
+        kms_key_id: launch.kms_key_id.clone(),
+        tags: launch.tags.clone(),
+    }
+}
+
+async fn log_console(id: &InstanceId, ctx: &Context) {
+    if ctx.limits.try_take(Call::GetConsoleOutput, Priority::Create, ctx.clock.now()).is_err() {
+        return;
+    }
+    match ctx.cloud.console_output(id).await {
+        Ok(console) => {
+            let start = console.len().saturating_sub(CONSOLE_TAIL);
+            let start = (start..=console.len()).find(|start| console.is_char_boundary(*start)).unwrap_or(console.len());
+            tracing::warn!(instance = %id, console = &console[start..], "the instance never joined the cluster; the end of its console");
+        }
+        Err(error) => tracing::warn!(instance = %id, %error, "failed to read the console of an instance that never joined"),
+    }
+}

@@ -1,0 +1,268 @@
+//! What follows an attempt at launching: adopt, send again, wait, another attempt, or nothing until a person helps. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::choose::{self, NoChoice};
+use super::observe::Observed;
+use super::plan::{Action, Plan, has_joined, is_live, unwanted};
+use crate::api::node::{NodeLaunch, Refusal};
+use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
+use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
+use crate::cloud::error::{self, Class};
+use crate::cloud::{InstanceState, identity};
+use crate::controller::conditions;
+use crate::controller::context::later;
+use crate::controller::launch::{Facts, Verdict, judge, last_possible_send};
+
+/// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times the setting.
+const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
+
+/// How EC2 words it when it accepted a launch and then found no capacity for it.
+const NO_CAPACITY: &str = "Server.InsufficientInstanceCapacity";
+
+/// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status was lost).
+pub(super) fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
+    // One that is being terminated counts, too: another attempt may follow only when it is seen terminated.
+    let not_ended = observed.instances.instances.iter().filter(|instance| instance.state != InstanceState::Terminated);
+    if let Some(instance) = not_ended.max_by_key(|instance| (is_live(instance), identity::attempt(&instance.tags))) {
+        return Plan::act(
+            vec![Action::RecordInstance(instance.id.clone())],
+            Reason::Launching,
+            format!("instance {} carries this Node's identity and is taken on", instance.id),
+        );
+    }
+    let used = observed.instances.instances.iter().filter_map(|instance| identity::attempt(&instance.tags)).max().unwrap_or(0);
+    next_attempt(observed, used + 1, 0, now)
+}
+
+/// An attempt was decided and has no id yet.
+pub(super) fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
+    let facts = attempt_facts(observed, launch, false);
+    match judge(facts, observed.timing.token_resend, now) {
+        Verdict::Adopt(id) => Plan::act(
+            vec![Action::RecordInstance(id.clone())],
+            Reason::Launching,
+            format!("instance {id} was launched by this attempt and is recorded"),
+        )
+        .pending(),
+        Verdict::Refused => refused(observed, launch, now),
+        // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
+        Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, launch.never_joined, now).pending(),
+        Verdict::Resend => {
+            if let Some(until) = observed.offerings.quota_closed_until {
+                return quota(until, now);
+            }
+            match &observed.class {
+                Some(class) => Plan::act(
+                    vec![Action::Resend(class.spec.user_data.clone())],
+                    Reason::InDoubt,
+                    format!("attempt {} has no answer yet; the same call is sent again", launch.attempt),
+                )
+                .pending(),
+                None => class_not_found(observed),
+            }
+        }
+        Verdict::Wait(doubt, until) => {
+            let plan = Plan::wait(
+                Reason::InDoubt,
+                format!("it is not known whether EC2 carried out launch attempt {}: {}", launch.attempt, doubt.as_words()),
+            )
+            .pending();
+            match until {
+                Some(until) => plan.until(until, now),
+                None => plan,
+            }
+        }
+    }
+}
+
+/// The facts that the protocol judges an attempt by.
+pub(super) fn attempt_facts(observed: &Observed, launch: &NodeLaunch, deleting: bool) -> Facts<InstanceId> {
+    let found = observed.instances.instances.iter().find(|instance| instance.token.as_ref() == Some(&launch.token));
+    Facts {
+        deleting,
+        started_at: launch.started_at.0,
+        refused: launch.refused.is_some(),
+        sent: observed.sent,
+        found: found.map(|instance| instance.id.clone()),
+        looked_up: looked_up(observed),
+        absent: proven_absent(observed, Some(launch)),
+        same_request: observed.class.as_ref().is_some_and(|class| identity::user_data_hash(&class.spec.user_data) == launch.user_data_hash),
+    }
+}
+
+/// Whether EC2 was asked by tag and by token since this process started.
+fn looked_up(observed: &Observed) -> bool {
+    let since_start = |at: Option<Timestamp>| at.is_some_and(|at| at >= observed.process_started);
+    since_start(observed.instances.swept_at) && since_start(observed.instances.token_looked_up_at)
+}
+
+/// The proof that this attempt's instance does not exist. Without the attempt (the status was lost) there is no token to ask by, and
+/// nothing was sent later than by an earlier process.
+pub(super) fn proven_absent(observed: &Observed, launch: Option<&NodeLaunch>) -> Option<AbsenceProven> {
+    let empty = observed.instances.empty;
+    let (last, by_token) = match launch {
+        Some(launch) => (
+            last_possible_send(observed.sent.as_ref(), launch.started_at.0, observed.process_started),
+            TokenLookup::Required(empty.by_token),
+        ),
+        None => (observed.process_started, TokenLookup::NotPossible),
+    };
+    absence::prove(last, empty.by_tag, by_token, observed.timing.absence_window)
+}
+
+/// EC2 refused an attempt for certain.
+fn refused(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
+    let Some(refusal) = &launch.refused else {
+        return next_attempt(observed, launch.attempt + 1, launch.never_joined, now);
+    };
+    let said = said(refusal);
+    match error::classify(Some(&refusal.code), &refusal.message, None) {
+        Class::Forbidden => {
+            let until = later(refusal.at.0, observed.timing.forbidden_pause);
+            if now < until {
+                return Plan::wait(Reason::Forbidden, format!("EC2 forbids the launch: {said}; tried again by itself")).until(until, now);
+            }
+            next_attempt(observed, launch.attempt + 1, launch.never_joined, now)
+        }
+        Class::Invalid if asks_the_same_again(observed, launch, now) => Plan::stalled(
+            Reason::InvalidRequest,
+            format!("EC2 refuses the launch as invalid: {said}; change NodeClass {} or the spec", observed.node.spec.node_class_name),
+        ),
+        Class::Invalid
+        | Class::Capacity
+        | Class::InDoubt
+        | Class::Throttled
+        | Class::Quota
+        | Class::NotYetUsable
+        | Class::Token
+        | Class::NotFound
+        | Class::State
+        | Class::ModificationBudget
+        | Class::DryRun => next_attempt(observed, launch.attempt + 1, launch.never_joined, now),
+    }
+}
+
+fn said(refusal: &Refusal) -> String {
+    format!("{} ({})", refusal.code, refusal.message)
+}
+
+/// Whether another attempt would ask for exactly what was refused.
+fn asks_the_same_again(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> bool {
+    let Some(class) = &observed.class else { return true };
+    let Ok((instance_type, subnet)) = choose::choose(observed, &class.spec, now) else { return true };
+    let next = choose::launch(observed, &class.spec, instance_type, subnet, launch.attempt, launch.never_joined, now);
+    next == as_decided_at(launch, &next)
+}
+
+/// Decides another attempt, if there is one to make.
+fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Timestamp) -> Plan {
+    let Some(class) = &observed.class else { return class_not_found(observed) };
+    if let Some(until) = observed.offerings.quota_closed_until {
+        return quota(until, now);
+    }
+    match choose::choose(observed, &class.spec, now) {
+        Ok((instance_type, subnet)) => {
+            let launch = choose::launch(observed, &class.spec, instance_type, subnet, attempt, never_joined, now);
+            let message = format!("{instance_type} is asked for in {}", subnet.zone);
+            Plan::act(vec![Action::Launch(Box::new(launch), class.spec.user_data.clone())], Reason::Launching, message).pending()
+        }
+        Err(NoChoice::Mismatch(message)) => Plan::stalled(Reason::NodeClassMismatch, message),
+        Err(NoChoice::NoCapacity { refused, until }) => {
+            Plan::wait(Reason::InsufficientCapacity, format!("EC2 has no capacity for {refused}; each is tried again within minutes"))
+                .until(until, now)
+        }
+    }
+}
+
+fn class_not_found(observed: &Observed) -> Plan {
+    let name = &observed.node.spec.node_class_name;
+    let mut plan = Plan::stalled(Reason::NodeClassNotFound, format!("NodeClass {name} does not exist: create it, or name another one"));
+    plan.again = Some(observed.timing.sweep_instances);
+    plan
+}
+
+fn quota(until: Timestamp, now: Timestamp) -> Plan {
+    Plan::wait(Reason::QuotaExceeded, "a quota of the AWS account is used up: ask AWS to raise it; tried again every few minutes")
+        .until(until, now)
+}
+
+/// The instance is terminated, or proven absent.
+pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, reason: Option<&str>, now: Timestamp) -> Plan {
+    let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    if has_joined(status) || observed.core_node.is_some() {
+        return Plan::wait(Reason::InstanceLost, format!("instance {id} is terminated{why}: this machine is lost"));
+    }
+    let (attempt, never_joined) = status.launch.as_ref().map_or_else(
+        || (observed.instances.instances.iter().filter_map(|other| identity::attempt(&other.tags)).max().unwrap_or(1), 0),
+        |launch| (launch.attempt, launch.never_joined),
+    );
+    if let Some(launch) = &status.launch
+        && unwanted(&observed.node.spec, &launch.instance_type, &launch.zone).is_some()
+    {
+        // A person changed what is wanted: the count begins anew.
+        return next_attempt(observed, attempt + 1, 0, now);
+    }
+    let found_no_capacity = reason.is_some_and(|reason| reason.starts_with(NO_CAPACITY));
+    if let Some(launch) = &status.launch
+        && found_no_capacity
+        && observed.offerings.is_available(&launch.instance_type, &launch.zone)
+        // It is one refusal, however long EC2 shows it: once its pause is over the type may be tried again.
+        && now < later(launch.started_at.0, observed.timing.offering_pause)
+    {
+        let action = Action::MarkUnavailable(launch.instance_type.clone(), launch.zone.clone());
+        let message = format!("instance {id} found no capacity{why}; the next type or zone is tried");
+        return Plan { again: Some(Duration::from_millis(100)), ..Plan::act(vec![action], Reason::InsufficientCapacity, message) };
+    }
+    if found_no_capacity {
+        return next_attempt(observed, attempt + 1, never_joined, now);
+    }
+    let Some(pause) = usize::try_from(never_joined).ok().and_then(|count| REJOIN_PAUSES.get(count)) else {
+        return never_joins(observed, status, attempt, now);
+    };
+    // A machine that never ran has not changed Launched: its pause counts from its launch.
+    let ended_at = conditions::find(&status.conditions, ConditionType::Launched)
+        .filter(|condition| condition.status == "False")
+        .map_or(now, |condition| condition.last_transition_time.0);
+    let ended_at = status.launch.as_ref().map_or(ended_at, |launch| ended_at.max(launch.started_at.0));
+    let due = later(ended_at, observed.timing.rejoin_pause.saturating_mul(*pause));
+    if now < due {
+        return Plan::wait(Reason::NeverJoined, format!("instance {id} ended{why} before it joined the cluster; another follows"))
+            .until(due, now);
+    }
+    next_attempt(observed, attempt + 1, never_joined + 1, now)
+}
+
+/// Machine after machine ended before it joined: only a change of the class or the spec helps.
+fn never_joins(observed: &Observed, status: &NodeStatus, attempt: i32, now: Timestamp) -> Plan {
+    match &status.launch {
+        Some(launch) if was_changed(observed, launch, now) => next_attempt(observed, attempt + 1, 0, now),
+        Some(_) | None => Plan::stalled(
+            Reason::NeverJoined,
+            format!(
+                "{} machines ended before they joined the cluster: look at the console output in the operator's log, and change NodeClass {} or instanceTypes",
+                REJOIN_PAUSES.len() + 1,
+                observed.node.spec.node_class_name
+            ),
+        ),
+    }
+}
+
+/// Whether a person changed what the machine of this attempt is made of. Capacity does not count: it comes and goes by itself.
+fn was_changed(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> bool {
+    let Some(class) = &observed.class else { return false };
+    if unwanted(&observed.node.spec, &launch.instance_type, &launch.zone).is_some() {
+        return true;
+    }
+    let subnet = choose::subnets(&observed.node.spec, &class.spec).into_iter().find(|subnet| subnet.id == launch.subnet_id);
+    let Some(subnet) = subnet.filter(|_| choose::is_allowed(&launch.instance_type, &class.spec.instance_types)) else { return true };
+    let like = choose::launch(observed, &class.spec, &launch.instance_type, subnet, launch.attempt, launch.never_joined, now);
+    like != as_decided_at(launch, &like)
+}
+
+/// The attempt without what became of it: for a comparison of requests.
+fn as_decided_at(launch: &NodeLaunch, like: &NodeLaunch) -> NodeLaunch {
+    NodeLaunch { started_at: like.started_at.clone(), in_doubt_since: None, refused: None, ..launch.clone() }
+}

@@ -1,0 +1,143 @@
+//! The plan of a Node that is being deleted, backwards and in stages: cordon, pods ended, volumes detached, terminated, released. Pure.
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::attempt::{attempt_facts, proven_absent};
+use super::observe::Observed;
+use super::plan::{Action, Plan, again_to_terminate, is_live, terminate};
+use crate::api::Reason;
+use crate::cloud::{Instance, InstanceState};
+use crate::cluster::finalizer;
+use crate::controller::launch::{Verdict, judge};
+use crate::controller::safety;
+use crate::controller::waiting::Again;
+
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    if !finalizer::has(&observed.node) {
+        return Plan::wait(Reason::Deleting, "others' finalizers are awaited");
+    }
+    if observed.instances.swept_at.is_none() {
+        return Plan::wait(Reason::AwaitingInventory, "the first complete look at EC2 since the operator's start is awaited");
+    }
+    let status = observed.node.status.clone().unwrap_or_default();
+    let live: Vec<&Instance> = observed.instances.instances.iter().filter(|instance| is_live(instance)).collect();
+    if let Some(id) = &status.instance_id {
+        return match observed.instances.instances.iter().find(|instance| instance.id == *id) {
+            Some(instance) => known(observed, instance, &live, now),
+            None if proven_absent(observed, status.launch.as_ref()).is_none() => {
+                Plan::wait(Reason::AwaitingTermination, format!("EC2 does not show instance {id}; its absence is being proven")).pending()
+            }
+            None => released(observed, &live, now),
+        };
+    }
+    match &status.launch {
+        None => match live.first() {
+            // The status was lost: a machine of ours goes the whole way, too.
+            Some(instance) => Plan::act(
+                vec![Action::RecordInstance(instance.id.clone())],
+                Reason::Deleting,
+                format!("instance {} carries this Node's identity and is taken down", instance.id),
+            )
+            .pending(),
+            None => released(observed, &live, now),
+        },
+        Some(launch) => match judge(attempt_facts(observed, launch, true), observed.timing.token_resend, now) {
+            Verdict::Adopt(id) => Plan::act(
+                vec![Action::RecordInstance(id.clone())],
+                Reason::Deleting,
+                format!("instance {id} was launched and is taken down"),
+            )
+            .pending(),
+            Verdict::Refused | Verdict::ProvenAbsent(_) => released(observed, &live, now),
+            Verdict::Resend => Plan::wait(Reason::InDoubt, "nothing is launched for a Node that is being deleted").pending(),
+            Verdict::Wait(doubt, _) => Plan::wait(
+                Reason::InDoubt,
+                format!("it is not known whether EC2 carried out launch attempt {}: {}", launch.attempt, doubt.as_words()),
+            )
+            .pending(),
+        },
+    }
+}
+
+/// EC2 shows the Node's instance.
+fn known(observed: &Observed, instance: &Instance, live: &[&Instance], now: Timestamp) -> Plan {
+    let id = &instance.id;
+    match instance.state {
+        InstanceState::Terminated => released(observed, live, now),
+        InstanceState::ShuttingDown => Plan::wait(Reason::AwaitingTermination, format!("EC2 is terminating instance {id}")).pending(),
+        InstanceState::Pending | InstanceState::Running | InstanceState::Stopping | InstanceState::Stopped | InstanceState::Unknown => {
+            drained(observed, instance, now)
+        }
+    }
+}
+
+/// Empties the machine and terminates it.
+fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
+    let mut actions = Vec::new();
+    if let Some(core_node) = &observed.core_node {
+        if !core_node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false) {
+            actions.push(Action::Cordon(core_node.name_any()));
+        }
+        actions.extend(evictions(observed, false));
+    }
+    let kubelet = safety::kubelet(observed.core_node.as_ref());
+    let pods: Vec<String> = observed.pods.iter().map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any())).collect();
+    match safety::may_terminate(instance, kubelet, &pods, &observed.attachments, observed.timing.silence, now) {
+        Ok(()) => {
+            let message = format!("instance {} is being terminated", instance.id);
+            let mut plan = terminate(observed, &instance.id, "its Node is deleted".to_owned(), (Reason::AwaitingTermination, message), now);
+            plan.actions.splice(0..0, actions);
+            plan
+        }
+        Err(blocker) => {
+            // Pods and VolumeAttachments are not watched.
+            let again = Some(observed.timing.recheck.div_f64(5.0));
+            Plan { again, ..Plan::act(actions, blocker.reason, blocker.message) }
+        }
+    }
+}
+
+/// The Node's own instance is gone for certain.
+fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
+    if !live.is_empty() {
+        let ids: Vec<&str> = live.iter().map(|instance| instance.id.0.as_str()).collect();
+        let mut actions = Vec::new();
+        let mut words = Vec::new();
+        for instance in live {
+            match safety::may_terminate_duplicate(instance, observed.core_node_of(instance)) {
+                Ok(()) if again_to_terminate(observed, &instance.id, now) == Again::Now => {
+                    actions.push(Action::Terminate(instance.id.clone(), "its Node is deleted".to_owned()));
+                }
+                Ok(()) => {}
+                Err(blocker) => words.push(blocker.message),
+            }
+        }
+        let message = if words.is_empty() { format!("EC2 is terminating {}", ids.join(", ")) } else { words.join("; ") };
+        return Plan::act(actions, Reason::AwaitingTermination, message).pending();
+    }
+    if let Some(shutting) = observed.instances.instances.iter().find(|instance| instance.state == InstanceState::ShuttingDown) {
+        return Plan::wait(Reason::AwaitingTermination, format!("EC2 is terminating instance {}", shutting.id)).pending();
+    }
+    let mut actions = evictions(observed, true);
+    if let Some(core_node) = &observed.core_node {
+        actions.push(Action::ReleaseCoreNode(Box::new(core_node.clone())));
+    }
+    actions.push(Action::RemoveFinalizer);
+    Plan::act(actions, Reason::Deleting, "the machine is gone")
+}
+
+/// Pods that are still there: asked to end once; deleted at once when their machine is gone for certain.
+fn evictions(observed: &Observed, at_once: bool) -> Vec<Action> {
+    observed
+        .pods
+        .iter()
+        .filter(|pod| at_once || pod.metadata.deletion_timestamp.is_none())
+        .map(|pod| Action::EvictPod {
+            namespace: pod.namespace().unwrap_or_default(),
+            name: pod.name_any(),
+            uid: pod.uid().unwrap_or_default(),
+            at_once,
+        })
+        .collect()
+}

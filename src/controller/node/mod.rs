@@ -1,0 +1,182 @@
+//! The Node controller: one EC2 instance and its core Node for each `Node`.
+
+pub mod act;
+mod attempt;
+mod choose;
+mod leaving;
+pub mod observe;
+pub mod plan;
+pub mod status;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::Node as CoreNode;
+use kube::runtime::controller::Controller;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher;
+use kube::{Api, ResourceExt};
+use tokio_util::sync::CancellationToken;
+
+use super::acting::ActError;
+use super::context::Context;
+use super::driver::{Again, PassError, drive, sooner, until, write_status};
+use super::launch::last_possible_send;
+use crate::api::{DEDICATED_LABEL, InstanceId, Node, NodeClass};
+use crate::cloud::identity::Kind;
+use crate::cloud::inventory::{Awaited, Interest};
+use crate::cluster::events::{Events, Happened};
+
+/// Runs the controller until `stop`.
+pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: CancellationToken) {
+    let events = Events::new(ctx.client.clone(), "node");
+    let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
+    let dedicated = watcher::Config::default().labels(&format!("{DEDICATED_LABEL}=true"));
+    let classes = Api::<NodeClass>::all(ctx.client.clone());
+    let references = Arc::clone(&ctx);
+    let woken = wakes(&ctx);
+    let controller = Controller::new(nodes, watcher::Config::default());
+    let store = controller.store();
+    controller
+        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
+        .watches(core_nodes, dedicated, move |core_node| {
+            let instance = instance_of(&core_node);
+            instance.and_then(|id| references.references.by_instance(&id)).map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
+        })
+        .watches(classes, watcher::Config::default(), move |class| {
+            let name = class.name_any();
+            store
+                .state()
+                .into_iter()
+                .filter(|node| node.spec.node_class_name == name)
+                .map(|node| ObjectRef::from_obj(node.as_ref()))
+                .collect::<Vec<_>>()
+        })
+        .reconcile_on(woken)
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(
+            move |node, ctx| {
+                let events = events.clone();
+                async move {
+                    let driven = Arc::clone(&ctx);
+                    let object = Arc::clone(&node);
+                    Ok::<_, std::convert::Infallible>(drive("node", object, driven, async move { pass(&node, &ctx, &events).await }).await)
+                }
+            },
+            |_, never: &std::convert::Infallible, _| match *never {},
+            ctx,
+        )
+        .for_each(|result| async move {
+            if let Err(error) = result {
+                tracing::debug!(controller = "node", %error, "a trigger came to nothing");
+            }
+        })
+        .await;
+}
+
+/// One pass: observe, plan, act, status.
+async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, PassError> {
+    let Some(observed) = observe::observe(node, ctx).await.map_err(|error| PassError::Observe(error.into()))? else {
+        let uid = node.uid().unwrap_or_default();
+        ctx.inventory.forget(Kind::Node, &uid);
+        ctx.references.forget(&uid);
+        return Ok(ctx.timing.resync);
+    };
+    remember(&observed.node, ctx);
+    let plan = plan::plan(&observed, ctx.clock.now());
+    let acted = act::act(&plan, observed.node.clone(), ctx, events).await;
+    if acted.finished {
+        let uid = observed.node.uid().unwrap_or_default();
+        ctx.inventory.forget(Kind::Node, &uid);
+        ctx.references.forget(&uid);
+        for instance in &observed.instances.instances {
+            ctx.asks.forget(&instance.id.0);
+        }
+        events.publish(&acted.node, &Happened::normal("NodeReleased", "the machine is gone".to_owned())).await;
+        return Ok(ctx.timing.resync);
+    }
+    remember(&acted.node, ctx);
+    express_interest(&acted.node, &plan, ctx);
+    let again = again(&plan, &acted, ctx);
+    close(&observed, &plan, acted, ctx, events).await?;
+    Ok(again)
+}
+
+/// The one closing status patch; reported even when acting failed.
+async fn close(
+    observed: &observe::Observed,
+    plan: &plan::Plan,
+    acted: act::Acted,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), PassError> {
+    if acted.error.as_ref().is_some_and(ActError::is_conflict) {
+        return Err(PassError::Conflict);
+    }
+    let new = status::status(observed, plan, &acted, ctx.clock.now());
+    let old = acted.node.status.clone().unwrap_or_default();
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
+    write_status(&nodes, &acted.node, &old, &new).await?;
+    if status::became_ready(&old.conditions, &new.conditions) {
+        let note = format!("Kubernetes node {} is ready for the database", new.core_node_name.as_deref().unwrap_or_default());
+        events.publish(&acted.node, &Happened::normal("NodeReady", note)).await;
+    }
+    match acted.error {
+        Some(error) => Err(PassError::Act(error.into())),
+        None => Ok(()),
+    }
+}
+
+fn again(plan: &plan::Plan, acted: &act::Acted, ctx: &Context) -> Again {
+    let held_up = acted.held_up.as_ref().and_then(|held_up| held_up.until).map(|moment| until(moment, ctx.clock.now()));
+    sooner(sooner(ctx.timing.resync, plan.again), held_up)
+}
+
+fn remember(node: &Node, ctx: &Context) {
+    let (uid, namespace, name) = (node.uid().unwrap_or_default(), node.namespace().unwrap_or_default(), node.name_any());
+    ctx.references.remember(&uid, &namespace, &name);
+    if let Some(id) = node.status.as_ref().and_then(|status| status.instance_id.as_ref()) {
+        ctx.references.remember_instance(id, &namespace, &name);
+    }
+}
+
+/// Tells the inventory how often to look, and what to prove absent.
+fn express_interest(node: &Node, plan: &plan::Plan, ctx: &Context) {
+    let uid = node.uid().unwrap_or_default();
+    let status = node.status.as_ref();
+    // Without an id, or with one that EC2 does not show, the attempt is looked up by its token, too.
+    let attempt = status.and_then(|status| status.launch.as_ref()).filter(|launch| launch.refused.is_none());
+    let interest = match attempt {
+        Some(launch) if plan.pending => Interest::Pending(Awaited {
+            token: Some(launch.token.clone()),
+            last_possible_send: Some(last_possible_send(ctx.sends.of(&launch.token).as_ref(), launch.started_at.0, ctx.process_started)),
+            modifying: None,
+        }),
+        // The status was lost but for the id: its absence can be proven by tag.
+        None if plan.pending && status.is_some_and(|status| status.instance_id.is_some()) => {
+            Interest::Pending(Awaited { token: None, last_possible_send: Some(ctx.process_started), modifying: None })
+        }
+        Some(_) | None if plan.pending => Interest::changes(),
+        Some(_) | None => Interest::Settled,
+    };
+    ctx.inventory.set_interest(Kind::Node, &uid, interest);
+}
+
+/// The instance that a core Node's providerID names (`aws:///<zone>/<instance id>`).
+fn instance_of(core_node: &CoreNode) -> Option<InstanceId> {
+    let provider_id = core_node.spec.as_ref()?.provider_id.as_deref()?;
+    let id = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
+    Some(InstanceId(id.to_owned()))
+}
+
+/// The Nodes whose instances changed in EC2.
+fn wakes(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Node>> + Send + 'static {
+    let references = Arc::clone(ctx);
+    ctx.inventory.wakes().filter_map(move |wake| {
+        let place = (wake.kind == Kind::Node).then(|| references.references.by_uid(&wake.uid)).flatten();
+        async move { place.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)) }
+    })
+}

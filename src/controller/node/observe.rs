@@ -1,0 +1,161 @@
+//! Observe, Node: reads everything that the plan depends on. Only reads.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
+use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
+use kube::api::{Api, ListParams, ObjectList};
+use kube::{Client, ResourceExt};
+
+use super::plan;
+use crate::api::{DEDICATED_LABEL, EBS_CSI_DRIVER, InstanceId, Node, NodeClass};
+use crate::cloud::Instance;
+use crate::cloud::inventory::InstanceView;
+use crate::cloud::limits::Action as Call;
+use crate::cloud::offerings::OfferingsView;
+use crate::controller::context::Context;
+use crate::controller::launch::Sent;
+use crate::controller::waiting::Asked;
+use crate::settings::Timing;
+
+/// Everything that a Node's plan depends on.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The Node, read fresh.
+    pub node: Node,
+    /// Its NodeClass.
+    pub class: Option<NodeClass>,
+    /// What EC2 has under its UID.
+    pub instances: InstanceView,
+    /// Which types have no capacity where.
+    pub offerings: OfferingsView,
+    /// This process' sends of the current attempt.
+    pub sent: Option<Sent>,
+    /// When this process last asked EC2 to terminate which of the instances.
+    pub asked: BTreeMap<InstanceId, Asked>,
+    /// The core Node with the instance's providerID.
+    pub core_node: Option<CoreNode>,
+    /// The core Nodes of other instances with this Node's UID; read only when there are such instances that live.
+    pub other_core_nodes: Vec<CoreNode>,
+    /// CSINode lists the EBS driver for the core Node.
+    pub driver_registered: bool,
+    /// Pods on the core Node that are not a DaemonSet's; read only while the Node is being deleted.
+    pub pods: Vec<Pod>,
+    /// VolumeAttachments to the core Node; read only while the Node is being deleted.
+    pub attachments: Vec<String>,
+    /// This cluster's identity.
+    pub cluster_id: String,
+    /// When this process started.
+    pub process_started: Timestamp,
+    /// The durations.
+    pub timing: Timing,
+}
+
+impl Observed {
+    /// The core Node that this instance registered as.
+    pub fn core_node_of(&self, instance: &Instance) -> Option<&CoreNode> {
+        let provider_id = provider_id(instance);
+        self.core_node
+            .iter()
+            .chain(&self.other_core_nodes)
+            .find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id))
+    }
+}
+
+/// What the kubelet of an instance registers as its providerID.
+pub fn provider_id(instance: &Instance) -> String {
+    format!("aws:///{}/{}", instance.zone, instance.id)
+}
+
+/// Reads; `None` when the object is gone, or is another of its name.
+pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
+    let namespace = node.namespace().unwrap_or_default();
+    let fresh = Api::<Node>::namespaced(ctx.client.clone(), &namespace).get_opt(&node.name_any()).await?;
+    let Some(node) = fresh.filter(|fresh| fresh.metadata.uid == node.metadata.uid) else {
+        return Ok(None);
+    };
+    let uid = node.uid().unwrap_or_default();
+    let class = Api::<NodeClass>::all(ctx.client.clone()).get_opt(&node.spec.node_class_name).await?;
+    let status = node.status.clone().unwrap_or_default();
+    let instances = ctx.inventory.instances_of(&uid);
+    // The status learns the providerID only when EC2 shows the instance: until then from the same view.
+    let seen = instances.instances.iter().find(|instance| Some(&instance.id) == status.instance_id.as_ref());
+    let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
+        Some(provider_id) => core_node(&ctx.client, status.core_node_name.as_deref(), &provider_id).await?,
+        None => None,
+    };
+    let (mut driver_registered, mut pods, mut attachments) = (false, Vec::new(), Vec::new());
+    if let Some(core_node) = &core_node {
+        let name = core_node.name_any();
+        driver_registered = driver_is_registered(&ctx.client, &name).await?;
+        if node.metadata.deletion_timestamp.is_some() {
+            pods = pods_on(&ctx.client, &name).await?;
+            attachments = attachments_to(&ctx.client, &name).await?;
+        }
+    }
+    let has_others =
+        instances.instances.iter().any(|instance| plan::is_live(instance) && Some(&instance.id) != status.instance_id.as_ref());
+    let other_core_nodes = if has_others { dedicated(&ctx.client).await?.items } else { Vec::new() };
+    let asked = |instance: &Instance| Some((instance.id.clone(), ctx.asks.of(Call::TerminateInstances, &instance.id.0)?));
+    let now = ctx.clock.now();
+    Ok(Some(Observed {
+        asked: instances.instances.iter().filter_map(asked).collect(),
+        instances,
+        other_core_nodes,
+        offerings: ctx.offerings.view(now),
+        sent: status.launch.as_ref().and_then(|launch| ctx.sends.of(&launch.token)),
+        class,
+        core_node,
+        driver_registered,
+        pods,
+        attachments,
+        cluster_id: ctx.cluster_id.clone(),
+        process_started: ctx.process_started,
+        timing: ctx.timing.clone(),
+        node,
+    }))
+}
+
+/// The core Node with this providerID: names and addresses are used again, a providerID is not.
+async fn core_node(client: &Client, known_name: Option<&str>, provider_id: &str) -> Result<Option<CoreNode>, kube::Error> {
+    let nodes = Api::<CoreNode>::all(client.clone());
+    let is_it = |node: &CoreNode| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id);
+    if let Some(name) = known_name
+        && let Some(node) = nodes.get_opt(name).await?
+        && is_it(&node)
+    {
+        return Ok(Some(node));
+    }
+    Ok(dedicated(client).await?.items.into_iter().find(is_it))
+}
+
+async fn dedicated(client: &Client) -> Result<ObjectList<CoreNode>, kube::Error> {
+    Api::<CoreNode>::all(client.clone()).list(&ListParams::default().labels(&format!("{DEDICATED_LABEL}=true"))).await
+}
+
+async fn driver_is_registered(client: &Client, core_node: &str) -> Result<bool, kube::Error> {
+    let csi_node = Api::<CSINode>::all(client.clone()).get_opt(core_node).await?;
+    Ok(csi_node.is_some_and(|csi_node| csi_node.spec.drivers.iter().any(|driver| driver.name == EBS_CSI_DRIVER)))
+}
+
+async fn pods_on(client: &Client, core_node: &str) -> Result<Vec<Pod>, kube::Error> {
+    let params = ListParams::default().fields(&format!("spec.nodeName={core_node}"));
+    let pods = Api::<Pod>::all(client.clone()).list(&params).await?;
+    Ok(pods.items.into_iter().filter(|pod| !is_of_the_machine(pod)).collect())
+}
+
+/// Pods of DaemonSets and static pods belong to the machine and go with it.
+fn is_of_the_machine(pod: &Pod) -> bool {
+    pod.owner_references().iter().any(|owner| owner.kind == "DaemonSet" || owner.kind == "Node")
+}
+
+async fn attachments_to(client: &Client, core_node: &str) -> Result<Vec<String>, kube::Error> {
+    let attachments = Api::<VolumeAttachment>::all(client.clone()).list(&ListParams::default()).await?;
+    Ok(attachments
+        .items
+        .into_iter()
+        .filter(|attachment| attachment.spec.node_name == core_node)
+        .map(|attachment| attachment.name_any())
+        .collect())
+}

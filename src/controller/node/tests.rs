@@ -1,0 +1,306 @@
+//! Tables of the Node controller: one obvious world, and what is planned when something in it is otherwise.
+
+mod ended;
+mod leaving;
+mod proof;
+mod running;
+mod status;
+mod unidentified;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde_json::json;
+
+use super::choose;
+use super::observe::Observed;
+use super::plan::{Action, Plan, plan};
+use crate::api::node::{NodeLaunch, Refusal};
+use crate::api::{ConditionType, FINALIZER, InstanceId, Node, NodeClass, NodeStatus, Reason, VolumeId};
+use crate::cloud::absence::EmptyRun;
+use crate::cloud::inventory::{EmptyRuns, InstanceView};
+use crate::cloud::offerings::OfferingsView;
+use crate::cloud::{Instance, InstanceState};
+use crate::controller::conditions::{self, Entry};
+use crate::settings::Timing;
+
+const CORE_NODE: &str = "ip-10-0-0-1";
+
+/// Seconds from when the attempt of the fixtures was decided; the process has run for long by then.
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+}
+
+/// The moment of most rows: ten seconds after the attempt was decided; the last sweep is two seconds old.
+fn now() -> Timestamp {
+    at(10)
+}
+
+fn node(status: Option<NodeStatus>) -> Node {
+    let mut node: Node = serde_json::from_value(json!({
+        "apiVersion": "freehold.dev/v1alpha1",
+        "kind": "Node",
+        "metadata": {
+            "name": "orders-k3f9q-1",
+            "namespace": "team-a",
+            "uid": "node-uid",
+            "generation": 3,
+            "finalizers": [FINALIZER],
+            "labels": {"freehold.dev/database": "orders"},
+        },
+        "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large", "r6i.large"]},
+    }))
+    .unwrap();
+    node.status = status;
+    node
+}
+
+fn class() -> NodeClass {
+    serde_json::from_value(json!({
+        "apiVersion": "freehold.dev/v1alpha1",
+        "kind": "NodeClass",
+        "metadata": {"name": "default"},
+        "spec": {
+            "imageID": "ami-1",
+            "subnets": [
+                {"id": "subnet-a", "zone": "us-east-1a"},
+                {"id": "subnet-b", "zone": "us-east-1b"},
+                {"id": "subnet-c", "zone": "us-east-1c"},
+            ],
+            "userData": "boot",
+        },
+    }))
+    .unwrap()
+}
+
+/// A Node that was taken on, in a world where EC2 shows nothing of it.
+fn world() -> Observed {
+    Observed {
+        node: node(None),
+        class: Some(class()),
+        instances: InstanceView {
+            instances: Vec::new(),
+            swept_at: Some(at(8)),
+            token_looked_up_at: Some(at(8)),
+            unhealthy: Vec::new(),
+            empty: EmptyRuns::default(),
+        },
+        offerings: OfferingsView::default(),
+        sent: None,
+        asked: BTreeMap::new(),
+        core_node: None,
+        other_core_nodes: Vec::new(),
+        driver_registered: false,
+        pods: Vec::new(),
+        attachments: Vec::new(),
+        cluster_id: "cluster".to_owned(),
+        process_started: at(-100_000),
+        timing: Timing::default(),
+    }
+}
+
+/// The world with an attempt that was decided at 0 and has no id.
+fn attempted() -> Observed {
+    with_launch(world(), launch(1))
+}
+
+/// The world with an instance that the status names, in this state.
+fn launched(state: InstanceState) -> Observed {
+    let mut observed = attempted();
+    status(&mut observed).instance_id = Some(id("i-1"));
+    observed.instances.instances = vec![instance("i-1", state)];
+    observed
+}
+
+/// The settled world: the machine runs, has joined, and is ready.
+fn settled() -> Observed {
+    let mut observed = launched(InstanceState::Running);
+    joined(&mut observed);
+    observed.core_node = Some(core_node());
+    observed.driver_registered = true;
+    observed
+}
+
+/// The Node of this world is being deleted.
+fn deleting(mut observed: Observed) -> Observed {
+    observed.node.metadata.deletion_timestamp = Some(Time(at(5)));
+    observed
+}
+
+fn with_launch(mut observed: Observed, launch: NodeLaunch) -> Observed {
+    status(&mut observed).launch = Some(launch);
+    observed
+}
+
+fn status(observed: &mut Observed) -> &mut NodeStatus {
+    observed.node.status.get_or_insert_with(NodeStatus::default)
+}
+
+/// The status says that the machine has joined.
+fn joined(observed: &mut Observed) {
+    let status = status(observed);
+    status.core_node_name = Some(CORE_NODE.to_owned());
+    status.provider_id = Some("aws:///us-east-1a/i-1".to_owned());
+    let entries = [ConditionType::Launched, ConditionType::Registered, ConditionType::Initialized, ConditionType::Ready]
+        .map(|kind| Entry::yes(kind, Reason::AsExpected, "good"));
+    status.conditions = conditions::merge(&[], &entries, Some(3), at(1));
+}
+
+/// The status says of Launched that it is this since then.
+fn launched_is(observed: &mut Observed, holds: bool, reason: Reason, since: Timestamp) {
+    let entry = Entry { kind: ConditionType::Launched, holds: Some(holds), reason, message: "m".to_owned() };
+    status(observed).conditions = conditions::merge(&[], &[entry], Some(3), since);
+}
+
+/// The attempt of the first type in the first zone, decided at 0.
+fn launch(attempt: i32) -> NodeLaunch {
+    launch_of(attempt, "r7i.large", 0, 0, at(0))
+}
+
+/// What the world's Node and class make of this choice; subnets by their place in the class.
+fn launch_of(attempt: i32, instance_type: &str, subnet: usize, never_joined: i32, when: Timestamp) -> NodeLaunch {
+    let class = class().spec;
+    choose::launch(&world(), &class, instance_type, &class.subnets[subnet], attempt, never_joined, when)
+}
+
+fn refused(code: &str, when: Timestamp) -> NodeLaunch {
+    let refusal = Refusal { code: code.to_owned(), message: "no".to_owned(), at: Time(when) };
+    NodeLaunch { refused: Some(refusal), ..launch(1) }
+}
+
+fn id(id: &str) -> InstanceId {
+    InstanceId(id.to_owned())
+}
+
+/// An instance of attempt 1.
+fn instance(name: &str, state: InstanceState) -> Instance {
+    let launch = launch(1);
+    Instance {
+        id: id(name),
+        state,
+        state_reason: None,
+        token: Some(launch.token),
+        zone: "us-east-1a".to_owned(),
+        instance_type: "r7i.large".to_owned(),
+        image_id: "ami-1".to_owned(),
+        tags: launch.tags,
+        volumes: vec![VolumeId(format!("vol-root-of-{name}"))],
+        root_volume: Some(VolumeId(format!("vol-root-of-{name}"))),
+        launched_at: Some(at(1)),
+    }
+}
+
+/// An instance of another attempt.
+fn instance_of_attempt(attempt: i32, name: &str, state: InstanceState) -> Instance {
+    let launch = launch(attempt);
+    Instance { token: Some(launch.token), tags: launch.tags, ..instance(name, state) }
+}
+
+fn ready(status: &str, since: Timestamp) -> serde_json::Value {
+    json!({"type": "Ready", "status": status, "lastTransitionTime": since.to_string()})
+}
+
+/// The machine's core Node: Ready, and held by our finalizer.
+fn core_node() -> CoreNode {
+    core_node_with(&[FINALIZER], &ready("True", at(5)))
+}
+
+fn core_node_with(finalizers: &[&str], condition: &serde_json::Value) -> CoreNode {
+    serde_json::from_value(json!({
+        "metadata": {"name": CORE_NODE, "uid": "core-uid", "finalizers": finalizers, "creationTimestamp": at(4).to_string()},
+        "spec": {"providerID": "aws:///us-east-1a/i-1"},
+        "status": {"conditions": [condition]},
+    }))
+    .unwrap()
+}
+
+fn pod(name: &str, is_ending: bool) -> Pod {
+    let mut pod: Pod =
+        serde_json::from_value(json!({"metadata": {"name": name, "namespace": "team-a", "uid": format!("{name}-uid")}})).unwrap();
+    pod.metadata.deletion_timestamp = is_ending.then(|| Time(at(6)));
+    pod
+}
+
+/// Look-ups by tag and token that were empty from then to then.
+fn empty(first: i64, last: i64) -> EmptyRuns {
+    let run = Some(EmptyRun { first: at(first), last: at(last) });
+    EmptyRuns { by_tag: run, by_token: run }
+}
+
+/// A plan as the tables compare it: everything but the words.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    actions: Vec<Action>,
+    waiting: Option<Reason>,
+    stalled: bool,
+    pending: bool,
+    again: Option<Duration>,
+}
+
+impl Row {
+    fn of(plan: Plan) -> Self {
+        Self {
+            actions: plan.actions,
+            stalled: plan.waiting.as_ref().is_some_and(|waiting| waiting.stalled),
+            waiting: plan.waiting.map(|waiting| waiting.reason),
+            pending: plan.pending,
+            again: plan.again,
+        }
+    }
+
+    fn pending(self) -> Self {
+        Self { pending: true, ..self }
+    }
+
+    fn again(self, seconds: u64) -> Self {
+        Self { again: Some(Duration::from_secs(seconds)), ..self }
+    }
+}
+
+fn done() -> Row {
+    Row { actions: Vec::new(), waiting: None, stalled: false, pending: false, again: None }
+}
+
+fn waits(reason: Reason) -> Row {
+    Row { waiting: Some(reason), ..done() }
+}
+
+fn stalls(reason: Reason) -> Row {
+    Row { stalled: true, ..waits(reason) }
+}
+
+fn acts(actions: Vec<Action>, reason: Reason) -> Row {
+    Row { actions, ..waits(reason) }
+}
+
+fn launches(launch: NodeLaunch) -> Row {
+    acts(vec![Action::Launch(Box::new(launch), "boot".to_owned())], Reason::Launching).pending()
+}
+
+fn terminates(name: &str, why: &str) -> Action {
+    Action::Terminate(id(name), why.to_owned())
+}
+
+fn message(plan: &Plan) -> &str {
+    plan.waiting.as_ref().map_or("", |waiting| waiting.message.as_str())
+}
+
+/// A row: its name, the world, the moment, and the plan.
+type Case = (&'static str, Observed, Timestamp, Row);
+
+fn hold(rows: Vec<Case>) {
+    for (name, observed, now, expected) in rows {
+        let plan = plan(&observed, now);
+        assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message.is_empty()), "{name}: every wait says why");
+        pretty_assertions::assert_eq!(Row::of(plan), expected, "{name}");
+    }
+}
+
+/// The condition of this type.
+fn condition(conditions: &[Condition], kind: ConditionType) -> (String, String) {
+    let found = conditions::find(conditions, kind).unwrap();
+    (found.status.clone(), found.reason.clone())
+}

@@ -1,0 +1,216 @@
+//! After an instance ended before it joined: pauses, the stall and what ends it, capacity that was missing after all.
+
+use super::*;
+
+/// Attempt `attempt`, after so many that never joined, whose instance is terminated; Launched is false since 100.
+fn ended(attempt: i32, never_joined: i32, change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = with_launch(world(), launch_of(attempt, "r7i.large", 0, never_joined, at(0)));
+    status(&mut observed).instance_id = Some(id("i-1"));
+    observed.instances.instances = vec![instance_of_attempt(attempt, "i-1", InstanceState::Terminated)];
+    launched_is(&mut observed, false, Reason::InstanceLost, at(100));
+    change(&mut observed);
+    observed
+}
+
+fn follows(attempt: i32, never_joined: i32, now: i64) -> Row {
+    launches(launch_of(attempt, "r7i.large", 0, never_joined, at(now)))
+}
+
+fn capacity(observed: &mut Observed) {
+    observed.instances.instances[0].state_reason = Some("Server.InsufficientInstanceCapacity: none left".into());
+}
+
+fn unavailable(observed: &mut Observed, zone: &str, until: i64) {
+    observed.offerings.unavailable.insert(("r7i.large".into(), zone.into()), at(until));
+}
+
+#[test]
+fn another_machine_follows_after_one_five_and_fifteen_minutes_and_then_none() {
+    hold(vec![
+        ("the first pause", ended(1, 0, |_| {}), at(110), waits(Reason::NeverJoined).again(50)),
+        ("the first pause to the second", ended(1, 0, |_| {}), at(159), waits(Reason::NeverJoined).again(1)),
+        ("the first replacement", ended(1, 0, |_| {}), at(160), follows(2, 1, 160)),
+        ("the second pause", ended(2, 1, |_| {}), at(399), waits(Reason::NeverJoined).again(1)),
+        ("the second replacement", ended(2, 1, |_| {}), at(400), follows(3, 2, 400)),
+        ("the third pause", ended(3, 2, |_| {}), at(999), waits(Reason::NeverJoined).again(1)),
+        ("the third replacement", ended(3, 2, |_| {}), at(1000), follows(4, 3, 1000)),
+        ("no fourth, however long it takes", ended(4, 3, |_| {}), at(100_000), stalls(Reason::NeverJoined)),
+        (
+            "seen terminated for the first time: the pause begins now",
+            ended(1, 0, |it| launched_is(it, true, Reason::AsExpected, at(3))),
+            at(110),
+            waits(Reason::NeverJoined).again(60),
+        ),
+        (
+            "one that never ran pauses from its launch, since Launched never changed",
+            ended(2, 1, |it| launched_is(it, false, Reason::NeverJoined, at(-5000))),
+            at(10),
+            waits(Reason::NeverJoined).again(290),
+        ),
+        ("no class when the pause is over", ended(1, 0, |it| it.class = None), at(160), stalls(Reason::NodeClassNotFound).again(60)),
+    ]);
+}
+
+#[test]
+fn a_stalled_node_goes_on_when_a_person_changed_something_and_not_when_capacity_did() {
+    let stalled = |change: fn(&mut Observed)| ended(4, 3, change);
+    let class = |change: fn(&mut NodeClass)| {
+        ended(4, 3, |it| {
+            let mut changed = class();
+            change(&mut changed);
+            it.class = Some(changed);
+        })
+    };
+    let stays = || stalls(Reason::NeverJoined);
+    hold(vec![
+        ("the preferred type is out of capacity", stalled(|it| unavailable(it, "us-east-1a", 2000)), at(1000), stays()),
+        ("nothing is", stalled(|_| {}), at(1000), stays()),
+        ("the class is gone", stalled(|it| it.class = None), at(1000), stays()),
+        (
+            "a type that was tried second stays tried when the first is back",
+            {
+                let mut observed = stalled(|_| {});
+                status(&mut observed).launch = Some(launch_of(4, "r6i.large", 2, 3, at(0)));
+                observed
+            },
+            at(1000),
+            stays(),
+        ),
+        (
+            "the type left the list",
+            stalled(|it| it.node.spec.instance_types = vec!["r6i.large".into()]),
+            at(1000),
+            launches(launch_of(5, "r6i.large", 0, 0, at(1000))),
+        ),
+        ("a reordered list changes nothing about this machine", stalled(|it| it.node.spec.instance_types.reverse()), at(1000), stays()),
+        (
+            "its subnet left the class",
+            class(|it| {
+                it.spec.subnets.remove(0);
+            }),
+            at(1000),
+            launches(launch_of(5, "r7i.large", 1, 0, at(1000))),
+        ),
+        (
+            "its zone is no longer allowed",
+            stalled(|it| it.node.spec.zones = vec!["us-east-1b".into()]),
+            at(1000),
+            launches(launch_of(5, "r7i.large", 1, 0, at(1000))),
+        ),
+        (
+            "the class does not allow its type any more",
+            class(|it| it.spec.instance_types = vec!["r6i.*".into()]),
+            at(1000),
+            launches(launch_of(5, "r6i.large", 0, 0, at(1000))),
+        ),
+    ]);
+    let fixed = class(|it| it.spec.image_id = "ami-2".into());
+    let plan = plan(&fixed, at(1000));
+    let [Action::Launch(next, _)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    assert_eq!((next.attempt, next.never_joined, next.image_id.as_str()), (5, 0, "ami-2"));
+}
+
+#[test]
+fn a_stall_says_where_to_look() {
+    let plan = plan(&ended(4, 3, |_| {}), at(1000));
+    for word in ["4 machines", "console", "NodeClass default"] {
+        assert!(message(&plan).contains(word), "{}", message(&plan));
+    }
+}
+
+#[test]
+fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine() {
+    let marks = || Row {
+        again: Some(Duration::from_millis(100)),
+        ..acts(vec![Action::MarkUnavailable("r7i.large".into(), "us-east-1a".into())], Reason::InsufficientCapacity)
+    };
+    let only = |it: &mut Observed| {
+        it.node.spec.instance_types = vec!["r7i.large".into()];
+        it.node.spec.zone = Some("us-east-1a".into());
+    };
+    hold(vec![
+        ("it is told to everybody first", ended(1, 2, capacity), at(20), marks()),
+        (
+            "the next zone at once, and the count stays",
+            ended(1, 2, |it| {
+                capacity(it);
+                unavailable(it, "us-east-1a", 200);
+            }),
+            at(20),
+            launches(launch_of(2, "r7i.large", 1, 2, at(20))),
+        ),
+        (
+            "nothing else is allowed: until the pause is over",
+            ended(1, 0, |it| {
+                capacity(it);
+                only(it);
+                unavailable(it, "us-east-1a", 200);
+            }),
+            at(20),
+            waits(Reason::InsufficientCapacity).again(180),
+        ),
+        (
+            "the pause is over: tried again, and not marked for ever",
+            ended(1, 0, |it| {
+                capacity(it);
+                only(it);
+            }),
+            at(200),
+            follows(2, 0, 200),
+        ),
+        (
+            "any other reason is a machine that never joined",
+            ended(1, 0, |it| it.instances.instances[0].state_reason = Some("Client.InternalError: key".into())),
+            at(110),
+            waits(Reason::NeverJoined).again(50),
+        ),
+    ]);
+}
+
+#[test]
+fn a_machine_that_was_not_wanted_any_more_is_followed_at_once_and_not_counted() {
+    hold(vec![
+        (
+            "its type left the list",
+            ended(1, 0, |it| it.node.spec.instance_types = vec!["r6i.large".into()]),
+            at(101),
+            launches(launch_of(2, "r6i.large", 0, 0, at(101))),
+        ),
+        (
+            "the volume is in another zone",
+            ended(1, 0, |it| it.node.spec.zone = Some("us-east-1c".into())),
+            at(101),
+            launches(launch_of(2, "r7i.large", 2, 0, at(101))),
+        ),
+    ]);
+}
+
+#[test]
+fn a_machine_that_joined_is_never_followed_here() {
+    hold(vec![
+        ("the status says so", ended(1, 0, joined), at(100_000), waits(Reason::InstanceLost)),
+        ("it joined between two looks", ended(1, 0, |it| it.core_node = Some(core_node())), at(100_000), waits(Reason::InstanceLost)),
+        (
+            "it joined and found no capacity later",
+            ended(1, 0, |it| {
+                joined(it);
+                capacity(it);
+            }),
+            at(20),
+            waits(Reason::InstanceLost),
+        ),
+    ]);
+}
+
+#[test]
+fn a_status_that_was_lost_but_for_the_id_goes_on_from_what_ec2_shows() {
+    let lost = |attempt: i32| {
+        ended(attempt, 0, |it| {
+            status(it).launch = None;
+        })
+    };
+    hold(vec![
+        ("the pause, too", lost(3), at(110), waits(Reason::NeverJoined).again(50)),
+        ("the attempts that EC2 shows are counted", lost(3), at(160), follows(4, 1, 160)),
+    ]);
+}

@@ -1,0 +1,267 @@
+//! A Node that is being deleted, from every stage: cordon, pods, volumes, termination, release.
+
+use super::*;
+use crate::api::DATABASE_NODE_LABEL;
+use crate::controller::launch::Sent;
+use crate::controller::waiting::Asked;
+
+fn leaves(observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = deleting(observed);
+    change(&mut observed);
+    observed
+}
+
+fn evicts(pod: &str, at_once: bool) -> Action {
+    Action::EvictPod { namespace: "team-a".into(), name: pod.into(), uid: format!("{pod}-uid"), at_once }
+}
+
+fn released() -> Row {
+    acts(vec![Action::RemoveFinalizer], Reason::Deleting)
+}
+
+const WHY: &str = "its Node is deleted";
+
+fn cordoned() -> CoreNode {
+    let mut core_node = core_node();
+    core_node.spec.as_mut().unwrap().unschedulable = Some(true);
+    core_node
+}
+
+#[test]
+fn a_node_that_has_no_machine_is_released_only_when_none_can_come() {
+    let doubts = || waits(Reason::InDoubt).pending();
+    hold(vec![
+        (
+            "others' finalizers are theirs",
+            leaves(world(), |it| it.node.metadata.finalizers = Some(vec!["else".into()])),
+            now(),
+            waits(Reason::Deleting),
+        ),
+        ("EC2 was not seen yet", leaves(world(), |it| it.instances.swept_at = None), now(), waits(Reason::AwaitingInventory)),
+        ("nothing was ever decided", deleting(world()), now(), released()),
+        ("an attempt without an answer is never sent again", deleting(attempted()), now(), doubts()),
+        (
+            "nor when its pause is over",
+            leaves(attempted(), |it| {
+                it.sent = Some(Sent { last: at(1), times: 1, in_doubt: true, refused_after_doubt: false, not_before: at(2) });
+            }),
+            now(),
+            doubts(),
+        ),
+        ("nor without a class", leaves(attempted(), |it| it.class = None), now(), doubts()),
+        ("one empty sweep releases nothing", leaves(attempted(), |it| it.instances.empty = empty(9, 9)), now(), doubts()),
+        ("absence is proven", leaves(attempted(), |it| it.instances.empty = empty(1, 1201)), at(1202), released()),
+        (
+            "it was launched after all: recorded, then taken down",
+            leaves(attempted(), |it| it.instances.instances = vec![instance("i-1", InstanceState::Running)]),
+            now(),
+            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
+        ),
+        ("refused for certain", deleting(with_launch(world(), refused("InvalidAMIID.NotFound", at(2)))), now(), released()),
+        (
+            "the status was lost: a machine of ours goes the whole way",
+            leaves(world(), |it| it.instances.instances = vec![instance("i-1", InstanceState::Running)]),
+            now(),
+            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
+        ),
+        (
+            "the status was lost, and the machine is ending",
+            leaves(world(), |it| it.instances.instances = vec![instance("i-1", InstanceState::ShuttingDown)]),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
+    ]);
+}
+
+#[test]
+fn a_machine_is_emptied_before_it_is_terminated() {
+    let full = |change: fn(&mut Observed)| {
+        leaves(settled(), |it| {
+            it.core_node = Some(cordoned());
+            change(it);
+        })
+    };
+    let ends = |before: Vec<Action>| {
+        let mut actions = before;
+        actions.push(terminates("i-1", WHY));
+        acts(actions, Reason::AwaitingTermination).pending()
+    };
+    hold(vec![
+        (
+            "cordoned first, and pods are asked to end",
+            leaves(settled(), |it| it.pods = vec![pod("orders-0", false)]),
+            now(),
+            acts(vec![Action::Cordon(CORE_NODE.into()), evicts("orders-0", false)], Reason::AwaitingDrain).again(1),
+        ),
+        ("a pod is asked once", full(|it| it.pods = vec![pod("orders-0", true)]), now(), waits(Reason::AwaitingDrain).again(1)),
+        ("a VolumeAttachment", full(|it| it.attachments = vec!["csi-1".into()]), now(), waits(Reason::AwaitingDetach).again(1)),
+        ("empty", full(|_| {}), now(), ends(vec![])),
+        ("empty, and not cordoned yet", deleting(settled()), now(), ends(vec![Action::Cordon(CORE_NODE.into())])),
+        ("the CSI driver says detached while an older sweep shows the volume", full(data_of), now(), ends(vec![])),
+        ("before it joined", deleting(launched(InstanceState::Pending)), now(), ends(vec![])),
+        ("while its kubelet is awaited", deleting(launched(InstanceState::Running)), now(), ends(vec![])),
+        (
+            "its Kubernetes node is gone and a volume is attached",
+            leaves(launched(InstanceState::Running), data_of),
+            now(),
+            waits(Reason::AwaitingDetach).again(1),
+        ),
+        (
+            "EC2 shows it stopped: nothing runs there",
+            full(|it| {
+                it.instances.instances[0].state = InstanceState::Stopped;
+                it.pods = vec![pod("orders-0", true)];
+                it.attachments = vec!["csi-1".into()];
+            }),
+            now(),
+            ends(vec![]),
+        ),
+        (
+            "its kubelet has been silent for four minutes",
+            full(|it| {
+                it.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(0))));
+                it.core_node.as_mut().unwrap().spec.as_mut().unwrap().unschedulable = Some(true);
+                it.pods = vec![pod("orders-0", true)];
+            }),
+            at(299),
+            waits(Reason::AwaitingDrain).again(1),
+        ),
+        (
+            "for five: termination is the fence",
+            full(|it| {
+                it.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(0))));
+                it.core_node.as_mut().unwrap().spec.as_mut().unwrap().unschedulable = Some(true);
+                it.pods = vec![pod("orders-0", true)];
+                it.attachments = vec!["csi-1".into()];
+            }),
+            at(300),
+            ends(vec![]),
+        ),
+        (
+            "terminating",
+            full(|it| it.instances.instances[0].state = InstanceState::ShuttingDown),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
+        (
+            "asked for once",
+            full(|it| it.asked = BTreeMap::from([(id("i-1"), Asked { at: at(9), held_up: None })])),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
+        ("the class is gone", full(|it| it.class = None), now(), ends(vec![])),
+    ]);
+}
+
+fn data_of(observed: &mut Observed) {
+    observed.instances.instances[0].volumes.push(VolumeId("vol-data".into()));
+}
+
+#[test]
+fn what_is_awaited_is_named() {
+    let mut observed = deleting(settled());
+    observed.pods = vec![pod("orders-0", true)];
+    assert!(message(&plan(&observed, now())).contains("team-a/orders-0"));
+    observed.pods.clear();
+    observed.attachments = vec!["csi-1".into()];
+    assert!(message(&plan(&observed, now())).contains("csi-1"));
+}
+
+#[test]
+fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
+    let gone = |change: fn(&mut Observed)| {
+        leaves(settled(), |it| {
+            it.instances.instances[0].state = InstanceState::Terminated;
+            change(it);
+        })
+    };
+    let released_with = |mut actions: Vec<Action>| {
+        actions.push(Action::ReleaseCoreNode(Box::new(core_node())));
+        actions.push(Action::RemoveFinalizer);
+        acts(actions, Reason::Deleting)
+    };
+    hold(vec![
+        ("seen terminated", gone(|_| {}), now(), released_with(vec![])),
+        (
+            "its pods are deleted at once: nothing can run them",
+            gone(|it| it.pods = vec![pod("orders-0", true)]),
+            now(),
+            released_with(vec![evicts("orders-0", true)]),
+        ),
+        ("without a Kubernetes node", gone(|it| it.core_node = None), now(), released()),
+        (
+            "EC2 does not show it: not on one sweep",
+            leaves(settled(), |it| it.instances.instances.clear()),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
+        (
+            "EC2 does not show it, and the status was lost but for the id: neither",
+            leaves(settled(), |it| {
+                it.instances.instances.clear();
+                status(it).launch = None;
+            }),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
+        (
+            "absence is proven",
+            leaves(settled(), |it| {
+                it.instances.instances.clear();
+                it.instances.empty = empty(1, 1201);
+            }),
+            at(1202),
+            released_with(vec![]),
+        ),
+        (
+            "absence is proven without the attempt",
+            leaves(settled(), |it| {
+                it.instances.instances.clear();
+                status(it).launch = None;
+                it.instances.empty = EmptyRuns { by_token: None, ..empty(1, 1201) };
+            }),
+            at(1202),
+            released_with(vec![]),
+        ),
+    ]);
+}
+
+#[test]
+fn a_second_instance_goes_before_the_node_does() {
+    let with_second = |state: InstanceState, change: fn(&mut Observed)| {
+        leaves(settled(), |it| {
+            it.instances.instances[0].state = InstanceState::Terminated;
+            it.instances.instances.push(instance_of_attempt(2, "i-2", state));
+            change(it);
+        })
+    };
+    hold(vec![
+        (
+            "it is terminated",
+            with_second(InstanceState::Running, |_| {}),
+            now(),
+            acts(vec![terminates("i-2", WHY)], Reason::AwaitingTermination).pending(),
+        ),
+        (
+            "asked for once",
+            with_second(InstanceState::Running, |it| it.asked = BTreeMap::from([(id("i-2"), Asked { at: at(9), held_up: None })])),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
+        ("it is ending", with_second(InstanceState::ShuttingDown, |_| {}), now(), waits(Reason::AwaitingTermination).pending()),
+        (
+            "a database may run on it",
+            with_second(InstanceState::Running, |it| {
+                it.other_core_nodes = vec![
+                    serde_json::from_value(json!({
+                        "metadata": {"name": "ip-10-0-0-2", "labels": {DATABASE_NODE_LABEL: "uid"}},
+                        "spec": {"providerID": "aws:///us-east-1a/i-2"},
+                    }))
+                    .unwrap(),
+                ];
+            }),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
+    ]);
+}

@@ -1,0 +1,233 @@
+//! While the Node has an instance: it starts, joins, is made ready; duplicates; what is asked of EC2 once.
+
+use super::*;
+use crate::api::DATABASE_NODE_LABEL;
+use crate::controller::waiting::{Asked, HeldUp};
+
+fn launched_with(state: InstanceState, change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = launched(state);
+    change(&mut observed);
+    observed
+}
+
+fn settled_with(change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = settled();
+    change(&mut observed);
+    observed
+}
+
+fn asked(seconds: i64, held_up: Option<HeldUp>) -> Asked {
+    Asked { at: at(seconds), held_up }
+}
+
+#[test]
+fn an_instance_starts_joins_and_is_made_ready() {
+    hold(vec![
+        (
+            "EC2 does not show it yet",
+            launched_with(InstanceState::Pending, |it| it.instances.instances.clear()),
+            now(),
+            waits(Reason::Launching).pending(),
+        ),
+        ("it starts", launched(InstanceState::Pending), now(), waits(Reason::Launching).pending()),
+        ("a state of a later day", launched(InstanceState::Unknown), now(), waits(Reason::Launching)),
+        (
+            "it runs: its kubelet has its time from now",
+            launched(InstanceState::Running),
+            now(),
+            waits(Reason::AwaitingRegistration).again(900),
+        ),
+        (
+            "it has run for a while",
+            launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(4))),
+            now(),
+            waits(Reason::AwaitingRegistration).again(894),
+        ),
+        (
+            "it registered: held first",
+            launched_with(InstanceState::Running, |it| it.core_node = Some(core_node_with(&[], &ready("False", at(5))))),
+            now(),
+            acts(vec![Action::HoldCoreNode(Box::new(core_node_with(&[], &ready("False", at(5)))))], Reason::AwaitingInitialization),
+        ),
+        (
+            "its Kubernetes node is being deleted before it was held",
+            launched_with(InstanceState::Running, |it| {
+                let mut core_node = core_node_with(&["else"], &ready("True", at(5)));
+                core_node.metadata.deletion_timestamp = Some(Time(at(9)));
+                it.core_node = Some(core_node);
+                it.driver_registered = true;
+            }),
+            now(),
+            waits(Reason::NodeNotReady),
+        ),
+        (
+            "not Ready yet",
+            launched_with(InstanceState::Running, |it| it.core_node = Some(core_node_with(&[FINALIZER], &ready("False", at(5))))),
+            now(),
+            waits(Reason::AwaitingInitialization),
+        ),
+        (
+            "Ready, and the EBS driver is awaited: nobody wakes for that",
+            launched_with(InstanceState::Running, |it| it.core_node = Some(core_node())),
+            now(),
+            waits(Reason::AwaitingInitialization).again(1),
+        ),
+        ("settled", settled(), now(), done()),
+        (
+            "Ready no more",
+            settled_with(|it| it.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(9))))),
+            now(),
+            waits(Reason::NodeNotReady),
+        ),
+        ("its Kubernetes node is gone", settled_with(|it| it.core_node = None), now(), waits(Reason::NodeNotReady)),
+        (
+            "EC2 terminates it",
+            settled_with(|it| it.instances.instances[0].state = InstanceState::ShuttingDown),
+            now(),
+            waits(Reason::InstanceLost).pending(),
+        ),
+        (
+            "somebody stops it",
+            settled_with(|it| it.instances.instances[0].state = InstanceState::Stopping),
+            now(),
+            waits(Reason::InstanceLost),
+        ),
+        (
+            "somebody stopped it",
+            settled_with(|it| it.instances.instances[0].state = InstanceState::Stopped),
+            now(),
+            waits(Reason::InstanceLost),
+        ),
+        ("the NodeClass is gone: nothing changes for what runs", settled_with(|it| it.class = None), now(), done()),
+        (
+            "the NodeClass changed: nothing is replaced",
+            settled_with(|it| it.class.as_mut().unwrap().spec.image_id = "ami-2".into()),
+            now(),
+            done(),
+        ),
+        (
+            "the type left the list: planned by the Database, not here",
+            settled_with(|it| it.node.spec.instance_types = vec!["r6i.large".into()]),
+            now(),
+            done(),
+        ),
+    ]);
+}
+
+#[test]
+fn a_machine_that_has_not_joined_is_ended_when_it_never_will_or_is_not_wanted() {
+    let late = || launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(1)));
+    let register = "its kubelet did not register within 900s";
+    hold(vec![
+        ("a second before the end", late(), at(900), waits(Reason::AwaitingRegistration).again(1)),
+        (
+            "it never registered: its console is read first",
+            late(),
+            at(901),
+            acts(vec![Action::LogConsole(id("i-1")), terminates("i-1", register)], Reason::NeverJoined).pending(),
+        ),
+        (
+            "it was stopped before it joined",
+            launched(InstanceState::Stopped),
+            now(),
+            acts(vec![terminates("i-1", "it was stopped before it joined the cluster")], Reason::InstanceLost).pending(),
+        ),
+        (
+            "its type left the list",
+            launched_with(InstanceState::Running, |it| it.node.spec.instance_types = vec!["r6i.large".into()]),
+            now(),
+            acts(vec![terminates("i-1", "its type r7i.large is no longer in instanceTypes")], Reason::Launching).pending(),
+        ),
+        (
+            "the list was reordered",
+            launched_with(InstanceState::Running, |it| it.node.spec.instance_types.reverse()),
+            now(),
+            waits(Reason::AwaitingRegistration).again(900),
+        ),
+        (
+            "the volume is in another zone",
+            launched_with(InstanceState::Running, |it| it.node.spec.zone = Some("us-east-1b".into())),
+            now(),
+            acts(vec![terminates("i-1", "it is in us-east-1a and the volume is in us-east-1b")], Reason::Launching).pending(),
+        ),
+    ]);
+}
+
+#[test]
+fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
+    let late = |swept: i64, asked: Asked| {
+        launched_with(InstanceState::Running, |it| {
+            launched_is(it, true, Reason::AsExpected, at(1));
+            it.instances.swept_at = Some(at(swept));
+            it.asked = BTreeMap::from([(id("i-1"), asked)]);
+        })
+    };
+    let forbidden = |until: Option<i64>| HeldUp { reason: Reason::Forbidden, message: "EC2 forbids it".into(), until: until.map(at) };
+    let again = || {
+        let actions = vec![Action::LogConsole(id("i-1")), terminates("i-1", "its kubelet did not register within 900s")];
+        acts(actions, Reason::NeverJoined).pending()
+    };
+    hold(vec![
+        ("accepted, and the last sweep is older", late(999, asked(1000, None)), at(1001), waits(Reason::NeverJoined).pending()),
+        ("a sweep at once may not show it yet", late(1005, asked(1000, None)), at(1006), waits(Reason::NeverJoined).pending()),
+        ("still running five seconds later: once more", late(1006, asked(1000, None)), at(1006), again()),
+        (
+            "refused: its pause",
+            late(1006, asked(1000, Some(forbidden(Some(1300))))),
+            at(1006),
+            waits(Reason::Forbidden).again(294).pending(),
+        ),
+        ("refused: the pause is over", late(1299, asked(1000, Some(forbidden(Some(1300))))), at(1300), again()),
+        ("refused without a time", late(1006, asked(1000, Some(forbidden(None)))), at(1006), waits(Reason::Forbidden).again(54).pending()),
+    ]);
+}
+
+#[test]
+fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
+    let second = |change: fn(&mut Observed)| {
+        settled_with(|it| {
+            it.instances.instances.push(instance_of_attempt(2, "i-2", InstanceState::Running));
+            change(it);
+        })
+    };
+    let why = "a second instance of this Node beside i-1, which its status names";
+    let labelled = |provider: &str| -> CoreNode {
+        serde_json::from_value(json!({
+            "metadata": {"name": "ip-10-0-0-2", "labels": {DATABASE_NODE_LABEL: "uid"}},
+            "spec": {"providerID": provider},
+        }))
+        .unwrap()
+    };
+    let mut rows = vec![
+        ("it is terminated", second(|_| {}), now(), Row { actions: vec![terminates("i-2", why)], ..done().pending() }),
+        ("asked for once", second(|it| it.asked = BTreeMap::from([(id("i-2"), asked(9, None))])), now(), done().pending()),
+        (
+            "a data volume is attached to it",
+            second(|it| it.instances.instances[1].volumes.push(VolumeId("vol-data".into()))),
+            now(),
+            waits(Reason::DuplicateInstance),
+        ),
+        (
+            "it is terminated before another is launched",
+            launched_with(InstanceState::Terminated, |it| {
+                it.instances.instances.push(instance_of_attempt(2, "i-2", InstanceState::Running));
+                launched_is(it, false, Reason::InstanceLost, at(1));
+            }),
+            at(61),
+            Row {
+                actions: vec![terminates("i-2", why), Action::Launch(Box::new(launch_of(2, "r7i.large", 0, 1, at(61))), "boot".into())],
+                ..waits(Reason::Launching).pending()
+            },
+        ),
+    ];
+    for state in [InstanceState::ShuttingDown, InstanceState::Terminated] {
+        let observed = settled_with(|it| it.instances.instances.push(instance_of_attempt(2, "i-2", state)));
+        rows.push(("one that has ended is no duplicate", observed, now(), done()));
+    }
+    let mut used = second(|_| {});
+    used.other_core_nodes = vec![labelled("aws:///us-east-1a/i-2")];
+    rows.push(("its core Node has a database's label", used.clone(), now(), waits(Reason::DuplicateInstance)));
+    used.other_core_nodes = vec![labelled("aws:///us-east-1a/i-3")];
+    rows.push(("another machine's label does not matter", used, now(), Row { actions: vec![terminates("i-2", why)], ..done().pending() }));
+    hold(rows);
+}

@@ -1,0 +1,211 @@
+//! What is told of a Node: conditions as whole values, times that stay, fields that have another writer.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::controller::node::act::Acted;
+use crate::controller::node::status::{became_ready, status as told};
+use crate::controller::waiting::HeldUp;
+
+fn acted(observed: &Observed) -> Acted {
+    Acted { node: observed.node.clone(), finished: false, held_up: None, error: None }
+}
+
+/// The status after a pass that did nothing but look.
+fn after(observed: &Observed, now: Timestamp) -> NodeStatus {
+    told(observed, &plan(observed, now), &acted(observed), now)
+}
+
+fn whole(status: &NodeStatus) -> Vec<(&str, &str, &str, &str)> {
+    status.conditions.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str())).collect()
+}
+
+const NOBODY: (&str, &str, &str, &str) = ("Stalled", "False", "Progressing", "nothing needs a person");
+const SAME: (&str, &str, &str, &str) = ("Drifted", "False", "UpToDate", "the machine is as its NodeClass says");
+const EARLIER: &str = "an earlier step is awaited";
+
+#[test]
+fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() {
+    let waiting = "instance i-1 is starting";
+    assert_eq!(
+        whole(&after(&launched(InstanceState::Pending), now())),
+        [
+            ("Ready", "False", "Launching", waiting),
+            ("Launched", "False", "Launching", waiting),
+            ("Registered", "False", "Pending", EARLIER),
+            ("Initialized", "False", "Pending", EARLIER),
+            SAME,
+            NOBODY,
+        ]
+    );
+    let waiting = "instance i-1 runs; its kubelet is awaited";
+    assert_eq!(
+        whole(&after(&launched(InstanceState::Running), now())),
+        [
+            ("Ready", "False", "AwaitingRegistration", waiting),
+            ("Launched", "True", "AsExpected", "instance i-1 runs"),
+            ("Registered", "False", "AwaitingRegistration", waiting),
+            ("Initialized", "False", "Pending", EARLIER),
+            SAME,
+            NOBODY,
+        ]
+    );
+    assert_eq!(
+        whole(&after(&settled(), now())),
+        [
+            ("Ready", "True", "AsExpected", "the machine is ready for the database"),
+            ("Launched", "True", "AsExpected", "instance i-1 runs"),
+            ("Registered", "True", "AsExpected", "Kubernetes node ip-10-0-0-1 has registered"),
+            ("Initialized", "True", "AsExpected", "the Kubernetes node was made ready for the database"),
+            SAME,
+            NOBODY,
+        ]
+    );
+}
+
+#[test]
+fn a_stall_shows_as_stalled() {
+    let mut observed = world();
+    observed.class = None;
+    let status = after(&observed, now());
+    let expected = ("True".to_owned(), "NodeClassNotFound".to_owned());
+    assert_eq!(condition(&status.conditions, ConditionType::Stalled), expected);
+    assert_eq!(condition(&status.conditions, ConditionType::Ready), ("False".to_owned(), "NodeClassNotFound".to_owned()));
+}
+
+#[test]
+fn what_ec2_just_answered_is_told_before_what_was_planned() {
+    let observed = world();
+    let held_up = HeldUp { reason: Reason::QuotaExceeded, message: "EC2 answered no".into(), until: None };
+    let acted = Acted { held_up: Some(held_up), ..acted(&observed) };
+    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    assert_eq!(whole(&status)[1], ("Launched", "False", "QuotaExceeded", "EC2 answered no"));
+}
+
+#[test]
+fn a_changed_class_shows_as_drift_by_field_and_a_missing_one_does_not() {
+    let mut observed = settled();
+    let class = &mut observed.class.as_mut().unwrap().spec;
+    class.image_id = "ami-2".into();
+    class.user_data = "new".into();
+    class.security_group_ids = vec!["sg-1".into()];
+    class.instance_profile = Some("node".into());
+    class.kms_key_id = Some("key".into());
+    class.root_volume.size = 50;
+    class.subnets.remove(0);
+    let words = "NodeClass default has changed since (imageID, subnets, securityGroupIDs, instanceProfile, userData, rootVolume, kmsKeyID); \
+                 the next machine is made as it says now";
+    assert_eq!(whole(&after(&observed, now()))[4], ("Drifted", "True", "NodeClassChanged", words));
+    observed.class = None;
+    assert_eq!(condition(&after(&observed, now()).conditions, ConditionType::Drifted), ("False".into(), "Pending".into()));
+}
+
+#[test]
+fn initialized_stays_when_a_node_is_not_ready_for_a_while_and_ready_does_not() {
+    let mut observed = settled();
+    observed.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(9))));
+    observed.driver_registered = false;
+    let status = after(&observed, now());
+    assert_eq!(condition(&status.conditions, ConditionType::Initialized), ("True".into(), "AsExpected".into()));
+    assert_eq!(condition(&status.conditions, ConditionType::Ready), ("False".into(), "NodeNotReady".into()));
+}
+
+#[test]
+fn a_deletion_shows_its_three_stages() {
+    let mut observed = deleting(settled());
+    observed.pods = vec![pod("orders-0", true)];
+    observed.attachments = vec!["csi-1".into()];
+    let waiting = "pods still run on the machine: team-a/orders-0";
+    assert_eq!(
+        whole(&after(&observed, now()))[6..],
+        [
+            ("Drained", "False", "AwaitingDrain", waiting),
+            ("VolumeDetached", "False", "AwaitingDetach", waiting),
+            ("InstanceTerminated", "False", "AwaitingTermination", waiting),
+        ]
+    );
+    observed.pods.clear();
+    observed.attachments.clear();
+    assert_eq!(
+        whole(&after(&observed, now()))[6..],
+        [
+            ("Drained", "True", "AsExpected", "no pod is left on the machine"),
+            ("VolumeDetached", "True", "AsExpected", "no volume is attached to the machine"),
+            ("InstanceTerminated", "False", "AwaitingTermination", "instance i-1 is being terminated"),
+        ]
+    );
+}
+
+#[test]
+fn a_second_look_at_the_same_world_writes_nothing() {
+    let mut terminating = deleting(settled());
+    terminating.instances.instances[0].state = InstanceState::ShuttingDown;
+    let mut never = launched(InstanceState::Terminated);
+    launched_is(&mut never, false, Reason::InstanceLost, at(1));
+    let mut forbidden = with_launch(world(), refused("UnauthorizedOperation", at(2)));
+    forbidden.offerings = OfferingsView::default();
+    let mut quota = attempted();
+    quota.offerings.quota_closed_until = Some(at(700));
+    let worlds = vec![
+        ("settled", settled()),
+        ("starting", launched(InstanceState::Pending)),
+        ("joining", launched(InstanceState::Running)),
+        ("never joined", never),
+        ("terminating", terminating),
+        ("forbidden", forbidden),
+        ("quota", quota),
+        ("deleting in doubt", deleting(attempted())),
+    ];
+    for (name, mut observed) in worlds {
+        let first = after(&observed, now());
+        observed.node.status = Some(first.clone());
+        for seconds in 1..5 {
+            observed.instances.swept_at = Some(at(10 + seconds));
+            assert_eq!(after(&observed, at(10 + seconds)), first, "{name}, {seconds} s later");
+        }
+    }
+}
+
+#[test]
+fn a_transition_has_its_time_and_a_new_generation_does_not_change_it() {
+    let mut observed = launched(InstanceState::Running);
+    let first = after(&observed, at(10));
+    observed.node.status = Some(first.clone());
+    observed.core_node = Some(core_node());
+    observed.node.metadata.generation = Some(4);
+    let second = after(&observed, at(20));
+    let time = |status: &NodeStatus, kind| conditions::find(&status.conditions, kind).unwrap().last_transition_time.0;
+    assert_eq!((time(&second, ConditionType::Launched), time(&second, ConditionType::Registered)), (at(10), at(20)));
+    assert!(second.conditions.iter().all(|it| it.observed_generation == Some(4)));
+    assert_eq!(second.observed_generation, Some(4));
+}
+
+#[test]
+fn the_fields_of_the_create_protocol_are_told_as_the_last_write_left_them() {
+    let observed = settled();
+    let mut written = observed.node.clone();
+    let other = NodeStatus { launch: Some(launch(7)), instance_id: Some(id("i-7")), ..written.status.clone().unwrap() };
+    written.status = Some(other);
+    let acted = Acted { node: written, ..acted(&observed) };
+    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    assert_eq!((status.launch, status.instance_id), (Some(launch(7)), Some(id("i-7"))));
+}
+
+#[test]
+fn what_ec2_shows_is_told_and_stays_when_it_shows_nothing() {
+    let mut observed = launched(InstanceState::Running);
+    let status = after(&observed, now());
+    let facts = |it: &NodeStatus| (it.provider_id.clone(), it.instance_type.clone(), it.zone.clone());
+    let expected = (Some("aws:///us-east-1a/i-1".into()), Some("r7i.large".into()), Some("us-east-1a".into()));
+    assert_eq!(facts(&status), expected);
+    observed.node.status = Some(status);
+    observed.instances.instances.clear();
+    assert_eq!(facts(&after(&observed, now())), expected);
+}
+
+#[test]
+fn becoming_ready_is_an_event_once() {
+    let not_ready = after(&launched(InstanceState::Running), now()).conditions;
+    let ready = after(&settled(), now()).conditions;
+    assert!(became_ready(&not_ready, &ready) && !became_ready(&ready, &ready) && !became_ready(&ready, &not_ready));
+}

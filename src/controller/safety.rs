@@ -1,0 +1,185 @@
+//! Every destructive question has its answer here: yes, or no with the reason. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
+use kube::ResourceExt;
+use std::time::Duration;
+
+use crate::api::{DATABASE_NODE_LABEL, Reason, VolumeId};
+use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
+
+/// Why something destructive must not be done now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// For the condition.
+    pub reason: Reason,
+    /// What is awaited, with names.
+    pub message: String,
+}
+
+impl Blocker {
+    fn because(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+/// How ready a core Node's kubelet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kubelet {
+    /// The Node's condition Ready is true.
+    Ready,
+    /// It is not, since then.
+    NotReady(Timestamp),
+    /// There is no core Node.
+    Absent,
+}
+
+/// How ready the core Node's kubelet is.
+pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
+    let Some(core_node) = core_node else { return Kubelet::Absent };
+    let condition = core_node
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref())
+        .and_then(|conditions| conditions.iter().find(|condition| condition.type_ == "Ready"));
+    match condition {
+        Some(condition) if condition.status == "True" => Kubelet::Ready,
+        // One that has said nothing yet is no older than its Node; without any time its silence is not proven.
+        condition => {
+            let since = condition.and_then(|condition| condition.last_transition_time.as_ref());
+            Kubelet::NotReady(since.or(core_node.metadata.creation_timestamp.as_ref()).map_or(Timestamp::MAX, |time| time.0))
+        }
+    }
+}
+
+/// Whether the machine of a Node that is being deleted may be terminated: its pods have ended and its volumes are detached, unless
+/// nothing on it can run any more (EC2 shows it stopped), or its kubelet has been silent for longer than `silence`: then nobody is
+/// left to stop the pods, and termination is the fence itself.
+pub fn may_terminate(
+    instance: &Instance,
+    kubelet: Kubelet,
+    pods: &[String],
+    attachments: &[String],
+    silence: Duration,
+    now: Timestamp,
+) -> Result<(), Blocker> {
+    if instance.state == InstanceState::Stopped {
+        return Ok(());
+    }
+    if let Kubelet::NotReady(since) = kubelet
+        && now.duration_since(since) >= SignedDuration::try_from(silence).unwrap_or(SignedDuration::MAX)
+    {
+        return Ok(());
+    }
+    if !pods.is_empty() {
+        return Err(Blocker::because(Reason::AwaitingDrain, format!("pods still run on the machine: {}", pods.join(", "))));
+    }
+    if !attachments.is_empty() {
+        return Err(Blocker::because(
+            Reason::AwaitingDetach,
+            format!("the EBS CSI driver has not detached every volume: {}", attachments.join(", ")),
+        ));
+    }
+    let data = data_volumes(instance);
+    if kubelet == Kubelet::Absent && !data.is_empty() {
+        let ids: Vec<&str> = data.iter().map(|id| id.0.as_str()).collect();
+        return Err(Blocker::because(Reason::AwaitingDetach, format!("EC2 still shows volumes attached: {}", ids.join(", "))));
+    }
+    Ok(())
+}
+
+/// Whether a second instance of one Node may be terminated: it is not the one that the Node's status names, its core Node never got a
+/// database's label, and it has no data volume (design: several instances with one Node UID).
+pub fn may_terminate_duplicate(instance: &Instance, core_node: Option<&CoreNode>) -> Result<(), Blocker> {
+    let refuse = |why: &str| {
+        Err(Blocker::because(
+            Reason::DuplicateInstance,
+            format!("a second instance {} of this Node is left alone, since {why}: check it and terminate it by hand", instance.id),
+        ))
+    };
+    if core_node.is_some_and(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) {
+        return refuse("a database may run on it");
+    }
+    if !data_volumes(instance).is_empty() {
+        return refuse("a data volume is attached to it");
+    }
+    Ok(())
+}
+
+/// The volumes of an instance that are not its root disk.
+pub fn data_volumes(instance: &Instance) -> Vec<&VolumeId> {
+    instance.volumes.iter().filter(|id| instance.root_volume.as_ref() != Some(id)).collect()
+}
+
+/// Whether an EBS volume may be deleted: the Volume object is being deleted under a policy that says so, EC2 shows the volume
+/// available, and it carries the Volume's own tags.
+pub fn may_delete_volume(volume: &EbsVolume, wanted_tags: &std::collections::BTreeMap<String, String>) -> Result<(), Blocker> {
+    if let Some((key, value)) = wanted_tags.iter().find(|(key, value)| volume.tags.get(*key) != Some(value)) {
+        return Err(Blocker::because(
+            Reason::AwaitingVolumeDeletion,
+            format!(
+                "EBS volume {} does not carry the tag {key}={value}, so it is not deleted: put the tag back or delete it by hand",
+                volume.id
+            ),
+        ));
+    }
+    if volume.state != VolumeState::Available {
+        return Err(Blocker::because(
+            Reason::AwaitingDetach,
+            format!("EBS volume {} is not available yet ({:?}): a machine may still write to it", volume.id, volume.state),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a database's machine may be given back: the StatefulSet is stopped, its controller has seen that, and the pod has ended.
+/// A machine that is lost, or that does not stop a pod within the pod's own grace, is given back all the same: the Node's own drain
+/// ends what is left on it, or its termination does.
+pub fn may_give_back_machine(
+    stateful_set: Option<&StatefulSet>,
+    pod: Option<&Pod>,
+    machine_is_lost: bool,
+    now: Timestamp,
+) -> Result<(), Blocker> {
+    if machine_is_lost {
+        return Ok(());
+    }
+    if let Some(pod) = pod {
+        let name = pod.name_any();
+        return match &pod.metadata.deletion_timestamp {
+            // Kubernetes sets the time at which the grace ends.
+            Some(ends) if now > ends.0 => Ok(()),
+            Some(_) => Err(Blocker::because(Reason::AwaitingStop, format!("pod {name} is stopping"))),
+            None if stateful_set.is_some() => Err(Blocker::because(Reason::AwaitingStop, format!("pod {name} still runs"))),
+            // Nothing would stop it but the Node's own drain.
+            None => Ok(()),
+        };
+    }
+    let Some(stateful_set) = stateful_set else { return Ok(()) };
+    let is_stopped = stateful_set.spec.as_ref().and_then(|spec| spec.replicas) == Some(0);
+    if is_stopped && is_observed(stateful_set) {
+        return Ok(());
+    }
+    let name = stateful_set.name_any();
+    Err(Blocker::because(Reason::AwaitingStop, format!("StatefulSet {name} is not seen to be stopped yet")))
+}
+
+/// Whether a pod may be deleted so that it comes back from the new template: the StatefulSet's controller has seen that template. A pod
+/// deleted earlier would come back from the old one.
+pub fn may_replace_pod(stateful_set: &StatefulSet) -> Result<(), Blocker> {
+    if is_observed(stateful_set) {
+        return Ok(());
+    }
+    let name = stateful_set.name_any();
+    Err(Blocker::because(Reason::RestartPending, format!("the change of StatefulSet {name} is not seen by its controller yet")))
+}
+
+/// Whether the StatefulSet's controller has seen its newest spec.
+fn is_observed(stateful_set: &StatefulSet) -> bool {
+    let observed = stateful_set.status.as_ref().and_then(|status| status.observed_generation);
+    observed.is_some() && observed >= stateful_set.metadata.generation
+}
+
+#[cfg(test)]
+mod tests;

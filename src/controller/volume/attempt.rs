@@ -1,0 +1,213 @@
+//! What follows an attempt at making a volume: adopt, send again, wait, another attempt, or nothing until a person helps. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+
+use super::observe::Observed;
+use super::plan::{Action, Plan, Stage};
+use crate::api::node_class::NodeClassSpec;
+use crate::api::volume::VolumeLaunch;
+use crate::api::{Reason, Volume, VolumeId, names};
+use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
+use crate::cloud::error::{self, Class};
+use crate::cloud::identity::{self, Kind, Owner};
+use crate::controller::conditions::whole_second;
+use crate::controller::context::later;
+use crate::controller::launch::{Facts, Verdict, judge, last_possible_send};
+
+/// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status was lost).
+pub(super) fn uncreated(observed: &Observed, size: i32, now: Timestamp) -> Plan {
+    match observed.volumes.volumes.as_slice() {
+        [] => match observed.recorded_volume() {
+            // A PersistentVolume of ours is proof that there was a volume, and names it.
+            Some(id) => Plan::act(
+                Stage::Nothing,
+                vec![Action::RecordVolume(id.clone())],
+                Reason::Creating,
+                format!("EBS volume {id} is named by this Volume's PersistentVolume and is taken on"),
+            ),
+            None => next_attempt(observed, 1, size, now),
+        },
+        [one] => Plan::act(
+            Stage::Nothing,
+            vec![Action::RecordVolume(one.id.clone())],
+            Reason::Creating,
+            format!("EBS volume {} carries this Volume's identity and is taken on", one.id),
+        ),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|volume| volume.id.0.as_str()).collect();
+            Plan::stalled(
+                Stage::Nothing,
+                Reason::InDoubt,
+                format!(
+                    "several EBS volumes carry this Volume's identity ({}): set status.volumeID to the one with the data, or remove the tag {} from the others",
+                    ids.join(", "),
+                    identity::VOLUME_UID_TAG
+                ),
+            )
+        }
+    }
+}
+
+/// An attempt was decided and has no id yet.
+pub(super) fn unidentified(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp) -> Plan {
+    match judge(attempt_facts(observed, launch, false), observed.timing.token_resend, now) {
+        Verdict::Adopt(id) => {
+            let message = format!("EBS volume {id} was made by this attempt and is recorded");
+            Plan::act(Stage::Nothing, vec![Action::RecordVolume(id)], Reason::Creating, message).pending()
+        }
+        Verdict::Refused => refused(observed, launch, size, now),
+        // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
+        Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, size, now).pending(),
+        Verdict::Resend => match observed.offerings.quota_closed_until {
+            Some(until) => quota(until, now),
+            None => Plan::act(
+                Stage::Nothing,
+                vec![Action::Resend],
+                Reason::InDoubt,
+                format!("attempt {} has no answer yet; the same call is sent again", launch.attempt),
+            )
+            .pending(),
+        },
+        Verdict::Wait(doubt, until) => {
+            let message = format!("it is not known whether EC2 carried out creation attempt {}: {}", launch.attempt, doubt.as_words());
+            let plan = Plan::wait(Stage::Nothing, Reason::InDoubt, message).pending();
+            match until {
+                Some(until) => plan.until(until, now),
+                None => plan,
+            }
+        }
+    }
+}
+
+/// The facts that the protocol judges an attempt by. EC2 cannot be asked for volumes by token: the attempt's tag tells.
+pub(super) fn attempt_facts(observed: &Observed, launch: &VolumeLaunch, deleting: bool) -> Facts<VolumeId> {
+    let found = observed.volumes.volumes.iter().find(|volume| identity::attempt(&volume.tags) == Some(launch.attempt));
+    Facts {
+        deleting,
+        started_at: launch.started_at.0,
+        refused: launch.refused.is_some(),
+        sent: observed.sent,
+        found: found.map(|volume| volume.id.clone()),
+        looked_up: observed.volumes.swept_at.is_some_and(|at| at >= observed.process_started),
+        absent: proven_absent(observed, Some(launch)),
+        same_request: true,
+    }
+}
+
+/// The proof that this attempt's volume does not exist. Without the attempt (the status was lost) nothing was sent later than by an
+/// earlier process.
+pub(super) fn proven_absent(observed: &Observed, launch: Option<&VolumeLaunch>) -> Option<AbsenceProven> {
+    let last = launch.map_or(observed.process_started, |launch| {
+        last_possible_send(observed.sent.as_ref(), launch.started_at.0, observed.process_started)
+    });
+    absence::prove(last, observed.volumes.empty, TokenLookup::NotPossible, observed.timing.absence_window)
+}
+
+/// EC2 refused an attempt for certain.
+fn refused(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp) -> Plan {
+    let Some(refusal) = &launch.refused else { return next_attempt(observed, launch.attempt + 1, size, now) };
+    let said = format!("{} ({})", refusal.code, refusal.message);
+    let pause = |reason: Reason, pause: Duration, message: String| {
+        let until = later(refusal.at.0, pause);
+        if now < until {
+            return Plan::wait(Stage::Nothing, reason, message).until(until, now);
+        }
+        next_attempt(observed, launch.attempt + 1, size, now)
+    };
+    match error::classify(Some(&refusal.code), &refusal.message, None) {
+        Class::Forbidden => pause(
+            Reason::Forbidden,
+            observed.timing.forbidden_pause,
+            format!("EC2 forbids making the volume: {said}; tried again by itself"),
+        ),
+        Class::Capacity => pause(
+            Reason::InsufficientCapacity,
+            observed.timing.offering_pause,
+            format!("EC2 has no capacity for the volume: {said}; tried again by itself"),
+        ),
+        Class::Invalid if asks_the_same_again(observed, launch, size, now) => {
+            Plan::stalled(Stage::Nothing, Reason::InvalidRequest, format!("EC2 refuses the volume as invalid: {said}; change spec.storage"))
+        }
+        Class::Invalid
+        | Class::InDoubt
+        | Class::Throttled
+        | Class::Quota
+        | Class::NotYetUsable
+        | Class::Token
+        | Class::NotFound
+        | Class::State
+        | Class::ModificationBudget
+        | Class::DryRun => next_attempt(observed, launch.attempt + 1, size, now),
+    }
+}
+
+fn asks_the_same_again(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp) -> bool {
+    let Some(class) = &observed.class else { return true };
+    let next = request(observed, &class.spec, launch.attempt, size, now);
+    let same = VolumeLaunch { started_at: next.started_at.clone(), in_doubt_since: None, refused: None, ..launch.clone() };
+    next == same
+}
+
+pub(super) fn next_attempt(observed: &Observed, attempt: i32, size: i32, now: Timestamp) -> Plan {
+    let Some(class) = &observed.class else { return class_not_found(observed, Stage::Nothing) };
+    if let Some(until) = observed.offerings.quota_closed_until {
+        return quota(until, now);
+    }
+    let launch = request(observed, &class.spec, attempt, size, now);
+    let message = format!("a {} volume of {size} GiB is asked for in {}", launch.volume_type, launch.zone);
+    Plan::act(Stage::Nothing, vec![Action::Create(Box::new(launch))], Reason::Creating, message).pending()
+}
+
+/// The whole request of an attempt.
+fn request(observed: &Observed, class: &NodeClassSpec, attempt: i32, size: i32, now: Timestamp) -> VolumeLaunch {
+    let volume = &observed.volume;
+    let uid = volume.uid().unwrap_or_default();
+    let spec = &volume.spec;
+    let class_tags = class.tags.iter().map(|(key, value)| (key.clone(), value.0.clone())).collect();
+    VolumeLaunch {
+        attempt,
+        token: identity::token(&observed.cluster_id, Kind::Volume, &uid, attempt),
+        zone: spec.zone.clone(),
+        size,
+        volume_type: spec.volume_type.clone(),
+        iops: spec.iops,
+        throughput: spec.throughput,
+        snapshot_id: spec.snapshot_id.clone(),
+        kms_key_id: class.kms_key_id.clone(),
+        tags: identity::tags(&owner_of(volume, &observed.cluster_id), attempt, &class_tags),
+        started_at: Time(whole_second(now)),
+        in_doubt_since: None,
+        refused: None,
+    }
+}
+
+/// Whom the EBS volume belongs to.
+pub(super) fn owner_of(volume: &Volume, cluster_id: &str) -> Owner {
+    let database = volume.labels().get(names::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
+    Owner {
+        cluster_id: cluster_id.to_owned(),
+        kind: Kind::Volume,
+        uid: volume.uid().unwrap_or_default(),
+        database: format!("{}/{database}", volume.namespace().unwrap_or_default()),
+        name: volume.name_any(),
+    }
+}
+
+pub(super) fn class_not_found(observed: &Observed, stage: Stage) -> Plan {
+    let name = &observed.volume.spec.node_class_name;
+    let plan = Plan::stalled(stage, Reason::NodeClassNotFound, format!("NodeClass {name} does not exist: create it, or name another one"));
+    Plan { again: Some(observed.timing.sweep_instances), ..plan }
+}
+
+fn quota(until: Timestamp, now: Timestamp) -> Plan {
+    Plan::wait(
+        Stage::Nothing,
+        Reason::QuotaExceeded,
+        "a quota of the AWS account is used up: ask AWS to raise it; tried again every few minutes",
+    )
+    .until(until, now)
+}

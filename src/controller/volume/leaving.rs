@@ -1,0 +1,265 @@
+//! The plan of a Volume that is being deleted: claim, then what the policy says, then the record. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::ResourceExt;
+
+use super::attempt::{attempt_facts, owner_of, proven_absent};
+use super::build;
+use super::observe::Observed;
+use super::plan::{Action, Plan, Stage, refused};
+use crate::api::volume::FinalSnapshot;
+use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, names};
+use crate::cloud::absence::{self, TokenLookup};
+use crate::cloud::identity;
+use crate::cloud::limits::Action as Call;
+use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
+use crate::cluster::finalizer;
+use crate::controller::launch::{Verdict, judge};
+use crate::controller::safety;
+
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    if !finalizer::has(&observed.volume) {
+        return Plan::wait(Stage::Nothing, Reason::Deleting, "others' finalizers are awaited");
+    }
+    if observed.volumes.swept_at.is_none() {
+        return Plan::wait(
+            Stage::Nothing,
+            Reason::AwaitingInventory,
+            "the first complete look at EC2 since the operator's start is awaited",
+        );
+    }
+    let status = observed.volume.status.clone().unwrap_or_default();
+    if let Some(claim) = observed.claim.as_ref().filter(|claim| {
+        claim.metadata.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == observed.volume.metadata.uid.as_ref())
+    }) {
+        let actions =
+            if claim.metadata.deletion_timestamp.is_none() { vec![Action::DeleteClaim(Box::new(claim.clone()))] } else { Vec::new() };
+        let message = format!("claim {} must go first; Kubernetes keeps it as long as a pod uses it", claim.name_any());
+        return Plan::act(Stage::Bound, actions, Reason::AwaitingDetach, message);
+    }
+    match (&status.volume_id, &status.launch) {
+        (Some(id), _) => identified(observed, &status, id, now),
+        (None, None) => unrecorded(observed),
+        (None, Some(launch)) => match judge(attempt_facts(observed, launch, true), observed.timing.token_resend, now) {
+            Verdict::Adopt(id) => {
+                let message = format!("EBS volume {id} was made and is dealt with as the policy says");
+                Plan::act(Stage::Nothing, vec![Action::RecordVolume(id)], Reason::Deleting, message).pending()
+            }
+            Verdict::Refused | Verdict::ProvenAbsent(_) => finished(observed),
+            Verdict::Resend => Plan::wait(Stage::Nothing, Reason::InDoubt, "nothing is made for a Volume that is being deleted").pending(),
+            Verdict::Wait(doubt, _) => {
+                let message = format!("it is not known whether EC2 carried out creation attempt {}: {}", launch.attempt, doubt.as_words());
+                Plan::wait(Stage::Nothing, Reason::InDoubt, message).pending()
+            }
+        },
+    }
+}
+
+/// Nothing was ever asked for; whatever carries our identity all the same is taken on first.
+fn unrecorded(observed: &Observed) -> Plan {
+    match observed.volumes.volumes.as_slice() {
+        [] => match observed.recorded_volume() {
+            Some(id) => Plan::act(
+                Stage::Nothing,
+                vec![Action::RecordVolume(id.clone())],
+                Reason::Deleting,
+                format!("EBS volume {id} is named by this Volume's PersistentVolume and is dealt with as the policy says"),
+            ),
+            None => finished(observed),
+        },
+        [one] => Plan::act(
+            Stage::Nothing,
+            vec![Action::RecordVolume(one.id.clone())],
+            Reason::Deleting,
+            format!("EBS volume {} carries this Volume's identity and is dealt with as the policy says", one.id),
+        ),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|volume| volume.id.0.as_str()).collect();
+            Plan::stalled(
+                Stage::Nothing,
+                Reason::InDoubt,
+                format!(
+                    "several EBS volumes carry this Volume's identity ({}): remove the tag {} from all but one",
+                    ids.join(", "),
+                    identity::VOLUME_UID_TAG
+                ),
+            )
+        }
+    }
+}
+
+/// The policy that counts: nobody decided on this deletion when the house around it is torn down.
+pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
+    if observed.house_is_torn_down { DeletionPolicy::Retain } else { observed.volume.spec.deletion_policy }
+}
+
+fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Timestamp) -> Plan {
+    let seen = observed.volumes.volumes.iter().find(|volume| volume.id == *id);
+    match seen.map(|volume| (volume, volume.state)) {
+        Some((_, VolumeState::Creating)) => {
+            Plan::wait(Stage::Nothing, Reason::Creating, format!("EBS volume {id} is still being made")).pending()
+        }
+        Some((_, VolumeState::Deleting | VolumeState::Deleted)) if status.deleted_at.is_none() => Plan::act(
+            Stage::Created,
+            vec![Action::NoteDeleted],
+            Reason::AwaitingVolumeDeletion,
+            format!("EBS volume {id} is being deleted"),
+        )
+        .pending(),
+        Some((_, VolumeState::Deleting | VolumeState::Deleted)) => {
+            Plan::wait(Stage::Created, Reason::AwaitingVolumeDeletion, format!("EBS volume {id} is being deleted")).pending()
+        }
+        Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Error | VolumeState::Unknown)) => {
+            match effective_policy(observed) {
+                DeletionPolicy::Retain => retained(observed, volume),
+                DeletionPolicy::Snapshot => snapshotted(observed, status, volume, now),
+                DeletionPolicy::Delete => deleted(observed, status, volume, now),
+            }
+        }
+        None => gone(observed, status, id),
+    }
+}
+
+/// EC2 does not show the volume.
+fn gone(observed: &Observed, status: &VolumeStatus, id: &VolumeId) -> Plan {
+    let was_deleted = status
+        .deleted_at
+        .as_ref()
+        .is_some_and(|at| observed.volumes.swept_at.is_some_and(|swept| swept.duration_since(at.0) > SignedDuration::from_secs(1)));
+    let proven = proven_absent(observed, status.launch.as_ref()).is_some();
+    if was_deleted || proven {
+        return finished(observed);
+    }
+    Plan::wait(Stage::Nothing, Reason::AwaitingVolumeDeletion, format!("EC2 does not show EBS volume {id}; its absence is being proven"))
+        .pending()
+}
+
+/// Retain: the EBS volume stays, and a PersistentVolume is the record of it.
+fn retained(observed: &Observed, volume: &EbsVolume) -> Plan {
+    let uid = observed.volume.uid().unwrap_or_default();
+    let kept = format!("EBS volume {} is kept; PersistentVolume {} is the record of it", volume.id, names::persistent_volume(&uid));
+    let mut actions = Vec::new();
+    match &observed.persistent_volume {
+        Some(record) if build::is_record_of(record, &observed.volume) && record.labels().get(names::RETAINED_LABEL).is_none() => {
+            actions.push(Action::MarkRetained(Box::new(record.clone())));
+        }
+        Some(_) => {}
+        None => actions.push(Action::CreatePersistentVolume(Box::new(record_of(observed, volume)))),
+    }
+    actions.push(Action::RemoveFinalizer);
+    Plan::act(Stage::Created, actions, Reason::Deleting, kept)
+}
+
+/// The record of a volume that never had a PersistentVolume: claimed by a claim that is gone, so that it shows as Released.
+fn record_of(observed: &Observed, volume: &EbsVolume) -> PersistentVolume {
+    let storage_class = observed.class.as_ref().map(|class| class.spec.storage_class_name.clone()).unwrap_or_default();
+    let mut record =
+        build::persistent_volume(&observed.volume, &volume.id, &Size::from_gib(volume.size), &storage_class, observed.volume.uid());
+    record.labels_mut().insert(names::RETAINED_LABEL.to_owned(), "true".to_owned());
+    record
+}
+
+/// Delete: only what is available and ours.
+fn deleted(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, now: Timestamp) -> Plan {
+    if !observed.attachments.is_empty() {
+        let message = format!("the EBS CSI driver has not detached EBS volume {} yet", volume.id);
+        return Plan { again: Some(observed.timing.recheck), ..Plan::wait(Stage::Created, Reason::AwaitingDetach, message) };
+    }
+    let owner = owner_of(&observed.volume, &observed.cluster_id);
+    match safety::may_delete_volume(volume, &identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid)) {
+        Ok(()) if status.deleted_at.is_some() => {
+            Plan::wait(Stage::Created, Reason::AwaitingVolumeDeletion, format!("EBS volume {} is being deleted", volume.id)).pending()
+        }
+        Ok(()) => refused(observed, Call::DeleteVolume, Stage::Created, now).unwrap_or_else(|| {
+            let message = format!("EBS volume {} is being deleted", volume.id);
+            Plan::act(Stage::Created, vec![Action::DeleteVolume(volume.id.clone())], Reason::AwaitingVolumeDeletion, message).pending()
+        }),
+        Err(blocker) => Plan::wait(Stage::Created, blocker.reason, blocker.message).pending(),
+    }
+}
+
+/// Snapshot: deleted only after the final snapshot is complete.
+fn snapshotted(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, now: Timestamp) -> Plan {
+    if !observed.attachments.is_empty() || volume.state != VolumeState::Available {
+        let message = format!("EBS volume {} must be detached before its final snapshot", volume.id);
+        return Plan { again: Some(observed.timing.recheck), ..Plan::wait(Stage::Created, Reason::AwaitingDetach, message) }.pending();
+    }
+    if observed.snapshots.swept_at.is_none() {
+        return Plan::wait(Stage::Created, Reason::AwaitingSnapshot, "the first complete look at EC2's snapshots is awaited").pending();
+    }
+    let Some(announced) = &status.final_snapshot else { return take_snapshot(observed, volume, now) };
+    let mut of_this_volume = observed.snapshots.snapshots.iter().filter(|snapshot| snapshot.volume == volume.id);
+    let found = match &announced.snapshot_id {
+        Some(id) => of_this_volume.find(|snapshot| snapshot.id == *id),
+        // One that failed only if there is no other.
+        None => of_this_volume.min_by_key(|snapshot| snapshot.state == SnapshotState::Error),
+    };
+    match found {
+        Some(snapshot) if announced.snapshot_id.is_none() => {
+            let message = format!("snapshot {} of the volume was taken and is recorded", snapshot.id);
+            Plan::act(Stage::Created, vec![Action::RecordSnapshot(snapshot.id.clone())], Reason::AwaitingSnapshot, message).pending()
+        }
+        Some(snapshot) => after_snapshot(observed, status, volume, snapshot, now),
+        None => snapshot_in_doubt(observed, volume, announced, now),
+    }
+}
+
+fn take_snapshot(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
+    refused(observed, Call::CreateSnapshot, Stage::Created, now).unwrap_or_else(|| {
+        let message = format!("the final snapshot of EBS volume {} is being taken", volume.id);
+        Plan::act(Stage::Created, vec![Action::Snapshot(volume.id.clone())], Reason::AwaitingSnapshot, message).pending()
+    })
+}
+
+fn after_snapshot(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, snapshot: &Snapshot, now: Timestamp) -> Plan {
+    match snapshot.state {
+        SnapshotState::Completed => deleted(observed, status, volume, now),
+        SnapshotState::Pending => Plan::wait(
+            Stage::Created,
+            Reason::AwaitingSnapshot,
+            format!("snapshot {} is not complete yet; the volume is kept until it is", snapshot.id),
+        )
+        .pending(),
+        SnapshotState::Error => Plan::stalled(
+            Stage::Created,
+            Reason::AwaitingSnapshot,
+            format!(
+                "the final snapshot {} failed, so EBS volume {} is kept: set deletionPolicy to Retain, or delete the failed snapshot in EC2 and have status.finalSnapshot removed",
+                snapshot.id, volume.id
+            ),
+        ),
+    }
+}
+
+/// CreateSnapshot has no token: what may have been sent is looked for by tag, and sent again only on proof that it made nothing.
+fn snapshot_in_doubt(observed: &Observed, volume: &EbsVolume, announced: &FinalSnapshot, now: Timestamp) -> Plan {
+    let last = announced.started_at.0.max(observed.process_started);
+    let proof = absence::prove(last, observed.snapshots.empty, TokenLookup::NotPossible, observed.timing.absence_window);
+    match (&announced.snapshot_id, proof) {
+        // One that had an id and is gone is taken anew: the volume still has everything.
+        (_, Some(_)) => take_snapshot(observed, volume, now),
+        (None, None) => Plan::wait(
+            Stage::Created,
+            Reason::AwaitingSnapshot,
+            format!("it is not known whether EC2 took the final snapshot of {}: it is looked up until its absence is proven", volume.id),
+        )
+        .pending(),
+        (Some(id), None) => {
+            Plan::wait(Stage::Created, Reason::AwaitingSnapshot, format!("EC2 does not show snapshot {id} yet; the volume is kept"))
+                .pending()
+        }
+    }
+}
+
+/// The EBS volume is gone for certain: its record goes, too.
+fn finished(observed: &Observed) -> Plan {
+    let mut actions: Vec<Action> = observed
+        .persistent_volume
+        .iter()
+        .filter(|record| build::is_record_of(record, &observed.volume))
+        .map(|record| Action::DeletePersistentVolume(Box::new(record.clone())))
+        .collect();
+    actions.push(Action::RemoveFinalizer);
+    Plan::act(Stage::Nothing, actions, Reason::Deleting, "the EBS volume is gone")
+}

@@ -1,0 +1,168 @@
+//! The Volume controller: one EBS volume, its PersistentVolume and its claim for each `Volume`.
+
+pub mod act;
+mod attempt;
+pub mod build;
+mod growth;
+mod leaving;
+pub mod observe;
+pub mod plan;
+pub mod status;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kube::runtime::controller::Controller;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher;
+use kube::{Api, ResourceExt};
+use tokio_util::sync::CancellationToken;
+
+use super::acting::ActError;
+use super::context::Context;
+use super::driver::{Again, PassError, drive, sooner, until, write_status};
+use super::launch::last_possible_send;
+use crate::api::{ConditionType, NodeClass, Reason, Volume, names};
+use crate::cloud::identity::Kind;
+use crate::cloud::inventory::{Awaited, Interest};
+use crate::cluster::events::{Events, Happened};
+use crate::controller::conditions;
+
+/// Runs the controller until `stop`.
+pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<PersistentVolumeClaim>, concurrency: u16, stop: CancellationToken) {
+    let events = Events::new(ctx.client.clone(), "volume");
+    let references = Arc::clone(&ctx);
+    let woken = wakes(&ctx);
+    let ours = watcher::Config::default().labels(names::DATABASE_UID_LABEL);
+    let controller = Controller::new(volumes, watcher::Config::default());
+    let store = controller.store();
+    controller
+        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
+        .owns(claims, ours.clone())
+        .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {
+            let uid = record.labels().get(build::VOLUME_UID_LABEL);
+            uid.and_then(|uid| references.references.by_uid(uid)).map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
+        })
+        .watches(Api::<NodeClass>::all(ctx.client.clone()), watcher::Config::default(), move |class| {
+            let name = class.name_any();
+            let volumes = store.state().into_iter().filter(|volume| volume.spec.node_class_name == name);
+            volumes.map(|volume| ObjectRef::from_obj(volume.as_ref())).collect::<Vec<_>>()
+        })
+        .reconcile_on(woken)
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(
+            move |volume, ctx| {
+                let events = events.clone();
+                async move {
+                    let driven = Arc::clone(&ctx);
+                    let object = Arc::clone(&volume);
+                    Ok::<_, std::convert::Infallible>(
+                        drive("volume", object, driven, async move { pass(&volume, &ctx, &events).await }).await,
+                    )
+                }
+            },
+            |_, never: &std::convert::Infallible, _| match *never {},
+            ctx,
+        )
+        .for_each(|result| async move {
+            if let Err(error) = result {
+                tracing::debug!(controller = "volume", %error, "a trigger came to nothing");
+            }
+        })
+        .await;
+}
+
+/// One pass: observe, plan, act, status.
+async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, PassError> {
+    let uid = volume.uid().unwrap_or_default();
+    let Some(observed) = observe::observe(volume, ctx).await.map_err(|error| PassError::Observe(error.into()))? else {
+        forget(&uid, ctx);
+        return Ok(ctx.timing.resync);
+    };
+    ctx.references.remember(&uid, &volume.namespace().unwrap_or_default(), &volume.name_any());
+    let plan = plan::plan(&observed, ctx.clock.now());
+    let acted = act::act(&plan, observed.volume.clone(), ctx, events).await;
+    if acted.finished {
+        forget(&uid, ctx);
+        for volume in &observed.volumes.volumes {
+            ctx.asks.forget(&volume.id.0);
+        }
+        let note = plan.waiting.as_ref().map(|waiting| waiting.message.clone()).unwrap_or_default();
+        events.publish(&acted.volume, &Happened::normal("VolumeReleased", note)).await;
+        return Ok(ctx.timing.resync);
+    }
+    express_interest(&acted.volume, &plan, ctx);
+    let held_up = acted.held_up.as_ref().and_then(|held_up| held_up.until).map(|moment| until(moment, ctx.clock.now()));
+    let again = sooner(sooner(ctx.timing.resync, plan.again), held_up);
+    close(&observed, &plan, acted, ctx, events).await?;
+    Ok(again)
+}
+
+/// The one closing status patch; reported even when acting failed.
+async fn close(
+    observed: &observe::Observed,
+    plan: &plan::Plan,
+    acted: act::Acted,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), PassError> {
+    if acted.error.as_ref().is_some_and(ActError::is_conflict) {
+        return Err(PassError::Conflict);
+    }
+    let old = acted.volume.status.clone().unwrap_or_default();
+    let new = status::status(observed, plan, &acted, ctx.clock.now());
+    let volumes = Api::<Volume>::namespaced(ctx.client.clone(), &acted.volume.namespace().unwrap_or_default());
+    write_status(&volumes, &acted.volume, &old, &new).await?;
+    if !conditions::is_true(&old.conditions, ConditionType::Ready) && conditions::is_true(&new.conditions, ConditionType::Ready) {
+        let size = new.size.as_ref().map(ToString::to_string).unwrap_or_default();
+        events.publish(&acted.volume, &Happened::normal("VolumeReady", format!("the volume is bound and has {size}"))).await;
+    }
+    match acted.error {
+        Some(error) => Err(PassError::Act(error.into())),
+        None => Ok(()),
+    }
+}
+
+fn forget(uid: &str, ctx: &Context) {
+    ctx.inventory.forget(Kind::Volume, uid);
+    ctx.inventory.forget(Kind::Snapshot, uid);
+    ctx.references.forget(uid);
+}
+
+/// Tells the inventory how often to look, and what to prove absent.
+fn express_interest(volume: &Volume, plan: &plan::Plan, ctx: &Context) {
+    let uid = volume.uid().unwrap_or_default();
+    let status = volume.status.clone().unwrap_or_default();
+    if !plan.pending {
+        ctx.inventory.set_interest(Kind::Volume, &uid, Interest::Settled);
+        ctx.inventory.set_interest(Kind::Snapshot, &uid, Interest::Settled);
+        return;
+    }
+    let launch = status.launch.as_ref().filter(|launch| launch.refused.is_none());
+    let last_send = match launch {
+        Some(launch) => Some(last_possible_send(ctx.sends.of(&launch.token).as_ref(), launch.started_at.0, ctx.process_started)),
+        // The status was lost but for the id: its absence can be proven all the same.
+        None => status.volume_id.as_ref().map(|_| ctx.process_started),
+    };
+    let is_modifying = plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::Modifying);
+    let modifying = if is_modifying { status.volume_id.clone() } else { None };
+    ctx.inventory.set_interest(Kind::Volume, &uid, Interest::Pending(Awaited { token: None, last_possible_send: last_send, modifying }));
+    if plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::AwaitingSnapshot) {
+        let announced = status.final_snapshot.as_ref().map(|snapshot| snapshot.started_at.0.max(ctx.process_started));
+        let awaited = Awaited { token: None, last_possible_send: announced, modifying: None };
+        ctx.inventory.set_interest(Kind::Snapshot, &uid, Interest::Pending(awaited));
+    }
+}
+
+/// The Volumes whose EBS volumes or snapshots changed in EC2.
+fn wakes(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Volume>> + Send + 'static {
+    let references = Arc::clone(ctx);
+    ctx.inventory.wakes().filter_map(move |wake| {
+        let place = matches!(wake.kind, Kind::Volume | Kind::Snapshot).then(|| references.references.by_uid(&wake.uid)).flatten();
+        async move { place.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)) }
+    })
+}

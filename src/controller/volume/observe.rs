@@ -1,0 +1,126 @@
+//! Observe, Volume: reads everything that the plan depends on. Only reads.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams};
+use kube::{CustomResourceExt, ResourceExt};
+
+use super::build;
+use crate::api::{Database, NodeClass, Volume, VolumeId, names};
+use crate::cloud::inventory::{SnapshotView, VolumeView};
+use crate::cloud::limits::Action as Call;
+use crate::cloud::offerings::OfferingsView;
+use crate::controller::context::Context;
+use crate::controller::launch::Sent;
+use crate::controller::waiting::Asked;
+use crate::settings::Timing;
+
+/// Everything that a Volume's plan depends on.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The Volume, read fresh.
+    pub volume: Volume,
+    /// Its NodeClass.
+    pub class: Option<NodeClass>,
+    /// What EC2 has under its UID.
+    pub volumes: VolumeView,
+    /// Its final snapshots.
+    pub snapshots: SnapshotView,
+    /// Whether the account's quota gate is closed.
+    pub offerings: OfferingsView,
+    /// This process' sends of the current attempt.
+    pub sent: Option<Sent>,
+    /// When this process last asked EC2 to change, snapshot or delete the EBS volume.
+    pub asked: BTreeMap<Call, Asked>,
+    /// The PersistentVolume of its name.
+    pub persistent_volume: Option<PersistentVolume>,
+    /// The claim of its name.
+    pub claim: Option<PersistentVolumeClaim>,
+    /// VolumeAttachments of the PersistentVolume; read only while the Volume is being deleted.
+    pub attachments: Vec<String>,
+    /// The namespace or one of our resource definitions is being deleted; read only while the Volume is being deleted.
+    pub house_is_torn_down: bool,
+    /// This cluster's identity.
+    pub cluster_id: String,
+    /// When this process started.
+    pub process_started: Timestamp,
+    /// The durations.
+    pub timing: Timing,
+}
+
+impl Observed {
+    /// The EBS volume that this Volume's PersistentVolume names.
+    pub fn recorded_volume(&self) -> Option<VolumeId> {
+        let record = self.persistent_volume.as_ref().filter(|record| build::is_record_of(record, &self.volume))?;
+        Some(VolumeId(record.spec.as_ref()?.csi.as_ref()?.volume_handle.clone()))
+    }
+
+    /// Whether the EBS volume may hold data: a PersistentVolume was ever made for it.
+    pub fn has_held(&self) -> bool {
+        self.volume.status.as_ref().is_some_and(|status| status.ever_held) || self.recorded_volume().is_some()
+    }
+}
+
+/// Reads; `None` when the object is gone, or is another of its name.
+pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
+    let namespace = volume.namespace().unwrap_or_default();
+    let fresh = Api::<Volume>::namespaced(ctx.client.clone(), &namespace).get_opt(&volume.name_any()).await?;
+    let Some(volume) = fresh.filter(|fresh| fresh.metadata.uid == volume.metadata.uid) else {
+        return Ok(None);
+    };
+    let uid = volume.uid().unwrap_or_default();
+    let name = names::persistent_volume(&uid);
+    let (mut attachments, mut house_is_torn_down) = (Vec::new(), false);
+    if volume.metadata.deletion_timestamp.is_some() {
+        attachments = attachments_of(ctx, &name).await?;
+        house_is_torn_down = is_torn_down(ctx, &namespace).await?;
+    }
+    let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
+    let asked = |call: Call| Some((call, ctx.asks.of(call, &id?.0)?));
+    Ok(Some(Observed {
+        asked: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume].into_iter().filter_map(asked).collect(),
+        class: Api::<NodeClass>::all(ctx.client.clone()).get_opt(&volume.spec.node_class_name).await?,
+        volumes: ctx.inventory.volumes_of(&uid),
+        snapshots: ctx.inventory.snapshots_of(&uid),
+        offerings: ctx.offerings.view(ctx.clock.now()),
+        sent: volume.status.as_ref().and_then(|status| status.launch.as_ref()).and_then(|launch| ctx.sends.of(&launch.token)),
+        persistent_volume: Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?,
+        claim: Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace).get_opt(&volume.name_any()).await?,
+        attachments,
+        house_is_torn_down,
+        cluster_id: ctx.cluster_id.clone(),
+        process_started: ctx.process_started,
+        timing: ctx.timing.clone(),
+        volume,
+    }))
+}
+
+async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<String>, kube::Error> {
+    let attachments = Api::<VolumeAttachment>::all(ctx.client.clone()).list(&ListParams::default()).await?;
+    Ok(attachments
+        .items
+        .into_iter()
+        .filter(|attachment| attachment.spec.source.persistent_volume_name.as_deref() == Some(persistent_volume))
+        .map(|attachment| attachment.name_any())
+        .collect())
+}
+
+/// Nobody decided to delete this database: its namespace goes, or the resource definitions go (and every object with them).
+async fn is_torn_down(ctx: &Context, namespace: &str) -> Result<bool, kube::Error> {
+    let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(namespace).await?;
+    if namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()) {
+        return Ok(true);
+    }
+    let definitions = Api::<CustomResourceDefinition>::all(ctx.client.clone());
+    for name in [Database::crd_name(), Volume::crd_name()] {
+        let definition = definitions.get_opt(name).await?;
+        if definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,67 @@
+//! Status, Volume: what is told of it. Pure.
+
+use jiff::Timestamp;
+
+use super::act::Acted;
+use super::observe::Observed;
+use super::plan::{Plan, Stage};
+use crate::api::ConditionType as Type;
+use crate::api::{Reason, Size, VolumeStatus};
+use crate::controller::conditions::{self, Entry};
+
+/// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
+pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> VolumeStatus {
+    let old = acted.volume.status.clone().unwrap_or_default();
+    // Right after a start nothing is known of EC2 yet: what was said before stands.
+    if observed.volumes.swept_at.is_none() && !old.conditions.is_empty() {
+        return old;
+    }
+    let volume = old.volume_id.as_ref().and_then(|id| observed.volumes.volumes.iter().find(|volume| volume.id == *id));
+    VolumeStatus {
+        observed_generation: acted.volume.metadata.generation,
+        conditions: conditions::merge(&old.conditions, &entries(observed, plan, acted), acted.volume.metadata.generation, now),
+        size: volume.map(|volume| Size::from_gib(volume.size)).or_else(|| old.size.clone()),
+        ..old
+    }
+}
+
+/// Why the first condition that does not hold does not: what EC2 just answered, else what the plan waits for.
+fn why(plan: &Plan, acted: &Acted) -> (Reason, String) {
+    if let Some(error) = &acted.error {
+        return (Reason::Progressing, format!("a step failed and is tried again: {error}"));
+    }
+    if let Some(held_up) = &acted.held_up {
+        return (held_up.reason, held_up.message.clone());
+    }
+    plan.waiting.as_ref().map_or((Reason::AsExpected, String::new()), |waiting| (waiting.reason, waiting.message.clone()))
+}
+
+fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
+    let (reason, message) = why(plan, acted);
+    let mut said = false;
+    let mut entry = |kind: Type, needed: Stage, holds: &str| {
+        if plan.stage >= needed {
+            return Entry::yes(kind, Reason::AsExpected, holds);
+        }
+        if said {
+            return Entry::no(kind, Reason::Pending, "an earlier step is awaited");
+        }
+        said = true;
+        Entry::no(kind, reason, message.clone())
+    };
+    let created = entry(Type::Created, Stage::Created, "the EBS volume exists");
+    let bound = entry(Type::Bound, Stage::Bound, "the PersistentVolume and the claim are bound to each other");
+    let modified = entry(Type::Modified, Stage::AsWanted, "size, type, IOPS and throughput are as wanted");
+    let ready = if observed.volume.metadata.deletion_timestamp.is_some() {
+        Entry::no(Type::Ready, Reason::Deleting, message.clone())
+    } else if plan.stage == Stage::AsWanted && plan.waiting.is_none() && acted.error.is_none() {
+        Entry::yes(Type::Ready, Reason::AsExpected, "the volume is as wanted and bound")
+    } else {
+        Entry::no(Type::Ready, reason, message.clone())
+    };
+    let stalled = match &plan.waiting {
+        Some(waiting) if waiting.stalled => Entry::yes(Type::Stalled, waiting.reason, waiting.message.clone()),
+        Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, "nothing needs a person"),
+    };
+    vec![ready, created, bound, modified, stalled]
+}

@@ -1,0 +1,289 @@
+//! Tables of the Volume controller: one obvious world, and what is planned when something in it is otherwise.
+
+mod bound;
+mod create;
+mod growth;
+mod leaving;
+mod snapshot;
+mod status;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use serde_json::json;
+
+use super::build;
+use super::observe::Observed;
+use super::plan::{Action, Plan, Stage, plan};
+use crate::api::node::Refusal;
+use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
+use crate::api::{ConditionType, DeletionPolicy, FINALIZER, NodeClass, Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus};
+use crate::cloud::absence::EmptyRun;
+use crate::cloud::identity::{self, Kind, Owner};
+use crate::cloud::inventory::{SnapshotView, VolumeView};
+use crate::cloud::offerings::OfferingsView;
+use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
+use crate::controller::conditions::{self, Entry};
+use crate::controller::launch::Sent;
+use crate::controller::waiting::{Asked, HeldUp};
+use crate::settings::Timing;
+
+/// Seconds from when the attempt of the fixtures was decided; the process has run for long by then.
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + seconds).unwrap()
+}
+
+/// The moment of most rows: ten seconds after the attempt was decided; the last sweep is two seconds old.
+fn now() -> Timestamp {
+    at(10)
+}
+
+fn volume(status: Option<VolumeStatus>) -> Volume {
+    let mut volume: Volume = serde_json::from_value(json!({
+        "apiVersion": "freehold.dev/v1alpha1",
+        "kind": "Volume",
+        "metadata": {
+            "name": "orders-k3f9q",
+            "namespace": "team-a",
+            "uid": "volume-uid",
+            "generation": 3,
+            "finalizers": [FINALIZER],
+            "labels": {"freehold.dev/database": "orders"},
+        },
+        "spec": {
+            "nodeClassName": "default",
+            "size": "100Gi",
+            "type": "gp3",
+            "fileSystem": "xfs",
+            "zone": "us-east-1b",
+            "deletionPolicy": "Retain",
+        },
+    }))
+    .unwrap();
+    volume.status = status;
+    volume
+}
+
+fn class() -> NodeClass {
+    serde_json::from_value(json!({
+        "apiVersion": "freehold.dev/v1alpha1",
+        "kind": "NodeClass",
+        "metadata": {"name": "default"},
+        "spec": {
+            "imageID": "ami-1",
+            "subnets": [{"id": "subnet-b", "zone": "us-east-1b"}],
+            "userData": "boot",
+            "kmsKeyID": "key",
+            "tags": {"team": "platform"},
+        },
+    }))
+    .unwrap()
+}
+
+/// A Volume that was taken on, in a world where EC2 shows nothing of it.
+fn world() -> Observed {
+    Observed {
+        volume: volume(None),
+        class: Some(class()),
+        volumes: VolumeView { volumes: Vec::new(), modification: None, swept_at: Some(at(8)), empty: None },
+        snapshots: SnapshotView { snapshots: Vec::new(), swept_at: Some(at(8)), empty: None },
+        offerings: OfferingsView::default(),
+        sent: None,
+        asked: BTreeMap::new(),
+        persistent_volume: None,
+        claim: None,
+        attachments: Vec::new(),
+        house_is_torn_down: false,
+        cluster_id: "cluster".to_owned(),
+        process_started: at(-100_000),
+        timing: Timing::default(),
+    }
+}
+
+/// The world with an attempt that was decided at 0 and has no id.
+fn attempted() -> Observed {
+    let mut observed = world();
+    status(&mut observed).launch = Some(launch(1, at(0)));
+    observed
+}
+
+/// The world with an EBS volume that the status names, in this state.
+fn created(state: VolumeState) -> Observed {
+    let mut observed = attempted();
+    status(&mut observed).volume_id = Some(id("vol-1"));
+    observed.volumes.volumes = vec![ebs("vol-1", 1, state)];
+    observed
+}
+
+/// The settled world: bound, attached, and as wanted.
+fn settled() -> Observed {
+    let mut observed = created(VolumeState::InUse);
+    status(&mut observed).ever_held = true;
+    observed.persistent_volume = Some(record());
+    observed.claim = Some(claim("100Gi", "100Gi"));
+    observed
+}
+
+fn with(mut observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
+    change(&mut observed);
+    observed
+}
+
+/// The Volume of this world is being deleted under this policy.
+fn deleting(policy: DeletionPolicy, mut observed: Observed) -> Observed {
+    observed.volume.metadata.deletion_timestamp = Some(Time(at(5)));
+    observed.volume.spec.deletion_policy = policy;
+    observed
+}
+
+fn status(observed: &mut Observed) -> &mut VolumeStatus {
+    observed.volume.status.get_or_insert_with(VolumeStatus::default)
+}
+
+/// The status says of this condition that it is this since then.
+fn says(observed: &mut Observed, kind: ConditionType, holds: bool, reason: Reason, since: Timestamp) {
+    let entry = Entry { kind, holds: Some(holds), reason, message: "as EC2 said".to_owned() };
+    status(observed).conditions = conditions::merge(&[], &[entry], Some(3), since);
+}
+
+/// The whole request of an attempt.
+fn launch(attempt: i32, when: Timestamp) -> VolumeLaunch {
+    let owner = Owner {
+        cluster_id: "cluster".to_owned(),
+        kind: Kind::Volume,
+        uid: "volume-uid".to_owned(),
+        database: "team-a/orders".to_owned(),
+        name: "orders-k3f9q".to_owned(),
+    };
+    VolumeLaunch {
+        attempt,
+        token: identity::token("cluster", Kind::Volume, "volume-uid", attempt),
+        zone: "us-east-1b".to_owned(),
+        size: 100,
+        volume_type: "gp3".to_owned(),
+        iops: None,
+        throughput: None,
+        snapshot_id: None,
+        kms_key_id: Some("key".to_owned()),
+        tags: identity::tags(&owner, attempt, &BTreeMap::from([("team".to_owned(), "platform".to_owned())])),
+        started_at: Time(when),
+        in_doubt_since: None,
+        refused: None,
+    }
+}
+
+fn refused(code: &str, when: Timestamp) -> VolumeLaunch {
+    let refusal = Refusal { code: code.to_owned(), message: "no".to_owned(), at: Time(when) };
+    VolumeLaunch { refused: Some(refusal), ..launch(1, at(0)) }
+}
+
+fn id(id: &str) -> VolumeId {
+    VolumeId(id.to_owned())
+}
+
+/// An EBS volume that this attempt made: 100 GiB, with what EBS gives a gp3 volume.
+fn ebs(name: &str, attempt: i32, state: VolumeState) -> EbsVolume {
+    EbsVolume {
+        id: id(name),
+        state,
+        zone: "us-east-1b".to_owned(),
+        size: 100,
+        volume_type: "gp3".to_owned(),
+        iops: Some(3000),
+        throughput: Some(125),
+        tags: launch(attempt, at(0)).tags,
+        attached_to: Vec::new(),
+    }
+}
+
+/// The PersistentVolume that is made for vol-1.
+fn record() -> PersistentVolume {
+    build::persistent_volume(&volume(None), &id("vol-1"), &Size("100Gi".to_owned()), "freehold", None)
+}
+
+/// Our claim, bound: what it asks for, and what it has.
+fn claim(requested: &str, capacity: &str) -> PersistentVolumeClaim {
+    let mut claim = build::claim(&volume(None), &Size(requested.to_owned()), "freehold");
+    claim.status = serde_json::from_value(json!({"phase": "Bound", "capacity": {"storage": capacity}})).unwrap();
+    claim
+}
+
+fn run(first: i64, last: i64) -> EmptyRun {
+    EmptyRun { first: at(first), last: at(last) }
+}
+
+fn forbidden(seconds: i64, until: i64) -> Asked {
+    let held_up = HeldUp { reason: Reason::Forbidden, message: "EC2 forbids it".to_owned(), until: Some(at(until)) };
+    Asked { at: at(seconds), held_up: Some(held_up) }
+}
+
+/// A plan as the tables compare it: everything but the words.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    stage: Stage,
+    actions: Vec<Action>,
+    waiting: Option<Reason>,
+    stalled: bool,
+    pending: bool,
+    again: Option<Duration>,
+}
+
+impl Row {
+    fn of(plan: Plan) -> Self {
+        Self {
+            stage: plan.stage,
+            actions: plan.actions,
+            stalled: plan.waiting.as_ref().is_some_and(|waiting| waiting.stalled),
+            waiting: plan.waiting.map(|waiting| waiting.reason),
+            pending: plan.pending,
+            again: plan.again,
+        }
+    }
+
+    fn pending(self) -> Self {
+        Self { pending: true, ..self }
+    }
+
+    fn again(self, seconds: u64) -> Self {
+        Self { again: Some(Duration::from_secs(seconds)), ..self }
+    }
+}
+
+fn done() -> Row {
+    Row { stage: Stage::AsWanted, actions: Vec::new(), waiting: None, stalled: false, pending: false, again: None }
+}
+
+fn waits(stage: Stage, reason: Reason) -> Row {
+    Row { stage, waiting: Some(reason), ..done() }
+}
+
+fn stalls(stage: Stage, reason: Reason) -> Row {
+    Row { stalled: true, ..waits(stage, reason) }
+}
+
+fn acts(stage: Stage, actions: Vec<Action>, reason: Reason) -> Row {
+    Row { actions, ..waits(stage, reason) }
+}
+
+fn creates(attempt: i32, when: Timestamp) -> Row {
+    acts(Stage::Nothing, vec![Action::Create(Box::new(launch(attempt, when)))], Reason::Creating).pending()
+}
+
+fn message(plan: &Plan) -> &str {
+    plan.waiting.as_ref().map_or("", |waiting| waiting.message.as_str())
+}
+
+/// A row: its name, the world, the moment, and the plan.
+type Case = (&'static str, Observed, Timestamp, Row);
+
+fn hold(rows: Vec<Case>) {
+    for (name, observed, now, expected) in rows {
+        let plan = plan(&observed, now);
+        assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message.is_empty()), "{name}: every wait says why");
+        pretty_assertions::assert_eq!(Row::of(plan), expected, "{name}");
+    }
+}

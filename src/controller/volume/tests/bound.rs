@@ -1,0 +1,94 @@
+//! The EBS volume is there: its PersistentVolume, then its claim, and strangers of their names.
+
+use super::*;
+
+fn available() -> Observed {
+    created(VolumeState::Available)
+}
+
+fn with_record(change: impl FnOnce(&mut PersistentVolume)) -> Observed {
+    let mut record = record();
+    change(&mut record);
+    with(available(), |it| it.persistent_volume = Some(record))
+}
+
+fn used(record: &mut PersistentVolume) {
+    record.spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = Some("old-claim".into());
+}
+
+#[test]
+fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
+    let made = Stage::Created;
+    let claim_to_make = || Action::CreateClaim(Box::new(build::claim(&volume(None), &Size("100Gi".into()), "freehold")));
+    let mut reopened = record();
+    used(&mut reopened);
+    hold(vec![
+        (
+            "the record first",
+            available(),
+            now(),
+            acts(made, vec![Action::CreatePersistentVolume(Box::new(record()))], Reason::AwaitingBinding),
+        ),
+        (
+            "a state of a later day is one that is there",
+            created(VolumeState::Unknown),
+            now(),
+            acts(made, vec![Action::CreatePersistentVolume(Box::new(record()))], Reason::AwaitingBinding),
+        ),
+        ("no class to make it by", with(available(), |it| it.class = None), now(), stalls(made, Reason::NodeClassNotFound).again(60)),
+        ("then the claim", with_record(|_| {}), now(), acts(made, vec![claim_to_make()], Reason::AwaitingBinding)),
+        (
+            "no class to make the claim by",
+            with(with_record(|_| {}), |it| it.class = None),
+            now(),
+            stalls(made, Reason::NodeClassNotFound).again(60),
+        ),
+        (
+            "a record that was claimed before is opened again",
+            with_record(used),
+            now(),
+            acts(made, vec![Action::ReopenPersistentVolume(Box::new(reopened)), claim_to_make()], Reason::AwaitingBinding),
+        ),
+        (
+            "not bound yet",
+            with(settled(), |it| it.claim.as_mut().unwrap().status.as_mut().unwrap().phase = Some("Pending".into())),
+            now(),
+            waits(made, Reason::AwaitingBinding),
+        ),
+        (
+            "a claim that somebody deleted",
+            with(settled(), |it| it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)))),
+            now(),
+            waits(made, Reason::AwaitingBinding),
+        ),
+        ("settled", settled(), now(), done()),
+        ("settled, and the NodeClass is gone: what is bound needs none", with(settled(), |it| it.class = None), now(), done()),
+    ]);
+}
+
+#[test]
+fn what_has_our_names_and_is_not_ours_is_left_alone() {
+    let made = Stage::Created;
+    let conflict = || stalls(made, Reason::NameConflict);
+    let rows = vec![
+        ("another's PersistentVolume", with_record(|it| it.metadata.labels = None), now(), conflict()),
+        (
+            "a PersistentVolume of ours that names another EBS volume",
+            with_record(|it| it.spec.as_mut().unwrap().csi.as_mut().unwrap().volume_handle = "vol-9".into()),
+            now(),
+            conflict(),
+        ),
+        ("another's claim", with(settled(), |it| it.claim.as_mut().unwrap().metadata.owner_references = None), now(), conflict()),
+        (
+            "the claim of another Volume of the name",
+            with(settled(), |it| it.claim.as_mut().unwrap().metadata.owner_references.as_mut().unwrap()[0].uid = "other".into()),
+            now(),
+            conflict(),
+        ),
+    ];
+    for (name, observed, now, _) in &rows {
+        let said = plan(observed, *now);
+        assert!(["freehold-volume-uid", "orders-k3f9q"].iter().any(|it| message(&said).contains(it)), "{name}: {}", message(&said));
+    }
+    hold(rows);
+}

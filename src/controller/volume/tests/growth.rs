@@ -1,0 +1,224 @@
+//! Size, type, IOPS and throughput: one ModifyVolume, its budget and its refusals, then the claim.
+
+use super::*;
+use crate::cloud::limits::Action as Call;
+use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
+
+const DAY: i64 = 86_400;
+
+/// 200 GiB with 6000 IOPS are wanted of the settled world's 100 GiB, since long enough.
+fn wanted(change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = settled();
+    observed.volume.spec.size = Size("200Gi".into());
+    observed.volume.spec.iops = Some(6000);
+    says(&mut observed, ConditionType::Modified, false, Reason::Modifying, at(0));
+    change(&mut observed);
+    observed
+}
+
+fn record(at_second: i64, size: i32, iops: i32) -> ModificationRecord {
+    ModificationRecord { at: Time(at(at_second)), size, volume_type: "gp3".into(), iops: Some(iops), throughput: Some(125) }
+}
+
+fn modifies(when: i64, size: i32, iops: i32) -> Row {
+    let request = ModifyVolumeRequest { id: id("vol-1"), size, volume_type: "gp3".into(), iops: Some(iops), throughput: Some(125) };
+    acts(Stage::Bound, vec![Action::Modify(record(when, size, iops), request)], Reason::Modifying).pending()
+}
+
+fn modification(state: ModificationState, started: i64) -> Modification {
+    Modification { volume: id("vol-1"), state, target_size: Some(200), started_at: Some(at(started)) }
+}
+
+fn waits_for_ec2() -> Row {
+    waits(Stage::Bound, Reason::Modifying).pending()
+}
+
+#[test]
+fn edits_are_gathered_and_become_one_call() {
+    hold(vec![
+        (
+            "the first look at a change gathers",
+            wanted(|it| says(it, ConditionType::Modified, true, Reason::AsExpected, at(-500))),
+            now(),
+            waits_for_ec2().again(3),
+        ),
+        ("a second before it is ripe", wanted(|_| {}), at(2), waits_for_ec2().again(1)),
+        ("ripe: size and IOPS in one call", wanted(|_| {}), at(3), modifies(3, 200, 6000)),
+        ("IOPS alone", wanted(|it| it.volume.spec.size = Size("100Gi".into())), at(3), modifies(3, 100, 6000)),
+        (
+            "IOPS taken back: EBS' own default is asked for",
+            wanted(|it| {
+                it.volume.spec.size = Size("100Gi".into());
+                it.volume.spec.iops = None;
+                it.volumes.volumes[0].iops = Some(6000);
+            }),
+            at(3),
+            modifies(3, 100, 3000),
+        ),
+        ("EC2 has more than is asked for: that stays", wanted(|it| it.volumes.volumes[0].size = 300), at(3), modifies(3, 300, 6000)),
+    ]);
+}
+
+#[test]
+fn another_type_is_asked_for_without_gp3s_defaults() {
+    let observed = wanted(|it| {
+        it.volume.spec.volume_type = "io2".into();
+        it.volume.spec.throughput = None;
+    });
+    let plan = plan(&observed, at(3));
+    let [Action::Modify(_, request)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    assert_eq!((request.volume_type.as_str(), request.iops, request.throughput), ("io2", Some(6000), None));
+}
+
+#[test]
+fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
+    let asked = |change: fn(&mut Observed)| {
+        wanted(|it| {
+            status(it).modifications = vec![record(5, 200, 6000)];
+            change(it);
+        })
+    };
+    let running = |state: ModificationState| move |it: &mut Observed| it.volumes.modification = Some(modification(state, 5));
+    hold(vec![
+        ("modifying", with(asked(|_| {}), running(ModificationState::Modifying)), at(5000), waits_for_ec2()),
+        ("optimizing: another change waits", with(asked(|_| {}), running(ModificationState::Optimizing)), at(5000), waits_for_ec2()),
+        ("asked for, and not shown yet", asked(|_| {}), at(10), waits_for_ec2().again(55)),
+        (
+            "completed, and the sweep is older",
+            with(asked(|_| {}), running(ModificationState::Completed)),
+            at(10),
+            waits_for_ec2().again(55),
+        ),
+        ("never shown: asked for again", asked(|_| {}), at(65), modifies(65, 200, 6000)),
+        ("a restart gives it the time again", asked(|it| it.process_started = at(60)), at(65), waits_for_ec2().again(55)),
+        (
+            "asked for more than is wanted now, since EC2 had more: still the same",
+            wanted(|it| {
+                it.volumes.volumes[0].size = 300;
+                status(it).modifications = vec![record(5, 300, 6000)];
+            }),
+            at(10),
+            waits_for_ec2().again(55),
+        ),
+        ("another edit while the last one is not shown", asked(|it| it.volume.spec.iops = Some(7000)), at(10), waits_for_ec2().again(55)),
+        (
+            "another edit once the last one is over",
+            with(asked(|it| it.volume.spec.iops = Some(7000)), running(ModificationState::Completed)),
+            at(10),
+            modifies(10, 200, 7000),
+        ),
+        (
+            "one that failed is asked for again after its time",
+            with(asked(|_| {}), running(ModificationState::Failed)),
+            at(65),
+            modifies(65, 200, 6000),
+        ),
+    ]);
+}
+
+#[test]
+fn the_fifth_change_in_a_day_waits_for_the_first_to_be_a_day_old() {
+    let past = |seconds: &'static [i64]| {
+        wanted(|it| {
+            says(it, ConditionType::Modified, false, Reason::Modifying, at(-DAY));
+            status(it).modifications = seconds.iter().map(|second| record(*second, 150, 3000)).collect();
+        })
+    };
+    let over = |observed: Observed| with(observed, |it| it.volumes.modification = Some(modification(ModificationState::Completed, 50_000)));
+    let budget = || waits(Stage::Bound, Reason::ModificationBudget);
+    hold(vec![
+        ("the fourth", over(past(&[100, 200, 300])), at(50_000), modifies(50_000, 200, 6000)),
+        ("the fifth", over(past(&[100, 200, 300, 400])), at(50_000), budget().again(36_500)),
+        ("a second before", over(past(&[100, 200, 300, 400])), at(DAY + 99), budget().again(1)),
+        ("to the second", over(past(&[100, 200, 300, 400])), at(DAY + 100), modifies(DAY + 100, 200, 6000)),
+        ("those of earlier days do not count", over(past(&[-2 * DAY, 100, 200, 300])), at(50_000), modifies(50_000, 200, 6000)),
+        ("more than four remembered: the fourth last counts", over(past(&[50, 100, 200, 300, 400])), at(50_000), budget().again(36_500)),
+    ]);
+    let said = plan(&over(past(&[100, 200, 300, 400])), at(50_000));
+    assert!(message(&said).contains(&at(DAY + 100).to_string()), "{}", message(&said));
+}
+
+#[test]
+fn a_refusal_is_not_hammered() {
+    let invalid = |change: fn(&mut Observed)| {
+        wanted(|it| {
+            says(it, ConditionType::Modified, false, Reason::ModificationRefused, at(0));
+            change(it);
+        })
+    };
+    let said = |until: i64| move |it: &mut Observed| it.asked = BTreeMap::from([(Call::ModifyVolume, forbidden(5, until))]);
+    hold(vec![
+        ("invalid: nothing until the spec changes", invalid(|_| {}), at(100_000), stalls(Stage::Bound, Reason::ModificationRefused)),
+        ("invalid, and the spec changed", invalid(|it| it.volume.metadata.generation = Some(4)), at(3), modifies(3, 200, 6000)),
+        (
+            "invalid, and what EC2 has is wanted again",
+            invalid(|it| {
+                it.volume.spec.size = Size("100Gi".into());
+                it.volume.spec.iops = None;
+            }),
+            at(3),
+            done(),
+        ),
+        ("forbidden: its pause", wanted(said(305)), at(10), waits(Stage::Bound, Reason::Forbidden).again(295).pending()),
+        ("forbidden: the pause is over", wanted(said(305)), at(305), modifies(305, 200, 6000)),
+    ]);
+    assert_eq!(message(&plan(&invalid(|_| {}), at(9))), "as EC2 said");
+}
+
+#[test]
+fn the_claim_grows_when_ec2_has_the_size_and_the_file_system_follows() {
+    let grown = |requested: &str, capacity: &str| {
+        with(settled(), |it| {
+            it.volume.spec.size = Size("200Gi".into());
+            it.volumes.volumes[0].size = 200;
+            it.claim = Some(claim(requested, capacity));
+        })
+    };
+    let asks_for = |requested: &str| {
+        let mut wanted = claim(requested, "100Gi");
+        wanted.status.clone_from(&claim("100Gi", "100Gi").status);
+        acts(Stage::Bound, vec![Action::GrowClaim(Box::new(wanted))], Reason::AwaitingFileSystem)
+    };
+    hold(vec![
+        ("EC2 shows the size already: no call, the claim asks for it", grown("100Gi", "100Gi"), now(), asks_for("200Gi")),
+        (
+            "not before it can be used",
+            with(grown("100Gi", "100Gi"), |it| it.volumes.modification = Some(modification(ModificationState::Modifying, 5))),
+            now(),
+            waits_for_ec2(),
+        ),
+        (
+            "optimizing is enough",
+            with(grown("100Gi", "100Gi"), |it| it.volumes.modification = Some(modification(ModificationState::Optimizing, 5))),
+            now(),
+            asks_for("200Gi"),
+        ),
+        ("the file system is awaited", grown("200Gi", "100Gi"), now(), waits(Stage::Bound, Reason::AwaitingFileSystem)),
+        ("it has grown", grown("200Gi", "200Gi"), now(), done()),
+        ("in bytes, too", grown("200Gi", "214748364800"), now(), done()),
+        ("in MiB, too", grown("200Gi", "204800Mi"), now(), done()),
+        ("a capacity that cannot be read is awaited", grown("200Gi", "much"), now(), waits(Stage::Bound, Reason::AwaitingFileSystem)),
+        (
+            "a volume that was grown by hand beyond the spec is as wanted",
+            with(settled(), |it| it.volumes.volumes[0].size = 300),
+            now(),
+            done(),
+        ),
+    ]);
+}
+
+#[test]
+fn shrinking_is_refused_with_a_way_out_and_costs_no_call() {
+    let smaller = with(settled(), |it| {
+        it.volumes.volumes[0].size = 200;
+        it.claim = Some(claim("200Gi", "200Gi"));
+        it.volume.spec.iops = Some(6000);
+    });
+    hold(vec![
+        ("smaller than EC2 and the claim", smaller.clone(), now(), stalls(Stage::Bound, Reason::ShrinkRefused)),
+        ("set back", with(smaller.clone(), |it| it.volume.spec.size = Size("200Gi".into())), now(), waits_for_ec2().again(3)),
+    ]);
+    for word in ["100 GiB", "200 GiB"] {
+        assert!(message(&plan(&smaller, now())).contains(word));
+    }
+}

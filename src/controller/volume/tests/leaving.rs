@@ -1,0 +1,238 @@
+//! A Volume that is being deleted: the claim, then Retain or Delete, then its record.
+
+use super::*;
+use crate::cloud::limits::Action as Call;
+
+/// A settled world whose claim has gone and whose EBS volume is in this state.
+fn detached(policy: DeletionPolicy, state: VolumeState, change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = deleting(policy, settled());
+    observed.claim = None;
+    observed.volumes.volumes[0].state = state;
+    change(&mut observed);
+    observed
+}
+
+fn released() -> Row {
+    acts(Stage::Nothing, vec![Action::RemoveFinalizer], Reason::Deleting)
+}
+
+fn retained() -> PersistentVolume {
+    let mut record = record();
+    record.labels_mut().insert("freehold.dev/retained".into(), "true".into());
+    record
+}
+
+#[test]
+fn the_claim_goes_first_and_only_ours() {
+    let claimed = deleting(DeletionPolicy::Delete, settled());
+    hold(vec![
+        (
+            "asked once",
+            claimed.clone(),
+            now(),
+            acts(Stage::Bound, vec![Action::DeleteClaim(Box::new(claim("100Gi", "100Gi")))], Reason::AwaitingDetach),
+        ),
+        (
+            "kept by Kubernetes while a pod uses it",
+            with(claimed.clone(), |it| it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(6)))),
+            now(),
+            waits(Stage::Bound, Reason::AwaitingDetach),
+        ),
+        (
+            "another's claim is left alone",
+            with(claimed, |it| {
+                it.claim.as_mut().unwrap().metadata.owner_references = None;
+                it.volume.spec.deletion_policy = DeletionPolicy::Retain;
+            }),
+            now(),
+            acts(Stage::Created, vec![Action::MarkRetained(Box::new(record())), Action::RemoveFinalizer], Reason::Deleting),
+        ),
+        (
+            "others' finalizers are theirs",
+            with(deleting(DeletionPolicy::Delete, world()), |it| it.volume.metadata.finalizers = None),
+            now(),
+            waits(Stage::Nothing, Reason::Deleting),
+        ),
+        (
+            "EC2 was not seen yet",
+            with(deleting(DeletionPolicy::Delete, world()), |it| it.volumes.swept_at = None),
+            now(),
+            waits(Stage::Nothing, Reason::AwaitingInventory),
+        ),
+    ]);
+}
+
+#[test]
+fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
+    let leaves = |observed: Observed| deleting(DeletionPolicy::Delete, observed);
+    let doubts = || waits(Stage::Nothing, Reason::InDoubt).pending();
+    let takes = || acts(Stage::Nothing, vec![Action::RecordVolume(id("vol-1"))], Reason::Deleting);
+    hold(vec![
+        ("nothing was ever decided", leaves(world()), now(), released()),
+        ("an attempt without an answer is never sent again", leaves(attempted()), now(), doubts()),
+        ("one empty sweep releases nothing", with(leaves(attempted()), |it| it.volumes.empty = Some(run(9, 9))), now(), doubts()),
+        ("absence is proven", with(leaves(attempted()), |it| it.volumes.empty = Some(run(1, 1201))), at(1202), released()),
+        (
+            "it was made after all: the policy says what becomes of it",
+            with(leaves(attempted()), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)]),
+            now(),
+            takes().pending(),
+        ),
+        (
+            "refused for certain",
+            with(leaves(world()), |it| status(it).launch = Some(refused("InvalidParameterValue", at(2)))),
+            now(),
+            released(),
+        ),
+        (
+            "the status was lost: what carries our UID is taken on",
+            with(leaves(world()), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)]),
+            now(),
+            takes(),
+        ),
+        (
+            "the status was lost: what the PersistentVolume names is, too",
+            with(leaves(world()), |it| it.persistent_volume = Some(record())),
+            now(),
+            takes(),
+        ),
+        (
+            "of several a person picks",
+            with(leaves(world()), |it| {
+                it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)];
+            }),
+            now(),
+            stalls(Stage::Nothing, Reason::InDoubt),
+        ),
+        ("still being made", leaves(created(VolumeState::Creating)), now(), waits(Stage::Nothing, Reason::Creating).pending()),
+    ]);
+}
+
+#[test]
+fn retain_keeps_the_volume_and_leaves_its_record() {
+    let keep = |state: VolumeState| detached(DeletionPolicy::Retain, state, |_| {});
+    let marked = || acts(Stage::Created, vec![Action::MarkRetained(Box::new(record())), Action::RemoveFinalizer], Reason::Deleting);
+    let mut made = build::persistent_volume(&volume(None), &id("vol-1"), &Size("100Gi".into()), "freehold", Some("volume-uid".into()));
+    made.labels_mut().insert("freehold.dev/retained".into(), "true".into());
+    let mut stranger = record();
+    stranger.metadata.labels = None;
+    let only_released = || acts(Stage::Created, vec![Action::RemoveFinalizer], Reason::Deleting);
+    hold(vec![
+        ("available", keep(VolumeState::Available), now(), marked()),
+        ("still attached", keep(VolumeState::InUse), now(), marked()),
+        ("broken", keep(VolumeState::Error), now(), marked()),
+        ("marked already", with(keep(VolumeState::Available), |it| it.persistent_volume = Some(retained())), now(), only_released()),
+        (
+            "it never had a record: one is made, as one that was claimed",
+            with(keep(VolumeState::Available), |it| it.persistent_volume = None),
+            now(),
+            acts(Stage::Created, vec![Action::CreatePersistentVolume(Box::new(made)), Action::RemoveFinalizer], Reason::Deleting),
+        ),
+        (
+            "a stranger of the record's name is left alone",
+            with(keep(VolumeState::Available), |it| it.persistent_volume = Some(stranger)),
+            now(),
+            only_released(),
+        ),
+    ]);
+    for policy in [DeletionPolicy::Delete, DeletionPolicy::Snapshot] {
+        let torn_down = detached(policy, VolumeState::Available, |it| it.house_is_torn_down = true);
+        hold(vec![("nobody decided to delete when the house is torn down", torn_down, now(), marked())]);
+    }
+    assert!(message(&plan(&keep(VolumeState::Available), now())).contains("freehold-volume-uid"));
+}
+
+#[test]
+fn delete_deletes_only_what_is_available_ours_and_detached() {
+    let gone = |state: VolumeState, change: fn(&mut Observed)| detached(DeletionPolicy::Delete, state, change);
+    let awaits = || waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending();
+    let blocked = || waits(Stage::Created, Reason::AwaitingDetach).pending();
+    let deletes = || acts(Stage::Created, vec![Action::DeleteVolume(id("vol-1"))], Reason::AwaitingVolumeDeletion).pending();
+    hold(vec![
+        ("available", gone(VolumeState::Available, |_| {}), now(), deletes()),
+        (
+            "the driver has not detached it",
+            gone(VolumeState::Available, |it| it.attachments = vec!["csi-1".into()]),
+            now(),
+            waits(Stage::Created, Reason::AwaitingDetach).again(5),
+        ),
+        ("in use", gone(VolumeState::InUse, |_| {}), now(), blocked()),
+        ("broken", gone(VolumeState::Error, |_| {}), now(), blocked()),
+        ("a state of a later day", gone(VolumeState::Unknown, |_| {}), now(), blocked()),
+        (
+            "a tag of ours was taken off",
+            gone(VolumeState::Available, |it| {
+                it.volumes.volumes[0].tags.remove("freehold.dev/volume-uid");
+            }),
+            now(),
+            awaits(),
+        ),
+        (
+            "another cluster's",
+            gone(VolumeState::Available, |it| {
+                it.volumes.volumes[0].tags.insert("freehold.dev/cluster-id".into(), "other".into());
+            }),
+            now(),
+            awaits(),
+        ),
+        ("asked for once", gone(VolumeState::Available, |it| status(it).deleted_at = Some(Time(at(9)))), now(), awaits()),
+        (
+            "refused: its pause",
+            gone(VolumeState::Available, |it| it.asked = BTreeMap::from([(Call::DeleteVolume, forbidden(5, 305))])),
+            now(),
+            waits(Stage::Created, Reason::Forbidden).again(295).pending(),
+        ),
+        (
+            "refused: the pause is over",
+            gone(VolumeState::Available, |it| it.asked = BTreeMap::from([(Call::DeleteVolume, forbidden(5, 305))])),
+            at(305),
+            deletes(),
+        ),
+        (
+            "EC2 shows it being deleted by another hand",
+            gone(VolumeState::Deleting, |_| {}),
+            now(),
+            acts(Stage::Created, vec![Action::NoteDeleted], Reason::AwaitingVolumeDeletion).pending(),
+        ),
+        ("noted once", gone(VolumeState::Deleted, |it| status(it).deleted_at = Some(Time(at(9)))), now(), awaits()),
+    ]);
+}
+
+#[test]
+fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_any_more() {
+    let gone = |change: fn(&mut Observed)| {
+        detached(DeletionPolicy::Delete, VolumeState::Available, |it| {
+            it.volumes.volumes.clear();
+            change(it);
+        })
+    };
+    let awaits = || waits(Stage::Nothing, Reason::AwaitingVolumeDeletion).pending();
+    let finished =
+        || acts(Stage::Nothing, vec![Action::DeletePersistentVolume(Box::new(record())), Action::RemoveFinalizer], Reason::Deleting);
+    hold(vec![
+        ("never asked for, and not shown: not on one sweep", gone(|_| {}), now(), awaits()),
+        ("asked for, and the sweep is older", gone(|it| status(it).deleted_at = Some(Time(at(9)))), now(), awaits()),
+        ("asked for in the second of the sweep", gone(|it| status(it).deleted_at = Some(Time(at(7)))), now(), awaits()),
+        ("asked for, and a later sweep does not show it", gone(|it| status(it).deleted_at = Some(Time(at(6)))), now(), finished()),
+        ("absence is proven", gone(|it| it.volumes.empty = Some(run(1, 1201))), at(1202), finished()),
+        ("a second short of it", gone(|it| it.volumes.empty = Some(run(1, 1200))), at(1202), awaits()),
+        (
+            "absence is proven without the attempt",
+            gone(|it| {
+                status(it).launch = None;
+                it.volumes.empty = Some(run(1, 1201));
+            }),
+            at(1202),
+            finished(),
+        ),
+        (
+            "a stranger of the record's name stays",
+            gone(|it| {
+                status(it).deleted_at = Some(Time(at(6)));
+                it.persistent_volume.as_mut().unwrap().metadata.labels = None;
+            }),
+            now(),
+            released(),
+        ),
+    ]);
+}

@@ -1,0 +1,132 @@
+//! Deletion under the policy Snapshot: detached, announced, completed, and only then deleted.
+
+use super::*;
+use crate::cloud::limits::Action as Call;
+
+fn leaves(change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = deleting(DeletionPolicy::Snapshot, settled());
+    observed.claim = None;
+    observed.volumes.volumes[0].state = VolumeState::Available;
+    change(&mut observed);
+    observed
+}
+
+/// The snapshot was announced at 6, and has this id.
+fn announced(name: Option<&str>, change: impl FnOnce(&mut Observed)) -> Observed {
+    leaves(|it| {
+        let snapshot_id = name.map(|name| SnapshotId(name.to_owned()));
+        status(it).final_snapshot = Some(FinalSnapshot { started_at: Time(at(6)), snapshot_id });
+        change(it);
+    })
+}
+
+fn snapshot(name: &str, state: SnapshotState) -> Snapshot {
+    Snapshot { id: SnapshotId(name.into()), volume: id("vol-1"), state, started_at: Some(at(6)), tags: BTreeMap::new() }
+}
+
+fn awaits() -> Row {
+    waits(Stage::Created, Reason::AwaitingSnapshot).pending()
+}
+
+fn takes() -> Row {
+    acts(Stage::Created, vec![Action::Snapshot(id("vol-1"))], Reason::AwaitingSnapshot).pending()
+}
+
+fn deletes() -> Row {
+    acts(Stage::Created, vec![Action::DeleteVolume(id("vol-1"))], Reason::AwaitingVolumeDeletion).pending()
+}
+
+fn records(name: &str) -> Row {
+    acts(Stage::Created, vec![Action::RecordSnapshot(SnapshotId(name.into()))], Reason::AwaitingSnapshot).pending()
+}
+
+#[test]
+fn the_final_snapshot_is_taken_of_a_detached_volume() {
+    let detach = || waits(Stage::Created, Reason::AwaitingDetach).again(5).pending();
+    hold(vec![
+        ("attached by the driver", leaves(|it| it.attachments = vec!["csi-1".into()]), now(), detach()),
+        ("in use", leaves(|it| it.volumes.volumes[0].state = VolumeState::InUse), now(), detach()),
+        ("snapshots were not looked at yet", leaves(|it| it.snapshots.swept_at = None), now(), awaits()),
+        ("announced and taken", leaves(|_| {}), now(), takes()),
+        (
+            "refused: its pause",
+            leaves(|it| it.asked = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
+            now(),
+            waits(Stage::Created, Reason::Forbidden).again(295).pending(),
+        ),
+        (
+            "refused: the pause is over",
+            leaves(|it| it.asked = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
+            at(305),
+            takes(),
+        ),
+    ]);
+}
+
+#[test]
+fn an_announced_snapshot_without_an_id_is_looked_for_and_taken_again_only_on_proof() {
+    let shown = |snapshots: Vec<Snapshot>| announced(None, |it| it.snapshots.snapshots = snapshots);
+    let of_another = Snapshot { volume: id("vol-9"), ..snapshot("snap-9", SnapshotState::Completed) };
+    hold(vec![
+        ("in doubt", announced(None, |_| {}), now(), awaits()),
+        ("found", shown(vec![snapshot("snap-1", SnapshotState::Pending)]), now(), records("snap-1")),
+        (
+            "one that did not fail before one that did",
+            shown(vec![snapshot("snap-0", SnapshotState::Error), snapshot("snap-1", SnapshotState::Pending)]),
+            now(),
+            records("snap-1"),
+        ),
+        ("one that failed, if there is no other", shown(vec![snapshot("snap-0", SnapshotState::Error)]), now(), records("snap-0")),
+        ("another volume's is not ours", shown(vec![of_another]), now(), awaits()),
+        ("proven never taken", announced(None, |it| it.snapshots.empty = Some(run(7, 1207))), at(1208), takes()),
+        ("a second short of it", announced(None, |it| it.snapshots.empty = Some(run(7, 1206))), at(1208), awaits()),
+        ("a run that began before it was announced", announced(None, |it| it.snapshots.empty = Some(run(6, 1300))), at(1301), awaits()),
+        (
+            "an earlier process may have sent until this one started",
+            announced(None, |it| {
+                it.process_started = at(100);
+                it.snapshots.empty = Some(run(50, 1300));
+            }),
+            at(1301),
+            awaits(),
+        ),
+    ]);
+}
+
+#[test]
+fn the_volume_is_deleted_only_after_its_snapshot_is_complete() {
+    let in_state = |state: SnapshotState| announced(Some("snap-1"), |it| it.snapshots.snapshots = vec![snapshot("snap-1", state)]);
+    hold(vec![
+        ("not complete", in_state(SnapshotState::Pending), now(), awaits()),
+        ("complete", in_state(SnapshotState::Completed), now(), deletes()),
+        ("failed: the volume is kept", in_state(SnapshotState::Error), now(), stalls(Stage::Created, Reason::AwaitingSnapshot)),
+        (
+            "another complete one does not count",
+            announced(Some("snap-1"), |it| it.snapshots.snapshots = vec![snapshot("snap-2", SnapshotState::Completed)]),
+            now(),
+            awaits(),
+        ),
+        ("not shown: the volume is kept", announced(Some("snap-1"), |_| {}), now(), awaits()),
+        ("proven gone: another is taken", announced(Some("snap-1"), |it| it.snapshots.empty = Some(run(7, 1207))), at(1208), takes()),
+        (
+            "complete, and a machine has it again",
+            with(in_state(SnapshotState::Completed), |it| it.volumes.volumes[0].state = VolumeState::InUse),
+            now(),
+            waits(Stage::Created, Reason::AwaitingDetach).again(5).pending(),
+        ),
+        (
+            "complete, and asked for once",
+            with(in_state(SnapshotState::Completed), |it| status(it).deleted_at = Some(Time(at(9)))),
+            now(),
+            waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending(),
+        ),
+        (
+            "complete, and its tags are not ours",
+            with(in_state(SnapshotState::Completed), |it| it.volumes.volumes[0].tags.clear()),
+            now(),
+            waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending(),
+        ),
+    ]);
+    let failed = plan(&in_state(SnapshotState::Error), now());
+    assert!(message(&failed).contains("snap-1") && message(&failed).contains("vol-1"));
+}

@@ -1,0 +1,165 @@
+//! What is told of a Volume: conditions as whole values, times that stay, fields that have another writer.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::controller::volume::act::Acted;
+use crate::controller::volume::status::status as told;
+
+fn acted(observed: &Observed) -> Acted {
+    Acted { volume: observed.volume.clone(), finished: false, held_up: None, error: None }
+}
+
+fn after(observed: &Observed, now: Timestamp) -> VolumeStatus {
+    told(observed, &plan(observed, now), &acted(observed), now)
+}
+
+type Whole<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+fn whole(status: &VolumeStatus) -> Vec<Whole<'_>> {
+    status.conditions.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str())).collect()
+}
+
+const NOBODY: Whole<'_> = ("Stalled", "False", "Progressing", "nothing needs a person");
+const EARLIER: &str = "an earlier step is awaited";
+const EXISTS: Whole<'_> = ("Created", "True", "AsExpected", "the EBS volume exists");
+const BOUND: Whole<'_> = ("Bound", "True", "AsExpected", "the PersistentVolume and the claim are bound to each other");
+
+#[test]
+fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() {
+    let waiting = "EBS volume vol-1 is being made";
+    assert_eq!(
+        whole(&after(&created(VolumeState::Creating), now())),
+        [
+            ("Ready", "False", "Creating", waiting),
+            ("Created", "False", "Creating", waiting),
+            ("Bound", "False", "Pending", EARLIER),
+            ("Modified", "False", "Pending", EARLIER),
+            NOBODY,
+        ]
+    );
+    let waiting = "the PersistentVolume is being made";
+    assert_eq!(
+        whole(&after(&created(VolumeState::Available), now())),
+        [
+            ("Ready", "False", "AwaitingBinding", waiting),
+            EXISTS,
+            ("Bound", "False", "AwaitingBinding", waiting),
+            ("Modified", "False", "Pending", EARLIER),
+            NOBODY,
+        ]
+    );
+    assert_eq!(
+        whole(&after(&settled(), now())),
+        [
+            ("Ready", "True", "AsExpected", "the volume is as wanted and bound"),
+            EXISTS,
+            BOUND,
+            ("Modified", "True", "AsExpected", "size, type, IOPS and throughput are as wanted"),
+            NOBODY,
+        ]
+    );
+}
+
+#[test]
+fn a_change_that_is_due_leaves_the_volume_bound() {
+    let mut observed = settled();
+    observed.volume.spec.size = Size("200Gi".into());
+    let status = after(&observed, now());
+    assert_eq!(whole(&status)[1..3], [EXISTS, BOUND]);
+    assert_eq!((whole(&status)[3].1, whole(&status)[3].2), ("False", "Modifying"));
+}
+
+#[test]
+fn a_stall_shows_as_stalled_and_a_deletion_as_deleting() {
+    let mut observed = settled();
+    observed.volumes.volumes[0].size = 200;
+    observed.claim = Some(claim("200Gi", "200Gi"));
+    let status = after(&observed, now());
+    assert_eq!((whole(&status)[4].1, whole(&status)[4].2), ("True", "ShrinkRefused"));
+    let status = after(&deleting(DeletionPolicy::Delete, settled()), now());
+    assert_eq!((whole(&status)[0].1, whole(&status)[0].2), ("False", "Deleting"));
+}
+
+#[test]
+fn a_refused_modification_is_told_in_ec2s_words_and_stalls_this_generation() {
+    let mut observed = settled();
+    observed.volume.spec.iops = Some(90_000);
+    says(&mut observed, ConditionType::Modified, false, Reason::Modifying, at(0));
+    let held_up = HeldUp { reason: Reason::ModificationRefused, message: "EC2 answered no".into(), until: None };
+    let acted = Acted { held_up: Some(held_up), ..acted(&observed) };
+    let first = told(&observed, &plan(&observed, now()), &acted, now());
+    assert_eq!(whole(&first)[3], ("Modified", "False", "ModificationRefused", "EC2 answered no"));
+    observed.volume.status = Some(first);
+    let second = after(&observed, at(11));
+    assert_eq!(whole(&second)[4], ("Stalled", "True", "ModificationRefused", "EC2 answered no"));
+    observed.volume.status = Some(second.clone());
+    assert_eq!(after(&observed, at(12)), second, "and nothing more is written");
+}
+
+#[test]
+fn a_second_look_at_the_same_world_writes_nothing() {
+    let mut gathering = settled();
+    gathering.volume.spec.size = Size("200Gi".into());
+    let mut lost = settled();
+    lost.volumes.volumes.clear();
+    let mut proven = lost.clone();
+    proven.volumes.empty = Some(run(-3000, -1000));
+    status(&mut proven).launch.as_mut().unwrap().started_at = Time(at(-4000));
+    proven.process_started = at(-5000);
+    let mut budget = gathering.clone();
+    says(&mut budget, ConditionType::Modified, false, Reason::Modifying, at(0));
+    let used =
+        |second: i64| ModificationRecord { at: Time(at(second)), size: 150, volume_type: "gp3".into(), iops: None, throughput: None };
+    status(&mut budget).modifications = [-400, -300, -200, -100].map(used).to_vec();
+    let mut retaken = deleting(DeletionPolicy::Snapshot, settled());
+    retaken.claim = None;
+    let worlds = vec![
+        ("settled", settled()),
+        ("making", created(VolumeState::Creating)),
+        ("gathering", gathering),
+        ("looked for", lost),
+        ("lost", proven),
+        ("budget", budget),
+        ("detaching", retaken),
+    ];
+    for (name, mut observed) in worlds {
+        let first = after(&observed, now());
+        observed.volume.status = Some(first.clone());
+        for seconds in 1..3 {
+            observed.volumes.swept_at = Some(at(10 + seconds));
+            assert_eq!(after(&observed, at(10 + seconds)), first, "{name}, {seconds} s later");
+        }
+    }
+}
+
+#[test]
+fn a_transition_has_its_time_and_a_new_generation_does_not_change_it() {
+    let mut observed = created(VolumeState::Available);
+    let first = after(&observed, at(10));
+    observed = with(settled(), |it| it.volume.status = Some(first));
+    observed.volume.metadata.generation = Some(4);
+    let second = after(&observed, at(20));
+    let time = |kind| conditions::find(&second.conditions, kind).unwrap().last_transition_time.0;
+    assert_eq!((time(ConditionType::Created), time(ConditionType::Bound)), (at(10), at(20)));
+    assert!(second.conditions.iter().all(|it| it.observed_generation == Some(4)));
+}
+
+#[test]
+fn the_fields_of_other_writers_are_told_as_the_last_write_left_them_and_the_size_as_ec2_shows_it() {
+    let observed = with(settled(), |it| it.volumes.volumes[0].size = 120);
+    let written = VolumeStatus {
+        launch: Some(launch(7, at(3))),
+        volume_id: Some(id("vol-1")),
+        ever_held: true,
+        persistent_volume_name: Some("freehold-volume-uid".into()),
+        final_snapshot: Some(FinalSnapshot { started_at: Time(at(6)), snapshot_id: None }),
+        deleted_at: Some(Time(at(7))),
+        ..VolumeStatus::default()
+    };
+    let acted = Acted { volume: volume(Some(written.clone())), ..acted(&observed) };
+    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    let expected =
+        VolumeStatus { conditions: status.conditions.clone(), observed_generation: Some(3), size: Some(Size("120Gi".into())), ..written };
+    assert_eq!(status, expected);
+}

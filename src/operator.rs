@@ -1,0 +1,147 @@
+//! Wires the operator together and runs it until it is told to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{Database, Node, NodeClass, Volume};
+use crate::clock::{Clock, SystemClock};
+use crate::cloud::Cloud;
+use crate::cloud::inventory::Inventory;
+use crate::cloud::limits::Limits;
+use crate::cloud::offerings::Offerings;
+use crate::controller::context::{Context, References, Sends};
+use crate::controller::retry::Retry;
+use crate::controller::waiting::Asks;
+use crate::controller::{database, node, volume};
+use crate::metrics::Metrics;
+use crate::server::{self, Health};
+use crate::settings::Settings;
+
+/// How long running passes may take to end after the signal to stop.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Why the operator did not start, or stopped by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    /// A setting makes no sense.
+    #[error("{0}")]
+    Settings(String),
+    /// The API server.
+    #[error("failed to reach the API server")]
+    Kube(#[from] kube::Error),
+    /// A resource definition is missing.
+    #[error("the resource definition {0} is not installed: apply the files of crds/ first")]
+    MissingDefinition(&'static str),
+    /// The address for metrics and health is taken, or not ours.
+    #[error("failed to listen on {address}: choose another address with --listen")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Runs the controllers until `stop`, then lets running passes end.
+pub async fn run(
+    settings: Settings,
+    client: Client,
+    cloud: Arc<dyn Cloud>,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+) -> Result<(), OperatorError> {
+    check(&settings)?;
+    installed(&client).await?;
+    let cluster_id = match &settings.cluster_id {
+        Some(id) => id.clone(),
+        None => Api::<Namespace>::all(client.clone()).get("kube-system").await?.uid().unwrap_or_default(),
+    };
+    let timing = settings.timing.scaled(settings.time_scale);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let limits = Arc::new(Limits::new(settings.ec2_share, settings.time_scale));
+    let inventory = Inventory::new(Arc::clone(&cloud), Arc::clone(&limits), Arc::clone(&clock), timing.clone(), cluster_id.clone());
+    let listener = TcpListener::bind(settings.listen).await.map_err(|source| OperatorError::Listen { address: settings.listen, source })?;
+    tracing::info!(cluster_id, settings = %serde_json::to_string(&settings).unwrap_or_default(), address = ?listener.local_addr().ok(),
+        version = env!("CARGO_PKG_VERSION"), "freehold starts");
+    let ctx = Arc::new(Context {
+        client: client.clone(),
+        cloud,
+        inventory: Arc::clone(&inventory),
+        limits,
+        offerings: Arc::new(Offerings::new(timing.offering_pause, timing.quota_pause)),
+        process_started: clock.now(),
+        clock: Arc::clone(&clock),
+        retry: Retry::new(timing.retry_first, timing.retry_longest),
+        timing,
+        cluster_id,
+        sends: Sends::default(),
+        asks: Asks::default(),
+        references: References::default(),
+        metrics: Arc::clone(&metrics),
+    });
+    let scope = settings.namespace.as_deref();
+    let health = Health { metrics, inventory: Arc::clone(&inventory), clock };
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(node::run(Arc::clone(&ctx), api::<Node>(&client, scope), settings.concurrency, stop.clone()));
+    let claims = api::<PersistentVolumeClaim>(&client, scope);
+    tasks.spawn(volume::run(Arc::clone(&ctx), api::<Volume>(&client, scope), claims, settings.concurrency, stop.clone()));
+    tasks.spawn(database::run(Arc::clone(&ctx), settings.namespace.clone(), settings.concurrency, stop.clone()));
+    // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
+    tasks.spawn(inventory.run(stop.clone()));
+    let serving = stop.clone();
+    tasks.spawn(async move {
+        if let Err(error) = server::serve(listener, health, serving).await {
+            tracing::error!(%error, "the metrics and health endpoints failed");
+        }
+    });
+    // A task that ends by itself takes the process down: half an operator helps nobody, and Kubernetes starts a whole one.
+    tokio::select! {
+        () = stop.cancelled() => {}
+        _ = tasks.join_next() => stop.cancel(),
+    }
+    if tokio::time::timeout(GRACE, async { while tasks.join_next().await.is_some() {} }).await.is_err() {
+        tracing::warn!("some passes did not end in time and are abandoned: the next start takes them up");
+    }
+    tracing::info!("freehold has stopped");
+    Ok(())
+}
+
+fn check(settings: &Settings) -> Result<(), OperatorError> {
+    if !(settings.ec2_share > 0.0 && settings.ec2_share <= 1.0) {
+        return Err(OperatorError::Settings(format!("--ec2-share is {}: it must be above 0 and at most 1", settings.ec2_share)));
+    }
+    if !(settings.time_scale.is_finite() && settings.time_scale > 0.0) {
+        return Err(OperatorError::Settings(format!("--time-scale is {}: it must be above 0", settings.time_scale)));
+    }
+    Ok(())
+}
+
+/// The objects of one namespace, or of all.
+fn api<K>(client: &Client, scope: Option<&str>) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    match scope {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// Every resource definition is there; the error names the first that is not.
+async fn installed(client: &Client) -> Result<(), OperatorError> {
+    let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+    for name in [Database::crd_name(), Node::crd_name(), Volume::crd_name(), NodeClass::crd_name()] {
+        if definitions.get_opt(name).await?.is_none() {
+            return Err(OperatorError::MissingDefinition(name));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Looks at the API server and at EC2's truth, and answers questions about one moment.
+
+use std::collections::BTreeMap;
+
+use ec2sim::{InstanceState, InstanceView, JournalEntry, SnapshotView, VolumeState, VolumeView};
+use freehold::api::{Database, Node, Volume, names};
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+use serde::Deserialize;
+
+use super::Failure;
+
+/// The operator's access key id: its name in EC2's journal.
+pub const OPERATOR: &str = "freehold";
+
+/// The database's namespace.
+const NAMESPACE: &str = "default";
+
+/// Calls by action.
+pub type Calls = BTreeMap<String, u64>;
+
+/// Looks.
+#[derive(Clone)]
+pub struct Eyes {
+    kubernetes: Client,
+    ec2: Client,
+}
+
+/// What EC2 has, in truth.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Ec2 {
+    pub instances: Vec<InstanceView>,
+    pub volumes: Vec<VolumeView>,
+    pub snapshots: Vec<SnapshotView>,
+}
+
+/// Everything at one moment.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub databases: Vec<Database>,
+    pub nodes: Vec<Node>,
+    pub volumes: Vec<Volume>,
+    pub core_nodes: Vec<CoreNode>,
+    pub records: Vec<PersistentVolume>,
+    pub claims: Vec<PersistentVolumeClaim>,
+    pub stateful_sets: Vec<StatefulSet>,
+    pub pods: Vec<Pod>,
+    pub secrets: Vec<Secret>,
+    pub others: Vec<String>,
+    pub ec2: Ec2,
+}
+
+impl Eyes {
+    /// Looks at this API server and this EC2.
+    pub fn new(kubernetes: Client, endpoint: &str) -> Result<Self, Failure> {
+        Ok(Self { kubernetes, ec2: Client::try_from(kube::Config::new(endpoint.parse()?))? })
+    }
+
+    /// Everything as it is now.
+    pub async fn look(&self) -> Result<World, Failure> {
+        let client = &self.kubernetes;
+        let all = ListParams::default();
+        let ours = ListParams::default().labels(names::DATABASE_UID_LABEL);
+        let mut others = Vec::new();
+        for service in Api::<Service>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
+            others.push(format!("Service {}", service.name_any()));
+        }
+        for config in Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
+            others.push(format!("ConfigMap {}", config.name_any()));
+        }
+        for policy in Api::<NetworkPolicy>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
+            others.push(format!("NetworkPolicy {}", policy.name_any()));
+        }
+        Ok(World {
+            databases: Api::<Database>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
+            nodes: Api::<Node>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
+            volumes: Api::<Volume>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
+            core_nodes: Api::<CoreNode>::all(client.clone()).list(&all).await?.items,
+            records: Api::<PersistentVolume>::all(client.clone()).list(&all).await?.items,
+            claims: Api::<PersistentVolumeClaim>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
+            stateful_sets: Api::<StatefulSet>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
+            pods: Api::<Pod>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
+            secrets: Api::<Secret>::namespaced(client.clone(), NAMESPACE).list(&ours).await?.items,
+            others,
+            ec2: self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?,
+        })
+    }
+
+    /// The number of the journal's last entry.
+    pub async fn journal_end(&self) -> Result<u64, Failure> {
+        Ok(self.journal(0).await?.last().map_or(0, |entry| entry.seq))
+    }
+
+    /// The operator's calls after that entry, by action.
+    pub async fn calls_since(&self, after: u64) -> Result<Calls, Failure> {
+        let mut calls = Calls::new();
+        for entry in self.journal(after).await?.iter().filter(|entry| entry.seq > after && entry.caller == OPERATOR) {
+            *calls.entry(entry.action.clone()).or_default() += 1;
+        }
+        Ok(calls)
+    }
+
+    async fn journal(&self, since: u64) -> Result<Vec<JournalEntry>, Failure> {
+        Ok(self.ec2.request(http::Request::get(format!("/_sim/journal?since={since}")).body(Vec::new())?).await?)
+    }
+}
+
+impl World {
+    /// The one Database.
+    pub fn database(&self) -> Option<&Database> {
+        self.databases.first()
+    }
+
+    /// The one Node.
+    pub fn node(&self) -> Option<&Node> {
+        self.nodes.first()
+    }
+
+    /// The one Volume.
+    pub fn volume(&self) -> Option<&Volume> {
+        self.volumes.first()
+    }
+
+    /// The instance that the Node names, if EC2 shows it running.
+    pub fn running_instance(&self) -> Option<&InstanceView> {
+        let id = self.node()?.status.as_ref()?.instance_id.as_ref()?;
+        self.ec2.instances.iter().find(|instance| instance.id == id.0 && instance.state == InstanceState::Running)
+    }
+
+    /// The Kubernetes node of the running instance, if it is Ready.
+    pub fn ready_core_node(&self) -> Option<&CoreNode> {
+        let instance = self.running_instance()?;
+        let provider_id = format!("aws:///{}/{}", instance.zone, instance.id);
+        self.core_nodes.iter().find(|node| {
+            node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id)
+                && node
+                    .status
+                    .iter()
+                    .flat_map(|status| status.conditions.iter().flatten())
+                    .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+        })
+    }
+
+    /// The EBS volume that the Volume names.
+    pub fn ebs_volume(&self) -> Option<&VolumeView> {
+        let id = self.volume()?.status.as_ref()?.volume_id.as_ref()?;
+        self.ec2.volumes.iter().find(|volume| volume.id == id.0)
+    }
+
+    /// The claim, if it is bound to the PersistentVolume of the EBS volume.
+    pub fn bound_claim(&self) -> Option<&PersistentVolumeClaim> {
+        let id = &self.ebs_volume()?.id;
+        let record = self.records.iter().find(|record| handle(record) == Some(id))?;
+        self.claims.iter().find(|claim| {
+            claim.spec.as_ref().and_then(|spec| spec.volume_name.clone()) == Some(record.name_any())
+                && claim.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Bound")
+        })
+    }
+
+    /// The database's pod, if it is Ready on the machine of the database with the volume attached to it.
+    pub fn serving_pod(&self) -> Option<&Pod> {
+        let node = self.ready_core_node()?.name_any();
+        let instance = self.running_instance()?;
+        let attached = self.ebs_volume()?.attachment.as_ref().is_some_and(|attachment| attachment.instance_id == instance.id);
+        self.pods.iter().find(|pod| {
+            attached
+                && pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) == Some(&node)
+                && pod
+                    .status
+                    .iter()
+                    .flat_map(|status| status.conditions.iter().flatten())
+                    .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+        })
+    }
+
+    /// The UID of the database's pod.
+    pub fn pod_uid(&self) -> Option<String> {
+        self.serving_pod().and_then(ResourceExt::uid)
+    }
+
+    /// Whether the Database is Ready in its present generation.
+    pub fn is_ready(&self) -> bool {
+        self.database().is_some_and(|database| {
+            let generation = database.metadata.generation;
+            let status = database.status.as_ref();
+            status.is_some_and(|status| {
+                status.observed_generation == generation
+                    && status.conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True" && it.observed_generation == generation)
+            })
+        })
+    }
+
+    /// What Freehold's objects say of themselves, for a step that was not seen.
+    pub fn words(&self) -> String {
+        let mut lines = Vec::new();
+        let mut add = |kind: &str, name: String, conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]| {
+            for condition in conditions {
+                lines
+                    .push(format!("  {kind} {name}: {}={} {}: {}", condition.type_, condition.status, condition.reason, condition.message));
+            }
+        };
+        for database in &self.databases {
+            add("Database", database.name_any(), database.status.as_ref().map_or(&[], |status| &status.conditions));
+        }
+        for node in &self.nodes {
+            add("Node", node.name_any(), node.status.as_ref().map_or(&[], |status| &status.conditions));
+        }
+        for volume in &self.volumes {
+            add("Volume", volume.name_any(), volume.status.as_ref().map_or(&[], |status| &status.conditions));
+        }
+        lines.join("\n")
+    }
+
+    /// Everything of the database's that is still there, a line each.
+    pub fn left_over(&self) -> Vec<String> {
+        let mut left: Vec<String> = Vec::new();
+        left.extend(self.databases.iter().map(|it| format!("Database {}", it.name_any())));
+        left.extend(self.nodes.iter().map(|it| format!("Node {}", it.name_any())));
+        left.extend(self.volumes.iter().map(|it| format!("Volume {}", it.name_any())));
+        left.extend(self.stateful_sets.iter().map(|it| format!("StatefulSet {}", it.name_any())));
+        left.extend(self.pods.iter().map(|it| format!("Pod {}", it.name_any())));
+        left.extend(self.claims.iter().map(|it| format!("PersistentVolumeClaim {}", it.name_any())));
+        left.extend(self.others.iter().cloned());
+        let machines = self.core_nodes.iter().filter(|node| node.labels().contains_key(freehold::api::DEDICATED_LABEL));
+        left.extend(machines.map(|node| format!("Kubernetes node {}", node.name_any())));
+        let live = self.ec2.instances.iter().filter(|instance| instance.state != InstanceState::Terminated);
+        left.extend(live.map(|instance| format!("EC2 instance {}", instance.id)));
+        left.extend(self.ec2.snapshots.iter().map(|snapshot| format!("EBS snapshot {}", snapshot.id)));
+        left.extend(self.ec2.volumes.iter().map(|it| format!("EBS volume {} ({} GiB, {:?})", it.id, it.shape.size, it.state)));
+        left.extend(self.records.iter().map(|it| format!("PersistentVolume {} ({})", it.name_any(), phase(it))));
+        left.extend(self.secrets.iter().map(|it| format!("Secret {}", it.name_any())));
+        left
+    }
+
+    /// Whether nothing is left but the EBS volume, free, its PersistentVolume, Released, and the kept Secret.
+    pub fn only_the_volume_is_kept(&self, id: &str) -> bool {
+        let kept_volume = matches!(self.ec2.volumes.as_slice(), [volume] if volume.id == id && volume.state == VolumeState::Available);
+        let record =
+            matches!(self.records.as_slice(), [record] if handle(record).is_some_and(|it| it == id) && phase(record) == "Released");
+        let secret =
+            matches!(self.secrets.as_slice(), [secret] if secret.labels().get(names::RETAINED_LABEL).is_some_and(|it| it == "true"));
+        kept_volume && record && secret && self.left_over().len() == 3
+    }
+}
+
+fn handle(record: &PersistentVolume) -> Option<&String> {
+    Some(&record.spec.as_ref()?.csi.as_ref()?.volume_handle)
+}
+
+fn phase(record: &PersistentVolume) -> String {
+    record.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default()
+}

@@ -1,0 +1,120 @@
+//! SIGKILL of the shipped binary before, during and after every effect that costs money or remembers it; and long outages after it.
+
+use std::time::Duration;
+
+use ec2sim::VolumeState;
+use freehold::api::{DeletionPolicy, Node, Volume};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::house::{House, Options, run};
+use crate::kit::outage;
+use crate::kit::tap::{Point, Which};
+use crate::kit::wait::{LIMIT, each, seen, until};
+
+/// The effects of the two creations, in their order.
+const EFFECTS: [(&str, Which); 6] = [
+    ("node-intent", Which { method: "PATCH", path: "/nodes/", body: &["\"launch\"", "\"token\""] }),
+    ("run-instances", Which { method: "POST", path: "/", body: &["Action=RunInstances"] }),
+    ("node-id", Which { method: "PATCH", path: "/nodes/", body: &["\"instanceID\""] }),
+    ("volume-intent", Which { method: "PATCH", path: "/volumes/", body: &["\"launch\"", "\"token\""] }),
+    ("create-volume", Which { method: "POST", path: "/", body: &["Action=CreateVolume"] }),
+    ("volume-id", Which { method: "PATCH", path: "/volumes/", body: &["\"volumeID\""] }),
+];
+
+/// A house whose operator was killed at this point of making the database `orders`; nothing runs there now.
+async fn killed_at(name: &str, which: Which, point: Point, boot: Duration, policy: DeletionPolicy) -> House {
+    let mut house = House::build(name, Options { tapped_ec2: true, boot, ..Options::default() }).await;
+    let reached = house.tap.stop_at(which, point);
+    house.start_operator().await;
+    house.create("orders", &json!({"deletionPolicy": policy})).await;
+    let heard = tokio::time::timeout(LIMIT, reached).await;
+    assert!(heard.is_ok_and(|heard| heard.is_ok()), "the operator never came to {which:?}");
+    house.kill_operator();
+    house.tap.thaw();
+    house
+}
+
+/// The end of every one of these stories: one machine and one disk were ever made, and the database runs.
+async fn one_of_each(house: House) {
+    house.ready("orders").await;
+    assert_eq!((house.live_instances().len(), house.ec2().instances().len()), (1, 1));
+    assert_eq!(house.data_volumes().len(), 1);
+    house.close().await;
+}
+
+#[test]
+fn a_kill_at_any_point_of_a_creation_leaves_one_machine_and_one_disk() {
+    let mut cases = Vec::new();
+    for (effect, which) in EFFECTS {
+        for (at, point) in [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)] {
+            cases.push((format!("kill-{effect}-{at}"), (which, point)));
+        }
+    }
+    run(each(cases, |name, (which, point)| async move {
+        let mut house = killed_at(&name, which, point, Options::default().boot, DeletionPolicy::Retain).await;
+        house.start_operator().await;
+        one_of_each(house).await;
+    }));
+}
+
+#[test]
+fn an_outage_of_minutes_or_of_half_a_day_after_a_lost_answer_changes_nothing() {
+    let mut cases = Vec::new();
+    for (effect, which) in EFFECTS {
+        cases.push((format!("away-30m-{effect}"), (which, Duration::from_mins(30))));
+        cases.push((format!("away-13h-{effect}"), (which, Duration::from_hours(13))));
+    }
+    run(each(cases, |name, (which, away)| async move {
+        let mut house = killed_at(&name, which, Point::AnswerLost, Options::default().boot, DeletionPolicy::Retain).await;
+        outage::pass(&house, away).await;
+        house.start_operator().await;
+        one_of_each(house).await;
+    }));
+}
+
+#[test]
+fn a_spec_that_was_edited_during_the_outage_is_reached_with_one_machine_and_one_disk() {
+    let cases = EFFECTS.map(|(effect, which)| (format!("edited-{effect}"), which)).to_vec();
+    run(each(cases, |name, which| async move {
+        // The machine joins long after the operator is back: until then its type can still change.
+        let mut house = killed_at(&name, which, Point::AnswerLost, Duration::from_secs(15), DeletionPolicy::Retain).await;
+        house.edit("orders", &json!({"instanceTypes": ["m7i.large"], "storage": {"size": "150Gi", "iops": 4000}})).await;
+        house.start_operator().await;
+        house.ready("orders").await;
+        let machines = house.live_instances();
+        assert_eq!(machines.iter().map(|machine| machine.instance_type.as_str()).collect::<Vec<_>>(), ["m7i.large"]);
+        let disks = house.data_volumes();
+        assert_eq!(disks.iter().map(|disk| (disk.shape.size, disk.shape.iops)).collect::<Vec<_>>(), [(150, Some(4000))]);
+        assert_eq!((house.list::<Node>().await.len(), house.list::<Volume>().await.len()), (1, 1));
+        house.close().await;
+    }));
+}
+
+#[test]
+fn a_database_that_was_deleted_during_the_outage_leaves_what_its_policy_says() {
+    let mut cases = Vec::new();
+    for (effect, which) in EFFECTS {
+        let has_disk = ["create-volume", "volume-id"].contains(&effect);
+        for policy in [DeletionPolicy::Retain, DeletionPolicy::Delete] {
+            if has_disk || policy == DeletionPolicy::Delete {
+                let left = usize::from(policy == DeletionPolicy::Retain);
+                cases.push((format!("deleted-{}-{effect}", policy.as_str().to_lowercase()), (which, policy, left)));
+            }
+        }
+    }
+    run(each(cases, |name, (which, policy, left)| async move {
+        let mut house = killed_at(&name, which, Point::AnswerLost, Options::default().boot, policy).await;
+        house.delete("orders").await;
+        house.start_operator().await;
+        house.gone("orders").await;
+        assert_eq!(house.live_instances().len(), 0);
+        until("the disk being as the policy says", || async {
+            let disks = house.data_volumes();
+            let is_so = disks.len() == left && disks.iter().all(|disk| disk.state == VolumeState::Available);
+            seen(is_so.then_some(()), || format!("{disks:?}"))
+        })
+        .await;
+        house.close().await;
+    }));
+}

@@ -1,0 +1,163 @@
+//! A hundred databases at rest, the end and the restart of their operator, and its own endpoints.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ec2sim::JournalEntry;
+use freehold::api::{Database, Node, Volume};
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use kube::{Client, Config, ResourceExt as _};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::house::{House, Options, run};
+use crate::kit::objects::Told as _;
+use crate::kit::wait::{seen, until, within};
+
+/// How many databases.
+const FLEET: usize = 100;
+
+/// How many sweeps the operator is watched at rest for.
+const SWEEPS: usize = 10;
+
+/// The most calls to EC2 in a minute at rest.
+const CALLS_A_MINUTE: f64 = 5.0;
+
+/// The whole fleet's creation, on a machine that compiles meanwhile.
+const LIMIT: Duration = Duration::from_mins(10);
+
+/// Everything that must not change by a restart: each object with its version.
+async fn versions(house: &House) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let mut add = |kind: &str, name: String, version: Option<String>| all.insert(format!("{kind}/{name}"), version.unwrap_or_default());
+    for object in house.list::<Database>().await {
+        add("database", object.name_any(), object.resource_version());
+    }
+    for object in house.list::<Node>().await {
+        add("node", object.name_any(), object.resource_version());
+    }
+    for object in house.list::<Volume>().await {
+        add("volume", object.name_any(), object.resource_version());
+    }
+    for object in house.list::<PersistentVolumeClaim>().await {
+        add("claim", object.name_any(), object.resource_version());
+    }
+    all
+}
+
+/// Lists of all instances of the cluster: the sweeps.
+fn sweeps(calls: &[JournalEntry]) -> usize {
+    let is_sweep = |entry: &&JournalEntry| {
+        entry.action == "DescribeInstances"
+            && entry.parameters.values().any(|value| value == "tag:freehold.dev/cluster-id")
+            && !entry.parameters.keys().any(|key| key.contains("NextToken"))
+    };
+    calls.iter().filter(is_sweep).count()
+}
+
+/// Waits until the operator has swept this often since the mark, and gives its calls.
+async fn swept(house: &House, mark: u64, times: usize) -> Vec<JournalEntry> {
+    within(LIMIT, "the operator's sweeps", || async {
+        let calls = house.calls_since(mark);
+        seen((sweeps(&calls) >= times).then(|| calls.clone()), || format!("{} sweeps", sweeps(&calls)))
+    })
+    .await
+}
+
+fn mutating(calls: &[JournalEntry]) -> Vec<&JournalEntry> {
+    calls.iter().filter(|entry| !entry.action.starts_with("Describe")).collect()
+}
+
+#[test]
+fn a_hundred_databases_at_rest_cost_five_reads_a_minute_and_a_restart_changes_nothing() {
+    run(async {
+        // The default proportions, all of them.
+        let mut house = House::build("fleet", Options { scale: 20, settings: Vec::new(), ..Options::default() }).await;
+        house.start_operator().await;
+        for number in 0..FLEET {
+            house.create(&format!("db-{number:03}"), &json!({})).await;
+        }
+        within(LIMIT, "every database being Ready", || async {
+            let databases = house.list::<Database>().await;
+            let waiting: Vec<_> = databases.iter().filter(|database| database.condition("Ready").0 != "True").collect();
+            let first = waiting.first().map(|database| (database.name_any(), database.condition("Ready")));
+            seen(first.is_none().then_some(()), || format!("{} are not, such as {first:?}", waiting.len()))
+        })
+        .await;
+        let made = house.mutations();
+        assert_eq!(made, BTreeMap::from([("RunInstances".to_owned(), FLEET), ("CreateVolume".to_owned(), FLEET)]));
+
+        // What followed the last Ready is over when a whole sweep's time brings no write.
+        within(LIMIT, "the operator coming to rest", || async {
+            let mark = house.tap.mark();
+            swept(&house, house.mark(), 2).await;
+            let writes = house.tap.writes_since(mark);
+            seen(writes.is_empty().then_some(()), || format!("{writes:?}"))
+        })
+        .await;
+        let (writes, mark, began) = (house.tap.mark(), house.mark(), house.ec2().now());
+        let calls = swept(&house, mark, SWEEPS).await;
+        let minutes = house.ec2().now().duration_since(began).as_secs_f64() / 60.0;
+        assert_eq!(mutating(&calls), Vec::<&JournalEntry>::new());
+        let written: Vec<_> = house.tap.writes_since(writes).into_iter().map(|seen| (seen.method, seen.path, seen.body)).collect();
+        assert_eq!(written, []);
+        // One sweep may have begun just before the first minute, and one ended just after the last.
+        let most = CALLS_A_MINUTE * (minutes + 1.0);
+        let calls = u32::try_from(calls.len()).unwrap();
+        assert!(f64::from(calls) <= most, "{calls} calls in {minutes:.1} min");
+
+        let before = versions(&house).await;
+        let (took, clean) = house.stop_operator().await;
+        assert!(clean, "the operator's end was not 0, after {took:?}");
+        let (writes, mark) = (house.tap.mark(), house.mark());
+        house.start_operator().await;
+        let calls = swept(&house, mark, 4).await;
+        assert_eq!(mutating(&calls), Vec::<&JournalEntry>::new());
+        let written: Vec<_> = house.tap.writes_since(writes).into_iter().map(|seen| (seen.method, seen.path, seen.body)).collect();
+        assert_eq!(written, []);
+        assert_eq!(versions(&house).await, before);
+        house.close().await;
+    });
+}
+
+#[test]
+fn the_operator_answers_at_its_endpoints_and_ends_with_0_within_seconds_of_sigterm() {
+    run(async {
+        let mut house = House::start("endpoints").await;
+        house.create("orders", &json!({})).await;
+        house.ready("orders").await;
+        let endpoints = Client::try_from(Config::new(house.operator().endpoints().await.parse().unwrap())).unwrap();
+        let get = async |path: &str| endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await;
+        assert_eq!(get("/livez").await.unwrap(), "ok\n");
+        assert_eq!(get("/readyz").await.unwrap(), "ok\n");
+        let metrics = get("/metrics").await.unwrap();
+        assert!(metrics.contains("freehold_") && metrics.ends_with("# EOF\n"), "{metrics}");
+
+        // In the middle of a creation, so that there is something to end in good order.
+        house.create("second", &json!({})).await;
+        house.told("second", "NodeReady", "False", "Launching").await;
+        let (took, clean) = house.stop_operator().await;
+        assert!(clean && took < Duration::from_secs(10), "clean: {clean}, after {took:?}");
+        house.start_operator().await;
+        house.ready("second").await;
+        assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (2, 2));
+        house.close().await;
+    });
+}
+
+#[test]
+fn an_operator_without_ec2_is_alive_and_says_that_it_is_not_ready() {
+    run(async {
+        let mut house = House::build("not-ready", Options::default()).await;
+        house.ec2().add_fault(ec2sim::Fault::always(ec2sim::Effect::Throttle));
+        house.start_operator().await;
+        let endpoints = Client::try_from(Config::new(house.operator().endpoints().await.parse().unwrap())).unwrap();
+        let get = async |path: &str| endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await;
+        until("the operator being alive", || async { get("/livez").await.map_err(|error| error.to_string()) }).await;
+        let refused = get("/readyz").await.unwrap_err();
+        assert!(matches!(refused, kube::Error::Api(status) if status.code == 503));
+        house.ec2().clear_faults();
+        until("the operator being ready", || async { get("/readyz").await.map_err(|error| error.to_string()) }).await;
+        house.close().await;
+    });
+}

@@ -1,0 +1,70 @@
+//! The objects that scenarios write, and what is read of those that the operator writes.
+
+use freehold::api::{Database, Node, Volume};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::{Value, json};
+
+/// A Database as the API server is sent it: a QuestDB of 100 GiB on the house's NodeClass, with `changes` merged into its spec.
+pub fn database(namespace: &str, class: &str, name: &str, changes: &Value) -> Value {
+    let mut spec = json!({
+        "engine": {"type": "questdb", "version": "9.3.4"},
+        "nodeClassName": class,
+        "storage": {"size": "100Gi"},
+    });
+    merge(&mut spec, changes);
+    json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
+        "metadata": {"namespace": namespace, "name": name}, "spec": spec,
+    })
+}
+
+/// RFC 7386.
+pub fn merge(into: &mut Value, changes: &Value) {
+    let Value::Object(changes) = changes else {
+        into.clone_from(changes);
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    for (key, change) in changes {
+        if change.is_null() {
+            into.as_object_mut().unwrap().remove(key);
+        } else {
+            merge(&mut into[key.as_str()], change);
+        }
+    }
+}
+
+/// An object with conditions.
+pub trait Told {
+    /// Its conditions.
+    fn conditions(&self) -> &[Condition];
+
+    /// `status reason: message` of one, for comparison and for failures.
+    fn condition(&self, kind: &str) -> (String, String, String) {
+        self.conditions()
+            .iter()
+            .find(|condition| condition.type_ == kind)
+            .map(|condition| (condition.status.clone(), condition.reason.clone(), condition.message.clone()))
+            .unwrap_or_default()
+    }
+}
+
+impl Told for Database {
+    fn conditions(&self) -> &[Condition] {
+        self.status.as_ref().map_or(&[], |status| &status.conditions)
+    }
+}
+
+impl Told for Node {
+    fn conditions(&self) -> &[Condition] {
+        self.status.as_ref().map_or(&[], |status| &status.conditions)
+    }
+}
+
+impl Told for Volume {
+    fn conditions(&self) -> &[Condition] {
+        self.status.as_ref().map_or(&[], |status| &status.conditions)
+    }
+}

@@ -1,0 +1,75 @@
+//! The operator's process: the shipped binary, started, asked to end, killed.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use freehold_box::process::{Launch, Process};
+use freehold_box::shared;
+use tokio::sync::OnceCell;
+
+use super::wait::until;
+
+/// How long it may take to end when it is asked to: longer than the operator's own grace for running passes.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// A copy of the shipped binary, made once a run: a build that runs meanwhile replaces the original.
+async fn binary() -> &'static Path {
+    static COPY: OnceCell<PathBuf> = OnceCell::const_new();
+    COPY.get_or_init(|| async {
+        let copy = shared::control_plane().await.unwrap().folder().join("freehold");
+        std::fs::copy(env!("CARGO_BIN_EXE_freehold"), &copy).unwrap();
+        copy
+    })
+    .await
+}
+
+/// A running operator; dropped, it is killed.
+pub struct Operator {
+    process: Process,
+    log: PathBuf,
+}
+
+impl Operator {
+    /// Starts the binary with these settings and this environment; `name` is its log's.
+    pub async fn start(folder: &Path, name: &str, settings: &[String], environment: &[(&str, String)]) -> Self {
+        let mut args: Vec<String> = ["-i", "RUST_LOG=info,freehold=debug"].map(str::to_owned).to_vec();
+        args.extend(environment.iter().map(|(key, value)| format!("{key}={value}")));
+        args.push(binary().await.display().to_string());
+        args.push("run".to_owned());
+        args.extend(settings.iter().cloned());
+        let process = Process::start(Launch { name, program: Path::new("/usr/bin/env"), args, folder }).unwrap();
+        Self { process, log: folder.join(format!("{name}.log")) }
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.process.kill();
+    }
+
+    /// SIGTERM; gives how long it took and whether it ended with 0.
+    pub async fn stop(mut self) -> (Duration, bool) {
+        let started = Instant::now();
+        self.process.ask_to_end();
+        loop {
+            if let Some(status) = self.process.ended() {
+                return (started.elapsed(), status.success());
+            }
+            assert!(started.elapsed() < STOP_LIMIT, "the operator does not end; its log:\n{}", self.process.log_tail());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The URL of its own endpoints, from its first log line.
+    pub async fn endpoints(&self) -> String {
+        until("the operator's line of its start", || async {
+            let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+            let line = log.lines().find(|line| line.contains("freehold starts")).ok_or_else(|| log.clone())?;
+            // The settings name an address, too, with port 0.
+            let ports = line.split("127.0.0.1:").skip(1);
+            let mut ports = ports.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+            let port = ports.find(|port| port.as_str() != "0").ok_or_else(|| line.to_owned())?;
+            Ok(format!("http://127.0.0.1:{port}"))
+        })
+        .await
+    }
+}

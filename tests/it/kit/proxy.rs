@@ -1,0 +1,140 @@
+//! A proxy on the loopback before the API server or EC2: plain HTTP towards the operator; what passes through goes by its tap.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use axum::response::{IntoResponse as _, Response};
+use ec2sim::Simulator;
+use futures::StreamExt as _;
+use kube::{Client, Config};
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::tap::{Point, Seen, Tap};
+
+/// The largest body that passes: no object is larger in etcd.
+const LARGEST: usize = 4 << 20;
+
+/// A proxy; dropped, it ends.
+pub struct Proxy {
+    /// Its URL.
+    pub url: String,
+    _stop: DropGuard,
+}
+
+#[derive(Clone)]
+struct Way {
+    tap: Arc<Tap>,
+    upstream: Client,
+    simulator: Simulator,
+    /// Requests to EC2 do not belong into the log of requests to the API server: EC2 has its own.
+    recorded: bool,
+    last: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    /// Before the API server: `upstream` decides as whom.
+    pub async fn before_kubernetes(tap: Arc<Tap>, upstream: Client, simulator: Simulator) -> Self {
+        Self::start(Way { tap, upstream, simulator, recorded: true, last: Arc::default() }).await
+    }
+
+    /// Before a simulated EC2.
+    pub async fn before_ec2(tap: Arc<Tap>, endpoint: &str, simulator: Simulator) -> Self {
+        let upstream = Client::try_from(Config::new(endpoint.parse().unwrap())).unwrap();
+        Self::start(Way { tap, upstream, simulator, recorded: false, last: Arc::default() }).await
+    }
+
+    async fn start(way: Way) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let stop = CancellationToken::new();
+        let app = Router::new().fallback(pass).with_state(way);
+        let stopped = stop.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = axum::serve(listener, app) => {}
+                () = stopped.cancelled() => {}
+            }
+        });
+        Self { url, _stop: stop.drop_guard() }
+    }
+}
+
+fn away() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "away").into_response()
+}
+
+/// Lets one request through, if nothing is against it.
+async fn pass(State(way): State<Way>, request: Request) -> Response {
+    let tap = &way.tap;
+    if tap.refuses() {
+        return away();
+    }
+    let (mut parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, LARGEST).await else { return away() };
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let (method, path) = (parts.method.to_string(), parts.uri.path().to_owned());
+    if tap.is_frozen() {
+        tap.thawed().await;
+        return away();
+    }
+    let taken = tap.takes(&method, &path, &text);
+    if let Some((Point::Before, reached)) = taken {
+        let _ = reached.send(());
+        tap.thawed().await;
+        return away();
+    }
+    // The connection upstream is another one.
+    for header in [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
+        parts.headers.remove(header);
+    }
+    parts.version = axum::http::Version::default();
+    let is_watch = parts.uri.query().is_some_and(|query| query.contains("watch=true"));
+    let Ok(answer) = way.upstream.send(http::Request::from_parts(parts, body.into())).await else { return away() };
+    let (mut head, answer) = answer.into_parts();
+    head.headers.remove(TRANSFER_ENCODING);
+    if is_watch {
+        way.record(method, path, String::new(), head.status);
+        let tap = Arc::clone(&way.tap);
+        let ended = Box::pin(async move { tap.refusal().await });
+        return Response::from_parts(head, Body::from_stream(Body::new(answer).into_data_stream().take_until(ended)));
+    }
+    let Ok(answer) = to_bytes(Body::new(answer), LARGEST * 16).await else { return away() };
+    way.record(method, path, text, head.status);
+    match taken {
+        Some((Point::AnswerLost, reached)) => {
+            let _ = reached.send(());
+            tap.thawed().await;
+            away()
+        }
+        Some((Point::After, reached)) => {
+            let _ = reached.send(());
+            Response::from_parts(head, Body::from(answer))
+        }
+        Some((Point::Before, _)) | None => {
+            // What was on its way when another request was stopped is carried out, and its answer is held, too.
+            if tap.is_frozen() {
+                tap.thawed().await;
+                return away();
+            }
+            Response::from_parts(head, Body::from(answer))
+        }
+    }
+}
+
+impl Way {
+    fn record(&self, method: String, path: String, body: String, status: StatusCode) {
+        if self.recorded {
+            let new = self.simulator.journal_since(self.last.load(Ordering::Relaxed));
+            let journal = new.last().map_or(0, |entry| entry.seq);
+            let journal = self.last.fetch_max(journal, Ordering::Relaxed).max(journal);
+            self.tap.record(Seen { method, path, body, journal, status: status.as_u16() });
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a test sees of the operator's requests and does to them: counts, holds at one point, refuses for a while.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{oneshot, watch};
+
+/// Where a request is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// It is never carried out.
+    Before,
+    /// It is carried out, and its answer never comes.
+    AnswerLost,
+    /// It is carried out and answered, and no other request follows.
+    After,
+}
+
+/// Which request: the first one that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Which {
+    /// The HTTP method.
+    pub method: &'static str,
+    /// In the path.
+    pub path: &'static str,
+    /// Each of them in the body.
+    pub body: &'static [&'static str],
+}
+
+/// One request that was let through to the end or is on its way.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The HTTP method.
+    pub method: String,
+    /// The path, without the query.
+    pub path: String,
+    /// What was sent.
+    pub body: String,
+    /// The number of the last entry in EC2's journal when the answer had come from the API server and the operator had not seen it.
+    pub journal: u64,
+    /// The answer's status.
+    pub status: u16,
+}
+
+impl Seen {
+    /// Whether it asked for a change.
+    pub fn is_write(&self) -> bool {
+        self.method != "GET"
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    seen: Vec<Seen>,
+    armed: Option<(Which, Point, oneshot::Sender<()>)>,
+}
+
+/// Shared by the proxies before the API server and before EC2.
+pub struct Tap {
+    inner: Mutex<Inner>,
+    frozen: watch::Sender<bool>,
+    refusing: watch::Sender<bool>,
+}
+
+impl Default for Tap {
+    fn default() -> Self {
+        Self { inner: Mutex::default(), frozen: watch::Sender::new(false), refusing: watch::Sender::new(false) }
+    }
+}
+
+impl Tap {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops the operator at this point of the first request that fits: from then on no request gets through until [`Self::thaw`].
+    /// The receiver hears of it.
+    pub fn stop_at(&self, which: Which, point: Point) -> oneshot::Receiver<()> {
+        let (reached, hears) = oneshot::channel();
+        self.lock().armed = Some((which, point, reached));
+        hears
+    }
+
+    /// Lets requests through again; those that were held are never carried out.
+    pub fn thaw(&self) {
+        self.frozen.send_replace(false);
+    }
+
+    /// The API server is away (or back): requests are refused and watches end.
+    pub fn refuse(&self, on: bool) {
+        self.refusing.send_replace(on);
+    }
+
+    /// Whether everything is refused at the moment.
+    pub fn refuses(&self) -> bool {
+        *self.refusing.borrow()
+    }
+
+    /// Comes when everything is refused.
+    pub async fn refusal(&self) {
+        let _ = self.refusing.subscribe().wait_for(|on| *on).await;
+    }
+
+    /// The requests so far.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.lock().seen.clone()
+    }
+
+    /// How many requests there were so far: a mark for [`Self::writes_since`].
+    pub fn mark(&self) -> usize {
+        self.lock().seen.len()
+    }
+
+    /// The changing requests since a mark.
+    pub fn writes_since(&self, mark: usize) -> Vec<Seen> {
+        self.lock().seen[mark..].iter().filter(|seen| seen.is_write()).cloned().collect()
+    }
+
+    pub(super) fn record(&self, seen: Seen) {
+        self.lock().seen.push(seen);
+    }
+
+    pub(super) fn is_frozen(&self) -> bool {
+        *self.frozen.borrow()
+    }
+
+    /// Comes when requests get through again.
+    pub(super) async fn thawed(&self) {
+        let _ = self.frozen.subscribe().wait_for(|frozen| !*frozen).await;
+    }
+
+    /// Whether this request is the one that is waited for. Once taken, nothing else is let through.
+    pub(super) fn takes(&self, method: &str, path: &str, body: &str) -> Option<(Point, oneshot::Sender<()>)> {
+        let mut inner = self.lock();
+        let fits = inner.armed.as_ref().is_some_and(|(which, ..)| {
+            which.method == method && path.contains(which.path) && which.body.iter().all(|part| body.contains(part))
+        });
+        let (_, point, reached) = inner.armed.take_if(|_| fits)?;
+        self.frozen.send_replace(true);
+        Some((point, reached))
+    }
+}

@@ -1,0 +1,63 @@
+//! Waits for facts, each with a bound, and runs tables of cases side by side.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use futures::{FutureExt as _, StreamExt as _, stream};
+
+/// No single fact takes longer, even on a machine that compiles meanwhile.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// How often a fact is looked at.
+const POLL: Duration = Duration::from_millis(100);
+
+/// How many cases of a table run at once: each has an operator and an EC2 of its own.
+const SIDE_BY_SIDE: usize = 5;
+
+/// Waits for a fact; fails with what was seen last when it does not come.
+pub async fn until<T, F>(what: &str, fact: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Result<T, String>>,
+{
+    within(LIMIT, what, fact).await
+}
+
+/// The same with another bound.
+pub async fn within<T, F>(limit: Duration, what: &str, mut fact: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Result<T, String>>,
+{
+    let started = Instant::now();
+    loop {
+        let seen = match fact().await {
+            Ok(value) => return value,
+            Err(seen) => seen,
+        };
+        assert!(started.elapsed() < limit, "{what}: not within {} s; seen last: {seen}", limit.as_secs());
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+/// The fact holds, or what is seen instead.
+pub fn seen<T>(fact: Option<T>, instead: impl FnOnce() -> String) -> Result<T, String> {
+    fact.ok_or_else(instead)
+}
+
+/// Runs every case, a few side by side, and fails with the names of those that failed.
+pub async fn each<C, F>(cases: Vec<(String, C)>, test: impl Fn(String, C) -> F)
+where
+    F: Future<Output = ()>,
+{
+    let failed = Mutex::new(Vec::new());
+    let run = async |(name, case): (String, C)| {
+        // A failed case must not hide what becomes of the others.
+        if AssertUnwindSafe(test(name.clone(), case)).catch_unwind().await.is_err() {
+            failed.lock().unwrap().push(name);
+        }
+    };
+    stream::iter(cases).for_each_concurrent(SIDE_BY_SIDE, run).await;
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "cases that failed, each with its own message above: {failed:?}");
+}

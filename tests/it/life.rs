@@ -1,0 +1,96 @@
+//! The life of a database: made, grown, deleted under each policy; and what each step costs in EC2.
+
+use std::collections::BTreeMap;
+
+use ec2sim::{InstanceState, VolumeState};
+use freehold::api::Volume;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::house::{House, run};
+use crate::kit::wait::{seen, until};
+
+fn costs(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
+    pairs.iter().map(|(action, count)| ((*action).to_owned(), *count)).collect()
+}
+
+#[test]
+fn a_database_becomes_ready_with_one_launch_and_one_volume_and_grows_with_one_modification() {
+    run(async {
+        let house = House::start("life-grows").await;
+        house.create("orders", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
+        let database = house.ready("orders").await;
+        assert_eq!(house.mutations(), costs(&[("RunInstances", 1), ("CreateVolume", 1)]));
+        let status = database.status.unwrap();
+        let instance = house.live_instances().remove(0);
+        assert_eq!(status.zone.as_ref(), Some(&instance.zone));
+        assert_eq!(status.instance_type.as_deref(), Some("r7i.large"));
+        let volume = house.data_volumes().remove(0);
+        assert_eq!((volume.zone.as_str(), volume.shape.size, volume.state), (instance.zone.as_str(), 100, VolumeState::InUse));
+        assert!(volume.encrypted);
+
+        house.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000, "throughput": 500}})).await;
+        house.ready("orders").await;
+        assert_eq!(house.mutations(), costs(&[("RunInstances", 1), ("CreateVolume", 1), ("ModifyVolume", 1)]));
+        let shape = house.data_volumes().remove(0).shape;
+        assert_eq!((shape.size, shape.iops, shape.throughput), (200, Some(6000), Some(500)));
+        let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
+        let capacity = claim.status.unwrap().capacity.unwrap();
+        assert_eq!(capacity["storage"].0, "200Gi");
+        house.close().await;
+    });
+}
+
+#[test]
+fn a_deleted_database_leaves_what_its_policy_says_and_nothing_else() {
+    run(async {
+        for (policy, kept_volumes, snapshots, kept_secrets) in [("Retain", 1, 0, 1), ("Snapshot", 0, 1, 1), ("Delete", 0, 0, 0)] {
+            let name = format!("life-{}", policy.to_lowercase());
+            let mut house = House::start(&name).await;
+            house.create("orders", &json!({"deletionPolicy": policy})).await;
+            house.ready("orders").await;
+            let record = house.list::<Volume>().await.remove(0).status.unwrap().persistent_volume_name.unwrap();
+            house.delete("orders").await;
+            house.gone("orders").await;
+
+            assert_eq!(house.live_instances().len(), 0, "{policy}");
+            until("the EBS volume being as the policy says", || async {
+                let left = house.data_volumes();
+                seen((left.len() == kept_volumes).then_some(()), || format!("{left:?}"))
+            })
+            .await;
+            assert!(house.data_volumes().iter().all(|volume| volume.state == VolumeState::Available), "{policy}");
+            assert_eq!(house.ec2().snapshots().len(), snapshots, "{policy}");
+            assert_eq!(house.list::<Secret>().await.len(), kept_secrets, "{policy}: the credentials stay with the data");
+            let records = Api::<PersistentVolume>::all(house.client.clone());
+            until("the PersistentVolume being kept with its disk only", || async {
+                let left = records.get_opt(&record).await.map_err(|error| error.to_string())?;
+                let phase = left.and_then(|record| record.status?.phase);
+                let wanted = (kept_volumes == 1).then_some("Released");
+                seen((phase.as_deref() == wanted).then_some(()), || format!("{policy}: {phase:?}"))
+            })
+            .await;
+            until("everything that it owned being collected", || async {
+                let left = [
+                    house.list::<StatefulSet>().await.len(),
+                    house.list::<Service>().await.len(),
+                    house.list::<NetworkPolicy>().await.len(),
+                    house.list::<PersistentVolumeClaim>().await.len(),
+                    house.list::<Pod>().await.len(),
+                ];
+                seen((left == [0; 5]).then_some(()), || format!("StatefulSets, Services, NetworkPolicies, claims, pods: {left:?}"))
+            })
+            .await;
+            let nodes = Api::<CoreNode>::all(house.client.clone()).list(&ListParams::default()).await.unwrap();
+            let gone = house.ec2().instances();
+            assert!(gone.iter().all(|instance| instance.state == InstanceState::Terminated), "{policy}");
+            assert!(nodes.iter().all(|node| gone.iter().all(|instance| node.name_any() != instance.private_dns)), "{policy}");
+            house.close().await;
+        }
+    });
+}

@@ -1,0 +1,336 @@
+//! The operator's `Cloud` on the EC2 model in process: the same calls in the Query protocol's words, without a network.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ec2sim::{ApiError, Health, InstanceView, ModificationView, Response, Simulator, SnapshotView, VolumeView};
+use freehold::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
+use freehold::cloud::{
+    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, InstanceState, LaunchRequest, Modification,
+    ModificationState, ModifyVolumeRequest, Snapshot, SnapshotState, VolumeQuery, VolumeState,
+};
+
+type Params = Vec<(String, String)>;
+
+/// The model as the operator's cloud.
+pub struct ModelCloud {
+    simulator: Simulator,
+    caller: String,
+}
+
+impl ModelCloud {
+    /// Calls the model as this access key id.
+    pub fn new(simulator: Simulator, caller: &str) -> Self {
+        Self { simulator, caller: caller.into() }
+    }
+
+    fn call(&self, action: &'static str, params: &Params) -> Result<Response, CloudError> {
+        let mut all = vec![("Action".to_owned(), action.to_owned())];
+        all.extend(params.iter().cloned());
+        self.simulator.call(&self.caller, &all).map_err(|error| match error {
+            ApiError::Refused(refusal) => {
+                CloudError::new(action, Some(&refusal.code), &refusal.message, Some(refusal.status()), Some("in-process"))
+            }
+            ApiError::NoAnswer => CloudError::in_doubt(action, "no answer"),
+        })
+    }
+
+    /// All pages of a list; `page` takes the items and the next page's token out of an answer.
+    fn list<T>(
+        &self,
+        action: &'static str,
+        params: &Params,
+        page: impl Fn(Response) -> Option<ec2sim::Page<T>>,
+    ) -> Result<Vec<T>, CloudError> {
+        let mut items = Vec::new();
+        let mut next_token: Option<String> = None;
+        loop {
+            let mut params = params.clone();
+            params.extend(next_token.take().map(|token| ("NextToken".to_owned(), token)));
+            let answer = page(self.call(action, &params)?).expect("the answer to this action is a list");
+            items.extend(answer.items);
+            match answer.next_token {
+                Some(token) => next_token = Some(token),
+                None => return Ok(items),
+            }
+        }
+    }
+
+    fn instances(&self, params: &Params) -> Result<Vec<Instance>, CloudError> {
+        let reservations =
+            self.list("DescribeInstances", params, |answer| if let Response::Instances(page) = answer { Some(page) } else { None })?;
+        Ok(reservations.into_iter().flat_map(|reservation| reservation.instances).map(instance).collect())
+    }
+
+    fn snapshots(&self, params: &Params) -> Result<Vec<Snapshot>, CloudError> {
+        let snapshots =
+            self.list("DescribeSnapshots", params, |answer| if let Response::Snapshots(page) = answer { Some(page) } else { None })?;
+        Ok(snapshots.into_iter().map(snapshot).collect())
+    }
+}
+
+fn not_the_answer(action: &'static str) -> CloudError {
+    CloudError::in_doubt(action, "the answer is another action's")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "numbers and texts are written alike")]
+fn param(key: impl Into<String>, value: impl ToString) -> (String, String) {
+    (key.into(), value.to_string())
+}
+
+fn tag_specification(index: usize, resource: &str, tags: &BTreeMap<String, String>) -> Params {
+    let mut params = vec![param(format!("TagSpecification.{index}.ResourceType"), resource)];
+    for (number, (key, value)) in tags.iter().enumerate() {
+        params.push(param(format!("TagSpecification.{index}.Tag.{}.Key", number + 1), key));
+        params.push(param(format!("TagSpecification.{index}.Tag.{}.Value", number + 1), value));
+    }
+    params
+}
+
+fn filters<'a>(filters: impl IntoIterator<Item = (String, Vec<&'a str>)>) -> Params {
+    let mut params = Vec::new();
+    for (index, (name, values)) in filters.into_iter().enumerate() {
+        params.push(param(format!("Filter.{}.Name", index + 1), name));
+        for (number, value) in values.into_iter().enumerate() {
+            params.push(param(format!("Filter.{}.Value.{}", index + 1, number + 1), value));
+        }
+    }
+    params
+}
+
+fn tag_filters(tags: &BTreeMap<String, String>) -> Params {
+    filters(tags.iter().map(|(key, value)| (format!("tag:{key}"), vec![value.as_str()])))
+}
+
+#[async_trait]
+impl Cloud for ModelCloud {
+    async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError> {
+        let mut params = vec![
+            param("ClientToken", &request.token),
+            param("MinCount", 1),
+            param("MaxCount", 1),
+            param("SubnetId", &request.subnet_id),
+            param("InstanceType", &request.instance_type),
+            param("ImageId", &request.image_id),
+            param("UserData", STANDARD.encode(&request.user_data)),
+            param("BlockDeviceMapping.1.DeviceName", &request.root_device),
+            param("BlockDeviceMapping.1.Ebs.VolumeSize", request.root_size),
+            param("BlockDeviceMapping.1.Ebs.VolumeType", &request.root_type),
+            param("BlockDeviceMapping.1.Ebs.Encrypted", true),
+            param("BlockDeviceMapping.1.Ebs.DeleteOnTermination", true),
+            param("MetadataOptions.HttpTokens", "required"),
+            param("MetadataOptions.HttpPutResponseHopLimit", 1),
+            param("MetadataOptions.InstanceMetadataTags", "disabled"),
+        ];
+        params.extend(request.kms_key_id.iter().map(|key| param("BlockDeviceMapping.1.Ebs.KmsKeyId", key)));
+        params.extend(request.instance_profile.iter().map(|name| param("IamInstanceProfile.Name", name)));
+        params.extend(request.security_group_ids.iter().enumerate().map(|(n, id)| param(format!("SecurityGroupId.{}", n + 1), id)));
+        params.extend(tag_specification(1, "instance", &request.tags));
+        params.extend(tag_specification(2, "volume", &request.tags));
+        let Response::RunInstances(reservation) = self.call("RunInstances", &params)? else { return Err(not_the_answer("RunInstances")) };
+        reservation.instances.into_iter().next().map(instance).ok_or_else(|| not_the_answer("RunInstances"))
+    }
+
+    async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
+        let params = ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
+        self.call("TerminateInstances", &params).map(|_| ())
+    }
+
+    async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<Instance>, CloudError> {
+        match query {
+            InstanceQuery::Tags(tags) => self.instances(&tag_filters(tags)),
+            InstanceQuery::Tokens(tokens) if tokens.is_empty() => Ok(vec![]),
+            InstanceQuery::Tokens(tokens) => {
+                self.instances(&filters([("client-token".to_owned(), tokens.iter().map(|token| token.0.as_str()).collect())]))
+            }
+            InstanceQuery::Ids(ids) if ids.is_empty() => Ok(vec![]),
+            InstanceQuery::Ids(ids) => {
+                self.instances(&ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect())
+            }
+        }
+    }
+
+    async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError> {
+        let events = vec!["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
+        let lists = [("system-status.status", vec!["impaired"]), ("instance-status.status", vec!["impaired"]), ("event.code", events)];
+        let mut unhealthy = BTreeMap::new();
+        for (name, values) in lists {
+            let statuses = self.list("DescribeInstanceStatus", &filters([(name.to_owned(), values)]), |answer| {
+                if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
+            })?;
+            for view in statuses {
+                let health = InstanceHealth {
+                    id: InstanceId(view.id),
+                    impaired: view.system_status == Health::Impaired || view.instance_status == Health::Impaired,
+                    events: view.events.into_iter().map(|event| event.code).collect(),
+                };
+                unhealthy.insert(health.id.clone(), health);
+            }
+        }
+        Ok(unhealthy.into_values().collect())
+    }
+
+    async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
+        let Response::ConsoleOutput { output, .. } = self.call("GetConsoleOutput", &vec![param("InstanceId", id)])? else {
+            return Err(not_the_answer("GetConsoleOutput"));
+        };
+        Ok(output)
+    }
+
+    async fn create_volume(&self, request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError> {
+        let mut params = vec![
+            param("ClientToken", &request.token),
+            param("AvailabilityZone", &request.zone),
+            param("Size", request.size),
+            param("VolumeType", &request.volume_type),
+            param("Encrypted", true),
+        ];
+        params.extend(request.iops.map(|iops| param("Iops", iops)));
+        params.extend(request.throughput.map(|throughput| param("Throughput", throughput)));
+        params.extend(request.snapshot_id.iter().map(|id| param("SnapshotId", id)));
+        params.extend(request.kms_key_id.iter().map(|key| param("KmsKeyId", key)));
+        params.extend(tag_specification(1, "volume", &request.tags));
+        let Response::Volume(view) = self.call("CreateVolume", &params)? else { return Err(not_the_answer("CreateVolume")) };
+        Ok(volume(view))
+    }
+
+    async fn modify_volume(&self, request: &ModifyVolumeRequest) -> Result<(), CloudError> {
+        let mut params = vec![param("VolumeId", &request.id), param("Size", request.size), param("VolumeType", &request.volume_type)];
+        params.extend(request.iops.map(|iops| param("Iops", iops)));
+        params.extend(request.throughput.map(|throughput| param("Throughput", throughput)));
+        self.call("ModifyVolume", &params).map(|_| ())
+    }
+
+    async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError> {
+        self.call("DeleteVolume", &vec![param("VolumeId", id)]).map(|_| ())
+    }
+
+    async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {
+        let params = match query {
+            VolumeQuery::Tags(tags) => tag_filters(tags),
+            VolumeQuery::Ids(ids) if ids.is_empty() => return Ok(vec![]),
+            VolumeQuery::Ids(ids) => filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]),
+        };
+        let volumes =
+            self.list("DescribeVolumes", &params, |answer| if let Response::Volumes(page) = answer { Some(page) } else { None })?;
+        Ok(volumes.into_iter().map(volume).collect())
+    }
+
+    async fn describe_modifications(&self, ids: &[VolumeId]) -> Result<Vec<Modification>, CloudError> {
+        if ids.is_empty() {
+            return Ok(vec![]);
+        }
+        let params = filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]);
+        let modifications =
+            self.list(
+                "DescribeVolumesModifications",
+                &params,
+                |answer| if let Response::Modifications(page) = answer { Some(page) } else { None },
+            )?;
+        Ok(modifications.into_iter().map(modification).collect())
+    }
+
+    async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError> {
+        let mut params = vec![param("VolumeId", volume)];
+        params.extend(tag_specification(1, "snapshot", tags));
+        let Response::Snapshot(view) = self.call("CreateSnapshot", &params)? else { return Err(not_the_answer("CreateSnapshot")) };
+        Ok(snapshot(view))
+    }
+
+    async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {
+        let mut params = tag_filters(tags);
+        params.push(param("Owner.1", "self"));
+        self.snapshots(&params)
+    }
+
+    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError> {
+        let mut params = filters([("snapshot-id".to_owned(), vec![id.0.as_str()])]);
+        params.push(param("Owner.1", "self"));
+        Ok(self.snapshots(&params)?.into_iter().next())
+    }
+}
+
+fn instance(view: InstanceView) -> Instance {
+    let root_volume = view.attachments.iter().find(|disk| disk.device == view.root_device).map(|disk| VolumeId(disk.volume_id.clone()));
+    Instance {
+        id: InstanceId(view.id),
+        state: match view.state {
+            ec2sim::InstanceState::Pending => InstanceState::Pending,
+            ec2sim::InstanceState::Running => InstanceState::Running,
+            ec2sim::InstanceState::ShuttingDown => InstanceState::ShuttingDown,
+            ec2sim::InstanceState::Terminated => InstanceState::Terminated,
+            ec2sim::InstanceState::Stopping => InstanceState::Stopping,
+            ec2sim::InstanceState::Stopped => InstanceState::Stopped,
+        },
+        state_reason: view.state_reason.map(|reason| {
+            if reason.message.starts_with(&reason.code) { reason.message } else { format!("{}: {}", reason.code, reason.message) }
+        }),
+        token: view.client_token.map(ClientToken),
+        zone: view.zone,
+        instance_type: view.instance_type,
+        image_id: view.image_id,
+        tags: view.tags,
+        volumes: view.attachments.into_iter().map(|disk| VolumeId(disk.volume_id)).collect(),
+        root_volume,
+        launched_at: Some(view.launched_at),
+    }
+}
+
+fn volume(view: VolumeView) -> EbsVolume {
+    EbsVolume {
+        id: VolumeId(view.id),
+        state: match view.state {
+            ec2sim::VolumeState::Creating => VolumeState::Creating,
+            ec2sim::VolumeState::Available => VolumeState::Available,
+            ec2sim::VolumeState::InUse => VolumeState::InUse,
+            ec2sim::VolumeState::Deleting => VolumeState::Deleting,
+            ec2sim::VolumeState::Error => VolumeState::Error,
+        },
+        zone: view.zone,
+        size: number(view.shape.size),
+        volume_type: view.shape.volume_type,
+        iops: view.shape.iops.map(number),
+        throughput: view.shape.throughput.map(number),
+        tags: view.tags,
+        attached_to: view
+            .attachment
+            .into_iter()
+            .filter(|attachment| attachment.state != ec2sim::AttachmentState::Detached)
+            .map(|attachment| InstanceId(attachment.instance_id))
+            .collect(),
+    }
+}
+
+fn modification(view: ModificationView) -> Modification {
+    Modification {
+        volume: VolumeId(view.volume_id),
+        state: match view.state {
+            ec2sim::ModificationState::Modifying => ModificationState::Modifying,
+            ec2sim::ModificationState::Optimizing => ModificationState::Optimizing,
+            ec2sim::ModificationState::Completed => ModificationState::Completed,
+            ec2sim::ModificationState::Failed => ModificationState::Failed,
+        },
+        target_size: Some(number(view.target.size)),
+        started_at: Some(view.started_at),
+    }
+}
+
+fn snapshot(view: SnapshotView) -> Snapshot {
+    Snapshot {
+        id: SnapshotId(view.id),
+        volume: VolumeId(view.volume_id),
+        state: match view.state {
+            ec2sim::SnapshotState::Pending => SnapshotState::Pending,
+            ec2sim::SnapshotState::Completed => SnapshotState::Completed,
+            ec2sim::SnapshotState::Error => SnapshotState::Error,
+        },
+        started_at: Some(view.started_at),
+        tags: view.tags,
+    }
+}
+
+fn number(number: u32) -> i32 {
+    i32::try_from(number).expect("EC2's sizes fit")
+}

@@ -1,0 +1,253 @@
+//! Every rule of the resource definitions on the real API server: a case that is refused, with the field and the way out in its
+//! message, and one that passes.
+
+use freehold::api::{Database, Node, NodeClass, Volume};
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
+use kube::{Api, Client, Resource};
+use serde_json::{Value, json};
+
+use crate::kit::house::{control_plane, run};
+use crate::kit::objects::merge;
+
+/// No operator of these tests looks here.
+const NAMESPACE: &str = "default";
+
+/// The objects that every case starts from.
+fn database() -> Value {
+    json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
+        "spec": {"engine": {"type": "questdb", "version": "9.3.4"}, "storage": {"size": "100Gi"}},
+    })
+}
+
+fn custom(changes: &Value) -> Value {
+    let mut custom = json!({"image": "registry.example/db:1.2", "port": 5432, "dataPath": "/data"});
+    merge(&mut custom, changes);
+    json!({"spec": {"engine": {"type": "custom", "version": null, "custom": custom}}})
+}
+
+fn volume() -> Value {
+    json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
+        "spec": {
+            "nodeClassName": "default", "size": "100Gi", "type": "gp3", "fileSystem": "xfs", "zone": "us-east-1a",
+            "deletionPolicy": "Retain",
+        },
+    })
+}
+
+fn node() -> Value {
+    json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Node", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
+        "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large"], "zone": "us-east-1a"},
+    })
+}
+
+fn node_class() -> Value {
+    json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass", "metadata": {"name": "rules-subject"},
+        "spec": {"imageID": "ami-1", "subnets": [{"id": "subnet-1", "zone": "us-east-1a"}], "userData": ""},
+    })
+}
+
+/// Creates in a dry run: what the API server says, or nothing when it takes it.
+async fn create<K: Resource<DynamicType = ()>>(client: &Client, object: Value) -> Option<String> {
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    let params = PostParams { dry_run: true, ..PostParams::default() };
+    match api::<K>(client, &object).create(&params, &object).await {
+        Ok(_) => None,
+        Err(kube::Error::Api(status)) => Some(status.message.clone()),
+        Err(error) => panic!("the API server did not answer: {error}"),
+    }
+}
+
+/// Changes the object that is there in a dry run.
+async fn update<K: Resource<DynamicType = ()>>(client: &Client, object: Value, changes: &Value) -> Option<String> {
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    let params = PatchParams { dry_run: true, ..PatchParams::default() };
+    let name = object.metadata.name.clone().unwrap();
+    match api::<K>(client, &object).patch(&name, &params, &Patch::Merge(changes)).await {
+        Ok(_) => None,
+        Err(kube::Error::Api(status)) => Some(status.message.clone()),
+        Err(error) => panic!("the API server did not answer: {error}"),
+    }
+}
+
+fn api<K: Resource<DynamicType = ()>>(client: &Client, object: &DynamicObject) -> Api<DynamicObject> {
+    let resource = ApiResource::erase::<K>(&());
+    match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+fn with(mut object: Value, changes: &Value) -> Value {
+    merge(&mut object, changes);
+    object
+}
+
+/// What a case must come to: the parts of the message, or nothing when it passes.
+fn judge(case: &Value, answer: Option<&String>, says: &[&str], failures: &mut Vec<String>) {
+    let is_right = match answer {
+        None => says.is_empty(),
+        Some(message) => !says.is_empty() && says.iter().all(|part| message.contains(part)),
+    };
+    if !is_right {
+        failures.push(format!("{case}: expected {says:?}, got {answer:?}"));
+    }
+}
+
+#[test]
+fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out() {
+    let cases: Vec<(Value, &[&str])> = vec![
+        (json!({}), &[]),
+        (json!({"metadata": {"name": "a".repeat(40)}}), &[]),
+        (json!({"metadata": {"name": "a".repeat(41)}}), &["metadata.name", "at most 40 characters"]),
+        (json!({"metadata": {"name": "1st"}}), &["metadata.name", "must start with a letter"]),
+        (json!({"metadata": {"name": "a.b"}}), &["metadata.name", "hold only a-z, 0-9 and '-'"]),
+        (json!({"spec": {"engine": {"version": null}}}), &["spec.engine.version", "for example 9.3.4"]),
+        (json!({"spec": {"engine": {"version": "latest"}}}), &["spec.engine.version", "such as 9.3.4"]),
+        (json!({"spec": {"engine": {"version": "9.3"}}}), &[]),
+        (
+            json!({"spec": {"engine": {"custom": {"image": "a:1", "port": 5432, "dataPath": "/data"}}}}),
+            &["spec.engine.custom", "remove it"],
+        ),
+        (json!({"spec": {"engine": {"type": "custom", "version": null}}}), &["spec.engine.custom", "is required"]),
+        (custom(&json!({})), &[]),
+        (with(custom(&json!({})), &json!({"spec": {"engine": {"version": "1.2"}}})), &["spec.engine.version", "spec.engine.custom.image"]),
+        (custom(&json!({"image": "registry.example/db"})), &["spec.engine.custom.image", "needs a tag or a digest"]),
+        (custom(&json!({"image": "registry.example/db:latest"})), &["spec.engine.custom.image", "must not be latest"]),
+        (custom(&json!({"image": format!("registry.example/db@sha256:{}", "0".repeat(64))})), &[]),
+        (custom(&json!({"port": 1023})), &["spec.engine.custom.port", "1024"]),
+        (custom(&json!({"dataPath": "data"})), &["spec.engine.custom.dataPath", "absolute path"]),
+        (custom(&json!({"dataPath": "/data/../etc"})), &["spec.engine.custom.dataPath", "without '..'"]),
+        (custom(&json!({"credentials": {}})), &["spec.engine.custom.credentials", "exactly one of"]),
+        (
+            custom(&json!({"credentials": {"passwordVariable": "A", "passwordFileVariable": "B"}})),
+            &["spec.engine.custom.credentials", "exactly one of"],
+        ),
+        (custom(&json!({"credentials": {"passwordFileVariable": "PASSWORD_FILE"}})), &[]),
+        (json!({"spec": {"instanceTypes": []}}), &["spec.instanceTypes"]),
+        (json!({"spec": {"instanceTypes": ["large"]}}), &["spec.instanceTypes", "such as r7i.large"]),
+        (json!({"spec": {"instanceTypes": ["r7i.large", "r7i.large"]}}), &["spec.instanceTypes", "listed once"]),
+        (json!({"spec": {"instanceTypes": ["u-6tb1.112xlarge", "m7i-flex.large"]}}), &[]),
+        (json!({"spec": {"storage": {"size": "100G"}}}), &["spec.storage.size", "for example 100Gi"]),
+        (json!({"spec": {"storage": {"size": "1.5Ti"}}}), &["spec.storage.size", "for example 100Gi"]),
+        (json!({"spec": {"storage": {"size": "2Ti"}}}), &[]),
+        (json!({"spec": {"storage": {"type": "io2", "iops": 5000, "throughput": 125}}}), &["spec.storage.throughput", "remove it"]),
+        (json!({"spec": {"storage": {"type": "gp2", "iops": 5000}}}), &["spec.storage.iops", "remove it"]),
+        (json!({"spec": {"storage": {"type": "io2"}}}), &["spec.storage.iops", "is required"]),
+        (json!({"spec": {"storage": {"type": "io2", "iops": 5000}}}), &[]),
+        (json!({"spec": {"storage": {"type": "gp9", "iops": 5000}}}), &[]),
+        (json!({"spec": {"config": {"a-b": "1"}}}), &["spec.config", "letters, digits"]),
+        (json!({"spec": {"config": {"a.b": "1\n2"}}}), &["spec.config", "one line"]),
+        (json!({"spec": {"config": {"http.password": "x"}}}), &["spec.config", "status.credentialsSecretName"]),
+        (json!({"spec": {"config": {"cairo.max.uncommitted.rows": "1000"}}}), &[]),
+        (json!({"spec": {"deletionPolicy": "Shred"}}), &["spec.deletionPolicy", "Retain"]),
+    ];
+    run(async {
+        let client = control_plane().await.client();
+        let mut failures = Vec::new();
+        for (changes, says) in cases {
+            let answer = create::<Database>(&client, with(database(), &changes)).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
+    });
+}
+
+#[test]
+fn a_node_class_with_what_aws_does_not_know_is_refused_with_the_field() {
+    let cases: Vec<(Value, &[&str])> = vec![
+        (json!({}), &[]),
+        (json!({"spec": {"imageID": "latest"}}), &["spec.imageID", "ami-"]),
+        (json!({"spec": {"subnets": []}}), &["spec.subnets"]),
+        (json!({"spec": {"subnets": [{"id": "vpc-1", "zone": "us-east-1a"}]}}), &["spec.subnets", "subnet-"]),
+        (json!({"spec": {"securityGroupIDs": ["default"]}}), &["spec.securityGroupIDs", "sg-"]),
+        (json!({"spec": {"securityGroupIDs": ["sg-1"]}}), &[]),
+        (json!({"spec": {"tags": {"": "x"}}}), &["spec.tags", "1 to 128 characters"]),
+        (json!({"spec": {"tags": {"aws:x": "x"}}}), &["spec.tags", "reserved"]),
+        (json!({"spec": {"tags": {"freehold.dev/node-uid": "x"}}}), &["spec.tags", "reserved"]),
+        (json!({"spec": {"tags": {"team": "platform"}}}), &[]),
+        (json!({"spec": {"userData": "x".repeat(16385)}}), &["spec.userData", "16384"]),
+    ];
+    run(async {
+        let client = control_plane().await.client();
+        let mut failures = Vec::new();
+        for (changes, says) in cases {
+            let answer = create::<NodeClass>(&client, with(node_class(), &changes)).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
+    });
+}
+
+#[test]
+fn what_is_decided_once_cannot_change_and_everything_else_can() {
+    run(async {
+        let client = control_plane().await.client();
+        let placed = with(database(), &json!({"metadata": {"name": "rules-placed"}}));
+        for object in [database(), placed.clone()] {
+            let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
+            databases.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        }
+        let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
+        let zone = Patch::Merge(json!({"status": {"zone": "us-east-1a"}}));
+        databases.patch_status("rules-placed", &PatchParams::default(), &zone).await.unwrap();
+        let volumes = Api::<Volume>::namespaced(client.clone(), NAMESPACE);
+        volumes.create(&PostParams::default(), &serde_json::from_value(volume()).unwrap()).await.unwrap();
+        let nodes = Api::<Node>::namespaced(client.clone(), NAMESPACE);
+        nodes.create(&PostParams::default(), &serde_json::from_value(node()).unwrap()).await.unwrap();
+
+        let mut failures = Vec::new();
+        let of_database: [(Value, &[&str]); 10] = [
+            (
+                json!({"engine": {"type": "custom", "version": null, "custom": {"image": "a:1", "port": 5432, "dataPath": "/d"}}}),
+                &["spec.engine.type", "create a new Database"],
+            ),
+            (json!({"storage": {"size": "99Gi"}}), &["spec.storage.size", "only grow"]),
+            (json!({"storage": {"size": "200Gi"}}), &[]),
+            (json!({"storage": {"size": "1Ti"}}), &[]),
+            (json!({"storage": {"fileSystem": "ext4"}}), &["spec.storage.fileSystem", "formatted once"]),
+            (json!({"storage": {"type": "io2", "iops": 5000}}), &[]),
+            (json!({"engine": {"version": "9.4.0"}}), &[]),
+            (json!({"instanceTypes": ["m7i.large"]}), &[]),
+            (json!({"running": false, "deletionPolicy": "Delete"}), &[]),
+            (json!({"zones": ["us-east-1b"]}), &[]),
+        ];
+        for (changes, says) in of_database {
+            let answer = update::<Database>(&client, database(), &json!({"spec": changes})).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        let of_placed: [(Value, &[&str]); 2] =
+            [(json!({"zones": ["us-east-1b"]}), &["spec.zones", "status.zone"]), (json!({"storage": {"size": "200Gi"}}), &[])];
+        for (changes, says) in of_placed {
+            let answer = update::<Database>(&client, placed.clone(), &json!({"spec": changes})).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        let of_volume: [(Value, &[&str]); 7] = [
+            (json!({"zone": "us-east-1b"}), &["spec.zone", "cannot leave its zone"]),
+            (json!({"size": "99Gi"}), &["spec.size", "only grow"]),
+            (json!({"size": "lots"}), &["spec.size", "for example 100Gi"]),
+            (json!({"fileSystem": "ext4"}), &["spec.fileSystem", "formatted once"]),
+            (json!({"snapshotID": "snap-1"}), &["spec.snapshotID", "filled once"]),
+            (json!({"size": "200Gi", "iops": 6000, "throughput": 500}), &[]),
+            (json!({"deletionPolicy": "Delete"}), &[]),
+        ];
+        for (changes, says) in of_volume {
+            let answer = update::<Volume>(&client, volume(), &json!({"spec": changes})).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        let of_node: [(Value, &[&str]); 3] = [
+            (json!({"zone": "us-east-1b"}), &["spec.zone", "zone of the volume"]),
+            (json!({"zone": null}), &["spec.zone", "zone of the volume"]),
+            (json!({"instanceTypes": ["m7i.large"]}), &[]),
+        ];
+        for (changes, says) in of_node {
+            let answer = update::<Node>(&client, node(), &json!({"spec": changes})).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
+    });
+}

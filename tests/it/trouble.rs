@@ -1,0 +1,183 @@
+//! Bad input and bad weather: a condition with its reason, calm, and everything right afterwards without a hand.
+
+use std::time::Duration;
+
+use ec2sim::{Effect, Fault};
+use freehold::api::Database;
+use kube::Api;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::house::{House, OPERATOR, run};
+use crate::kit::objects::Told as _;
+use crate::kit::wait::{each, seen, until};
+
+/// A fault on the operator's calls only: the box has its own.
+fn on(action: Option<&str>, effect: Effect) -> Fault {
+    Fault { action: action.map(str::to_owned), caller: Some(OPERATOR.to_owned()), ..Fault::always(effect) }
+}
+
+fn refused(code: &str) -> Effect {
+    Effect::Error { code: code.to_owned(), message: "said the test".to_owned() }
+}
+
+/// How many calls of this action the operator made, whatever became of them.
+fn calls(house: &House, action: &str) -> usize {
+    house.calls_since(0).iter().filter(|entry| entry.action == action).count()
+}
+
+/// The rest of the story of a launch that EC2 refuses at first: one machine, one disk.
+async fn recovers(house: House) {
+    house.ready("orders").await;
+    assert_eq!((house.live_instances().len(), house.data_volumes().len()), (1, 1));
+    house.close().await;
+}
+
+/// Lets virtual time pass and counts the calls meanwhile: never a wait for luck, since nothing is expected to happen.
+async fn calls_within(house: &House, action: &str, virtual_time: Duration) -> usize {
+    let before = calls(house, action);
+    let until_then = house.ec2().now() + virtual_time;
+    until("virtual time passing", || async { seen((house.ec2().now() >= until_then).then_some(()), || house.ec2().now().to_string()) })
+        .await;
+    calls(house, action) - before
+}
+
+#[test]
+fn a_node_class_that_ec2_refuses_stalls_the_database_until_it_is_mended() {
+    let cases = [
+        ("wrong-image", json!({"imageID": "ami-0ffffffffffffffff"}), "ami-0ffffffffffffffff"),
+        ("wrong-subnet", json!({"subnets": [{"id": "subnet-0ffffffffffffffff", "zone": "us-east-1a"}]}), "subnet-0ffffffffffffffff"),
+    ];
+    let cases = cases.map(|(name, class, says)| (name.to_owned(), (class, says))).to_vec();
+    run(each(cases, |name, (wrong, says)| async move {
+        let house = House::start(&name).await;
+        let right = house.site.node_class(&name)["spec"].clone();
+        house.edit_class(&wrong).await;
+        house.create("orders", &json!({})).await;
+        let message = house.told("orders", "Stalled", "True", "InvalidRequest").await;
+        assert!(message.contains(says) && message.contains(&format!("NodeClass {name}")), "{message}");
+        assert_eq!(house.told("orders", "Ready", "False", "InvalidRequest").await, message);
+        assert_eq!(calls_within(&house, "RunInstances", Duration::from_mins(5)).await, 0, "the same is not asked again");
+        assert!(calls(&house, "RunInstances") <= 2, "one refusal is enough");
+        house.edit_class(&right).await;
+        recovers(house).await;
+    }));
+}
+
+#[test]
+fn a_missing_node_class_stalls_the_database_until_it_is_there() {
+    run(async {
+        let house = House::start("no-class").await;
+        house.create("orders", &json!({"nodeClassName": "no-class-yet"})).await;
+        let message = house.told("orders", "Stalled", "True", "NodeClassNotFound").await;
+        assert!(message.contains("NodeClass no-class-yet does not exist: create it"), "{message}");
+        assert_eq!(calls(&house, "RunInstances"), 0);
+        let class = serde_json::from_value(house.site.node_class("no-class-yet")).unwrap();
+        Api::<freehold::api::NodeClass>::all(house.client.clone()).create(&kube::api::PostParams::default(), &class).await.unwrap();
+        recovers(house).await;
+    });
+}
+
+#[test]
+fn what_ec2_refuses_for_a_while_is_told_and_tried_again_calmly() {
+    let nowhere = Effect::CapacityOut { instance_type: None, zone: None };
+    let quota = Effect::Quota { code: "VcpuLimitExceeded".to_owned() };
+    // The most calls in ten minutes: the pauses are 3 min for each of nine offers, 10 min, and 5 min.
+    let cases = [
+        ("no-capacity", (nowhere, "InsufficientCapacity", "r7i.large", 9 * 5)),
+        ("quota", (quota, "QuotaExceeded", "quota", 3)),
+        ("no-permission", (refused("UnauthorizedOperation"), "Forbidden", "UnauthorizedOperation", 4)),
+    ];
+    let cases = cases.map(|(name, case)| (name.to_owned(), case)).to_vec();
+    run(each(cases, |name, (effect, reason, says, most)| async move {
+        let house = House::start(&name).await;
+        let fault = house.ec2().add_fault(on(Some("RunInstances"), effect));
+        house.create("orders", &json!({})).await;
+        let message = house.told("orders", "Ready", "False", reason).await;
+        assert!(message.contains(says), "{message}");
+        let database = house.api::<Database>().get("orders").await.unwrap();
+        assert_eq!(database.condition("Stalled").0, "False", "it will pass by itself");
+        let calls = calls_within(&house, "RunInstances", Duration::from_mins(10)).await;
+        assert!(calls <= most, "{calls} launches in ten minutes");
+        assert_eq!(house.ec2().instances().len(), 0);
+        house.ec2().clear_fault(&fault);
+        recovers(house).await;
+    }));
+}
+
+#[test]
+fn a_launch_falls_back_over_types_and_zones_in_the_order_of_preference() {
+    run(async {
+        let house = House::start("fallback").await;
+        let out = |instance_type: &str, zone: Option<&str>| {
+            let effect = Effect::CapacityOut { instance_type: Some(instance_type.to_owned()), zone: zone.map(str::to_owned) };
+            house.ec2().add_fault(on(Some("RunInstances"), effect));
+        };
+        out("r7i.large", None);
+        out("r6i.large", Some("us-east-1a"));
+        out("r6i.large", Some("us-east-1b"));
+        house.create("orders", &json!({"instanceTypes": ["r7i.large", "r6i.large", "m7i.large"]})).await;
+        let status = house.ready("orders").await.status.unwrap();
+        assert_eq!((status.instance_type.as_deref(), status.zone.as_deref()), (Some("r6i.large"), Some("us-east-1c")));
+        assert_eq!(house.data_volumes().remove(0).zone, "us-east-1c");
+        let asked: Vec<(String, String)> = house
+            .calls_since(0)
+            .into_iter()
+            .filter(|entry| entry.action == "RunInstances")
+            .map(|entry| (entry.parameters["InstanceType"].clone(), entry.answer))
+            .collect();
+        let no = "InsufficientInstanceCapacity";
+        let expected = [("r7i.large", no), ("r7i.large", no), ("r7i.large", no), ("r6i.large", no), ("r6i.large", no), ("r6i.large", "ok")];
+        assert_eq!(asked, expected.map(|(name, answer)| (name.to_owned(), answer.to_owned())), "fast, each once");
+        house.close().await;
+    });
+}
+
+#[test]
+fn ec2_away_for_minutes_is_waited_out() {
+    run(async {
+        let house = House::start("ec2-away").await;
+        house.create("first", &json!({})).await;
+        house.ready("first").await;
+        let away = house.ec2().add_fault(on(None, Effect::DropBefore));
+        house.create("orders", &json!({})).await;
+        until("the new database saying what it waits for", || async {
+            let database = house.api::<Database>().get("orders").await.unwrap();
+            let (status, reason, message) = database.condition("NodeReady");
+            seen((status == "False" && reason != "Pending" && !message.is_empty()).then_some(()), || format!("{status} {reason} {message}"))
+        })
+        .await;
+        let mutating = calls(&house, "TerminateInstances") + calls(&house, "DeleteVolume");
+        let launches = calls_within(&house, "RunInstances", Duration::from_mins(10)).await;
+        assert!(launches <= 20, "{launches} sends of a launch in ten minutes without EC2");
+        assert_eq!(mutating, calls(&house, "TerminateInstances") + calls(&house, "DeleteVolume"), "no answer is no reason to destroy");
+        house.ec2().clear_fault(&away);
+        house.ready("orders").await;
+        house.ready("first").await;
+        assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (2, 2));
+        house.close().await;
+    });
+}
+
+#[test]
+fn the_api_server_away_for_minutes_is_waited_out() {
+    run(async {
+        let house = House::start("api-away").await;
+        house.create("first", &json!({})).await;
+        house.ready("first").await;
+        // In the middle of the second one's creation.
+        house.create("orders", &json!({})).await;
+        house.told("orders", "NodeReady", "False", "Launching").await;
+        house.tap.refuse(true);
+        let mark = house.mark();
+        calls_within(&house, "RunInstances", Duration::from_mins(5)).await;
+        let reads = |action: &str| action.starts_with("Describe");
+        let mutating = house.calls_since(mark).into_iter().filter(|entry| !reads(&entry.action)).count();
+        assert!(mutating <= 1, "{mutating} mutating calls of which nothing can be written down");
+        house.tap.refuse(false);
+        house.ready("orders").await;
+        house.ready("first").await;
+        assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (2, 2));
+        house.close().await;
+    });
+}
