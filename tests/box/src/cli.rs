@@ -25,7 +25,7 @@ pub struct Cli {
 enum Command {
     /// Starts a box in the background and prints the lines that point kubectl and the AWS tools at it.
     Up(Up),
-    /// Stops a box, or removes what a killed one left.
+    /// Stops a box, with the operator that a demo left in it, or removes what a killed one left.
     Down(Named),
     /// Shows what runs.
     Status(Named),
@@ -117,7 +117,7 @@ impl Up {
 async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sync>> {
     let settings = up.into_settings();
     if let Some(record) = daemon::running(cache, &settings.name) {
-        eprintln!("box `{}` is already running; `cargo box down` stops it", settings.name);
+        eprintln!("box `{}` is already running; `cargo box down{}` stops it", settings.name, named(&settings.name));
         print!("{}", exports(&record));
         return Ok(());
     }
@@ -131,8 +131,12 @@ async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sy
 }
 
 fn not_running(name: &str) -> String {
-    let named = if name == "box" { String::new() } else { format!(" --name {name}") };
-    format!("no box `{name}` is running; `cargo box up{named}` starts it")
+    format!("no box `{name}` is running; `cargo box up{}` starts it", named(name))
+}
+
+/// What a command line needs to mean this box; nothing for the default one.
+fn named(name: &str) -> String {
+    if name == "box" { String::new() } else { format!(" --name {name}") }
 }
 
 fn status(cache: &Cache, name: &str) {

@@ -20,7 +20,9 @@ use crate::site::{self, Site, SiteOptions};
 
 /// How long a box may take to start once its programs are built.
 const UP_LIMIT: Duration = Duration::from_mins(3);
-/// How long it may take to stop before it is killed: the sum of its own limits and some air.
+/// How long it usually takes, in seconds; only the progress shows it.
+const UP_SECONDS: u64 = 10;
+/// How long it, or the operator of its demo, may take to stop before it is killed: the sum of its own limits and some air.
 const DOWN_LIMIT: Duration = Duration::from_secs(30);
 /// How often its record is looked at.
 const POLL: Duration = Duration::from_millis(100);
@@ -127,7 +129,7 @@ pub enum Error {
     },
 
     /// Another process is this box.
-    #[error("failed to start box `{0}`: it is starting or running already; see `cargo box status`")]
+    #[error("failed to start box `{0}`: it is starting or running already; see `cargo box status --name {0}`")]
     Taken(String),
 }
 
@@ -164,15 +166,31 @@ impl Files {
         self.folder.join("log")
     }
 
-    fn read_identity(&self) -> Option<Identity> {
-        Identity::parse(&std::fs::read_to_string(self.identity()).ok()?)
+    /// The identity of the operator that a demo runs in the box; so also the mark of a demo's box.
+    fn operator(&self) -> PathBuf {
+        self.folder.join("operator")
     }
+}
+
+/// The process that this file names, if it still runs.
+fn living(file: &Path) -> Option<Identity> {
+    Identity::parse(&std::fs::read_to_string(file).ok()?).filter(|identity| identity.lives())
 }
 
 /// The record of a box that is up.
 pub fn running(cache: &Cache, name: &str) -> Option<Record> {
     let text = std::fs::read(Files::of(cache, name).record()).ok()?;
     serde_json::from_slice::<Record>(&text).ok().filter(|record| record.identity.lives())
+}
+
+/// Remembers the operator that a demo runs in this box, so that [`down`] ends both; an error if it cannot be written down.
+pub fn remember_operator(cache: &Cache, name: &str, operator: Identity) -> Result<(), Error> {
+    std::fs::write(Files::of(cache, name).operator(), operator.to_string()).map_err(system("write the operator's identity"))
+}
+
+/// Whether a demo ran, or runs, its operator in this box.
+pub fn is_of_a_demo(cache: &Cache, name: &str) -> bool {
+    Files::of(cache, name).operator().exists()
 }
 
 /// Starts a box in a session of its own and waits until it is ready.
@@ -192,6 +210,10 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
         command.arg("--state").arg(state);
     }
     let mut child = command.stdin(Stdio::null()).stdout(log).stderr(again).spawn().map_err(system("start the box in the background"))?;
+    // At once, before the box does it: whoever is interrupted while it waits here can still stop it.
+    if let (None, Some(identity)) = (living(&files.identity()), Identity::of(child.id())) {
+        write_identity(&files, identity)?;
+    }
 
     let started = Instant::now();
     loop {
@@ -205,7 +227,8 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
             }
             return Err(Error::DidNotStart { name: settings.name.clone(), log: files.log(), tail: tail(&files.log()) });
         }
-        progress.at(started.elapsed().as_secs(), 10, "starting the control plane and EC2 (about 8 s)");
+        let what = format!("starting the control plane and EC2 (about {UP_SECONDS} s)");
+        progress.at(started.elapsed().as_secs().min(UP_SECONDS), UP_SECONDS, &what);
         tokio::time::sleep(POLL).await;
     }
 }
@@ -222,7 +245,7 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     let lock = File::create(files.lock()).map_err(system(format!("write {}", files.lock().display())))?;
     lock.try_lock().map_err(|_| Error::Taken(settings.name.clone()))?;
     let identity = Identity::of_self().ok_or_else(|| Error::Taken(settings.name.clone()))?;
-    std::fs::write(files.identity(), identity.to_string()).map_err(system("write the box's identity"))?;
+    write_identity(&files, identity)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(system("listen for SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system("listen for SIGINT"))?;
 
@@ -241,7 +264,10 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     let (control_plane, site) = tokio::select! {
         started = start => started?,
         // Dropping what was started so far kills it.
-        () = &mut stopped => return Ok(()),
+        () = &mut stopped => {
+            let _ = std::fs::remove_dir_all(&files.folder);
+            return Ok(());
+        }
     };
     write_record(&files, &record(identity, &control_plane, &site, &files))?;
     stopped.await;
@@ -264,6 +290,10 @@ fn record(identity: Identity, control_plane: &ControlPlane, site: &Site, files: 
     }
 }
 
+fn write_identity(files: &Files, identity: Identity) -> Result<(), Error> {
+    std::fs::write(files.identity(), identity.to_string()).map_err(system("write the box's identity"))
+}
+
 /// Whole or not at all: somebody is reading it meanwhile.
 fn write_record(files: &Files, record: &Record) -> Result<(), Error> {
     let new = files.folder.join("record.new");
@@ -271,37 +301,108 @@ fn write_record(files: &Files, record: &Record) -> Result<(), Error> {
     std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, files.record())).map_err(system("write the box's record"))
 }
 
-/// Stops a box and says what was done.
+/// Stops a box, with the operator of a demo in it, and says what was done.
 pub async fn down(cache: &Cache, name: &str) -> Result<String, Error> {
     let files = Files::of(cache, name);
     let record = running(cache, name);
-    let identity = files.read_identity().filter(|identity| identity.lives());
-    let Some(identity) = identity else {
+    let mut parts = Vec::new();
+    // First, while there is an API server that it can say goodbye to.
+    if let Some(operator) = living(&files.operator()) {
+        let was_killed = end(operator).await;
+        parts.push(if was_killed { "operator (killed)".to_owned() } else { "operator".to_owned() });
+    }
+    let Some(identity) = living(&files.identity()) else {
         let was_there = files.folder.exists();
         let _ = std::fs::remove_dir_all(&files.folder);
         let swept = run_folder::sweep(cache).map_err(system("remove what killed boxes left"))?;
-        return Ok(if was_there || swept > 0 {
+        return Ok(if !parts.is_empty() {
+            format!("no box `{name}` is running; stopped its operator and removed what a killed one left")
+        } else if was_there || swept > 0 {
             format!("no box `{name}` is running; removed what a killed one left")
         } else {
             format!("no box `{name}` is running")
         });
     };
-    identity.signal(Signal::SIGTERM);
-    let started = Instant::now();
-    while identity.lives() && started.elapsed() < DOWN_LIMIT {
-        tokio::time::sleep(POLL).await;
-    }
-    let was_killed = identity.lives();
+    let was_killed = end(identity).await;
     if was_killed {
-        identity.signal(Signal::SIGKILL);
-        while identity.lives() {
-            tokio::time::sleep(POLL).await;
-        }
         let _ = std::fs::remove_dir_all(&files.folder);
         run_folder::sweep(cache).map_err(system("remove what the box left"))?;
     }
-    let parts: Vec<String> = record.iter().flat_map(|record| &record.components).map(|part| part.name.clone()).collect();
-    let parts = if parts.is_empty() { String::new() } else { format!(": {}, ec2", parts.join(", ")) };
+    if let Some(record) = record {
+        parts.extend(record.components.into_iter().map(|part| part.name));
+        parts.push("ec2".to_owned());
+    }
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     let how = if was_killed { "killed, since it did not stop in time" } else { "stopped" };
     Ok(format!("box `{name}` {how}{parts}"))
+}
+
+/// Asks a process to end, and kills it when it takes too long; says whether it was killed.
+async fn end(process: Identity) -> bool {
+    process.signal(Signal::SIGTERM);
+    let started = Instant::now();
+    while process.lives() && started.elapsed() < DOWN_LIMIT {
+        tokio::time::sleep(POLL).await;
+    }
+    let was_killed = process.lives();
+    process.signal(Signal::SIGKILL);
+    while process.lives() {
+        tokio::time::sleep(POLL).await;
+    }
+    was_killed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn down_ends_the_operator_of_a_demo_with_its_box() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let files = Files::of(&cache, "demo");
+        make_private_folder(&files.folder).unwrap();
+        assert!(!is_of_a_demo(&cache, "demo"));
+        let [mut operator, mut served] = [(), ()].map(|()| Command::new("sleep").arg("600").spawn().unwrap());
+        write_identity(&files, Identity::of(served.id()).unwrap()).unwrap();
+        remember_operator(&cache, "demo", Identity::of(operator.id()).unwrap()).unwrap();
+        assert!(is_of_a_demo(&cache, "demo"));
+
+        assert_eq!(down(&cache, "demo").await.unwrap(), "box `demo` stopped: operator");
+        for child in [&mut operator, &mut served] {
+            assert_eq!(child.wait().unwrap().signal(), Some(Signal::SIGTERM as i32));
+        }
+    }
+
+    #[tokio::test]
+    async fn down_ends_the_operator_of_a_box_that_was_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let files = Files::of(&cache, "demo");
+        make_private_folder(&files.folder).unwrap();
+        let mut operator = Command::new("sleep").arg("600").spawn().unwrap();
+        remember_operator(&cache, "demo", Identity::of(operator.id()).unwrap()).unwrap();
+
+        let said = down(&cache, "demo").await.unwrap();
+        assert_eq!(said, "no box `demo` is running; stopped its operator and removed what a killed one left");
+        assert!(!operator.wait().unwrap().success());
+        assert!(!is_of_a_demo(&cache, "demo"));
+        assert_eq!(down(&cache, "demo").await.unwrap(), "no box `demo` is running");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_took_the_id_of_the_operator_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        make_private_folder(&Files::of(&cache, "demo").folder).unwrap();
+        let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
+        remember_operator(&cache, "demo", Identity { id: stranger.id(), started: 1 }).unwrap();
+
+        down(&cache, "demo").await.unwrap();
+        assert!(stranger.try_wait().unwrap().is_none());
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
 }

@@ -83,4 +83,11 @@ impl Progress {
             Shown::Nothing => {}
         }
     }
+    /// The work is over, and what follows says so itself.
+    pub fn clear(&self) {
+        match &self.shown {
+            Shown::Bar(bar) => bar.finish_and_clear(),
+            Shown::Lines { .. } | Shown::Nothing => {}
+        }
+    }
 }

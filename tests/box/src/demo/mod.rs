@@ -6,6 +6,8 @@ mod story;
 mod world;
 
 use std::error::Error as StdError;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,8 +15,9 @@ use clap::Args;
 use freehold::api::{Database, NodeClass};
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
+use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, make_private_folder};
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::progress::Progress;
 use crate::tools::Tools;
@@ -47,65 +50,81 @@ pub struct Demo {
 type Failure = Box<dyn StdError + Send + Sync>;
 
 impl Demo {
-    /// Runs it; an error means that something was not seen to be true.
+    /// Runs it; an error means that something was not seen to be true, or that it was stopped by Ctrl-C or SIGTERM.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
-        Tools::ensure(cache, &Progress::on_stderr()).await?;
-        let binary = operator::build().await?;
-        if daemon::running(cache, BOX).is_some() {
-            println!("a demo of before is still up and is stopped first: {}", daemon::down(cache, BOX).await?);
+        let _turn = take_turn(cache)?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let stopped = async {
+            tokio::select! {
+                _ = interrupt.recv() => "stopped by Ctrl-C",
+                _ = terminate.recv() => "stopped by SIGTERM",
+            }
+        };
+        tokio::pin!(stopped);
+
+        let binary = tokio::select! {
+            binary = prepare(cache) => binary?,
+            how = &mut stopped => return Err(how.into()),
+        };
+        let (outcome, leave) = tokio::select! {
+            outcome = self.show(cache, &binary) => (outcome, self.keep),
+            how = &mut stopped => (Err(how.into()), false),
+        };
+        if outcome.is_err() && leave {
+            eprintln!("the box goes on running, for a look at what went wrong; `cargo box down --name {BOX}` ends it and its operator");
+        } else if outcome.is_err() {
+            match daemon::down(cache, BOX).await {
+                Ok(done) => eprintln!("{done}"),
+                Err(error) => eprintln!("{}; `cargo box down --name {BOX}` tries it again", crate::cli::chain(&error)),
+            }
         }
+        outcome
+    }
+
+    /// All of it, once what it needs is there.
+    async fn show(&self, cache: &Cache, binary: &Path) -> Result<(), Failure> {
         let record = self.box_up(cache).await?;
-        let outcome = self.live(&record, &binary).await;
-        match outcome {
-            Ok((report, operator)) => {
-                self.write_report(&report)?;
-                if self.keep {
-                    print!("{}", kept(&record, &operator.leave_running()));
-                } else {
-                    operator.stop().await?;
-                    println!("{}", daemon::down(cache, BOX).await?);
-                }
-                println!("every step was seen to be true on the API server and in EC2");
-                Ok(())
-            }
-            Err(error) => {
-                if !self.keep {
-                    daemon::down(cache, BOX).await?;
-                }
-                Err(error)
-            }
+        let (report, operator) = self.live(cache, &record, binary).await?;
+        self.write_report(&report)?;
+        if self.keep {
+            print!("{}", kept(&record));
+        } else {
+            operator.stop().await?;
+            println!("{}", daemon::down(cache, BOX).await?);
         }
+        println!("every step was seen to be true on the API server and in EC2");
+        Ok(())
     }
 
     async fn box_up(&self, cache: &Cache) -> Result<Record, Failure> {
         let progress = Progress::on_stderr();
         let settings = Settings { name: BOX.to_owned(), speed: SPEED, pace: Pace::Fast, state: None };
         let record = daemon::up(cache, &settings, &progress).await?;
-        progress.end("");
+        progress.clear();
         println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
         Ok(record)
     }
 
     /// The database's life.
-    async fn live(&self, record: &Record, binary: &Path) -> Result<(Report, Operator), Failure> {
+    async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Operator), Failure> {
         let client = client(&record.kubeconfig).await?;
         let eyes = Eyes::new(client.clone(), &record.endpoint)?;
         let mut report = Report::default();
 
         let started = Instant::now();
         install(&client).await?;
-        let mut operator = Operator::start(binary, record, SPEED).await?;
+        let operator = Operator::start(cache, binary, record).await?;
         println!("operator: {} runs as process {}, its log is {}", binary.display(), operator.id(), operator.log().display());
         report.add(Step::new("operator installed and ready", started.elapsed(), eyes.calls_since(0).await?));
 
         let told = self.chapters(&client, &eyes, &mut report).await;
         if let Err(error) = told {
             eprintln!("the operator's log ends with:\n{}", operator.tail());
-            operator.kill();
             return Err(error);
         }
         println!("\n{report}");
-        report.judge()?;
+        report::judge(&eyes.calls_since(0).await?, self.keep)?;
         Ok((report, operator))
     }
 
@@ -147,6 +166,38 @@ impl Demo {
     }
 }
 
+/// Held while a demo runs, so that a box without a holder is one that was kept or whose demo was killed. Holds the demo's process
+/// id, for the error of the next one.
+fn take_turn(cache: &Cache) -> Result<File, Failure> {
+    let folder = cache.boxes();
+    let path = folder.join("demo.lock");
+    let failed = |error: io::Error| format!("failed to use {}: {error}", path.display());
+    make_private_folder(&folder).map_err(failed)?;
+    let mut lock = File::options().create(true).read(true).write(true).truncate(false).open(&path).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let id = io::read_to_string(lock).map_err(failed)?;
+            return Err(format!("another demo is running: wait for its end, or stop it with Ctrl-C or `kill {}`", id.trim()).into());
+        }
+        Err(TryLockError::Error(error)) => return Err(failed(error).into()),
+    }
+    lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id())).map_err(failed)?;
+    Ok(lock)
+}
+
+/// Builds what is missing and ends what a demo of before left; returns the operator's binary.
+async fn prepare(cache: &Cache) -> Result<PathBuf, Failure> {
+    Tools::ensure(cache, &Progress::on_stderr()).await?;
+    let binary = operator::build().await?;
+    if daemon::is_of_a_demo(cache, BOX) {
+        println!("a demo of before was left running and is ended first: {}", daemon::down(cache, BOX).await?);
+    } else if daemon::running(cache, BOX).is_some() {
+        return Err(format!("a box `{BOX}` is running that no demo left: `cargo box down --name {BOX}` stops it").into());
+    }
+    Ok(binary)
+}
+
 async fn client(kubeconfig: &Path) -> Result<Client, Failure> {
     let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig)?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default()).await?;
@@ -175,10 +226,26 @@ async fn install(client: &Client) -> Result<(), Failure> {
 }
 
 /// How to go on by hand, and how to end it.
-fn kept(record: &Record, operator: &str) -> String {
+fn kept(record: &Record) -> String {
     format!(
         "everything goes on running. To look around:\n\n{}\n    kubectl get databases,nodes.freehold.dev,volumes.freehold.dev\n\n\
-         To end it: kill {operator}; cargo box down --name {BOX}\n",
+         To end it: cargo box down --name {BOX}\n",
         crate::cli::exports(record)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_demo_is_refused_while_the_first_one_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let first = take_turn(&cache).unwrap();
+        let refused = take_turn(&cache).unwrap_err().to_string();
+        assert!(refused.contains(&format!("kill {}`", std::process::id())), "{refused}");
+        drop(first);
+        take_turn(&cache).unwrap();
+    }
 }

@@ -10,9 +10,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-use super::Failure;
-use crate::daemon::Record;
-use crate::process::tail;
+use super::{BOX, Failure, SPEED};
+use crate::cache::Cache;
+use crate::daemon::{self, Record};
+use crate::process::{Identity, tail};
 
 /// How long the operator may take until it is ready.
 const READY_LIMIT: Duration = Duration::from_secs(30);
@@ -25,10 +26,12 @@ pub async fn build() -> Result<PathBuf, Failure> {
     let this = std::env::current_exe()?;
     let folder = this.parent().ok_or("this program has no folder")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    eprintln!("operator: cargo builds the shipped binary (about 10 s the first time: its libraries are this program's too)");
     // Both packages, so that every dependency has the features that it was compiled with for this program.
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "--package", "freehold", "--package", "freehold-box"])
+        .args(["build", "--package", "freehold", "--package", "freehold-box"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .kill_on_drop(true)
         .status()
         .await?;
     if !status.success() {
@@ -37,7 +40,7 @@ pub async fn build() -> Result<PathBuf, Failure> {
     Ok(folder.join("freehold"))
 }
 
-/// A running operator.
+/// A running operator; it goes on when this is dropped.
 #[derive(Debug)]
 pub struct Operator {
     child: Child,
@@ -45,12 +48,13 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts it against the box and waits until it is ready.
-    pub async fn start(binary: &Path, record: &Record, speed: f64) -> Result<Self, Failure> {
+    /// Starts it against the demo's box and waits until it is ready. From its first moment the box's `down` ends it too, whatever
+    /// becomes of this program.
+    pub async fn start(cache: &Cache, binary: &Path, record: &Record) -> Result<Self, Failure> {
         let log = record.log.with_file_name("operator.log");
         let address = free_address()?;
         let child = Command::new(binary)
-            .args(["run", "--listen", &address, "--time-scale", &speed.to_string()])
+            .args(["run", "--listen", &address, "--time-scale", &SPEED.to_string()])
             .env("KUBECONFIG", &record.operator_kubeconfig)
             .env("AWS_ENDPOINT_URL_EC2", &record.endpoint)
             .env("AWS_ACCESS_KEY_ID", super::world::OPERATOR)
@@ -60,7 +64,13 @@ impl Operator {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(&log)?)
+            // Away from the terminal's group: a Ctrl-C there is for this program, which then stops the operator in good order.
+            .process_group(0)
             .spawn()?;
+        // None: it has ended already, which the wait below reports with its log.
+        if let Some(identity) = child.id().and_then(Identity::of) {
+            daemon::remember_operator(cache, BOX, identity)?;
+        }
         let mut operator = Self { child, log };
         operator.await_ready(&address).await?;
         Ok(operator)
@@ -97,17 +107,6 @@ impl Operator {
     /// The end of its log.
     pub fn tail(&self) -> String {
         tail(&self.log)
-    }
-
-    /// Ends it at once: the demo has failed.
-    pub fn kill(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.start_kill();
-    }
-
-    /// Leaves it running after this program; returns its process id.
-    pub fn leave_running(self) -> String {
-        self.id().to_string()
     }
 
     /// Stops it in good order: it must exit with status 0.

@@ -1,4 +1,4 @@
-//! Which Secret or ConfigMap a pod refers to that is not there: a kubelet does not start such a pod.
+//! Which Secret or `ConfigMap` a pod refers to that is not there: a kubelet does not start such a pod.
 
 use std::sync::Arc;
 
