@@ -90,14 +90,17 @@ pub fn may_terminate(
 }
 
 /// Whether a second instance of one Node may be terminated: it is not the one that the Node's status names, its core Node never got a
-/// database's label, and it has no data volume (design: several instances with one Node UID).
-pub fn may_terminate_duplicate(instance: &Instance, core_node: Option<&CoreNode>) -> Result<(), Blocker> {
+/// database's label, and it has no data volume. `is_own`: its client token is one of this Node's, since a tag can be put on anything.
+pub fn may_terminate_duplicate(instance: &Instance, is_own: bool, core_node: Option<&CoreNode>) -> Result<(), Blocker> {
     let refuse = |why: &str| {
         Err(Blocker::because(
             Reason::DuplicateInstance,
             format!("a second instance {} of this Node is left alone, since {why}: check it and terminate it by hand", instance.id),
         ))
     };
+    if !is_own {
+        return refuse("its client token is not one of this Node's, so somebody else may have launched it");
+    }
     if core_node.is_some_and(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) {
         return refuse("a database may run on it");
     }

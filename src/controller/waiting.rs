@@ -118,7 +118,9 @@ pub fn held_up(call: Call, error: &CloudError, ctx: &Context) -> HeldUp {
             ctx.limits.throttled(call, now);
             (Reason::Throttled, Some(later(now, timing.recheck)))
         }
-        Class::Capacity => (Reason::InsufficientCapacity, Some(now)),
+        // A launch has other types and zones to try at once; nothing else has.
+        Class::Capacity if call == Call::RunInstances => (Reason::InsufficientCapacity, Some(now)),
+        Class::Capacity => (Reason::InsufficientCapacity, Some(later(now, timing.offering_pause))),
         Class::Quota => {
             ctx.offerings.close_quota_gate(now);
             (Reason::QuotaExceeded, Some(later(now, timing.quota_pause)))

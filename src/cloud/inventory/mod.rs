@@ -178,6 +178,11 @@ impl Inventory {
         self.stats(kind).last_complete
     }
 
+    /// True if an instance of this Node's is known by its token alone: its tags lag, or were taken off.
+    pub fn is_by_token_alone(&self, node_uid: &str) -> bool {
+        self.lock().instances.is_by_token_alone(node_uid)
+    }
+
     /// How the sweeps of this kind went, for metrics and logs.
     pub fn stats(&self, kind: Kind) -> SweepStats {
         let state = self.lock();

@@ -252,6 +252,13 @@ impl<T: Resource> Store<T> {
         self.watches.get(uid)?.by_token.as_ref().map(|found| found.started)
     }
 
+    /// True if something of this owner's is known by its token alone: its tags lag, or were taken off.
+    pub fn is_by_token_alone(&self, uid: &str) -> bool {
+        let is_swept = |id: &str| self.swept.get(uid).is_some_and(|owned| owned.iter().any(|resource| resource.id() == id));
+        let found = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref());
+        found.is_some_and(|found| found.resources.iter().any(|resource| !is_swept(resource.id())))
+    }
+
     /// True if any owner awaits something.
     pub fn is_pending(&self) -> bool {
         self.watches.values().any(|watch| watch.awaited().is_some())

@@ -81,13 +81,15 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
                 acted.held_up = Some(throttled(wait.until));
                 return Ok(());
             }
+            let is_first = ctx.asks.of(Call::TerminateInstances, &id.0).is_none();
             match ctx.cloud.terminate_instances(std::slice::from_ref(id)).await {
                 Ok(()) => {
                     ctx.asks.note(Call::TerminateInstances, &id.0, ctx.clock.now(), None);
                     ctx.inventory.poke(Kind::Node);
-                    events
-                        .publish(&acted.node, &Happened::normal("InstanceTerminating", format!("instance {id} is terminated: {why}")))
-                        .await;
+                    if is_first {
+                        let note = format!("instance {id} is terminated: {why}");
+                        events.publish(&acted.node, &Happened::normal("InstanceTerminating", note)).await;
+                    }
                 }
                 Err(error) => {
                     acted.held_up = Some(held_up(Call::TerminateInstances, &error, ctx));
@@ -98,8 +100,8 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
         Action::HoldCoreNode(core_node) => {
             finalizer::add(&core_nodes, core_node.as_ref()).await?;
         }
-        Action::Cordon(name) => {
-            let patch = json!({"spec": {"unschedulable": true}});
+        Action::Cordon(name, uid) => {
+            let patch = json!({"metadata": {"uid": uid}, "spec": {"unschedulable": true}});
             core_nodes.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
             let note = format!("Kubernetes node {name} takes no more pods: its Node is deleted");
             events.publish(&acted.node, &Happened::normal("Cordoned", note)).await;
@@ -168,14 +170,17 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Con
             if error.class == Class::Capacity {
                 ctx.offerings.mark_unavailable(&launch.instance_type, &launch.zone, now);
             }
-            if error.is_definite_refusal() && !was_in_doubt {
+            // A profile that EC2 does not know for so long was not made moments ago: the name is wrong.
+            let is_old = now >= later(launch.started_at.0, ctx.timing.offering_pause);
+            let is_refusal = error.is_definite_refusal() || (error.class == Class::NotYetUsable && is_old);
+            if is_refusal && !was_in_doubt {
                 let refusal =
                     Refusal { code: error.code.clone().unwrap_or_default(), message: error.message.clone(), at: Time(whole_second(now)) };
                 record(&nodes, acted, json!({"launch": {"refused": refusal}})).await?;
                 ctx.sends.forget(token);
                 let note = format!("EC2 refused {} in {}: {error}", launch.instance_type, launch.zone);
                 events.publish(&acted.node, &Happened::warning("LaunchRefused", note)).await;
-            } else if error.is_definite_refusal() {
+            } else if is_refusal {
                 ctx.sends.refused_after_doubt(token);
             } else if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) {
                 let until = acted.held_up.as_ref().and_then(|held_up| held_up.until).unwrap_or_else(|| later(now, ctx.timing.recheck));

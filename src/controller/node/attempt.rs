@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 use super::choose::{self, NoChoice};
 use super::observe::Observed;
@@ -11,10 +12,11 @@ use crate::api::node::{NodeLaunch, Refusal};
 use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::error::{self, Class};
-use crate::cloud::{InstanceState, identity};
+use crate::cloud::identity::{self, Kind};
+use crate::cloud::{Instance, InstanceState};
 use crate::controller::conditions;
 use crate::controller::context::later;
-use crate::controller::launch::{Facts, Verdict, judge, last_possible_send};
+use crate::controller::launch::{Doubt, Facts, Verdict, judge, last_possible_send};
 
 /// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times the setting.
 const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
@@ -37,8 +39,25 @@ pub(super) fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
     next_attempt(observed, used + 1, 0, now)
 }
 
+/// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot.
+pub(super) fn is_own(observed: &Observed, instance: &Instance) -> bool {
+    let uid = observed.node.uid().unwrap_or_default();
+    let token = |attempt| identity::token(&observed.cluster_id, Kind::Node, &uid, attempt);
+    identity::attempt(&instance.tags).is_some_and(|attempt| instance.token == Some(token(attempt)))
+}
+
 /// An attempt was decided and has no id yet.
 pub(super) fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
+    // The status is older than what was done (a restored etcd): the machine is the newest attempt's.
+    let newer = observed
+        .instances
+        .instances
+        .iter()
+        .filter(|instance| is_live(instance) && is_own(observed, instance) && identity::attempt(&instance.tags) > Some(launch.attempt));
+    if let Some(instance) = newer.max_by_key(|instance| identity::attempt(&instance.tags)) {
+        let message = format!("instance {} is of a later attempt than the status knows, and is recorded", instance.id);
+        return Plan::act(vec![Action::RecordInstance(instance.id.clone())], Reason::Launching, message).pending();
+    }
     let facts = attempt_facts(observed, launch, false);
     match judge(facts, observed.timing.token_resend, now) {
         Verdict::Adopt(id) => Plan::act(
@@ -52,7 +71,8 @@ pub(super) fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timest
         Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, launch.never_joined, now).pending(),
         Verdict::Resend => {
             if let Some(until) = observed.offerings.quota_closed_until {
-                return quota(until, now);
+                // Pending: what is in doubt is looked up all the while.
+                return quota(until, now).pending();
             }
             match &observed.class {
                 Some(class) => Plan::act(
@@ -63,6 +83,11 @@ pub(super) fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timest
                 .pending(),
                 None => class_not_found(observed),
             }
+        }
+        Verdict::Wait(Doubt::Pause, Some(until)) if observed.sent.is_some_and(|sent| !sent.in_doubt) => {
+            let patience =
+                || Plan::wait(Reason::Throttled, "EC2 made nothing and asks for patience; the same call follows").until(until, now);
+            observed.offerings.quota_closed_until.map_or_else(patience, |until| quota(until, now)).pending()
         }
         Verdict::Wait(doubt, until) => {
             let plan = Plan::wait(
@@ -120,10 +145,11 @@ fn refused(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
     };
     let said = said(refusal);
     match error::classify(Some(&refusal.code), &refusal.message, None) {
-        Class::Forbidden => {
+        Class::Forbidden | Class::NotYetUsable => {
             let until = later(refusal.at.0, observed.timing.forbidden_pause);
             if now < until {
-                return Plan::wait(Reason::Forbidden, format!("EC2 forbids the launch: {said}; tried again by itself")).until(until, now);
+                return Plan::wait(Reason::Forbidden, format!("EC2 does not allow the launch: {said}; tried again by itself"))
+                    .until(until, now);
             }
             next_attempt(observed, launch.attempt + 1, launch.never_joined, now)
         }
@@ -136,7 +162,6 @@ fn refused(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
         | Class::InDoubt
         | Class::Throttled
         | Class::Quota
-        | Class::NotYetUsable
         | Class::Token
         | Class::NotFound
         | Class::State

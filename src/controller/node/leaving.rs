@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::attempt::{attempt_facts, proven_absent};
+use super::attempt::{attempt_facts, is_own, proven_absent};
 use super::observe::Observed;
 use super::plan::{Action, Plan, again_to_terminate, is_live, terminate};
 use crate::api::Reason;
@@ -77,7 +77,7 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
     if let Some(core_node) = &observed.core_node {
         if !core_node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false) {
-            actions.push(Action::Cordon(core_node.name_any()));
+            actions.push(Action::Cordon(core_node.name_any(), core_node.uid().unwrap_or_default()));
         }
         actions.extend(evictions(observed, false));
     }
@@ -105,7 +105,7 @@ fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
         let mut actions = Vec::new();
         let mut words = Vec::new();
         for instance in live {
-            match safety::may_terminate_duplicate(instance, observed.core_node_of(instance)) {
+            match safety::may_terminate_duplicate(instance, is_own(observed, instance), observed.core_node_of(instance)) {
                 Ok(()) if again_to_terminate(observed, &instance.id, now) == Again::Now => {
                     actions.push(Action::Terminate(instance.id.clone(), "its Node is deleted".to_owned()));
                 }

@@ -100,7 +100,9 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
     }
     remember(&acted.node, ctx);
     express_interest(&acted.node, &plan, ctx);
-    let again = again(&plan, &acted, ctx);
+    // The wake of the first sweep may have come before this object was known to anybody.
+    let first_look = if observed.instances.swept_at.is_none() { Some(ctx.timing.recheck) } else { None };
+    let again = sooner(again(&plan, &acted, ctx), first_look);
     close(&observed, &plan, acted, ctx, events).await?;
     Ok(again)
 }
@@ -147,19 +149,21 @@ fn remember(node: &Node, ctx: &Context) {
 fn express_interest(node: &Node, plan: &plan::Plan, ctx: &Context) {
     let uid = node.uid().unwrap_or_default();
     let status = node.status.as_ref();
+    // What is known by its token alone (its tags lag, or were taken off) stays looked up by it.
+    let pending = plan.pending || ctx.inventory.is_by_token_alone(&uid);
     // Without an id, or with one that EC2 does not show, the attempt is looked up by its token, too.
     let attempt = status.and_then(|status| status.launch.as_ref()).filter(|launch| launch.refused.is_none());
     let interest = match attempt {
-        Some(launch) if plan.pending => Interest::Pending(Awaited {
+        Some(launch) if pending => Interest::Pending(Awaited {
             token: Some(launch.token.clone()),
             last_possible_send: Some(last_possible_send(ctx.sends.of(&launch.token).as_ref(), launch.started_at.0, ctx.process_started)),
             modifying: None,
         }),
         // The status was lost but for the id: its absence can be proven by tag.
-        None if plan.pending && status.is_some_and(|status| status.instance_id.is_some()) => {
+        None if pending && status.is_some_and(|status| status.instance_id.is_some()) => {
             Interest::Pending(Awaited { token: None, last_possible_send: Some(ctx.process_started), modifying: None })
         }
-        Some(_) | None if plan.pending => Interest::changes(),
+        Some(_) | None if pending => Interest::changes(),
         Some(_) | None => Interest::Settled,
     };
     ctx.inventory.set_interest(Kind::Node, &uid, interest);

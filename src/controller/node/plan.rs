@@ -52,8 +52,8 @@ pub enum Action {
     Terminate(InstanceId, String),
     /// Put our finalizer on the core Node.
     HoldCoreNode(Box<CoreNode>),
-    /// Mark the core Node unschedulable.
-    Cordon(String),
+    /// Mark the core Node unschedulable: name, UID.
+    Cordon(String, String),
     /// Ask a pod to end: namespace, name, UID; at once when nothing can run it any more.
     EvictPod {
         /// Namespace.
@@ -254,7 +254,9 @@ fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Dupli
     let mut found = Duplicates::default();
     let Some(kept) = &status.instance_id else { return found };
     for instance in observed.instances.instances.iter().filter(|instance| is_live(instance) && instance.id != *kept) {
-        if let Err(blocker) = safety::may_terminate_duplicate(instance, observed.core_node_of(instance)) {
+        if let Err(blocker) =
+            safety::may_terminate_duplicate(instance, attempt::is_own(observed, instance), observed.core_node_of(instance))
+        {
             found.blockers.push(blocker);
             continue;
         }

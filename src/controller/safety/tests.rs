@@ -110,13 +110,14 @@ fn a_duplicate_is_terminated_only_when_no_database_can_be_on_it() {
     let labelled = core_node(json!({"metadata": {"labels": {DATABASE_NODE_LABEL: "uid"}}}));
     let plain = core_node(json!({"metadata": {}}));
     let rows = [
-        ("it never joined", instance(InstanceState::Running, &[]), None, None),
-        ("it joined and got no label", instance(InstanceState::Running, &[]), Some(&plain), None),
-        ("it has the label", instance(InstanceState::Running, &[]), Some(&labelled), Some(Reason::DuplicateInstance)),
-        ("it has a data volume", instance(InstanceState::Running, &["vol-data"]), None, Some(Reason::DuplicateInstance)),
+        ("it never joined", instance(InstanceState::Running, &[]), true, None, None),
+        ("only its tags are ours", instance(InstanceState::Running, &[]), false, None, Some(Reason::DuplicateInstance)),
+        ("it joined and got no label", instance(InstanceState::Running, &[]), true, Some(&plain), None),
+        ("it has the label", instance(InstanceState::Running, &[]), true, Some(&labelled), Some(Reason::DuplicateInstance)),
+        ("it has a data volume", instance(InstanceState::Running, &["vol-data"]), true, None, Some(Reason::DuplicateInstance)),
     ];
-    for (name, instance, core_node, expected) in rows {
-        let answer = may_terminate_duplicate(&instance, core_node);
+    for (name, instance, is_own, core_node, expected) in rows {
+        let answer = may_terminate_duplicate(&instance, is_own, core_node);
         assert!(answer.as_ref().err().is_none_or(|blocker| blocker.message.contains("i-1")), "{name}");
         assert_eq!(reason(answer), expected, "{name}");
     }

@@ -12,10 +12,10 @@ use super::plan::{Action, Plan};
 use crate::api::names::RETAINED_LABEL;
 use crate::api::node::Refusal;
 use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
-use crate::api::{Volume, VolumeId, VolumeStatus};
+use crate::api::{Reason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::limits::{Action as Call, Priority};
-use crate::cloud::{Class, CloudError, CreateVolumeRequest, ModifyVolumeRequest};
+use crate::cloud::{Class, CloudError, CreateVolumeRequest, ModifyVolumeRequest, VolumeQuery};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
 use crate::controller::acting::ActError;
@@ -64,6 +64,13 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
     let claims = Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace);
     match action {
         Action::AddFinalizer => acted.volume = finalizer::add(&volumes, &acted.volume).await?,
+        Action::ConfirmGone(id) => {
+            if !ctx.cloud.describe_volumes(&VolumeQuery::Ids(vec![id.clone()])).await?.is_empty() {
+                let message = format!("EC2 still has EBS volume {id}, without this Volume's tags: put them back");
+                let until = Some(later(ctx.clock.now(), ctx.timing.recheck.saturating_mul(12)));
+                acted.held_up = Some(HeldUp { reason: Reason::VolumeLost, message, until });
+            }
+        }
         Action::Create(launch) => create(launch, acted, ctx, events).await?,
         Action::Resend => {
             let Some(launch) = acted.volume.status.as_ref().and_then(|status| status.launch.clone()) else { return Ok(()) };

@@ -16,7 +16,7 @@ use crate::cloud::error::{self, Class};
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::controller::conditions::whole_second;
 use crate::controller::context::later;
-use crate::controller::launch::{Facts, Verdict, judge, last_possible_send};
+use crate::controller::launch::{Doubt, Facts, Verdict, judge, last_possible_send};
 
 /// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status was lost).
 pub(super) fn uncreated(observed: &Observed, size: i32, now: Timestamp) -> Plan {
@@ -63,7 +63,8 @@ pub(super) fn unidentified(observed: &Observed, launch: &VolumeLaunch, size: i32
         // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
         Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, size, now).pending(),
         Verdict::Resend => match observed.offerings.quota_closed_until {
-            Some(until) => quota(until, now),
+            // Pending: what is in doubt is looked up all the while.
+            Some(until) => quota(until, now).pending(),
             None => Plan::act(
                 Stage::Nothing,
                 vec![Action::Resend],
@@ -72,6 +73,11 @@ pub(super) fn unidentified(observed: &Observed, launch: &VolumeLaunch, size: i32
             )
             .pending(),
         },
+        Verdict::Wait(Doubt::Pause, Some(until)) if observed.sent.is_some_and(|sent| !sent.in_doubt) => {
+            let message = "EC2 made nothing and asks for patience; the same call follows";
+            let patience = || Plan::wait(Stage::Nothing, Reason::Throttled, message).until(until, now);
+            observed.offerings.quota_closed_until.map_or_else(patience, |until| quota(until, now)).pending()
+        }
         Verdict::Wait(doubt, until) => {
             let message = format!("it is not known whether EC2 carried out creation attempt {}: {}", launch.attempt, doubt.as_words());
             let plan = Plan::wait(Stage::Nothing, Reason::InDoubt, message).pending();
@@ -85,7 +91,9 @@ pub(super) fn unidentified(observed: &Observed, launch: &VolumeLaunch, size: i32
 
 /// The facts that the protocol judges an attempt by. EC2 cannot be asked for volumes by token: the attempt's tag tells.
 pub(super) fn attempt_facts(observed: &Observed, launch: &VolumeLaunch, deleting: bool) -> Facts<VolumeId> {
-    let found = observed.volumes.volumes.iter().find(|volume| identity::attempt(&volume.tags) == Some(launch.attempt));
+    // A later attempt than the status knows: the status is older than what was done (a restored etcd).
+    let made = observed.volumes.volumes.iter().filter(|volume| identity::attempt(&volume.tags) >= Some(launch.attempt));
+    let found = made.max_by_key(|volume| identity::attempt(&volume.tags));
     Facts {
         deleting,
         started_at: launch.started_at.0,

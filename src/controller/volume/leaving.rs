@@ -29,6 +29,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
             "the first complete look at EC2 since the operator's start is awaited",
         );
     }
+    if !observed.house_is_torn_down && observed.owner.as_ref().is_some_and(|owner| owner.metadata.deletion_timestamp.is_none()) {
+        let message = "the Volume was deleted, but its Database was not: nothing is taken down before that is deleted, too";
+        let again = Some(observed.timing.recheck.saturating_mul(12));
+        return Plan { again, ..Plan::wait(Stage::Bound, Reason::Deleting, message) };
+    }
     let status = observed.volume.status.clone().unwrap_or_default();
     if let Some(claim) = observed.claim.as_ref().filter(|claim| {
         claim.metadata.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == observed.volume.metadata.uid.as_ref())
@@ -89,9 +94,11 @@ fn unrecorded(observed: &Observed) -> Plan {
     }
 }
 
-/// The policy that counts: nobody decided on this deletion when the house around it is torn down.
+/// The policy that counts: the newest that the Database says; and nobody decided on this deletion when the house around it is torn
+/// down.
 pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
-    if observed.house_is_torn_down { DeletionPolicy::Retain } else { observed.volume.spec.deletion_policy }
+    let newest = observed.owner.as_ref().map_or(observed.volume.spec.deletion_policy, |owner| owner.spec.deletion_policy);
+    if observed.house_is_torn_down { DeletionPolicy::Retain } else { newest }
 }
 
 fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Timestamp) -> Plan {
@@ -128,8 +135,14 @@ fn gone(observed: &Observed, status: &VolumeStatus, id: &VolumeId) -> Plan {
         .as_ref()
         .is_some_and(|at| observed.volumes.swept_at.is_some_and(|swept| swept.duration_since(at.0) > SignedDuration::from_secs(1)));
     let proven = proven_absent(observed, status.launch.as_ref()).is_some();
-    if was_deleted || proven {
+    if was_deleted {
         return finished(observed);
+    }
+    if proven {
+        // Tags can be taken off: before its record goes, EC2 is asked for the volume itself.
+        let mut plan = finished(observed).pending();
+        plan.actions.insert(0, Action::ConfirmGone(id.clone()));
+        return plan;
     }
     Plan::wait(Stage::Nothing, Reason::AwaitingVolumeDeletion, format!("EC2 does not show EBS volume {id}; its absence is being proven"))
         .pending()

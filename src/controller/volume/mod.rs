@@ -97,7 +97,9 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
     }
     express_interest(&acted.volume, &plan, ctx);
     let held_up = acted.held_up.as_ref().and_then(|held_up| held_up.until).map(|moment| until(moment, ctx.clock.now()));
-    let again = sooner(sooner(ctx.timing.resync, plan.again), held_up);
+    // The wake of the first sweep may have come before this object was known to anybody.
+    let first_look = if observed.volumes.swept_at.is_none() { Some(ctx.timing.recheck) } else { None };
+    let again = sooner(sooner(sooner(ctx.timing.resync, plan.again), held_up), first_look);
     close(&observed, &plan, acted, ctx, events).await?;
     Ok(again)
 }

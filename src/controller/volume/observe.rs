@@ -42,6 +42,8 @@ pub struct Observed {
     pub claim: Option<PersistentVolumeClaim>,
     /// VolumeAttachments of the PersistentVolume; read only while the Volume is being deleted.
     pub attachments: Vec<String>,
+    /// The Database that owns it, read fresh; read only while the Volume is being deleted.
+    pub owner: Option<Database>,
     /// The namespace or one of our resource definitions is being deleted; read only while the Volume is being deleted.
     pub house_is_torn_down: bool,
     /// This cluster's identity.
@@ -74,10 +76,11 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     };
     let uid = volume.uid().unwrap_or_default();
     let name = names::persistent_volume(&uid);
-    let (mut attachments, mut house_is_torn_down) = (Vec::new(), false);
+    let (mut attachments, mut house_is_torn_down, mut owner) = (Vec::new(), false, None);
     if volume.metadata.deletion_timestamp.is_some() {
         attachments = attachments_of(ctx, &name).await?;
         house_is_torn_down = is_torn_down(ctx, &namespace).await?;
+        owner = owner_of(&volume, ctx, &namespace).await?;
     }
     let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
     let asked = |call: Call| Some((call, ctx.asks.of(call, &id?.0)?));
@@ -91,12 +94,20 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         persistent_volume: Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?,
         claim: Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace).get_opt(&volume.name_any()).await?,
         attachments,
+        owner,
         house_is_torn_down,
         cluster_id: ctx.cluster_id.clone(),
         process_started: ctx.process_started,
         timing: ctx.timing.clone(),
         volume,
     }))
+}
+
+/// The Database that controls the Volume, if it is still there.
+async fn owner_of(volume: &Volume, ctx: &Context, namespace: &str) -> Result<Option<Database>, kube::Error> {
+    let Some(owner) = volume.owner_references().iter().find(|owner| owner.controller == Some(true)) else { return Ok(None) };
+    let database = Api::<Database>::namespaced(ctx.client.clone(), namespace).get_opt(&owner.name).await?;
+    Ok(database.filter(|database| database.metadata.uid.as_ref() == Some(&owner.uid)))
 }
 
 async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<String>, kube::Error> {

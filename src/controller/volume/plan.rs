@@ -50,6 +50,8 @@ pub enum Stage {
 pub enum Action {
     /// Put our finalizer on the Volume.
     AddFinalizer,
+    /// Ask EC2 for this volume by its id, and stop here if it is there: tags can be taken off.
+    ConfirmGone(VolumeId),
     /// Intent, CreateVolume, id: one compound action.
     Create(Box<VolumeLaunch>),
     /// CreateVolume again, identical.
@@ -171,7 +173,11 @@ fn missing(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i32,
         // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
         (false, true, launch) if proven => {
             let attempt = launch.as_ref().map_or(1, |launch| launch.attempt) + 1;
-            attempt::next_attempt(observed, attempt, size, now).pending()
+            let mut plan = attempt::next_attempt(observed, attempt, size, now).pending();
+            if !plan.actions.is_empty() {
+                plan.actions.insert(0, Action::ConfirmGone(id.clone()));
+            }
+            plan
         }
         (false, _, _) => Plan::wait(Stage::Nothing, Reason::Creating, format!("EC2 does not show EBS volume {id} yet")).pending(),
     }
@@ -215,11 +221,9 @@ fn present(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size:
     let Some(claim) = &observed.claim else {
         let Some(storage_class) = storage_class else { return attempt::class_not_found(observed, Stage::Created) };
         let size = Size::from_gib(volume.size);
-        let mut actions = vec![Action::CreateClaim(Box::new(build::claim(&observed.volume, &size, storage_class)))];
-        // After the claim: where none can be made (the namespace goes), the PersistentVolume stays Released, the record of what is kept.
-        if persistent_volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref()).is_some_and(|claim| claim.uid.is_some()) {
-            actions.push(Action::ReopenPersistentVolume(Box::new(persistent_volume.clone())));
-        }
+        // A PersistentVolume that belonged to another claim is opened after this one was made: where none can be made (the namespace
+        // goes), it stays Released, the record of what is kept.
+        let actions = vec![Action::CreateClaim(Box::new(build::claim(&observed.volume, &size, storage_class)))];
         return Plan::act(Stage::Created, actions, Reason::AwaitingBinding, "the claim is being made");
     };
     if !is_ours(observed, claim) {
@@ -231,6 +235,12 @@ fn present(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size:
     }
     if claim.status.as_ref().and_then(|status| status.phase.as_deref()) != Some("Bound") {
         let message = format!("claim {} and PersistentVolume {} are not bound yet", claim.name_any(), persistent_volume.name_any());
+        // The claim was made, and the PersistentVolume still belongs to the one before it.
+        let claimed_by = persistent_volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref()).and_then(|claim| claim.uid.as_ref());
+        if claimed_by.is_some() && claimed_by != claim.metadata.uid.as_ref() {
+            let reopen = Action::ReopenPersistentVolume(Box::new(persistent_volume.clone()));
+            return Plan::act(Stage::Created, vec![reopen], Reason::AwaitingBinding, message);
+        }
         return Plan::wait(Stage::Created, Reason::AwaitingBinding, message);
     }
     growth::plan(observed, status, volume, claim, size, now)

@@ -97,6 +97,7 @@ fn world() -> Observed {
         persistent_volume: None,
         claim: None,
         attachments: Vec::new(),
+        owner: None,
         house_is_torn_down: false,
         cluster_id: "cluster".to_owned(),
         process_started: at(-100_000),
@@ -246,6 +247,12 @@ impl Row {
 
     fn pending(self) -> Self {
         Self { pending: true, ..self }
+    }
+
+    /// Only after EC2 was asked for the volume by its id.
+    fn confirmed(mut self, volume: &str) -> Self {
+        self.actions.insert(0, Action::ConfirmGone(VolumeId(volume.to_owned())));
+        self.pending()
     }
 
     fn again(self, seconds: u64) -> Self {

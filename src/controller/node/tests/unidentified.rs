@@ -173,9 +173,19 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             acts(vec![Action::RecordInstance(id("i-1"))], Reason::Launching).pending(),
         ),
         (
-            "another attempt's is not",
+            "a later attempt's is, too: the status is older than what was done",
             attempted_with(|it| {
                 it.instances.instances = vec![instance_of_attempt(2, "i-2", InstanceState::Running)];
+                it.sent = Some(sent(9));
+            }),
+            now(),
+            acts(vec![Action::RecordInstance(id("i-2"))], Reason::Launching).pending(),
+        ),
+        (
+            "a copy of our tags is not",
+            attempted_with(|it| {
+                let copy = instance_of_attempt(2, "i-2", InstanceState::Running);
+                it.instances.instances = vec![Instance { token: None, ..copy }];
                 it.sent = Some(sent(9));
             }),
             now(),
@@ -199,7 +209,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             "a closed quota gate holds the same call back, too",
             attempted_with(|it| it.offerings = quota_closed()),
             now(),
-            waits(Reason::QuotaExceeded).again(60),
+            waits(Reason::QuotaExceeded).again(60).pending(),
         ),
         ("six hours to the second", attempted_with(|it| it.instances.swept_at = Some(at(21_600))), at(21_600), resends()),
         ("a token older than six hours is never sent", attempted(), at(21_601), doubts()),

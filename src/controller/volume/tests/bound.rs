@@ -44,10 +44,19 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
             stalls(made, Reason::NodeClassNotFound).again(60),
         ),
         (
-            "a record that was claimed before is opened again",
+            "a record that was claimed before waits for the claim",
             with_record(used),
             now(),
-            acts(made, vec![Action::ReopenPersistentVolume(Box::new(reopened)), claim_to_make()], Reason::AwaitingBinding),
+            acts(made, vec![claim_to_make()], Reason::AwaitingBinding),
+        ),
+        (
+            "and is opened again once the claim is there",
+            with(settled(), |it| {
+                it.claim.as_mut().unwrap().status.as_mut().unwrap().phase = Some("Pending".into());
+                used(it.persistent_volume.as_mut().unwrap());
+            }),
+            now(),
+            acts(made, vec![Action::ReopenPersistentVolume(Box::new(reopened))], Reason::AwaitingBinding),
         ),
         (
             "not bound yet",

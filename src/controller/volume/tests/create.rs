@@ -96,13 +96,13 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             records("vol-1").pending(),
         ),
         (
-            "another attempt's is not",
+            "a later attempt's is, too: the status is older than what was done",
             with(attempted(), |it| {
                 it.volumes.volumes = vec![ebs("vol-2", 2, VolumeState::Available)];
                 it.sent = Some(sent(9));
             }),
             now(),
-            doubts().again(1),
+            records("vol-2").pending(),
         ),
         ("found at start-up and looked up: the same call", attempted(), now(), resends()),
         ("not before the first sweep of this process", with(attempted(), |it| it.process_started = at(9)), now(), doubts()),
@@ -112,7 +112,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             "a closed quota gate holds it back",
             with(attempted(), quota_closed),
             now(),
-            waits(Stage::Nothing, Reason::QuotaExceeded).again(60),
+            waits(Stage::Nothing, Reason::QuotaExceeded).again(60).pending(),
         ),
         ("a token older than six hours is never sent", attempted(), at(21_601), doubts()),
         (
@@ -208,7 +208,12 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
     let nothing = Stage::Nothing;
     hold(vec![
         ("not yet visible", missing(|_| {}), at(5000), waits(nothing, Reason::Creating).pending()),
-        ("never held anything, and proven absent", missing(|it| it.volumes.empty = Some(run(1, 1201))), at(1202), creates(2, at(1202))),
+        (
+            "never held anything, and proven absent",
+            missing(|it| it.volumes.empty = Some(run(1, 1201))),
+            at(1202),
+            creates(2, at(1202)).confirmed("vol-1"),
+        ),
         (
             "proven absent, and no class: the proof is kept",
             missing(|it| {

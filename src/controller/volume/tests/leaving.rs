@@ -142,6 +142,35 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
     assert!(message(&plan(&keep(VolumeState::Available), now())).contains("freehold-volume-uid"));
 }
 
+/// The Database that owns the Volume, with this policy.
+fn owner(policy: &str, deleting: bool) -> Option<crate::api::Database> {
+    let mut metadata = serde_json::json!({"name": "orders", "namespace": "team-a", "uid": "database-uid"});
+    if deleting {
+        metadata["deletionTimestamp"] = serde_json::json!("2027-01-01T00:00:00Z");
+    }
+    let spec = serde_json::json!({
+        "engine": {"type": "questdb", "version": "9.3.4"},
+        "storage": {"size": "100Gi"},
+        "deletionPolicy": policy,
+    });
+    let database = serde_json::json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": metadata, "spec": spec});
+    Some(serde_json::from_value(database).unwrap())
+}
+
+#[test]
+fn a_volume_deleted_by_hand_is_kept_as_long_as_its_database_lives() {
+    let planned = plan(&detached(DeletionPolicy::Delete, VolumeState::Available, |it| it.owner = owner("Delete", false)), now());
+    assert_eq!(planned.actions, []);
+    assert_eq!(planned.waiting.map(|waiting| waiting.reason), Some(Reason::Deleting));
+}
+
+#[test]
+fn the_policy_that_counts_is_the_newest_of_the_database() {
+    let planned = plan(&detached(DeletionPolicy::Delete, VolumeState::Available, |it| it.owner = owner("Retain", true)), now());
+    assert!(!planned.actions.iter().any(|action| matches!(action, Action::DeleteVolume(_))), "{:?}", planned.actions);
+    assert!(planned.actions.contains(&Action::RemoveFinalizer), "{:?}", planned.actions);
+}
+
 #[test]
 fn delete_deletes_only_what_is_available_ours_and_detached() {
     let gone = |state: VolumeState, change: fn(&mut Observed)| detached(DeletionPolicy::Delete, state, change);
@@ -214,7 +243,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
         ("asked for, and the sweep is older", gone(|it| status(it).deleted_at = Some(Time(at(9)))), now(), awaits()),
         ("asked for in the second of the sweep", gone(|it| status(it).deleted_at = Some(Time(at(7)))), now(), awaits()),
         ("asked for, and a later sweep does not show it", gone(|it| status(it).deleted_at = Some(Time(at(6)))), now(), finished()),
-        ("absence is proven", gone(|it| it.volumes.empty = Some(run(1, 1201))), at(1202), finished()),
+        ("absence is proven", gone(|it| it.volumes.empty = Some(run(1, 1201))), at(1202), finished().confirmed("vol-1")),
         ("a second short of it", gone(|it| it.volumes.empty = Some(run(1, 1200))), at(1202), awaits()),
         (
             "absence is proven without the attempt",
@@ -223,7 +252,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
                 it.volumes.empty = Some(run(1, 1201));
             }),
             at(1202),
-            finished(),
+            finished().confirmed("vol-1"),
         ),
         (
             "a stranger of the record's name stays",
