@@ -143,7 +143,7 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
 }
 
 /// The Database that owns the Volume, with this policy.
-fn owner(policy: &str, deleting: bool) -> Option<crate::api::Database> {
+fn owner(policy: &str, deleting: bool) -> crate::api::Database {
     let mut metadata = serde_json::json!({"name": "orders", "namespace": "team-a", "uid": "database-uid"});
     if deleting {
         metadata["deletionTimestamp"] = serde_json::json!("2027-01-01T00:00:00Z");
@@ -154,19 +154,19 @@ fn owner(policy: &str, deleting: bool) -> Option<crate::api::Database> {
         "deletionPolicy": policy,
     });
     let database = serde_json::json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": metadata, "spec": spec});
-    Some(serde_json::from_value(database).unwrap())
+    serde_json::from_value(database).unwrap()
 }
 
 #[test]
 fn a_volume_deleted_by_hand_is_kept_as_long_as_its_database_lives() {
-    let planned = plan(&detached(DeletionPolicy::Delete, VolumeState::Available, |it| it.owner = owner("Delete", false)), now());
+    let planned = plan(&detached(DeletionPolicy::Delete, VolumeState::Available, |it| it.owner = Some(owner("Delete", false))), now());
     assert_eq!(planned.actions, []);
     assert_eq!(planned.waiting.map(|waiting| waiting.reason), Some(Reason::Deleting));
 }
 
 #[test]
 fn the_policy_that_counts_is_the_newest_of_the_database() {
-    let planned = plan(&detached(DeletionPolicy::Delete, VolumeState::Available, |it| it.owner = owner("Retain", true)), now());
+    let planned = plan(&detached(DeletionPolicy::Delete, VolumeState::Available, |it| it.owner = Some(owner("Retain", true))), now());
     assert!(!planned.actions.iter().any(|action| matches!(action, Action::DeleteVolume(_))), "{:?}", planned.actions);
     assert!(planned.actions.contains(&Action::RemoveFinalizer), "{:?}", planned.actions);
 }
