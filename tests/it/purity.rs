@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 /// Files that decide: functions of values and `now`.
-const PURE: [&str; 13] = [
+const PURE: [&str; 15] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/conditions.rs",
+    "controller/database/access.rs",
     "controller/database/invalid.rs",
     "controller/database/leaving.rs",
     "controller/database/plan.rs",
     "controller/database/pod.rs",
     "controller/database/status.rs",
+    "controller/database/stopping.rs",
     "controller/database/workload.rs",
     "controller/launch.rs",
     "controller/node/choose.rs",
@@ -20,7 +22,7 @@ const PURE: [&str; 13] = [
 ];
 
 /// Files of these names are pure wherever they are, and so is every file in a folder `build`.
-const PURE_NAMES: [&str; 4] = ["plan.rs", "status.rs", "leaving.rs", "growth.rs"];
+const PURE_NAMES: [&str; 5] = ["plan.rs", "status.rs", "leaving.rs", "growth.rs", "attempt.rs"];
 
 /// What no pure file holds: a client, a clock, or waiting.
 const IMPURE: [&str; 11] =

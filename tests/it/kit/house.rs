@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ec2sim::{Fate, InstanceState, JournalEntry, Simulator};
-use freehold::api::{Database, Node, NodeClass, Volume};
+use freehold::api::{Database, FINALIZER, Node, NodeClass, Volume};
 use freehold::definitions;
 use freehold_box::control_plane::ControlPlane;
 use freehold_box::process::tail;
@@ -280,6 +280,15 @@ impl House {
         })
         .await;
         assert!(self.list::<Node>().await.is_empty() && self.list::<Volume>().await.is_empty(), "a child outlives its Database");
+        let machines: Vec<String> =
+            self.ec2().instances().iter().map(|machine| format!("aws:///{}/{}", machine.zone, machine.id)).collect();
+        let core_nodes = Api::<CoreNode>::all(self.client.clone()).list(&ListParams::default()).await.unwrap();
+        let is_held = |node: &&CoreNode| {
+            let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref());
+            provider_id.is_some_and(|id| machines.contains(id)) && node.finalizers().iter().any(|it| it == FINALIZER)
+        };
+        let held: Vec<String> = core_nodes.items.iter().filter(is_held).map(kube::ResourceExt::name_any).collect();
+        assert!(held.is_empty(), "the machines are gone, and our finalizer still holds the core Nodes {held:?}");
     }
 
     /// The operator's calls to EC2 since this entry of the journal.
