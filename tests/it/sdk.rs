@@ -33,7 +33,9 @@ fn against_a_simulator(mut command: Command) {
 }
 
 fn done(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; install it to run this test (Debian: python3 with python3-venv; Go from go.dev)"));
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{command:?}: {error}; install it to run this test (Debian: python3 with python3-venv; Go from go.dev)")
+    });
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success(), "{command:?} ended with {}:\n{}\n{}", output.status, said[0], said[1]);
 }
