@@ -74,6 +74,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         network_policy: Child::Absent,
         stateful_set: Child::Absent,
         pod: None,
+        attachment: None,
         core_node: None,
         labelled: Vec::new(),
         torn_down: TornDown::default(),

@@ -101,6 +101,8 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
             capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
             ..SecurityContext::default()
         }),
+        // The end of the log is in the pod's status when the engine fails, and from there in a condition.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts),
         ..Container::default()
     }

@@ -88,6 +88,27 @@ fn a_zone_whose_record_was_lost_is_the_volumes() {
 }
 
 #[test]
+fn a_record_of_another_zone_yields_to_the_disk() {
+    let lies = |world: &mut Observed| world.database.status.as_mut().unwrap().zone = Some("us-east-1c".to_owned());
+    assert_eq!(planned(lies), "[record us-east-1b] as wanted");
+    let resumed = planned(|world| {
+        lies(world);
+        world.nodes = Vec::new();
+    });
+    assert_eq!(resumed, "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
+}
+
+#[test]
+fn a_machine_in_another_zone_than_the_disk_is_given_back() {
+    let row = planned(|world| {
+        let status = json!({"observedGeneration": 1, "conditions": good(&["Ready", "Launched", "Initialized"]),
+            "coreNodeName": "ip-10-0-0-1", "instanceID": "i-0123456789abcdef0", "zone": "us-east-1c"});
+        world.nodes = vec![node_with(world.nodes[0].clone(), status)];
+    });
+    assert_eq!(row, "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+}
+
+#[test]
 fn a_machine_that_has_no_capacity_says_so_in_its_own_words() {
     let mut world = empty(json!({}), json!({"nodeOrdinal": 1}));
     let node = build::node(&world.database, &world.names, 1, None);
