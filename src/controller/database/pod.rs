@@ -24,8 +24,8 @@ pub enum EngineState {
 /// Reasons of a waiting container that are part of every start.
 const NORMAL_WAITS: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
-/// How many characters of the engine's last line a condition shows.
-const LINE: usize = 300;
+/// How many characters of an engine's last words are repeated.
+const LONGEST_MESSAGE: usize = 500;
 
 /// Reads the pod's status.
 pub fn engine_state(pod: Option<&Pod>) -> EngineState {
@@ -112,19 +112,10 @@ fn problem(container: &ContainerStatus) -> Option<String> {
 fn ending(state: &ContainerState) -> Option<String> {
     let terminated = state.terminated.as_ref()?;
     let reason = terminated.reason.as_deref().unwrap_or("Error");
-    // The container falls back to the end of its log for this message.
+    // What the engine left for this place, else the end of its log: the last line says why.
     let said = terminated.message.iter().flat_map(|message| message.lines()).map(str::trim).rfind(|line| !line.is_empty());
-    let said = said.map(|line| format!(": {}", shortened(line))).unwrap_or_default();
+    let said = said.map(|line| format!(": {}", line.chars().take(LONGEST_MESSAGE).collect::<String>())).unwrap_or_default();
     Some(format!(" (last: {reason}, exit code {}{said})", terminated.exit_code))
-}
-
-/// A line of a log as far as a condition shows it.
-fn shortened(line: &str) -> String {
-    let mut shortened: String = line.chars().take(LINE).collect();
-    if shortened.len() < line.len() {
-        shortened.push('…');
-    }
-    shortened
 }
 
 /// The hash of the inputs that the pod was made from.
