@@ -56,7 +56,8 @@ pub fn engine_state(pod: Option<&Pod>) -> EngineState {
         return EngineState::Failing(format!("pod {name} has failed: {message}"));
     }
     if container.and_then(|container| container.state.as_ref()).is_some_and(|state| state.running.is_some()) {
-        return EngineState::Starting(format!("the engine in pod {name} runs and does not answer its probe yet"));
+        let ended = container.and_then(|container| container.last_state.as_ref()).and_then(ending).unwrap_or_default();
+        return EngineState::Starting(format!("the engine in pod {name} runs and does not answer its probe yet{ended}"));
     }
     EngineState::AwaitingPod(format!("pod {name} is being started"))
 }

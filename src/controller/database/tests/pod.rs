@@ -51,6 +51,15 @@ fn a_crash_loop_tells_the_last_line_of_the_log() {
     assert_eq!(said, EngineState::Failing(expected.to_owned()));
 }
 
+#[test]
+fn an_engine_that_was_started_again_tells_how_its_last_run_ended() {
+    let mut container = container_status(json!({"running": {}}));
+    container["lastState"] = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
+    let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
+    let expected = "the engine in pod orders-0 runs and does not answer its probe yet (last: OOMKilled, exit code 137)";
+    assert_eq!(said, EngineState::Starting(expected.to_owned()));
+}
+
 fn attachment(status: Value) -> VolumeAttachment {
     let object = json!({
         "metadata": {"name": "csi-1", "creationTimestamp": "2026-11-21T10:00:00Z"},
