@@ -88,6 +88,11 @@ impl Template {
         Ok(Self { root: folder.join("root"), names: names.lines().map(str::to_owned).collect() })
     }
 
+    /// The containerd root that machines are given copies of.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The whole names of the images in it.
     pub fn names(&self) -> &[String] {
         &self.names

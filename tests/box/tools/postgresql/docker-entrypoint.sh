@@ -58,7 +58,8 @@ END
 
     export PGPASSWORD="${PGPASSWORD:-$POSTGRES_PASSWORD}"
     # Nobody but this script reaches the server until everything is made.
-    postgres "$@" -c listen_addresses= &
+    # On the port where psql looks, whatever the server's own will be.
+    postgres "$@" -c listen_addresses= -p "${PGPORT:-5432}" &
     server=$!
     trap 'kill -INT "$server" 2>/dev/null; wait "$server"; exit 1' TERM INT
     until PGHOST='' pg_isready --quiet --username "$POSTGRES_USER" --dbname postgres; do
