@@ -19,6 +19,7 @@ pub mod cli;
 pub mod control_plane;
 pub mod daemon;
 pub mod demo;
+pub mod images;
 pub mod kubelet;
 pub mod process;
 pub mod progress;
