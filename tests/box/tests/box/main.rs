@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail a test as tests do")]
 
 mod world;
+mod writer;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
