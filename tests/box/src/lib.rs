@@ -29,3 +29,4 @@ pub mod shared;
 pub mod site;
 pub mod tools;
 pub mod watching;
+pub mod writer;

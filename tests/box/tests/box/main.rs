@@ -6,6 +6,7 @@
 
 mod images;
 mod world;
+mod writer;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
