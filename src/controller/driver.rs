@@ -169,7 +169,7 @@ where
 }
 
 /// How long it is from `now` to a moment, and never so short that a pass follows at once.
-fn until(moment: jiff::Timestamp, now: jiff::Timestamp) -> Again {
+pub fn until(moment: jiff::Timestamp, now: jiff::Timestamp) -> Again {
     Again::try_from(moment.duration_since(now)).unwrap_or_default().max(Again::from_millis(100))
 }
 
