@@ -9,6 +9,7 @@ use comfy_table::{Table, presets};
 use crate::cache::Cache;
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::demo::Demo;
+use crate::nodes::{self, Unable, Wanted};
 use crate::process::Identity;
 use crate::progress::Progress;
 use crate::tools::{Bundle, Tools};
@@ -62,6 +63,10 @@ struct Up {
     /// A folder in which the cluster's and EC2's state is kept for the next `up`; without it they end with the box.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+
+    /// What the machines are.
+    #[arg(long, value_enum, default_value_t)]
+    nodes: Wanted,
 }
 
 /// A name becomes part of paths and of a socket's folder.
@@ -102,20 +107,21 @@ impl Cli {
                 None => return Err(not_running(&named.name).into()),
             },
             Command::Demo(demo) => demo.run(&cache).await?,
-            Command::Daemon(up) => daemon::serve(&cache, &up.into_settings()).await?,
+            Command::Daemon(up) => daemon::serve(&cache, &up.into_settings()?).await?,
         }
         Ok(())
     }
 }
 
 impl Up {
-    fn into_settings(self) -> Settings {
-        Settings { name: self.named.name, speed: self.speed, pace: self.delays, state: self.state }
+    fn into_settings(self) -> Result<Settings, Unable> {
+        let nodes = self.nodes.decide(&nodes::missing())?;
+        Ok(Settings { name: self.named.name, speed: self.speed, pace: self.delays, state: self.state, nodes })
     }
 }
 
 async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sync>> {
-    let settings = up.into_settings();
+    let settings = up.into_settings()?;
     if let Some(record) = daemon::running(cache, &settings.name) {
         eprintln!("box `{}` is already running; `cargo box down{}` stops it", settings.name, named(&settings.name));
         print!("{}", exports(&record));

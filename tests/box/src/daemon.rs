@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
 use crate::control_plane::{self, Component, ControlPlane, ControlPlaneOptions, NodeTiming};
+use crate::nodes::Nodes;
 use crate::process::{Identity, tail};
 use crate::progress::Progress;
 use crate::run_folder;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub pace: Pace,
     /// Where state is kept beyond this run.
     pub state: Option<PathBuf>,
+    /// What its machines are.
+    pub nodes: Nodes,
 }
 
 impl Settings {
@@ -84,6 +87,8 @@ pub struct Record {
     pub kubeconfig: PathBuf,
     /// The kubeconfig of the operator.
     pub operator_kubeconfig: PathBuf,
+    /// What its machines are.
+    pub nodes: Nodes,
     /// EC2's URL.
     pub endpoint: String,
     /// EC2's region.
@@ -166,6 +171,11 @@ impl Files {
         self.folder.join("log")
     }
 
+    /// What was done to a disk that EC2 would have let go wrong, a line each.
+    fn violations(&self) -> PathBuf {
+        self.folder.join("violations")
+    }
+
     /// The identity of the operator that a demo runs in the box; so also the mark of a demo's box.
     fn operator(&self) -> PathBuf {
         self.folder.join("operator")
@@ -181,6 +191,12 @@ fn living(file: &Path) -> Option<Identity> {
 pub fn running(cache: &Cache, name: &str) -> Option<Record> {
     let text = std::fs::read(Files::of(cache, name).record()).ok()?;
     serde_json::from_slice::<Record>(&text).ok().filter(|record| record.identity.lives())
+}
+
+/// What was done to a disk of this box that would have lost data in EC2; a file that is not there has none.
+pub fn violations(cache: &Cache, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(Files::of(cache, name).violations()).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Remembers the operator that a demo runs in this box, so that [`down`] ends both; an error if it cannot be written down.
@@ -206,6 +222,7 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
         Pace::Fast => "fast",
         Pace::Realistic => "realistic",
     });
+    command.args(["--nodes", settings.nodes.as_str()]);
     if let Some(state) = &settings.state {
         command.arg("--state").arg(state);
     }
@@ -269,7 +286,7 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
             return Ok(());
         }
     };
-    write_record(&files, &record(identity, &control_plane, &site, &files))?;
+    write_record(&files, &record(identity, settings.nodes, &control_plane, &site, &files))?;
     stopped.await;
     site.stop().await;
     control_plane.stop().await;
@@ -277,9 +294,10 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-fn record(identity: Identity, control_plane: &ControlPlane, site: &Site, files: &Files) -> Record {
+fn record(identity: Identity, nodes: Nodes, control_plane: &ControlPlane, site: &Site, files: &Files) -> Record {
     Record {
         identity,
+        nodes,
         kubeconfig: control_plane.kubeconfig().to_owned(),
         operator_kubeconfig: control_plane.operator_kubeconfig().to_owned(),
         endpoint: site.endpoint(),

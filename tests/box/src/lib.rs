@@ -5,7 +5,7 @@
 //!                   ▲
 //!                 site ──► ec2sim                  one AWS account: machines that join, cloud-controller, CSI attacher, resizer
 //!                   ▲
-//!         cli ──► daemon ◄── demo                  `cargo box up | down | status | env`, `cargo demo`
+//!         cli ──► daemon ◄── demo ──► writer       `cargo box up | down | status | env`, `cargo demo`; a client that counts its rows
 //! ```
 //!
 //! Several sites may share one control plane: each acts only on Nodes whose providerID names one of its own instances.
@@ -21,6 +21,7 @@ pub mod daemon;
 pub mod demo;
 pub mod images;
 pub mod kubelet;
+pub mod nodes;
 pub mod process;
 pub mod progress;
 pub mod quantity;

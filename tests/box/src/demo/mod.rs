@@ -1,8 +1,13 @@
 //! The demo: a database's life on a box of its own, told as it happens and checked on the API server and in EC2.
 
+mod chapters;
+mod host;
+mod inside;
 mod operator;
+mod parts;
 mod report;
 mod story;
+mod teller;
 mod world;
 
 use std::error::Error as StdError;
@@ -12,18 +17,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use freehold::api::{Database, NodeClass};
+use freehold::api::NodeClass;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
 use crate::daemon::{self, Pace, Record, Settings};
+use crate::nodes::{self, Nodes, Wanted};
 use crate::progress::Progress;
 use crate::tools::{Bundle, Tools};
+use crate::writer::Dialect;
+use chapters::Play;
+use host::Host;
 use operator::Operator;
 use report::{Report, Step};
-use story::Teller;
 use world::Eyes;
 
 /// The demo's box, beside any box of the developer's own.
@@ -32,9 +40,6 @@ const BOX: &str = "demo";
 /// How many times faster than real time the operator and EC2's clock run.
 const SPEED: f64 = 5.0;
 
-/// How long a step may take at most.
-const STEP_LIMIT: Duration = Duration::from_secs(120);
-
 /// What `cargo demo` takes.
 #[derive(Debug, Args)]
 pub struct Demo {
@@ -42,9 +47,17 @@ pub struct Demo {
     #[arg(long)]
     keep: bool,
 
-    /// Write the table as JSON to this file.
+    /// Write the table to this file: as a page if its name ends with .md, else as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+
+    /// What the machines are. On real ones the database takes rows, which are counted through everything that follows.
+    #[arg(long, value_enum, default_value_t)]
+    nodes: Wanted,
+
+    /// The database's engine.
+    #[arg(long, value_enum, default_value_t = Dialect::Questdb)]
+    engine: Dialect,
 }
 
 type Failure = Box<dyn StdError + Send + Sync>;
@@ -93,16 +106,27 @@ impl Demo {
             operator.stop().await?;
             println!("{}", daemon::down(cache, BOX).await?);
         }
-        println!("every step was seen to be true on the API server and in EC2");
+        println!(
+            "every step was seen to be true on the API server and in EC2{}",
+            match record.nodes {
+                Nodes::Real => ", and no acknowledged row is lost",
+                Nodes::Virtual => "",
+            }
+        );
         Ok(())
     }
 
     async fn box_up(&self, cache: &Cache) -> Result<Record, Failure> {
         let progress = Progress::on_stderr();
-        let settings = Settings { name: BOX.to_owned(), speed: SPEED, pace: Pace::Fast, state: None };
+        let nodes = self.nodes.decide(&nodes::missing())?;
+        let settings = Settings { name: BOX.to_owned(), speed: SPEED, pace: Pace::Fast, state: None, nodes };
         let record = daemon::up(cache, &settings, &progress).await?;
         progress.clear();
         println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
+        match record.nodes {
+            Nodes::Real => println!("machines: real kubelets, containers and disks on this host"),
+            Nodes::Virtual => println!("machines: virtual; pods run in name only, and no rows are written"),
+        }
         Ok(record)
     }
 
@@ -110,7 +134,7 @@ impl Demo {
     async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Operator), Failure> {
         let client = client(&record.kubeconfig).await?;
         let eyes = Eyes::new(client.clone(), &record.endpoint)?;
-        let mut report = Report::default();
+        let mut report = Report { host: Host::this(), ..Report::default() };
 
         let started = Instant::now();
         install(&client).await?;
@@ -118,49 +142,25 @@ impl Demo {
         println!("operator: {} runs as process {}, its log is {}", binary.display(), operator.id(), operator.log().display());
         report.add(Step::new("operator installed and ready", started.elapsed(), eyes.calls_since(0).await?));
 
-        let told = self.chapters(&client, &eyes, &mut report).await;
-        if let Err(error) = told {
-            eprintln!("the operator's log ends with:\n{}", operator.tail());
+        let mut play = Play { demo: self, cache, binary, record, client, eyes, operator, report };
+        if let Err(error) = play.play().await {
+            eprintln!("what was seen until then:\n{}", play.report);
+            eprintln!("the operator's log ends with:\n{}", play.operator.tail());
             return Err(error);
         }
-        println!("\n{report}");
-        report::judge(&eyes.calls_since(0).await?, self.keep)?;
-        Ok((report, operator))
-    }
-
-    async fn chapters(&self, client: &Client, eyes: &Eyes, report: &mut Report) -> Result<(), Failure> {
-        let database: Database = serde_norway::from_str(include_str!("../../../../examples/database.yaml"))?;
-        let name = database.metadata.name.clone().unwrap_or_default();
-        let databases = Api::<Database>::namespaced(client.clone(), "default");
-
-        println!("\n── kubectl apply -f examples/database.yaml");
-        let teller = Teller::begin(eyes).await?;
-        databases.create(&kube::api::PostParams::default(), &database).await?;
-        let created = teller.tell("created", &story::creation(), STEP_LIMIT).await?;
-        report.add(created);
-
-        println!("\n── spec.storage: 200Gi, 6000 IOPS, 250 MiB/s");
-        let before = eyes.look().await?;
-        let teller = Teller::begin(eyes).await?;
-        let patch = serde_json::json!({"spec": {"storage": {"size": "200Gi", "iops": 6000, "throughput": 250}}});
-        databases.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
-        report.add(teller.tell("grown, with more IOPS", &story::growth(before.pod_uid()), STEP_LIMIT).await?);
-
-        if self.keep {
-            return Ok(());
-        }
-        println!("\n── kubectl delete database {name}   (deletionPolicy: Retain)");
-        let before = eyes.look().await?;
-        let teller = Teller::begin(eyes).await?;
-        databases.delete(&name, &kube::api::DeleteParams::default()).await?;
-        report.add(teller.tell("deleted", &story::deletion(&before), STEP_LIMIT).await?);
-        report.left_over = eyes.look().await?.left_over();
-        Ok(())
+        println!("\n{}", play.report);
+        report::judge(&play.eyes.calls_since(0).await?, self.keep)?;
+        Ok((play.report, play.operator))
     }
 
     fn write_report(&self, report: &Report) -> Result<(), Failure> {
         let Some(path) = &self.report else { return Ok(()) };
-        std::fs::write(path, serde_json::to_vec_pretty(report)?).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        let text = if path.extension().is_some_and(|extension| extension == "md") {
+            report.markdown().into_bytes()
+        } else {
+            serde_json::to_vec_pretty(report)?
+        };
+        std::fs::write(path, text).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
         println!("the table is in {}", path.display());
         Ok(())
     }

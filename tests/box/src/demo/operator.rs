@@ -63,7 +63,8 @@ impl Operator {
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(&log)?)
+            // Appended to: the operator of before may have been killed.
+            .stderr(File::options().create(true).append(true).open(&log)?)
             // Away from the terminal's group: a Ctrl-C there is for this program, which then stops the operator in good order.
             .process_group(0)
             .spawn()?;
@@ -107,6 +108,11 @@ impl Operator {
     /// The end of its log.
     pub fn tail(&self) -> String {
         tail(&self.log)
+    }
+
+    /// Kills it at once.
+    pub async fn kill(&mut self) -> Result<(), Failure> {
+        Ok(self.child.kill().await?)
     }
 
     /// Stops it in good order: it must exit with status 0.

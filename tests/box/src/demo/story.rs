@@ -1,64 +1,80 @@
-//! What must be seen in each step, in words and as a question to the world; and the telling of it.
-
-use std::time::{Duration, Instant};
+//! What must be seen in each step, in words and as a question to the world.
 
 use kube::ResourceExt;
 
-use super::Failure;
-use super::report::Step;
-use super::world::{Eyes, World};
-
-/// How often is looked.
-const LOOK_EVERY: Duration = Duration::from_millis(150);
+use super::parts::{ATTACHED, BOUND, JOINED, LAUNCHED, MOUNTED, REGISTERED};
+use super::world::{World, restarts};
+use crate::nodes::Nodes;
 
 /// A question to the world: the sentence to tell once it is true.
-type Seen = Box<dyn Fn(&World) -> Option<String> + Send + Sync>;
+pub type Seen = Box<dyn Fn(&World) -> Option<String> + Send + Sync>;
 
 /// Something that must come true: the sentence to tell once it is.
 pub struct Milestone {
-    what: &'static str,
-    seen: Seen,
+    /// Its name.
+    pub what: &'static str,
+    /// Whether it is true.
+    pub seen: Seen,
 }
 
 fn milestone(what: &'static str, seen: impl Fn(&World) -> Option<String> + Send + Sync + 'static) -> Milestone {
     Milestone { what, seen: Box::new(seen) }
 }
 
-/// A database comes to life.
-pub fn creation() -> Vec<Milestone> {
-    vec![
-        milestone("instance launched", |world| {
-            let instance = world.running_instance()?;
-            Some(format!("instance launched: {} ({} in {}) runs", instance.id, instance.instance_type, instance.zone))
+/// A database comes to life. Pods on virtual machines run in name only: there is less to see of them.
+pub fn creation(nodes: Nodes) -> Vec<Milestone> {
+    let runs = milestone("instance running", |world| {
+        let instance = world.running_instance()?;
+        Some(format!("instance launched: {} ({} in {}) runs", instance.id, instance.instance_type, instance.zone))
+    });
+    let joined = milestone(JOINED, |world| {
+        let node = world.ready_core_node()?;
+        Some(format!("node joined: Kubernetes node {} is Ready", node.name_any()))
+    });
+    let made = milestone("volume made", |world| {
+        let volume = world.ebs_volume()?;
+        let encrypted = if volume.encrypted { ", encrypted" } else { return None };
+        Some(format!("volume made: {} ({} GiB {}{encrypted}) in {}", volume.id, volume.shape.size, volume.shape.volume_type, volume.zone))
+    });
+    let bound = milestone(BOUND, |world| {
+        let claim = world.bound_claim()?;
+        let record = claim.spec.as_ref()?.volume_name.clone()?;
+        Some(format!("volume bound: claim {} and PersistentVolume {record}", claim.name_any()))
+    });
+    let serving = milestone("StatefulSet running", |world| {
+        let pod = world.serving_pod()?;
+        let node = pod.spec.as_ref()?.node_name.clone()?;
+        Some(format!("StatefulSet running: pod {} on {node}, its volume attached there", pod.name_any()))
+    });
+    let ready = milestone("Ready", |world| world.is_ready().then(|| ready(world)));
+    match nodes {
+        Nodes::Virtual => vec![runs, joined, made, bound, serving, ready],
+        Nodes::Real => {
+            let [launched, registered, attached, mounted] = on_the_way();
+            vec![launched, runs, registered, joined, made, bound, attached, mounted, serving, ready]
+        }
+    }
+}
+
+/// What a real machine shows beside that.
+fn on_the_way() -> [Milestone; 4] {
+    [
+        milestone(LAUNCHED, |world| Some(format!("RunInstances: {}", world.instance()?.id))),
+        milestone(REGISTERED, |world| Some(format!("the machine booted: its kubelet registered {}", world.core_node()?.name_any()))),
+        milestone(ATTACHED, |world| {
+            let attachment = world.attached()?;
+            Some(format!("volume attached by {}: VolumeAttachment {}", attachment.spec.attacher, attachment.name_any()))
         }),
-        milestone("node joined", |world| {
-            let node = world.ready_core_node()?;
-            Some(format!("node joined: Kubernetes node {} is Ready", node.name_any()))
+        milestone(MOUNTED, |world| {
+            let pod = world.pod_with("PodReadyToStartContainers")?;
+            Some(format!("volume mounted: the sandbox of pod {} is there", pod.name_any()))
         }),
-        milestone("volume made", |world| {
-            let volume = world.ebs_volume()?;
-            let encrypted = if volume.encrypted { ", encrypted" } else { return None };
-            Some(format!(
-                "volume made: {} ({} GiB {}{encrypted}) in {}",
-                volume.id, volume.shape.size, volume.shape.volume_type, volume.zone
-            ))
-        }),
-        milestone("volume bound", |world| {
-            let claim = world.bound_claim()?;
-            let record = claim.spec.as_ref()?.volume_name.clone()?;
-            Some(format!("volume bound: claim {} and PersistentVolume {record}", claim.name_any()))
-        }),
-        milestone("StatefulSet running", |world| {
-            let pod = world.serving_pod()?;
-            let node = pod.spec.as_ref()?.node_name.clone()?;
-            Some(format!("StatefulSet running: pod {} on {node}, its volume attached there", pod.name_any()))
-        }),
-        milestone("Ready", |world| world.is_ready().then(|| ready(world))),
     ]
 }
 
 /// The disk grows under the running database.
-pub fn growth(pod_uid: Option<String>) -> Vec<Milestone> {
+pub fn growth(before: &World) -> Vec<Milestone> {
+    let same_pod = is_same_pod(before);
     vec![
         milestone("EBS volume changed", |world| {
             let volume = world.ebs_volume()?;
@@ -73,10 +89,52 @@ pub fn growth(pod_uid: Option<String>) -> Vec<Milestone> {
             (capacity.0 == "200Gi").then(|| format!("claim grown: {} has {}", claim.name_any(), capacity.0))
         }),
         milestone("Ready, and no restart", move |world| {
-            let same_pod = pod_uid.is_some() && world.pod_uid() == pod_uid;
-            (world.is_ready() && same_pod).then(|| format!("{}, and the pod was not restarted", ready(world)))
+            (world.is_ready() && same_pod(world)).then(|| format!("{}, and the pod was not restarted", ready(world)))
         }),
     ]
+}
+
+/// Nothing happens to the database while its operator is away and when it comes back.
+pub fn nothing(before: &World) -> Vec<Milestone> {
+    let same_pod = is_same_pod(before);
+    vec![milestone("Ready, and no restart", move |world| {
+        (world.is_ready() && same_pod(world)).then(|| format!("{}, and the pod was not restarted", ready(world)))
+    })]
+}
+
+/// The engine's process has ended and is started again in its pod.
+pub fn restart(before: &World) -> Vec<Milestone> {
+    let pod = before.pod_uid();
+    let count = before.serving_pod().map_or(0, restarts);
+    let has_restarted = move |world: &World| {
+        let serving = world.serving_pod()?;
+        (serving.uid() == pod && restarts(serving) > count).then(|| serving.name_any())
+    };
+    let again = has_restarted.clone();
+    vec![
+        milestone("container restarted", move |world| {
+            Some(format!("container restarted by the kubelet: pod {} is Ready again", has_restarted(world)?))
+        }),
+        milestone("Ready", move |world| (again(world).is_some() && world.is_ready()).then(|| ready(world))),
+    ]
+}
+
+/// The pod is gone, and another one took its place and its disk.
+pub fn replacement(before: &World) -> Vec<Milestone> {
+    let pod = before.pod_uid();
+    let is_new = move |world: &World| world.serving_pod().filter(|serving| serving.uid() != pod).map(ResourceExt::name_any);
+    let still = is_new.clone();
+    vec![
+        milestone("pod replaced", move |world| Some(format!("pod replaced: a new {} serves, on the same volume", is_new(world)?))),
+        milestone("Ready", move |world| (still(world).is_some() && world.is_ready()).then(|| ready(world))),
+    ]
+}
+
+/// Whether the pod is the one of before, with no restart since.
+fn is_same_pod(before: &World) -> impl Fn(&World) -> bool + Send + Sync + 'static {
+    let identity = |world: &World| world.serving_pod().map(|pod| (pod.uid(), restarts(pod)));
+    let was = identity(before);
+    move |world| was.is_some() && identity(world) == was
 }
 
 /// The database goes; its data stays.
@@ -106,43 +164,4 @@ fn ready(world: &World) -> String {
     let endpoint = world.database().and_then(|database| database.status.as_ref()).and_then(|status| status.endpoint.as_ref());
     let ports = endpoint.map(|endpoint| endpoint.ports.iter().map(|(name, port)| format!("{name} {port}")).collect::<Vec<_>>().join(", "));
     format!("Ready: {} ({})", endpoint.map(|endpoint| endpoint.host.clone()).unwrap_or_default(), ports.unwrap_or_default())
-}
-
-/// Tells one step as it happens.
-pub struct Teller<'a> {
-    eyes: &'a Eyes,
-    started: Instant,
-    journal_before: u64,
-}
-
-impl<'a> Teller<'a> {
-    /// The step begins now.
-    pub async fn begin(eyes: &'a Eyes) -> Result<Self, Failure> {
-        let journal_before = eyes.journal_end().await?;
-        Ok(Self { eyes, started: Instant::now(), journal_before })
-    }
-
-    /// Prints a line for each milestone as it comes true; an error names those that did not within the limit.
-    pub async fn tell(self, name: &str, milestones: &[Milestone], limit: Duration) -> Result<Step, Failure> {
-        let mut open: Vec<&Milestone> = milestones.iter().collect();
-        loop {
-            let world = self.eyes.look().await?;
-            let elapsed = self.started.elapsed();
-            open.retain(|milestone| match (milestone.seen)(&world) {
-                Some(sentence) => {
-                    println!("  {:6.1} s  {sentence}", elapsed.as_secs_f64());
-                    false
-                }
-                None => true,
-            });
-            if open.is_empty() {
-                return Ok(Step::new(name, elapsed, self.eyes.calls_since(self.journal_before).await?));
-            }
-            if elapsed > limit {
-                let missing: Vec<&str> = open.iter().map(|milestone| milestone.what).collect();
-                return Err(format!("not seen within {} s: {}\n{}", limit.as_secs(), missing.join(", "), world.words()).into());
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-    }
 }

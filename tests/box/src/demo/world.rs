@@ -7,6 +7,7 @@ use freehold::api::{Database, Node, Volume, names};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use super::Failure;
 pub const OPERATOR: &str = "freehold";
 
 /// The database's namespace.
-const NAMESPACE: &str = "default";
+pub const NAMESPACE: &str = "default";
 
 /// Calls by action.
 pub type Calls = BTreeMap<String, u64>;
@@ -48,6 +49,7 @@ pub struct World {
     pub claims: Vec<PersistentVolumeClaim>,
     pub stateful_sets: Vec<StatefulSet>,
     pub pods: Vec<Pod>,
+    pub attachments: Vec<VolumeAttachment>,
     pub secrets: Vec<Secret>,
     pub others: Vec<String>,
     pub ec2: Ec2,
@@ -83,6 +85,7 @@ impl Eyes {
             claims: Api::<PersistentVolumeClaim>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
             stateful_sets: Api::<StatefulSet>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
             pods: Api::<Pod>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
+            attachments: Api::<VolumeAttachment>::all(client.clone()).list(&all).await?.items,
             secrets: Api::<Secret>::namespaced(client.clone(), NAMESPACE).list(&ours).await?.items,
             others,
             ec2: self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?,
@@ -98,6 +101,15 @@ impl Eyes {
     pub async fn calls_since(&self, after: u64) -> Result<Calls, Failure> {
         let mut calls = Calls::new();
         for entry in self.journal(after).await?.iter().filter(|entry| entry.seq > after && entry.caller == OPERATOR) {
+            *calls.entry(entry.action.clone()).or_default() += 1;
+        }
+        Ok(calls)
+    }
+
+    /// The calls of everyone else, by action: on real machines, of the EBS CSI driver.
+    pub async fn calls_of_others(&self) -> Result<Calls, Failure> {
+        let mut calls = Calls::new();
+        for entry in self.journal(0).await?.iter().filter(|entry| entry.caller != OPERATOR) {
             *calls.entry(entry.action.clone()).or_default() += 1;
         }
         Ok(calls)
@@ -124,23 +136,29 @@ impl World {
         self.volumes.first()
     }
 
-    /// The instance that the Node names, if EC2 shows it running.
-    pub fn running_instance(&self) -> Option<&InstanceView> {
+    /// The instance that the Node names, if EC2 shows it.
+    pub fn instance(&self) -> Option<&InstanceView> {
         let id = self.node()?.status.as_ref()?.instance_id.as_ref()?;
-        self.ec2.instances.iter().find(|instance| instance.id == id.0 && instance.state == InstanceState::Running)
+        self.ec2.instances.iter().find(|instance| instance.id == id.0)
     }
 
-    /// The Kubernetes node of the running instance, if it is Ready.
-    pub fn ready_core_node(&self) -> Option<&CoreNode> {
+    /// That instance, if it is running.
+    pub fn running_instance(&self) -> Option<&InstanceView> {
+        self.instance().filter(|instance| instance.state == InstanceState::Running)
+    }
+
+    /// The Kubernetes node of the running instance.
+    pub fn core_node(&self) -> Option<&CoreNode> {
         let instance = self.running_instance()?;
         let provider_id = format!("aws:///{}/{}", instance.zone, instance.id);
-        self.core_nodes.iter().find(|node| {
-            node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id)
-                && node
-                    .status
-                    .iter()
-                    .flat_map(|status| status.conditions.iter().flatten())
-                    .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+        self.core_nodes.iter().find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id))
+    }
+
+    /// The same, if it is Ready.
+    pub fn ready_core_node(&self) -> Option<&CoreNode> {
+        self.core_node().filter(|node| {
+            let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+            conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
         })
     }
 
@@ -160,20 +178,33 @@ impl World {
         })
     }
 
+    /// The VolumeAttachment by which the CSI driver attached the volume to the machine.
+    pub fn attached(&self) -> Option<&VolumeAttachment> {
+        let record = self.bound_claim()?.spec.as_ref()?.volume_name.clone()?;
+        let node = self.core_node()?.name_any();
+        self.attachments.iter().find(|attachment| {
+            attachment.spec.source.persistent_volume_name.as_ref() == Some(&record)
+                && attachment.spec.node_name == node
+                && attachment.status.as_ref().is_some_and(|status| status.attached)
+        })
+    }
+
+    /// The pod on the database's machine for which this condition is true.
+    pub fn pod_with(&self, condition: &str) -> Option<&Pod> {
+        let node = self.core_node()?.name_any();
+        self.pods.iter().find(|pod| {
+            let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+            pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) == Some(&node)
+                && conditions.any(|it| it.type_ == condition && it.status == "True")
+        })
+    }
+
     /// The database's pod, if it is Ready on the machine of the database with the volume attached to it.
     pub fn serving_pod(&self) -> Option<&Pod> {
-        let node = self.ready_core_node()?.name_any();
+        self.ready_core_node()?;
         let instance = self.running_instance()?;
         let attached = self.ebs_volume()?.attachment.as_ref().is_some_and(|attachment| attachment.instance_id == instance.id);
-        self.pods.iter().find(|pod| {
-            attached
-                && pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) == Some(&node)
-                && pod
-                    .status
-                    .iter()
-                    .flat_map(|status| status.conditions.iter().flatten())
-                    .any(|condition| condition.type_ == "Ready" && condition.status == "True")
-        })
+        self.pod_with("Ready").filter(|_| attached)
     }
 
     /// The UID of the database's pod.
@@ -244,6 +275,12 @@ impl World {
             matches!(self.secrets.as_slice(), [secret] if secret.labels().get(names::RETAINED_LABEL).is_some_and(|it| it == "true"));
         kept_volume && record && secret && self.left_over().len() == 3
     }
+}
+
+/// How often the containers of a pod were started again.
+pub fn restarts(pod: &Pod) -> i32 {
+    let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    statuses.map(|status| status.restart_count).sum()
 }
 
 fn handle(record: &PersistentVolume) -> Option<&String> {

@@ -1,0 +1,308 @@
+//! The chapters of the story: what is done to the database, and what must come of it, for its rows too.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use freehold::api::Database;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt as _};
+use serde_json::json;
+
+use super::inside::{self, Inside};
+use super::operator::Operator;
+use super::parts;
+use super::report::{Report, Rows, Step, tenths};
+use super::story::{self, Milestone};
+use super::teller::{Teller, patiently};
+use super::world::{Eyes, NAMESPACE, World};
+use super::{BOX, Demo, Failure};
+use crate::cache::Cache;
+use crate::daemon::{self, Record};
+use crate::nodes::Nodes;
+use crate::writer::{Dialect, PACE, Source, Target, Writer};
+
+/// How long a step may take at most.
+const STEP_LIMIT: Duration = Duration::from_secs(120);
+
+/// How long a disk may take to grow: the kubelet looks at a file system that is to be grown about once a minute.
+const GROWTH_LIMIT: Duration = Duration::from_secs(240);
+
+/// How long the database may take to accept the next row, and to give all rows back, once it is Ready.
+const SERVED_LIMIT: Duration = Duration::from_secs(60);
+
+/// How often `df` is asked.
+const DISK_POLL: Duration = Duration::from_secs(1);
+
+/// How many KiB a GiB has.
+const KIB: u64 = 1 << 20;
+
+/// The table of the writer's rows.
+const TABLE: &str = "freehold_demo";
+
+/// The release of PostgreSQL that the box has an image of: Debian 12's.
+const POSTGRESQL: &str = "15.18";
+
+/// The whole story, and what it has told so far.
+pub struct Play<'a> {
+    pub demo: &'a Demo,
+    pub cache: &'a Cache,
+    pub binary: &'a Path,
+    pub record: &'a Record,
+    pub client: Client,
+    pub eyes: Eyes,
+    pub operator: Operator,
+    pub report: Report,
+}
+
+impl Play<'_> {
+    /// From the first chapter to the last.
+    pub async fn play(&mut self) -> Result<(), Failure> {
+        let nodes = self.record.nodes;
+        let database = database(self.demo.engine, nodes)?;
+        let writer = self.created(&database, nodes).await?;
+        self.grown(writer.as_ref()).await?;
+        let Some(writer) = writer else {
+            return if self.demo.keep { Ok(()) } else { self.deleted(None).await };
+        };
+        self.operator_killed(&writer).await?;
+        self.engine_killed(&writer).await?;
+        self.pod_deleted(&writer).await?;
+        let rows = stop(writer, self.target()).await?;
+        if !self.demo.keep {
+            self.deleted(Some(rows)).await?;
+        }
+        self.report.driver = self.eyes.calls_of_others().await?;
+        self.no_violation()
+    }
+
+    fn databases(&self) -> Api<Database> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    fn target(&self) -> Target {
+        let source = Source::Database { client: self.client.clone(), namespace: NAMESPACE.to_owned(), name: "orders".to_owned() };
+        Target { dialect: self.demo.engine, source, table: TABLE }
+    }
+
+    /// Created; with its writer, where there is something to write to.
+    async fn created(&mut self, database: &Database, nodes: Nodes) -> Result<Option<Writer>, Failure> {
+        println!("\n── kubectl apply -f examples/database.yaml{}", changed(self.demo.engine, nodes));
+        let mut teller = Teller::begin(&self.eyes, "created").await?;
+        self.databases().create(&PostParams::default(), database).await?;
+        let writer = match nodes {
+            Nodes::Real => Some(Writer::start(self.target(), PACE)),
+            Nodes::Virtual => None,
+        };
+        teller.tell(&story::creation(nodes), STEP_LIMIT).await?;
+        let Some(writer) = writer else {
+            self.report.add(teller.end().await?);
+            return Ok(None);
+        };
+        served(&writer).await?;
+        let answered = writer.first_answer().map(|at| at.saturating_duration_since(teller.started()));
+        if let Some(answered) = answered {
+            teller.say(&format!("serving: the first query was answered after {:.1} s, and a client writes rows", answered.as_secs_f64()));
+            self.report.way = parts::way(teller.moments(), answered);
+        }
+        let step = counted(&writer, teller).await?;
+        self.report.add(step);
+        Ok(Some(writer))
+    }
+
+    async fn grown(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
+        println!("\n── spec.storage: 200Gi, 6000 IOPS, 250 MiB/s");
+        let before = self.eyes.look().await?;
+        let size_before = match writer {
+            Some(_) => Some(self.disk(&before).await?),
+            None => None,
+        };
+        let mut teller = Teller::begin(&self.eyes, "grown, with more IOPS").await?;
+        let patch = json!({"spec": {"storage": {"size": "200Gi", "iops": 6000, "throughput": 250}}});
+        self.databases().patch("orders", &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        teller.tell(&story::growth(&before), GROWTH_LIMIT).await?;
+        let step = match (writer, size_before) {
+            (Some(writer), Some(size_before)) => {
+                let what = "the file system in the pod to be 200 GiB";
+                let size = patiently(what, STEP_LIMIT, self.disk_of_at_least(200)).await??;
+                teller.say(&format!("file system grown: df inside the pod shows {size}, and before {size_before}"));
+                teller.tell(&story::nothing(&before), STEP_LIMIT).await?;
+                counted(writer, teller).await?
+            }
+            _ => teller.end().await?,
+        };
+        self.report.add(step);
+        Ok(())
+    }
+
+    async fn operator_killed(&mut self, writer: &Writer) -> Result<(), Failure> {
+        println!("\n── kill -9 {}   (the operator), and start it again", self.operator.id());
+        let before = self.eyes.look().await?;
+        let mut teller = Teller::begin(&self.eyes, "operator killed, started again").await?;
+        self.operator.kill().await?;
+        teller.say("operator killed");
+        self.operator = Operator::start(self.cache, self.binary, self.record).await?;
+        teller.say(&format!("operator started again, as process {}", self.operator.id()));
+        teller.tell(&story::nothing(&before), STEP_LIMIT).await?;
+        let step = counted(writer, teller).await?;
+        self.report.add(step);
+        Ok(())
+    }
+
+    async fn engine_killed(&mut self, writer: &Writer) -> Result<(), Failure> {
+        let before = self.eyes.look().await?;
+        let pod = before.serving_pod().ok_or("no pod serves")?;
+        let mut teller = Teller::begin(&self.eyes, "engine killed").await?;
+        let id = inside::kill_engine(pod)?;
+        println!("\n── kill -9 {id}   (the engine in {})", pod.name_any());
+        self.survived(&mut teller, &story::restart(&before), writer).await?;
+        let step = counted(writer, teller).await?;
+        self.report.add(step);
+        Ok(())
+    }
+
+    async fn pod_deleted(&mut self, writer: &Writer) -> Result<(), Failure> {
+        let before = self.eyes.look().await?;
+        let pod = before.serving_pod().ok_or("no pod serves")?;
+        println!("\n── kubectl delete pod {}", pod.name_any());
+        let mut teller = Teller::begin(&self.eyes, "pod deleted").await?;
+        let pods = Api::<k8s_openapi::api::core::v1::Pod>::namespaced(self.client.clone(), NAMESPACE);
+        pods.delete(&pod.name_any(), &DeleteParams::default()).await?;
+        self.survived(&mut teller, &story::replacement(&before), writer).await?;
+        let step = counted(writer, teller).await?;
+        self.report.add(step);
+        Ok(())
+    }
+
+    /// The database is back, and takes rows.
+    async fn survived(&self, teller: &mut Teller<'_>, milestones: &[Milestone], writer: &Writer) -> Result<(), Failure> {
+        teller.tell(milestones, STEP_LIMIT).await?;
+        served(writer).await?;
+        teller.say("serving: the client's rows are acknowledged again");
+        Ok(())
+    }
+
+    /// Deleted; `rows`: what was read back before.
+    async fn deleted(&mut self, rows: Option<Rows>) -> Result<(), Failure> {
+        println!("\n── kubectl delete database orders   (deletionPolicy: Retain)");
+        let before = self.eyes.look().await?;
+        let mut teller = Teller::begin(&self.eyes, "deleted").await?;
+        self.databases().delete("orders", &DeleteParams::default()).await?;
+        teller.tell(&story::deletion(&before), STEP_LIMIT).await?;
+        let step = teller.end().await?;
+        self.report.add(Step { rows, ..step });
+        self.report.left_over = self.eyes.look().await?.left_over();
+        Ok(())
+    }
+
+    /// What `df` in the serving pod says, in words.
+    async fn disk(&self, world: &World) -> Result<String, Failure> {
+        let pod = world.serving_pod().ok_or("no pod serves")?;
+        let (size, path) = self.inside().disk(pod).await?;
+        Ok(in_words(size, &path))
+    }
+
+    /// The same, once it is this many GiB but for what the file system keeps to itself: less than a twentieth.
+    async fn disk_of_at_least(&self, gib: u64) -> Result<String, Failure> {
+        loop {
+            let world = self.eyes.look().await?;
+            let pod = world.serving_pod().ok_or("no pod serves")?;
+            let (size, path) = self.inside().disk(pod).await?;
+            if size >= gib * KIB / 20 * 19 {
+                return Ok(in_words(size, &path));
+            }
+            tokio::time::sleep(DISK_POLL).await;
+        }
+    }
+
+    fn inside(&self) -> Inside {
+        Inside { kubectl: self.record.programs.join("kubectl"), kubeconfig: self.record.kubeconfig.clone() }
+    }
+
+    fn no_violation(&self) -> Result<(), Failure> {
+        match daemon::violations(self.cache, BOX).as_slice() {
+            [] => Ok(()),
+            violations => Err(format!("a disk was not handled as EC2 would have to be: {}", violations.join("; ")).into()),
+        }
+    }
+}
+
+/// `199.9 GiB at /var/lib/questdb`.
+fn in_words(kib: u64, path: &str) -> String {
+    let tenths = kib * 10 / KIB;
+    format!("{}.{} GiB at {path}", tenths / 10, tenths % 10)
+}
+
+/// The Database: the example, for the engine that was asked for, and with commits that are on the disk before they are answered.
+fn database(engine: Dialect, nodes: Nodes) -> Result<Database, Failure> {
+    let mut database: serde_json::Value = serde_norway::from_str(include_str!("../../../../examples/database.yaml"))?;
+    let spec = database.get_mut("spec").ok_or("the example has no spec")?;
+    match (engine, nodes) {
+        (Dialect::Postgresql, _) => spec["engine"] = json!({"type": "postgresql", "version": POSTGRESQL}),
+        (Dialect::Questdb, Nodes::Real) => spec["config"] = json!({"cairo.commit.mode": "sync"}),
+        (Dialect::Questdb, Nodes::Virtual) => {}
+    }
+    Ok(serde_json::from_value(database)?)
+}
+
+/// How the Database differs from the example.
+fn changed(engine: Dialect, nodes: Nodes) -> String {
+    match (engine, nodes) {
+        (Dialect::Postgresql, _) => format!("   (with spec.engine: {{type: postgresql, version: {POSTGRESQL}}})"),
+        (Dialect::Questdb, Nodes::Real) => "   (with spec.config: {cairo.commit.mode: sync})".to_owned(),
+        (Dialect::Questdb, Nodes::Virtual) => String::new(),
+    }
+}
+
+async fn served(writer: &Writer) -> Result<(), Failure> {
+    Ok(patiently("the next row to be acknowledged", SERVED_LIMIT, writer.is_served(SERVED_LIMIT)).await??)
+}
+
+/// Ends a step with its rows read back and checked.
+async fn counted(writer: &Writer, teller: Teller<'_>) -> Result<Step, Failure> {
+    served(writer).await?;
+    let lived = writer.lived();
+    let started = Instant::now();
+    let tally = patiently("all rows to be read back", SERVED_LIMIT, writer.verify(SERVED_LIMIT)).await??;
+    tally.check().map_err(|untrue| format!("the rows are not as they were written: {untrue}"))?;
+    let rows = Rows {
+        outage_seconds: Some(tenths(lived.outage)),
+        sent: tally.sent.len(),
+        acknowledged: tally.acknowledged.len(),
+        found: tally.found.len(),
+    };
+    teller.say(&format!(
+        "rows: {} sent, {} acknowledged, {} found, none twice; longest outage {:.1} s (read back in {:.1} s)",
+        rows.sent,
+        rows.acknowledged,
+        rows.found,
+        tenths(lived.outage),
+        started.elapsed().as_secs_f64(),
+    ));
+    let step = teller.end().await?;
+    Ok(Step { rows: Some(rows), ..step })
+}
+
+/// Ends the writer and reads everything back for the last time.
+async fn stop(writer: Writer, target: Target) -> Result<Rows, Failure> {
+    let written = writer.stop().await;
+    let tally = patiently("all rows to be read back", SERVED_LIMIT, written.verify(&target, SERVED_LIMIT)).await??;
+    tally.check().map_err(|untrue| format!("the rows are not as they were written: {untrue}"))?;
+    Ok(Rows { outage_seconds: None, sent: tally.sent.len(), acknowledged: tally.acknowledged.len(), found: tally.found.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_told_in_gib() {
+        assert_eq!(in_words(209_612_800, "/data"), "199.9 GiB at /data");
+    }
+
+    #[test]
+    fn quest_db_commits_to_the_disk_where_rows_are_counted() {
+        let real = database(Dialect::Questdb, Nodes::Real).unwrap();
+        assert_eq!(real.spec.config["cairo.commit.mode"].0, "sync");
+        assert!(database(Dialect::Questdb, Nodes::Virtual).unwrap().spec.config.is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+//! Which kind of machines a box has, and what decides it.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// What the machines of a box are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Nodes {
+    /// Namespaces on this host, with a kubelet, containers and disks.
+    Real,
+
+    /// Nodes of the API server's only: pods run in name.
+    #[default]
+    Virtual,
+}
+
+impl Nodes {
+    /// The name, as the command line has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+            Self::Virtual => "virtual",
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Wanted {
+    /// Real machines where this host allows them, otherwise virtual ones.
+    #[default]
+    Auto,
+
+    /// Real machines, or an error that names what is missing.
+    Real,
+
+    /// Virtual machines: pods run in name only.
+    Virtual,
+}
+
+/// This host cannot have real machines.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("real machines cannot run on this host; missing: {0}")]
+pub struct Unable(String);
+
+impl Wanted {
+    /// Decides, given what this host lacks for real machines.
+    pub fn decide(self, missing: &[String]) -> Result<Nodes, Unable> {
+        match self {
+            Self::Virtual => Ok(Nodes::Virtual),
+            Self::Auto if !missing.is_empty() => {
+                eprintln!("virtual machines are used; missing for real ones: {}", missing.join("; "));
+                Ok(Nodes::Virtual)
+            }
+            Self::Real if !missing.is_empty() => Err(Unable(missing.join("; "))),
+            Self::Auto | Self::Real => Ok(Nodes::Real),
+        }
+    }
+}
+
+/// What this host lacks for real machines.
+pub fn missing() -> Vec<String> {
+    vec!["a box of this release has none".to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_takes_what_the_host_allows_and_real_insists() {
+        let lacks = ["root".to_owned(), "mkfs.xfs".to_owned()];
+        for (wanted, able, unable) in [
+            (Wanted::Auto, Ok(Nodes::Real), Ok(Nodes::Virtual)),
+            (Wanted::Real, Ok(Nodes::Real), Err(Unable("root; mkfs.xfs".to_owned()))),
+            (Wanted::Virtual, Ok(Nodes::Virtual), Ok(Nodes::Virtual)),
+        ] {
+            assert_eq!(wanted.decide(&[]), able, "{wanted:?}");
+            assert_eq!(wanted.decide(&lacks), unable, "{wanted:?}");
+        }
+    }
+}
