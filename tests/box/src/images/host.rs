@@ -63,6 +63,19 @@ pub async fn run(command: &mut Command) -> Result<String, Error> {
     Err(failed(lines.get(lines.len().saturating_sub(ERROR_LINES)..).unwrap_or_default().join("\n")))
 }
 
+/// The files of a folder whose names are wanted, in order.
+pub fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let entry = entry.map_err(at(folder))?;
+        if entry.path().is_file() && is_wanted(&entry.file_name().to_string_lossy()) {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 /// Adds the libraries that these programs and libraries load at their start. Those in `beside` are theirs already.
 pub async fn add_libraries(tree: &mut Tree, of: &[PathBuf], beside: &[PathBuf]) -> Result<(), Error> {
     let search = std::env::join_paths(beside).unwrap_or_default();
