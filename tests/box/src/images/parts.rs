@@ -41,8 +41,8 @@ impl Part {
         if let Ok(layer) = Layer::read(&folder) {
             return Ok(layer);
         }
-        let made = tempfile::Builder::new().prefix("making-").tempdir_in(root).map_err(at(root))?;
-        let (scratch, result) = (made.path().join("scratch"), made.path().join("layer"));
+        let workshop = tempfile::Builder::new().prefix("making-").tempdir_in(root).map_err(at(root))?;
+        let (scratch, result) = (workshop.path().join("scratch"), workshop.path().join("layer"));
         for folder in [&scratch, &result] {
             make_private_folder(folder).map_err(at(folder))?;
         }
@@ -52,7 +52,7 @@ impl Part {
             // What is there without being a whole layer was damaged by somebody; the rename needs its place.
             let _ = std::fs::remove_dir_all(&folder);
             std::fs::rename(&result, &folder)?;
-            drop(made);
+            drop(workshop);
             Layer::read(&folder)
         })
         .await

@@ -26,15 +26,18 @@ pub const NEEDED: &[Needed] = &[
     Needed { path: "/usr/lib/postgresql/15/bin/psql", package: "postgresql-client-15" },
 ];
 
-/// PostgreSQL's files without its just-in-time compiler, which is larger than all the rest; the server runs without it.
+/// The compiler of queries: with its library it is larger than all the rest, and the server runs without it.
+const JUST_IN_TIME: &[&str] = &["bitcode", "llvmjit.so", "llvmjit_types.bc"];
+
+/// PostgreSQL's files and the libraries that they load.
 pub async fn tree() -> Result<Tree, Error> {
     let mut tree = Tree::default();
-    for (folder, leave_out) in [(BIN, &[][..]), (LIB, &["bitcode", "llvmjit.so", "llvmjit_types.bc"]), (SHARE, &["man"])] {
+    let mut loaders = Vec::new();
+    for (folder, leave_out) in [(BIN, &[][..]), (LIB, JUST_IN_TIME), (SHARE, &["man"])] {
         let path = Path::new(folder);
         tree.copy(path.strip_prefix("/").unwrap_or(path), path, leave_out).map_err(at(path))?;
+        loaders.extend(host::files(path, leave_out)?);
     }
-    let mut loaders = host::files(Path::new(BIN), |_| true)?;
-    loaders.extend(host::files(Path::new(LIB), |name| name.ends_with(".so") && !name.starts_with("llvmjit"))?);
     host::add_libraries(&mut tree, &loaders, &[]).await?;
 
     let sample = std::fs::read_to_string(SAMPLE).map_err(at(SAMPLE))?;
