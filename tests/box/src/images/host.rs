@@ -1,6 +1,7 @@
 //! What images are made from on this host: its commands, its files with the libraries they need, and a mark that changes with them.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -63,10 +64,23 @@ pub async fn run(command: &mut Command) -> Result<String, Error> {
     Err(failed(lines.get(lines.len().saturating_sub(ERROR_LINES)..).unwrap_or_default().join("\n")))
 }
 
+/// The files of a folder but those that are left out, in order.
+pub fn files(folder: &Path, leave_out: &[&str]) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let entry = entry.map_err(at(folder))?;
+        if entry.path().is_file() && !leave_out.iter().any(|left_out| OsStr::new(left_out) == entry.file_name()) {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 /// Adds the libraries that these programs and libraries load at their start. Those in `beside` are theirs already.
 pub async fn add_libraries(tree: &mut Tree, of: &[PathBuf], beside: &[PathBuf]) -> Result<(), Error> {
     let search = std::env::join_paths(beside).unwrap_or_default();
-    // It fails when one of the files is a script, so its word counts and not its exit status.
+    // It fails when one of the files is no program, so its word counts and not its exit status.
     let script = r#"ldd "$@" 2>/dev/null || true"#;
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script, "ldd"]).args(of).env("LD_LIBRARY_PATH", search).env("LC_ALL", "C");
@@ -75,7 +89,7 @@ pub async fn add_libraries(tree: &mut Tree, of: &[PathBuf], beside: &[PathBuf]) 
             continue;
         }
         // The loader is asked for in /lib64 and the rest in /lib, both links into /usr on a merged system, as in the image.
-        let folder = library.parent().unwrap_or(Path::new("/"));
+        let folder = library.parent().unwrap_or(&library);
         let folder = folder.canonicalize().map_err(at(folder))?;
         let name = library.file_name().unwrap_or_default();
         let inside = folder.strip_prefix("/").unwrap_or(&folder).join(name);

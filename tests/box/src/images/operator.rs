@@ -51,3 +51,30 @@ pub async fn write_operator_image(binary: &Path, tag: &str, archive: &Path) -> R
     .await?;
     Ok(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_operators_image_holds_the_binary_and_what_it_loads() {
+        if let Some(missing) = NEEDED.iter().find_map(|needed| needed.mark().err()) {
+            eprintln!("NOT RUN: the operator's image: {missing}");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join("image.tar");
+        let name = write_operator_image(Path::new("/usr/bin/true"), "test", &archive).await.unwrap();
+        assert_eq!(name, "docker.io/library/freehold:test");
+        let mut found = Vec::new();
+        for entry in tar::Archive::new(File::open(&archive).unwrap()).entries().unwrap() {
+            // The only blob that is a tar is the layer.
+            let mut layer = tar::Archive::new(entry.unwrap());
+            found.extend(layer.entries().unwrap().flatten().map(|entry| entry.path().unwrap().display().to_string()));
+        }
+        for path in ["freehold", "etc/ssl/certs/ca-certificates.crt", "tmp/"] {
+            assert!(found.iter().any(|found| found == path), "no {path} in {found:?}");
+        }
+        assert!(found.iter().any(|found| found.ends_with("/libc.so.6")), "{found:?}");
+    }
+}

@@ -41,8 +41,8 @@ impl Part {
         if let Ok(layer) = Layer::read(&folder) {
             return Ok(layer);
         }
-        let made = tempfile::Builder::new().prefix("making-").tempdir_in(root).map_err(at(root))?;
-        let (scratch, result) = (made.path().join("scratch"), made.path().join("layer"));
+        let workshop = tempfile::Builder::new().prefix("making-").tempdir_in(root).map_err(at(root))?;
+        let (scratch, result) = (workshop.path().join("scratch"), workshop.path().join("layer"));
         for folder in [&scratch, &result] {
             make_private_folder(folder).map_err(at(folder))?;
         }
@@ -52,7 +52,7 @@ impl Part {
             // What is there without being a whole layer was damaged by somebody; the rename needs its place.
             let _ = std::fs::remove_dir_all(&folder);
             std::fs::rename(&result, &folder)?;
-            drop(made);
+            drop(workshop);
             Layer::read(&folder)
         })
         .await
@@ -72,17 +72,18 @@ pub struct Parts {
 impl Parts {
     /// Looks at what they would be made from; makes nothing.
     pub fn of_this_host() -> Result<Self, Error> {
+        // Their libraries must be of the C library that the shell's layer has.
+        let on_system = |needed: &[Needed]| [system::NEEDED, needed].concat();
         let questdb = |release: questdb::Release| {
             let name = format!("questdb-{}", release.version);
-            Ok((release, Part::new(name, &[include_str!("questdb.rs"), questdb::ENTRYPOINT], questdb::NEEDED)?))
+            Ok((release, Part::new(name, &[include_str!("questdb.rs"), questdb::ENTRYPOINT], &on_system(questdb::NEEDED))?))
         };
-        let shared = [system::NEEDED, postgresql::NEEDED].concat();
         Ok(Self {
             pause: Part::new("pause", &[include_str!("pause.rs"), pause::SOURCE], pause::NEEDED)?,
             system: Part::new("system", &[include_str!("system.rs")], system::NEEDED)?,
-            java: Part::new("java", &[include_str!("questdb.rs")], questdb::NEEDED)?,
+            java: Part::new("java", &[include_str!("questdb.rs")], &on_system(questdb::NEEDED))?,
             questdb: questdb::RELEASES.into_iter().map(questdb).collect::<Result<_, Error>>()?,
-            postgresql: Part::new("postgresql", &[include_str!("postgresql.rs"), postgresql::ENTRYPOINT], &shared)?,
+            postgresql: Part::new("postgresql", &[include_str!("postgresql.rs"), postgresql::ENTRYPOINT], &on_system(postgresql::NEEDED))?,
         })
     }
 

@@ -1,6 +1,6 @@
 //! PostgreSQL's image, from Debian's packages: paths, user, variables, entrypoint and signal as in the published one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tokio::process::Command;
 
@@ -26,15 +26,18 @@ pub const NEEDED: &[Needed] = &[
     Needed { path: "/usr/lib/postgresql/15/bin/psql", package: "postgresql-client-15" },
 ];
 
-/// PostgreSQL's files without its just-in-time compiler, which is larger than all the rest; the server runs without it.
+/// The compiler of queries: with its library it is larger than all the rest, and the server runs without it.
+const JUST_IN_TIME: &[&str] = &["bitcode", "llvmjit.so", "llvmjit_types.bc"];
+
+/// PostgreSQL's files and the libraries that they load.
 pub async fn tree() -> Result<Tree, Error> {
     let mut tree = Tree::default();
-    for (folder, leave_out) in [(BIN, &[][..]), (LIB, &["bitcode", "llvmjit.so", "llvmjit_types.bc"]), (SHARE, &["man"])] {
+    let mut loaders = Vec::new();
+    for (folder, leave_out) in [(BIN, &[][..]), (LIB, JUST_IN_TIME), (SHARE, &["man"])] {
         let path = Path::new(folder);
         tree.copy(path.strip_prefix("/").unwrap_or(path), path, leave_out).map_err(at(path))?;
+        loaders.extend(host::files(path, leave_out)?);
     }
-    let mut loaders = files(Path::new(BIN), |_| true)?;
-    loaders.extend(files(Path::new(LIB), |name| name.ends_with(".so") && !name.starts_with("llvmjit"))?);
     host::add_libraries(&mut tree, &loaders, &[]).await?;
 
     let sample = std::fs::read_to_string(SAMPLE).map_err(at(SAMPLE))?;
@@ -46,18 +49,6 @@ pub async fn tree() -> Result<Tree, Error> {
     tree.folder("var/lib/postgresql/data", 0o1777, USER_ID);
     tree.folder("run/postgresql", 0o3777, USER_ID);
     Ok(tree)
-}
-
-fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(at(folder))? {
-        let entry = entry.map_err(at(folder))?;
-        if entry.path().is_file() && is_wanted(&entry.file_name().to_string_lossy()) {
-            files.push(entry.path());
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Clusters made in the image listen to the network, as a container's must.

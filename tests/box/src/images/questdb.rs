@@ -74,14 +74,8 @@ pub async fn runtime(scratch: &Path) -> Result<Tree, Error> {
     tree.copy("app", &runtime, GRAPHICS).map_err(at(&runtime))?;
 
     let libraries = runtime.join("lib");
-    let mut loaders = vec![runtime.join("bin/java"), libraries.join("server/libjvm.so")];
-    for entry in std::fs::read_dir(&libraries).map_err(at(&libraries))? {
-        let path = entry.map_err(at(&libraries))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(".so") && !GRAPHICS.contains(&name.as_ref()) {
-            loaders.push(path);
-        }
-    }
+    let mut loaders = host::files(&libraries, GRAPHICS)?;
+    loaders.extend([runtime.join("bin/java"), libraries.join("server/libjvm.so")]);
     host::add_libraries(&mut tree, &loaders, &[libraries.join("server"), libraries]).await?;
     Ok(tree)
 }
@@ -115,6 +109,7 @@ pub async fn tree(jar: &Path, scratch: &Path) -> Result<Tree, Error> {
     let mut tree = Tree::default();
     tree.file("app/lib/questdb.jar", jar).map_err(at(jar))?;
     tree.copy("app/lib/native", &native, &[]).map_err(at(&native))?;
+    host::add_libraries(&mut tree, &host::files(&native, &[])?, &[]).await?;
     tree.text("docker-entrypoint.sh", ENTRYPOINT, 0o755);
     tree.folder("var/lib/questdb", 0o755, USER_ID);
     Ok(tree)

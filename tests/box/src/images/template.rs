@@ -101,7 +101,7 @@ impl Template {
     /// Makes `root`, which must not be there yet, a containerd root of its own with all images: in a fraction of a second on the file
     /// system of the cache, by a copy on another one.
     pub async fn install(&self, root: &Path) -> Result<(), Error> {
-        let parent = root.parent().unwrap_or(Path::new("/"));
+        let parent = root.parent().unwrap_or(root);
         make_private_folder(parent).map_err(at(parent))?;
         fs::create_dir(root).map_err(at(root))?;
         let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).map_err(at(path));
@@ -178,9 +178,9 @@ async fn fill(folder: &Path, images: &[Image], containerd: &Containerd) -> Resul
     if !daemon.stop(CONTAINERD_LIMIT).await {
         return Err(Error::Containerd { tail: format!("it did not stop\n{}", daemon.log_tail()) });
     }
-    let names: String = images.iter().flat_map(|image| &image.names).map(|name| format!("{name}\n")).collect();
+    let names: Vec<_> = images.iter().flat_map(|image| &image.names).map(String::as_str).collect();
     let path = folder.join("names");
-    fs::write(&path, names).map_err(at(&path))
+    fs::write(&path, names.join("\n")).map_err(at(&path))
 }
 
 /// Only what storing and unpacking needs: nothing of Kubernetes', no network, no runtime.
@@ -194,10 +194,11 @@ fn settings(root: &Path, state: &Path, socket: &Path) -> String {
         "io.containerd.internal.v1.restart",
     ];
     format!(
-        "version = 3\nroot = {root:?}\nstate = {state:?}\ndisabled_plugins = {unneeded:?}\n[grpc]\naddress = {socket:?}\n\
-         [ttrpc]\naddress = {ttrpc:?}\n",
-        state = state.join("state"),
-        ttrpc = state.join("containerd.sock.ttrpc"),
+        "version = 3\nroot = \"{}\"\nstate = \"{state}/state\"\ndisabled_plugins = {unneeded:?}\n[grpc]\naddress = \"{socket}\"\n\
+         [ttrpc]\naddress = \"{socket}.ttrpc\"\n",
+        root.display(),
+        state = state.display(),
+        socket = socket.display(),
     )
 }
 

@@ -79,9 +79,10 @@ async fn machine_has(template: &Template, cache: &Cache, containerd: &Containerd
     template.install(&root).await.unwrap();
     let config = folder.path().join("config.toml");
     let text = format!(
-        "version = 3\nroot = {root:?}\nstate = {:?}\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\", \"io.containerd.cri.v1.images\", \
-         \"io.containerd.cri.v1.runtime\", \"io.containerd.nri.v1.nri\"]\n[grpc]\naddress = {socket:?}\n",
-        folder.path().join("state")
+        "version = 3\nroot = \"{0}/root\"\nstate = \"{0}/state\"\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\", \
+         \"io.containerd.cri.v1.images\", \"io.containerd.cri.v1.runtime\", \"io.containerd.nri.v1.nri\"]\n[grpc]\naddress = \"{1}\"\n",
+        folder.path().display(),
+        socket.display(),
     );
     std::fs::write(&config, text).unwrap();
     let args = vec!["--config".to_owned(), config.display().to_string()];
@@ -100,8 +101,8 @@ async fn machine_has(template: &Template, cache: &Cache, containerd: &Containerd
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
     for name in template.names() {
-        let line = listed.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_else(|| panic!("no {name} in {listed}"));
-        assert!(line.contains("io.cri-containerd.pinned=pinned"), "{line}");
+        let line = listed.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_default();
+        assert!(line.contains("io.cri-containerd.pinned=pinned"), "{name} in:\n{listed}");
         // A container's own snapshot on top: needs the image to be complete and unpacked.
         ctr(&["containers", "create", name, &name.replace(['/', ':'], "-")]).unwrap();
     }
