@@ -21,8 +21,7 @@ pub struct Release {
     sha256: &'static str,
 }
 
-/// The releases that there are images of. Before 9.3.4 a password comes as a variable, from then on as a file. 9.0 changed what a
-/// multi-row answer and a timestamp are.
+/// The releases that there are images of. Before 9.3.4 the operator gives a password as a variable, from then on as a file.
 pub const RELEASES: [Release; 3] = [
     Release { version: "8.2.0", sha256: "a15d12044629e774ca683489f861e9e3e780cd4ef9bbe25d1e2415f3c0274466" },
     Release { version: "9.2.3", sha256: "ca3645bc6f442f535ac9f4f23d8f201d14c1010833afd8cc7351f86ffd632583" },
@@ -89,7 +88,7 @@ pub async fn jar(release: Release, folder: &Path) -> Result<PathBuf, Error> {
         // Not in the clone, whose settings for Maven are nobody's business here.
         host::run(Command::new("mvn").current_dir(folder).args(["-B", "-q", COPY, &artifact, &output])).await?;
     }
-    // A program, because a hash without optimisation takes seconds for what this one does in a tenth of one.
+    // The host's program: the hash of a test's build is not optimised.
     let said = host::run(Command::new("sha256sum").arg(&jar)).await?;
     let found = said.split_ascii_whitespace().next().unwrap_or_default();
     if found == release.sha256 {

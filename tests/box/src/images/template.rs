@@ -70,7 +70,7 @@ impl Template {
         if let Ok(template) = Self::read(&folder) {
             return Ok(template);
         }
-        progress.begin("making the images of QuestDB, PostgreSQL and the machines, once (about two minutes and 3 GB of disk)");
+        progress.begin("making the images of QuestDB, PostgreSQL and the machines, once (about two minutes and 1 GB of disk)");
         let started = Instant::now();
         let made = parts.images(&images, progress).await?;
         let new = tempfile::Builder::new().prefix("making-").tempdir_in(&templates).map_err(at(&templates))?;
