@@ -20,6 +20,8 @@ pub mod control_plane;
 pub mod daemon;
 pub mod demo;
 pub mod kubelet;
+pub mod machine;
+pub mod network;
 pub mod process;
 pub mod progress;
 pub mod quantity;
