@@ -11,7 +11,7 @@ use crate::daemon::{self, Pace, Record, Settings};
 use crate::demo::Demo;
 use crate::process::Identity;
 use crate::progress::Progress;
-use crate::tools::Tools;
+use crate::tools::{Bundle, Tools};
 
 /// A real Kubernetes control plane with virtual machines and a simulated EC2 on this machine.
 #[derive(Debug, Parser)]
@@ -122,7 +122,7 @@ async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sy
         return Ok(());
     }
     // Here and not in the background: it takes minutes the first time, and its progress belongs on this terminal.
-    Tools::ensure(cache, &Progress::on_stderr()).await?;
+    Tools::ensure(cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
     let progress = Progress::on_stderr();
     let record = daemon::up(cache, &settings, &progress).await?;
     progress.end(&format!("box `{}` is up; its log: {}", settings.name, record.log.display()));

@@ -26,7 +26,7 @@ use crate::kubelet;
 use crate::process::{Launch, Process};
 use crate::progress::Progress;
 use crate::run_folder::RunFolder;
-use crate::tools::{Program, Tools};
+use crate::tools::{Bundle, Program, Tools};
 
 /// The provisioner and attacher name of the EBS CSI driver.
 pub const EBS_DRIVER: &str = "ebs.csi.aws.com";
@@ -122,7 +122,7 @@ impl ControlPlane {
     ///
     /// The tasks that play its kubelet live on the current tokio runtime.
     pub async fn start(options: ControlPlaneOptions) -> Result<Self, Error> {
-        let tools = Tools::ensure(&options.cache, &Progress::on_stderr()).await?;
+        let tools = Tools::ensure(&options.cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
         let folder = RunFolder::create(&options.cache, &options.name)
             .map_err(|source| Error::System { doing: "make the run folder in the cache".to_owned(), source })?;
         let started = start_servers(&tools, &folder, &options).await?;

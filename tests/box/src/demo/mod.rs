@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cache::{Cache, make_private_folder};
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::progress::Progress;
-use crate::tools::Tools;
+use crate::tools::{Bundle, Tools};
 use operator::Operator;
 use report::{Report, Step};
 use story::Teller;
@@ -188,7 +188,7 @@ fn take_turn(cache: &Cache) -> Result<File, Failure> {
 
 /// Builds what is missing and ends what a demo of before left; returns the operator's binary.
 async fn prepare(cache: &Cache) -> Result<PathBuf, Failure> {
-    Tools::ensure(cache, &Progress::on_stderr()).await?;
+    Tools::ensure(cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
     let binary = operator::build().await?;
     if daemon::is_of_a_demo(cache, BOX) {
         println!("a demo of before was left running and is ended first: {}", daemon::down(cache, BOX).await?);
