@@ -23,6 +23,8 @@ pub mod demo;
 pub mod disks;
 pub mod images;
 pub mod kubelet;
+pub mod machine;
+pub mod network;
 pub mod nodes;
 pub mod process;
 pub mod progress;

@@ -6,6 +6,7 @@
 
 mod csi;
 mod images;
+mod real;
 mod world;
 mod writer;
 
