@@ -22,6 +22,8 @@ pub mod daemon;
 pub mod demo;
 pub mod disks;
 pub mod kubelet;
+pub mod machine;
+pub mod network;
 pub mod process;
 pub mod progress;
 pub mod quantity;
