@@ -7,12 +7,15 @@
 //! ```
 
 mod controller;
+mod node;
+mod registrar;
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use controller::{Controller, Setup};
+pub use node::run as run_nodes;
 
 /// The name by which the journal of the simulator tells the driver from the operator.
 pub const CALLER: &str = "csi-driver";

@@ -57,13 +57,18 @@ if [ -e "/sys/class/net/$link" ] && [ "$(cat "/sys/class/net/$link/ifalias")" = 
     is_ours=yes
 fi
 
+# The volumes' devices first: they hold the mount that their files are on, and lose their files' names with it. Then that mount's own.
+detach() {
+    losetup --list --noheadings --output NAME,BACK-FILE 2>/dev/null | while read -r device file; do
+        case $file in "$folder"/*) losetup --detach "$device" ;; esac
+    done
+}
+detach
 # The machines' own mounts ended with their last process.
 while read -r _ _ _ _ place _; do
     case $place in "$folder"/*) echo "$place" ;; esac
 done </proc/self/mountinfo | sort -r | while read -r place; do umount -l "$place"; done
-losetup --list --noheadings --output NAME,BACK-FILE 2>/dev/null | while read -r device file; do
-    case $file in "$folder"/*) losetup --detach "$device" ;; esac
-done
+detach
 
 [ "${3:-}" != remove ] || rm -rf "$folder"
 [ -z "${is_ours:-}" ] || ip link delete "$link"
