@@ -87,8 +87,8 @@ pub async fn run(
         sends: Sends::default(),
         asks: Asks::default(),
         references: References::default(),
-        core_nodes: Arc::new(Mirror::new()),
-        attachments: Arc::new(Mirror::new()),
+        core_nodes: Arc::new(Mirror::empty()),
+        attachments: Arc::new(Mirror::empty()),
         metrics: Arc::clone(&metrics),
     });
     let scope = settings.namespace.as_deref();

@@ -25,8 +25,8 @@ impl<K> Mirror<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    /// An empty copy, to be filled by `run`.
-    pub fn new() -> Self {
+    /// A copy that holds nothing yet: `run` fills it.
+    pub fn empty() -> Self {
         let writer = Writer::default();
         Self { store: writer.as_reader(), writer: Mutex::new(Some(writer)), subscribers: Mutex::default() }
     }

@@ -81,8 +81,10 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let instances = ctx.inventory.instances_of(&uid);
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.
     let seen = instances.instances.iter().find(|instance| Some(&instance.id) == status.instance_id.as_ref());
+    let now = ctx.clock.now();
+    let is_awaited = seen.is_some_and(|instance| plan::is_awaited(&node, instance, &ctx.timing, now));
     let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
-        Some(provider_id) => core_node(ctx, &node, status.core_node_name.as_deref(), &provider_id).await?,
+        Some(provider_id) => core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?,
         None => None,
     };
     let (mut driver_registered, mut pods, mut attachments) = (false, Vec::new(), Vec::new());
@@ -98,7 +100,6 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         instances.instances.iter().any(|instance| plan::is_live(instance) && Some(&instance.id) != status.instance_id.as_ref());
     let other_core_nodes = if has_others { dedicated(&ctx.client).await?.items } else { Vec::new() };
     let asked = |instance: &Instance| Some((instance.id.clone(), ctx.asks.of(Call::TerminateInstances, &instance.id.0)?));
-    let now = ctx.clock.now();
     Ok(Some(Observed {
         asked: instances.instances.iter().filter_map(asked).collect(),
         instances,
@@ -117,8 +118,9 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     }))
 }
 
-/// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not. The copy tells its name.
-async fn core_node(ctx: &Context, node: &Node, known_name: Option<&str>, provider_id: &str) -> Result<Option<CoreNode>, kube::Error> {
+/// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not. The copy tells its name; that
+/// there is none it may say only while one is awaited.
+async fn core_node(ctx: &Context, known_name: Option<&str>, provider_id: &str, is_awaited: bool) -> Result<Option<CoreNode>, kube::Error> {
     let nodes = Api::<CoreNode>::all(ctx.client.clone());
     let is_it = |node: &CoreNode| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id);
     let found = ctx.core_nodes.names(is_it);
@@ -127,11 +129,10 @@ async fn core_node(ctx: &Context, node: &Node, known_name: Option<&str>, provide
             return Ok(Some(node));
         }
     }
-    // What is not released now, when the machine goes, stays for ever: here a copy is not enough to say that there is none.
-    if found.is_none() || node.metadata.deletion_timestamp.is_some() {
-        return Ok(dedicated(&ctx.client).await?.items.into_iter().find(is_it));
+    if found.is_some() && is_awaited {
+        return Ok(None);
     }
-    Ok(None)
+    Ok(dedicated(&ctx.client).await?.items.into_iter().find(is_it))
 }
 
 async fn dedicated(client: &Client) -> Result<ObjectList<CoreNode>, kube::Error> {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::{Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, setting};
 use crate::api::database::{ConfigValue, Engine};
 
-/// The volume's mount point. From version 18 on the image declares it as its volume; before, only `data` below it.
-const ROOT: &str = "/var/lib/postgresql";
+/// The volume's mount point. Not where the image has its data: it declares that as a volume of its own (`data` below
+/// /var/lib/postgresql, from version 18 on all of it), and a container runtime mounts an empty directory over what it declares.
+const ROOT: &str = "/var/lib/freehold";
 
 /// The variable that names the data directory, here as in PostgreSQL's own programs. It holds the major version: one major cannot
 /// read the files of another, and an upgrade needs the old and the new directory on one volume.

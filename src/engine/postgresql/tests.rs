@@ -26,15 +26,15 @@ fn variable<'a>(profile: &'a Profile, name: &str) -> &'a Value {
 #[test]
 fn the_major_version_is_in_the_path_of_the_data_and_the_minor_is_not() {
     for (version, directory) in [
-        ("14.20", "/var/lib/postgresql/14/data"),
-        ("17.5", "/var/lib/postgresql/17/data"),
-        ("17.6", "/var/lib/postgresql/17/data"),
-        ("18.0", "/var/lib/postgresql/18/data"),
+        ("14.20", "/var/lib/freehold/14/data"),
+        ("17.5", "/var/lib/freehold/17/data"),
+        ("17.6", "/var/lib/freehold/17/data"),
+        ("18.0", "/var/lib/freehold/18/data"),
     ] {
         let profile = profile(&engine(version), &settings(&[])).unwrap();
         assert_eq!(profile.image, format!("docker.io/library/postgres:{version}"));
         assert_eq!(variable(&profile, "PGDATA"), &Value::Text(directory.to_owned()), "{version}");
-        assert_eq!(profile.data_path, "/var/lib/postgresql");
+        assert_eq!(profile.data_path, "/var/lib/freehold");
     }
 }
 

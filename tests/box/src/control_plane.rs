@@ -175,6 +175,11 @@ impl ControlPlane {
         &self.operator_kubeconfig
     }
 
+    /// The kubeconfig of the EBS CSI driver's controllers.
+    pub fn csi_kubeconfig(&self) -> PathBuf {
+        self.folder().join("csi.kubeconfig")
+    }
+
     /// A client of the box's own user `freehold-box`, on the runtime that started the control plane.
     pub fn client(&self) -> Client {
         self.client.clone()
@@ -337,6 +342,7 @@ async fn start_servers(tools: &Tools, folder: &RunFolder, options: &ControlPlane
             ("operator", "freehold", "system:masters"),
             ("box", "freehold-box", "system:masters"),
             ("kwok", "kwok", "system:masters"),
+            ("csi", "ebs-csi-driver", "system:masters"),
             ("controller-manager", "system:kube-controller-manager", ""),
             ("scheduler", "system:kube-scheduler", ""),
         ] {

@@ -32,6 +32,7 @@ pub use clear::{Disks, Watcher, sweep};
 pub use requirements::missing;
 
 use crate::certificates::{self, Authority};
+use crate::images::{self, Template};
 use crate::network::{self, Network, Wire};
 use cgroups::Groups;
 use entrance::{Entrance, clean, joining};
@@ -58,6 +59,10 @@ pub enum Error {
     #[error(transparent)]
     Network(#[from] network::Error),
 
+    /// Its images.
+    #[error(transparent)]
+    Images(#[from] images::Error),
+
     /// Its certificates.
     #[error(transparent)]
     Certificates(#[from] certificates::Error),
@@ -82,8 +87,8 @@ pub struct Ground {
     /// Their programs: kubelet, containerd, its shim, runc, ctr, and the network plugins ptp, host-local and loopback. Each machine
     /// has them in /opt/freehold-box/bin.
     pub programs: Vec<PathBuf>,
-    /// A containerd root with the images of every machine; none of it is ever written to.
-    pub template: Option<PathBuf>,
+    /// The images that every machine has from the start.
+    pub template: Option<Template>,
     /// How long the lease of a Node lasts.
     pub lease: Duration,
 }
@@ -140,7 +145,7 @@ impl Machine {
         // From here on its drop removes what was made so far.
         let mut making = Making { ground: &ground, wire: &wire, groups: &groups, is_done: false };
         let disk = Disk::at(&spec.disk);
-        disk.make(ground.template.as_deref()).await?;
+        disk.make(ground.template.as_ref()).await?;
         disk.write(&ground, &spec, &groups.path(), &wire.pods)?;
         ground.network.connect(&wire).await?;
         let (mut holder, leash) = init(&ground, &spec, &disk, &wire, &groups)?;
@@ -197,6 +202,14 @@ impl Machine {
     /// The process of a service that runs.
     pub fn service(&self, name: &str) -> Option<u32> {
         self.services.process(name)
+    }
+
+    /// Gives the machine so much memory, in MiB, and no more.
+    ///
+    /// # Errors
+    /// If the kernel does not let it, for example since more is in use.
+    pub fn limit_memory(&self, limit: u64) -> std::io::Result<()> {
+        self.groups.limit_memory(limit)
     }
 
     /// The machine hangs: all its processes stand still.

@@ -10,7 +10,7 @@ mod resizer;
 pub mod user_data;
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -22,10 +22,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::control_plane::{ControlPlane, STORAGE_CLASS};
+use crate::csi::{self, Controller, Setup};
+use crate::disks::{self, Disks, Violation};
 use crate::machine::Watcher;
 use crate::network;
 use machines::Place;
-pub use machines::{Machines, PowerCut, Real};
+pub use machines::{Machines, Real, Unmade};
 
 /// How long the site's tasks may take to end: they only have to notice it, but real machines shut down.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
@@ -36,22 +38,14 @@ static NEXT: AtomicU8 = AtomicU8::new(0);
 /// The numbers after which [`NEXT`] starts again: those of real machines, which are the host's and not the process', come after.
 const NUMBERS: u8 = network::NUMBERS.start;
 
-/// What the instances of a site are.
-#[derive(Clone, Debug)]
-pub enum Nodes {
-    /// Nodes in name: objects that are kept alive, on which pods run in name.
-    Virtual,
-    /// Machines of this host, with kubelets.
-    Real(Real),
-}
-
 /// How a site behaves.
 #[derive(Clone, Debug)]
 pub struct SiteOptions {
     /// The simulated EC2. The seed and the subnets' addresses are shifted by the number of the site in its process.
     pub simulator: ec2sim::Options,
-    /// What its instances are.
-    pub nodes: Nodes,
+    /// What its instances are made of when they are machines of this host, with kubelets; without, they are Nodes in name, on which
+    /// pods run in name.
+    pub real: Option<Real>,
     /// Where the disks of real machines are kept beyond this run.
     pub state: Option<PathBuf>,
     /// From an instance's start to its Node, or with real machines to the start of its operating system, on the wall clock.
@@ -64,14 +58,14 @@ impl SiteOptions {
     /// Fractions of seconds.
     pub fn fast() -> Self {
         let (boot, node_removal) = (Duration::from_millis(200), Duration::from_millis(500));
-        Self { simulator: ec2sim::Options::default(), nodes: Nodes::Virtual, state: None, boot, node_removal }
+        Self { simulator: ec2sim::Options::default(), real: None, state: None, boot, node_removal }
     }
 
     /// As AWS and Amazon Linux take.
     pub fn realistic() -> Self {
         let simulator = ec2sim::Options { delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
         let (boot, node_removal) = (Duration::from_secs(25), Duration::from_secs(10));
-        Self { simulator, nodes: Nodes::Virtual, state: None, boot, node_removal }
+        Self { simulator, real: None, state: None, boot, node_removal }
     }
 }
 
@@ -89,6 +83,14 @@ pub enum Error {
     /// The network of its real machines.
     #[error(transparent)]
     Network(#[from] network::Error),
+
+    /// Their volumes.
+    #[error(transparent)]
+    Volumes(#[from] disks::Error),
+
+    /// The EBS CSI driver.
+    #[error(transparent)]
+    Driver(#[from] csi::Error),
 }
 
 /// A running site; dropped, its tasks end.
@@ -96,9 +98,16 @@ pub struct Site {
     simulator: Simulator,
     world: World,
     endpoint: String,
-    real: Option<(Machines, Watcher)>,
+    real: Option<Parts>,
     tasks: TaskTracker,
     stop: CancellationToken,
+}
+
+/// What only a site of real machines has.
+struct Parts {
+    machines: Machines,
+    volumes: Disks,
+    watcher: Watcher,
 }
 
 /// What the parts of a site share.
@@ -115,9 +124,9 @@ impl Site {
     /// Starts EC2's wire server on a free port and the tasks that play machines, cloud-controller, CSI attacher and resizer. They
     /// live on the current tokio runtime.
     pub async fn start(control_plane: &ControlPlane, options: SiteOptions) -> Result<Self, Error> {
-        let place = match &options.nodes {
-            Nodes::Virtual => None,
-            Nodes::Real(_) => Some(Place::claim(control_plane, options.state.as_deref()).await?),
+        let place = match &options.real {
+            Some(_) => Some(Place::claim(control_plane, options.state.as_deref()).await?),
+            None => None,
         };
         let number = match &place {
             Some(place) => place.network.number(),
@@ -149,12 +158,9 @@ impl Site {
             }
         });
         tasks.spawn(cloud_controller::run(context.clone(), options.node_removal));
-        let real = match (options.nodes, place) {
-            (Nodes::Real(real), Some(place)) => {
-                let running = (tasks.clone(), stop.clone());
-                Some(Machines::start(control_plane, place, (simulator.clone(), address), (options.boot, real), running).await?)
-            }
-            (Nodes::Virtual | Nodes::Real(_), _) => {
+        let real = match (options.real, place) {
+            (Some(real), Some(place)) => Some(start_real(control_plane, &context, address, &real, (place, options.boot)).await?),
+            (Some(_) | None, _) => {
                 tasks.spawn(hosts::run(context.clone(), options.boot));
                 tasks.spawn(attacher::run(context.clone()));
                 tasks.spawn(resizer::run(context));
@@ -191,7 +197,7 @@ impl Site {
                 "subnets": world.subnets.iter().map(|subnet| json!({"id": subnet.id, "zone": subnet.zone})).collect::<Vec<_>>(),
                 "securityGroupIDs": world.security_groups.first().map(|group| [&group.id]),
                 "instanceProfile": world.instance_profiles.first(),
-                "userData": if self.real.is_some() { user_data::DEDICATED_SCRIPT } else { user_data::DEDICATED },
+                "userData": user_data::DEDICATED,
                 "storageClassName": STORAGE_CLASS,
             },
         })
@@ -204,7 +210,12 @@ impl Site {
 
     /// The real machines, if that is what its instances are.
     pub fn machines(&self) -> Option<&Machines> {
-        self.real.as_ref().map(|(machines, _)| machines)
+        self.real.as_ref().map(|parts| &parts.machines)
+    }
+
+    /// What must never happen: volumes that were taken from machines which had them mounted.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.real.as_ref().map(|parts| parts.volumes.violations()).unwrap_or_default()
     }
 
     /// Ends the tasks and the server; real machines shut down. The Nodes of its machines stay, silent; stop the machines first to see
@@ -213,7 +224,8 @@ impl Site {
         self.stop.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(STOP_LIMIT, self.tasks.wait()).await;
-        if let Some((_, watcher)) = self.real.take() {
+        if let Some(Parts { machines, volumes, watcher }) = self.real.take() {
+            drop((machines, volumes));
             watcher.clear().await;
         }
     }
@@ -223,6 +235,34 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// Starts the machines, their volumes, and the EBS CSI driver.
+async fn start_real(
+    control_plane: &ControlPlane,
+    context: &Context,
+    endpoint: SocketAddr,
+    real: &Real,
+    (place, boot): (Place, Duration),
+) -> Result<Parts, Error> {
+    let volumes = Disks::open(&place.folder.join("volumes"))?;
+    let running = (context.tasks.clone(), context.stop.clone());
+    let ec2 = (context.simulator.clone(), endpoint);
+    let (machines, watcher) = Machines::start(control_plane, place, ec2, (boot, real, volumes.clone()), running).await?;
+    context.tasks.spawn(volumes.clone().run(context.simulator.clone(), machines.leaders(), context.stop.clone()));
+    let setup = Setup {
+        tools: &real.tools,
+        folder: control_plane.folder(),
+        kubeconfig: &control_plane.csi_kubeconfig(),
+        endpoint: &format!("http://{endpoint}"),
+        region: &context.simulator.world().region,
+    };
+    let controller = Controller::start(setup).await?;
+    context.tasks.spawn(controller.run(context.stop.clone()));
+    let of = machines.clone();
+    let machine = move |instance: &str| of.get(instance);
+    context.tasks.spawn(csi::run_nodes(context.client.clone(), machines.leaders(), machine, context.stop.clone()));
+    Ok(Parts { machines, volumes, watcher })
 }
 
 /// `10.0.16.0/20` becomes `10.<number>.16.0/20`.

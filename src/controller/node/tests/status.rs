@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::node::act::Acted;
+use crate::controller::acting::Acted;
 use crate::controller::node::status::{became_ready, status as told};
 use crate::controller::waiting::HeldUp;
 

@@ -83,6 +83,19 @@ impl Groups {
         self.write("cgroup.freeze", "0");
     }
 
+    /// Lets all of them together have so much memory, in MiB; the kernel kills among them when they ask for more.
+    pub fn limit_memory(&self, limit: u64) -> io::Result<()> {
+        let bytes = (limit * 1024 * 1024).to_string();
+        for root in &self.roots {
+            for file in ["memory.limit_in_bytes", "memory.max"].map(|file| root.join(file)) {
+                if file.exists() {
+                    std::fs::write(file, &bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Kills all processes at once, and says whether all are gone. What they fork meanwhile is killed too.
     pub fn kill(&self) -> bool {
         let started = Instant::now();

@@ -9,7 +9,8 @@ use serde_json::json;
 use super::{Error, Ground, Spec};
 use crate::cache::make_private_folder;
 use crate::control_plane::SERVER_NAME;
-use crate::network::{API_SERVER_PORT, run, system};
+use crate::images::Template;
+use crate::network::{API_SERVER_PORT, system};
 
 const INIT: &str = include_str!("init.sh");
 const BOOTSTRAP: &str = include_str!("bootstrap.sh");
@@ -86,27 +87,16 @@ impl Disk {
     }
 
     /// Makes the disk of a new machine from the image's template.
-    pub async fn make(&self, template: Option<&Path>) -> Result<(), Error> {
+    pub async fn make(&self, template: Option<&Template>) -> Result<(), Error> {
         let containerd = self.folder.join("var/lib/containerd");
         make_private_folder(&self.folder).map_err(system(format!("make {}", self.folder.display())))?;
         for folder in [self.etc(), self.logs(), self.folder.join("var/lib"), self.folder.join("opt/freehold-box")] {
             std::fs::create_dir_all(&folder).map_err(system(format!("make {}", folder.display())))?;
         }
-        let Some(template) = template.filter(|_| !containerd.exists()) else { return Ok(()) };
-        let (from, to) = (template.display().to_string(), containerd.display().to_string());
-        let doing = "give a new machine its images";
-        // Contents and unpacked layers are never written to again, so machines share them. Another file system can't share.
-        if run(doing, "cp", &["--archive", "--link", &from, &to]).await.is_err() {
-            run(doing, "rm", &["-rf", &to]).await?;
-            run(doing, "cp", &["--archive", &from, &to]).await?;
+        match template.filter(|_| !containerd.exists()) {
+            Some(template) => Ok(template.install(&containerd).await?),
+            None => Ok(()),
         }
-        // The databases are written in place: each machine has its own.
-        let found = run(doing, "find", &[&from, "-name", "*.db", "-type", "f", "-printf", "%P\\n"]).await?;
-        for database in found.lines() {
-            let (from, to) = (template.join(database), containerd.join(database));
-            std::fs::remove_file(&to).and_then(|()| std::fs::copy(&from, &to)).map_err(system(doing))?;
-        }
-        Ok(())
     }
 
     /// Writes what the image has and what the box knows in AWS' place: the facts of the instance, and the certificates by which its

@@ -15,7 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cache::{Cache, make_private_folder};
+use crate::cli::chain;
 use crate::control_plane::ControlPlane;
+use crate::disks;
+use crate::images::{self, Containerd, Template};
 use crate::machine::{Disks, Ground, Machine, Watcher};
 use crate::network::{self, API_SERVER_PORT, Network, system};
 use crate::progress::Progress;
@@ -27,36 +30,37 @@ const STOP_LIMIT: Duration = Duration::from_secs(15);
 /// What real machines are made of.
 #[derive(Clone, Debug)]
 pub struct Real {
-    /// Their programs: kubelet, containerd, its shim, runc, ctr, and the network plugins ptp, host-local and loopback.
-    pub programs: Vec<PathBuf>,
-    /// A containerd root with the images of every machine; none of it is ever written to.
-    pub template: Option<PathBuf>,
-    /// Called at the instant of a power cut, when all processes of the machine stand still, with the instance's id: what its disks have
-    /// been given by now is all that they will have.
-    pub on_power_cut: PowerCut,
+    /// Their programs, and those of the CSI driver.
+    pub tools: Tools,
+    /// The images of every machine.
+    pub template: Template,
+}
+
+/// Why there is nothing to make real machines of.
+#[derive(Debug, thiserror::Error)]
+pub enum Unmade {
+    /// Their programs.
+    #[error(transparent)]
+    Tools(#[from] tools::Error),
+
+    /// Their images.
+    #[error(transparent)]
+    Images(#[from] images::Error),
 }
 
 impl Real {
-    /// Machines without images, whose disks need nothing at a power cut; builds their programs when they are not in the cache.
-    pub async fn ensure(cache: &Cache, progress: &Progress) -> Result<Self, tools::Error> {
-        let tools = Tools::ensure(cache, &[Bundle::Kubelet, Bundle::Node, Bundle::Runc], progress).await?;
-        let programs = PROGRAMS.into_iter().map(|program| tools.program(program)).collect();
-        Ok(Self { programs, template: None, on_power_cut: PowerCut(Arc::new(|_| {})) })
-    }
-}
-
-/// What is done at the instant of a power cut.
-#[derive(Clone)]
-pub struct PowerCut(pub Arc<dyn Fn(&str) + Send + Sync>);
-
-impl std::fmt::Debug for PowerCut {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("PowerCut")
+    /// From the cache; builds the programs and makes the images that are not in it, showing progress.
+    pub async fn ensure(cache: &Cache, progress: &Progress) -> Result<Self, Unmade> {
+        let tools = Tools::ensure(cache, Bundle::REAL, progress).await?;
+        let containerd = Containerd { daemon: tools.program(Program::Containerd), ctr: tools.program(Program::Ctr) };
+        let template = Template::ensure(cache, &containerd, progress).await?;
+        Ok(Self { tools, template })
     }
 }
 
 /// What a machine has in /opt/freehold-box/bin.
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 9] = [
+    Program::EbsDriver,
     Program::Kubelet,
     Program::Containerd,
     Program::ContainerdShim,
@@ -81,7 +85,7 @@ struct Shared {
     simulator: Simulator,
     folder: PathBuf,
     boot: Duration,
-    on_power_cut: PowerCut,
+    volumes: disks::Disks,
     running: Mutex<HashMap<String, Arc<Machine>>>,
     slots: Mutex<HashMap<String, u8>>,
     leaders: watch::Sender<BTreeMap<String, u32>>,
@@ -93,7 +97,8 @@ pub struct Place {
     /// The network.
     pub network: Network,
     watcher: Watcher,
-    folder: PathBuf,
+    /// Where the machines' disks and the volumes are.
+    pub folder: PathBuf,
 }
 
 impl Place {
@@ -127,7 +132,7 @@ impl Machines {
         control_plane: &ControlPlane,
         place: Place,
         simulator: (Simulator, SocketAddr),
-        (boot, real): (Duration, Real),
+        (boot, real, volumes): (Duration, &Real, disks::Disks),
         (tasks, stop): (TaskTracker, CancellationToken),
     ) -> Result<(Self, Watcher), network::Error> {
         let Place { network, watcher, folder } = place;
@@ -136,8 +141,8 @@ impl Machines {
         let ground = Ground {
             network,
             authority: control_plane.authority(),
-            programs: real.programs,
-            template: real.template,
+            programs: PROGRAMS.into_iter().map(|program| real.tools.program(program)).collect(),
+            template: Some(real.template.clone()),
             lease: control_plane.timing().lease,
         };
         let shared = Shared {
@@ -145,7 +150,7 @@ impl Machines {
             simulator: simulator.0,
             folder,
             boot,
-            on_power_cut: real.on_power_cut,
+            volumes,
             running: Mutex::default(),
             slots: Mutex::default(),
             leaders: watch::Sender::default(),
@@ -212,8 +217,13 @@ impl Shared {
 
     async fn cut_power(&self, instance: &str) -> bool {
         let Some(machine) = self.machine(instance) else { return false };
-        let (hook, id) = (self.on_power_cut.clone(), instance.to_owned());
-        machine.cut_power(move || (hook.0)(&id)).await;
+        let (volumes, id) = (self.volumes.clone(), instance.to_owned());
+        let cut = move || {
+            if let Err(error) = volumes.cut_power(&id) {
+                tracing::error!(instance = id, error = chain(&error), "the disks of a machine could not be cut off with it");
+            }
+        };
+        machine.cut_power(cut).await;
         self.is_gone(&machine);
         true
     }

@@ -15,7 +15,7 @@ use freehold_box::cache::Cache;
 use freehold_box::machine::{self, KUBELET, Machine};
 use freehold_box::progress::Progress;
 use freehold_box::shared;
-use freehold_box::site::{Machines, Nodes, Real, Site, SiteOptions, user_data};
+use freehold_box::site::{Machines, Real, Site, SiteOptions, user_data};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Client, ResourceExt as _};
 use tokio::sync::OnceCell;
@@ -24,7 +24,7 @@ use crate::world::{launch, node, node_with_ready, until};
 
 static SITE: OnceCell<Site> = OnceCell::const_new();
 
-/// Like [`user_data::DEDICATED_SCRIPT`], and counts how often it was run.
+/// Like [`user_data::DEDICATED`], and counts how often it was run.
 const COUNTING: &str = "\
 #!/bin/sh
 echo once >>/var/lib/runs
@@ -56,7 +56,7 @@ fn with_machines(test: impl AsyncFnOnce(World)) {
 
 async fn start() -> Site {
     let real = Real::ensure(&Cache::from_environment(), &Progress::on_stderr()).await.unwrap();
-    let mut options = SiteOptions { nodes: Nodes::Real(real), ..SiteOptions::fast() };
+    let mut options = SiteOptions { real: Some(real), ..SiteOptions::fast() };
     // A machine shuts down in its own time, as on EC2.
     options.simulator.delays.stopping = Duration::from_secs(5);
     options.simulator.delays.shutting_down = Duration::from_secs(5);
@@ -256,7 +256,7 @@ fn a_real_machine_with_bad_user_data_never_joins_and_its_console_says_why() {
 #[ignore = "another test starts and kills it"]
 fn holds_a_site_until_it_is_killed() {
     with_machines(async |world| {
-        let instance = launch(world.site, user_data::DEDICATED_SCRIPT);
+        let instance = launch(world.site, user_data::DEDICATED);
         world.ready(&instance, "True").await;
         let machine = world.machine(&instance).await;
         println!("\nheld {} {}", world.machines().number(), machine.spec().disk.display());

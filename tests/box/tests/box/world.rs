@@ -51,7 +51,9 @@ impl World {
     }
 
     pub fn dedicated(&self) -> String {
-        self.launch("#freehold-box/v1\nlabels: {test/dedicated: \"true\"}\ntaints: [{key: test/dedicated, effect: NoExecute}]\n")
+        self.launch(
+            "#!/bin/sh\n/opt/freehold-box/bootstrap --node-labels test/dedicated=true --register-with-taints test/dedicated=:NoExecute\n",
+        )
     }
 
     pub async fn node(&self, instance: &str) -> Option<Node> {
