@@ -84,7 +84,7 @@ impl<'a> Teller<'a> {
             }
             if last_seen.elapsed() > SILENCE {
                 let progress = progress.get_or_insert_with(Progress::on_stderr);
-                progress.at(elapsed.as_secs(), limit.as_secs(), &format!("s at most; awaited: {missing}"));
+                progress.at(elapsed.as_secs(), limit.as_secs(), &format!("awaited: {missing}"));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -114,7 +114,7 @@ pub async fn patiently<T>(what: &str, limit: Duration, work: impl Future<Output 
         }
         if elapsed > SILENCE {
             let progress = progress.get_or_insert_with(Progress::on_stderr);
-            progress.at(elapsed.as_secs(), limit.as_secs(), &format!("s at most; awaited: {what}"));
+            progress.at(elapsed.as_secs(), limit.as_secs(), &format!("awaited: {what}"));
         }
     };
     if let Some(progress) = progress {
