@@ -24,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
 use crate::daemon::{self, Pace, Record, Settings};
-use crate::nodes::{self, Nodes, Wanted};
+use crate::nodes::{self, NodeKind, Wanted};
 use crate::progress::Progress;
 use crate::tools::Tools;
 use crate::writer::Dialect;
@@ -109,8 +109,8 @@ impl Demo {
         println!(
             "every step was seen to be true on the API server and in EC2{}",
             match record.nodes {
-                Nodes::Real => ", and no acknowledged row is lost",
-                Nodes::Virtual => "",
+                NodeKind::Real => ", and no acknowledged row is lost",
+                NodeKind::Virtual => "",
             }
         );
         Ok(())
@@ -124,8 +124,8 @@ impl Demo {
         progress.clear();
         println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
         match record.nodes {
-            Nodes::Real => println!("machines: real kubelets, containers and disks on this host"),
-            Nodes::Virtual => println!("machines: virtual; pods run in name only, and no rows are written"),
+            NodeKind::Real => println!("machines: real kubelets, containers and disks on this host"),
+            NodeKind::Virtual => println!("machines: virtual; pods run in name only, and no rows are written"),
         }
         Ok(record)
     }
