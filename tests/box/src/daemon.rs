@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
 use crate::control_plane::{self, Component, ControlPlane, ControlPlaneOptions, NodeTiming};
-use crate::nodes::Nodes;
+use crate::nodes::NodeKind;
 use crate::process::{Identity, tail};
 use crate::progress::Progress;
 use crate::run_folder;
@@ -49,7 +49,7 @@ pub struct Settings {
     /// Where state is kept beyond this run.
     pub state: Option<PathBuf>,
     /// What its machines are.
-    pub nodes: Nodes,
+    pub nodes: NodeKind,
 }
 
 impl Settings {
@@ -90,7 +90,7 @@ pub struct Record {
     /// The kubeconfig of the operator.
     pub operator_kubeconfig: PathBuf,
     /// What its machines are.
-    pub nodes: Nodes,
+    pub nodes: NodeKind,
     /// EC2's URL.
     pub endpoint: String,
     /// EC2's region.
@@ -301,7 +301,7 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-fn record(identity: Identity, nodes: Nodes, control_plane: &ControlPlane, site: &Site, files: &Files) -> Record {
+fn record(identity: Identity, nodes: NodeKind, control_plane: &ControlPlane, site: &Site, files: &Files) -> Record {
     Record {
         identity,
         nodes,

@@ -11,7 +11,7 @@ use crate::tools::{Bundle, Tools};
 /// What the machines of a box are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Nodes {
+pub enum NodeKind {
     /// Namespaces on this host, with a kubelet, containers and disks.
     Real,
 
@@ -20,7 +20,7 @@ pub enum Nodes {
     Virtual,
 }
 
-impl Nodes {
+impl NodeKind {
     /// The name, as the command line has it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -62,15 +62,15 @@ pub struct Unable(String);
 
 impl Wanted {
     /// Decides, given what this host lacks for real machines.
-    pub fn decide(self, missing: &[String]) -> Result<Nodes, Unable> {
+    pub fn decide(self, missing: &[String]) -> Result<NodeKind, Unable> {
         match self {
-            Self::Virtual => Ok(Nodes::Virtual),
+            Self::Virtual => Ok(NodeKind::Virtual),
             Self::Auto if !missing.is_empty() => {
                 eprintln!("virtual machines are used; missing for real ones: {}", missing.join("; "));
-                Ok(Nodes::Virtual)
+                Ok(NodeKind::Virtual)
             }
             Self::Real if !missing.is_empty() => Err(Unable(missing.join("; "))),
-            Self::Auto | Self::Real => Ok(Nodes::Real),
+            Self::Auto | Self::Real => Ok(NodeKind::Real),
         }
     }
 }
@@ -80,7 +80,7 @@ pub const VARIABLE: &str = "FREEHOLD_NODES";
 
 /// Whether real machines are asked for by [`VARIABLE`].
 pub fn must_be_real() -> bool {
-    std::env::var(VARIABLE).is_ok_and(|value| value == Nodes::Real.as_str())
+    std::env::var(VARIABLE).is_ok_and(|value| value == NodeKind::Real.as_str())
 }
 
 #[cfg(test)]
@@ -91,9 +91,9 @@ mod tests {
     fn auto_takes_what_the_host_allows_and_real_insists() {
         let lacks = ["root".to_owned(), "mkfs.xfs".to_owned()];
         for (wanted, able, unable) in [
-            (Wanted::Auto, Ok(Nodes::Real), Ok(Nodes::Virtual)),
-            (Wanted::Real, Ok(Nodes::Real), Err(Unable("root; mkfs.xfs".to_owned()))),
-            (Wanted::Virtual, Ok(Nodes::Virtual), Ok(Nodes::Virtual)),
+            (Wanted::Auto, Ok(NodeKind::Real), Ok(NodeKind::Virtual)),
+            (Wanted::Real, Ok(NodeKind::Real), Err(Unable("root; mkfs.xfs".to_owned()))),
+            (Wanted::Virtual, Ok(NodeKind::Virtual), Ok(NodeKind::Virtual)),
         ] {
             assert_eq!(wanted.decide(&[]), able, "{wanted:?}");
             assert_eq!(wanted.decide(&lacks), unable, "{wanted:?}");

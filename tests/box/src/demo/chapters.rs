@@ -18,7 +18,7 @@ use super::world::{Eyes, NAMESPACE, World};
 use super::{BOX, Demo, Failure};
 use crate::cache::Cache;
 use crate::daemon::{self, Record};
-use crate::nodes::Nodes;
+use crate::nodes::NodeKind;
 use crate::writer::{Dialect, PACE, Source, Target, Writer};
 
 /// How long a step may take at most.
@@ -35,6 +35,9 @@ const DISK_POLL: Duration = Duration::from_secs(1);
 
 /// How many KiB a GiB has.
 const KIB: u64 = 1 << 20;
+
+/// The example's name.
+const DATABASE: &str = "orders";
 
 /// The table of the writer's rows.
 const TABLE: &str = "freehold_demo";
@@ -80,18 +83,18 @@ impl Play<'_> {
     }
 
     fn target(&self) -> Target {
-        let source = Source::Database { client: self.client.clone(), namespace: NAMESPACE.to_owned(), name: "orders".to_owned() };
+        let source = Source::Database { client: self.client.clone(), namespace: NAMESPACE.to_owned(), name: DATABASE.to_owned() };
         Target { dialect: self.demo.engine, source, table: TABLE }
     }
 
     /// Created; with its writer, where there is something to write to.
-    async fn created(&mut self, database: &Database, nodes: Nodes) -> Result<Option<Writer>, Failure> {
+    async fn created(&mut self, database: &Database, nodes: NodeKind) -> Result<Option<Writer>, Failure> {
         println!("\n── kubectl apply -f examples/database.yaml{}", changed(self.demo.engine, nodes));
         let mut teller = Teller::begin(&self.eyes, "created").await?;
         self.databases().create(&PostParams::default(), database).await?;
         let writer = match nodes {
-            Nodes::Real => Some(Writer::start(self.target(), PACE)),
-            Nodes::Virtual => None,
+            NodeKind::Real => Some(Writer::start(self.target(), PACE)),
+            NodeKind::Virtual => None,
         };
         teller.tell(&story::creation(nodes), STEP_LIMIT).await?;
         let Some(writer) = writer else {
@@ -118,7 +121,7 @@ impl Play<'_> {
         };
         let mut teller = Teller::begin(&self.eyes, "grown, with more IOPS").await?;
         let patch = json!({"spec": {"storage": {"size": "200Gi", "iops": 6000, "throughput": 250}}});
-        self.databases().patch("orders", &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        self.databases().patch(DATABASE, &PatchParams::default(), &Patch::Merge(&patch)).await?;
         teller.tell(&story::growth(&before), GROWTH_LIMIT).await?;
         let step = match (writer, size_before) {
             (Some(writer), Some(size_before)) => {
@@ -183,10 +186,10 @@ impl Play<'_> {
 
     /// Deleted; `rows`: what was read back before.
     async fn deleted(&mut self, rows: Option<Rows>) -> Result<(), Failure> {
-        println!("\n── kubectl delete database orders   (deletionPolicy: Retain)");
+        println!("\n── kubectl delete database {DATABASE}   (deletionPolicy: Retain)");
         let before = self.eyes.look().await?;
         let mut teller = Teller::begin(&self.eyes, "deleted").await?;
-        self.databases().delete("orders", &DeleteParams::default()).await?;
+        self.databases().delete(DATABASE, &DeleteParams::default()).await?;
         teller.tell(&story::deletion(&before), STEP_LIMIT).await?;
         let step = teller.end().await?;
         self.report.add(Step { rows, ..step });
@@ -233,23 +236,23 @@ fn in_words(kib: u64, path: &str) -> String {
 }
 
 /// The Database: the example, for the engine that was asked for, and with commits that are on the disk before they are answered.
-fn database(engine: Dialect, nodes: Nodes) -> Result<Database, Failure> {
+fn database(engine: Dialect, nodes: NodeKind) -> Result<Database, Failure> {
     let mut database: serde_json::Value = serde_norway::from_str(include_str!("../../../../examples/database.yaml"))?;
     let spec = database.get_mut("spec").ok_or("the example has no spec")?;
     match (engine, nodes) {
         (Dialect::Postgresql, _) => spec["engine"] = json!({"type": "postgresql", "version": POSTGRESQL}),
-        (Dialect::Questdb, Nodes::Real) => spec["config"] = json!({"cairo.commit.mode": "sync"}),
-        (Dialect::Questdb, Nodes::Virtual) => {}
+        (Dialect::Questdb, NodeKind::Real) => spec["config"] = json!({"cairo.commit.mode": "sync"}),
+        (Dialect::Questdb, NodeKind::Virtual) => {}
     }
     Ok(serde_json::from_value(database)?)
 }
 
 /// How the Database differs from the example.
-fn changed(engine: Dialect, nodes: Nodes) -> String {
+fn changed(engine: Dialect, nodes: NodeKind) -> String {
     match (engine, nodes) {
         (Dialect::Postgresql, _) => format!("   (with spec.engine: {{type: postgresql, version: {POSTGRESQL}}})"),
-        (Dialect::Questdb, Nodes::Real) => "   (with spec.config: {cairo.commit.mode: sync})".to_owned(),
-        (Dialect::Questdb, Nodes::Virtual) => String::new(),
+        (Dialect::Questdb, NodeKind::Real) => "   (with spec.config: {cairo.commit.mode: sync})".to_owned(),
+        (Dialect::Questdb, NodeKind::Virtual) => String::new(),
     }
 }
 
@@ -301,8 +304,9 @@ mod tests {
 
     #[test]
     fn quest_db_commits_to_the_disk_where_rows_are_counted() {
-        let real = database(Dialect::Questdb, Nodes::Real).unwrap();
+        let real = database(Dialect::Questdb, NodeKind::Real).unwrap();
+        assert_eq!(real.metadata.name.as_deref(), Some(DATABASE));
         assert_eq!(real.spec.config["cairo.commit.mode"].0, "sync");
-        assert!(database(Dialect::Questdb, Nodes::Virtual).unwrap().spec.config.is_empty());
+        assert!(database(Dialect::Questdb, NodeKind::Virtual).unwrap().spec.config.is_empty());
     }
 }

@@ -25,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cache::{Cache, make_private_folder};
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::machine;
-use crate::nodes::{Nodes, Wanted};
+use crate::nodes::{NodeKind, Wanted};
 use crate::progress::Progress;
 use crate::writer::Dialect;
 use chapters::Play;
@@ -97,7 +97,7 @@ impl Demo {
     }
 
     /// All of it, once what it needs is there.
-    async fn show(&self, cache: &Cache, nodes: Nodes, binary: &Path) -> Result<(), Failure> {
+    async fn show(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
         let record = box_up(cache, nodes).await?;
         let (report, operator) = self.live(cache, &record, binary).await?;
         self.write_report(&report)?;
@@ -110,8 +110,8 @@ impl Demo {
         println!(
             "every step was seen to be true on the API server and in EC2{}",
             match record.nodes {
-                Nodes::Real => ", and no acknowledged row is lost",
-                Nodes::Virtual => "",
+                NodeKind::Real => ", and no acknowledged row is lost",
+                NodeKind::Virtual => "",
             }
         );
         Ok(())
@@ -153,15 +153,15 @@ impl Demo {
     }
 }
 
-async fn box_up(cache: &Cache, nodes: Nodes) -> Result<Record, Failure> {
+async fn box_up(cache: &Cache, nodes: NodeKind) -> Result<Record, Failure> {
     let progress = Progress::on_stderr();
     let settings = Settings { name: BOX.to_owned(), speed: SPEED, pace: Pace::Fast, state: None, nodes };
     let record = daemon::up(cache, &settings, &progress).await?;
     progress.clear();
     println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
     match record.nodes {
-        Nodes::Real => println!("machines: real kubelets, containers and disks on this host"),
-        Nodes::Virtual => println!("machines: virtual; pods run in name only, and no rows are written"),
+        NodeKind::Real => println!("machines: real kubelets, containers and disks on this host"),
+        NodeKind::Virtual => println!("machines: virtual; pods run in name only, and no rows are written"),
     }
     Ok(record)
 }
@@ -187,7 +187,7 @@ fn take_turn(cache: &Cache) -> Result<File, Failure> {
 }
 
 /// Builds what is missing and ends what a demo of before left; returns the operator's binary.
-async fn prepare(cache: &Cache, nodes: Nodes) -> Result<PathBuf, Failure> {
+async fn prepare(cache: &Cache, nodes: NodeKind) -> Result<PathBuf, Failure> {
     nodes.prepare(cache, &Progress::on_stderr()).await?;
     let binary = operator::build().await?;
     if daemon::is_of_a_demo(cache, BOX) {

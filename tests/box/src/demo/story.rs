@@ -4,7 +4,7 @@ use kube::ResourceExt;
 
 use super::parts::{ATTACHED, BOUND, JOINED, LAUNCHED, MOUNTED, REGISTERED};
 use super::world::{World, restarts};
-use crate::nodes::Nodes;
+use crate::nodes::NodeKind;
 
 /// A question to the world: the sentence to tell once it is true.
 pub type Seen = Box<dyn Fn(&World) -> Option<String> + Send + Sync>;
@@ -22,7 +22,7 @@ fn milestone(what: &'static str, seen: impl Fn(&World) -> Option<String> + Send 
 }
 
 /// A database comes to life. Pods on virtual machines run in name only: there is less to see of them.
-pub fn creation(nodes: Nodes) -> Vec<Milestone> {
+pub fn creation(nodes: NodeKind) -> Vec<Milestone> {
     let runs = milestone("instance running", |world| {
         let instance = world.running_instance()?;
         Some(format!("instance launched: {} ({} in {}) runs", instance.id, instance.instance_type, instance.zone))
@@ -48,8 +48,8 @@ pub fn creation(nodes: Nodes) -> Vec<Milestone> {
     });
     let ready = milestone("Ready", |world| world.is_ready().then(|| ready(world)));
     match nodes {
-        Nodes::Virtual => vec![runs, joined, made, bound, serving, ready],
-        Nodes::Real => {
+        NodeKind::Virtual => vec![runs, joined, made, bound, serving, ready],
+        NodeKind::Real => {
             let [launched, registered, attached, mounted] = on_the_way();
             vec![launched, runs, registered, joined, made, bound, attached, mounted, serving, ready]
         }

@@ -46,10 +46,11 @@ impl<'a> Teller<'a> {
         println!("  {:6.1} s  {sentence}", self.started.elapsed().as_secs_f64());
     }
 
-    /// Prints a line for each milestone as it comes true; an error names those that did not within the limit.
+    /// Prints a line for each milestone as it comes true; an error names those that did not within the limit, from now on.
     pub async fn tell(&mut self, milestones: &[Milestone], limit: Duration) -> Result<(), Failure> {
         let mut open: Vec<&Milestone> = milestones.iter().collect();
-        let mut last_seen = Instant::now();
+        let begun = Instant::now();
+        let mut last_seen = begun;
         let mut progress: Option<Progress> = None;
         loop {
             let world = self.eyes.look().await?;
@@ -76,7 +77,8 @@ impl<'a> Teller<'a> {
                 return Ok(());
             }
             let missing = open.iter().map(|milestone| milestone.what).collect::<Vec<_>>().join(", ");
-            if elapsed > limit {
+            let waited = begun.elapsed();
+            if waited > limit {
                 if let Some(progress) = progress.take() {
                     progress.clear();
                 }
@@ -84,7 +86,7 @@ impl<'a> Teller<'a> {
             }
             if last_seen.elapsed() > SILENCE {
                 let progress = progress.get_or_insert_with(Progress::on_stderr);
-                progress.at(elapsed.as_secs(), limit.as_secs(), &format!("s at most; awaited: {missing}"));
+                progress.at(waited.as_secs(), limit.as_secs(), &format!("awaited: {missing}"));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -114,7 +116,7 @@ pub async fn patiently<T>(what: &str, limit: Duration, work: impl Future<Output 
         }
         if elapsed > SILENCE {
             let progress = progress.get_or_insert_with(Progress::on_stderr);
-            progress.at(elapsed.as_secs(), limit.as_secs(), &format!("s at most; awaited: {what}"));
+            progress.at(elapsed.as_secs(), limit.as_secs(), &format!("awaited: {what}"));
         }
     };
     if let Some(progress) = progress {

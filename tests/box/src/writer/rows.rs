@@ -51,6 +51,7 @@ impl Rows {
     }
 
     /// The numbers that are not in the other set.
+    #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let mut left = Self::default();
         for (&first, &last) in &self.ranges {

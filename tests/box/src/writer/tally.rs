@@ -62,28 +62,27 @@ mod tests {
 
     #[test]
     fn each_way_of_being_untrue_is_named_with_its_numbers() {
-        // Name, sent, acknowledged, found, found twice, and what is said.
-        let table: &[(&str, &[i64], &[i64], &[i64], &[i64], Option<&str>)] = &[
-            ("nothing was written", &[], &[], &[], &[], None),
-            ("all is well", &[1, 2, 3], &[1, 2, 3], &[1, 2, 3], &[], None),
-            ("a row in doubt is there", &[1, 2, 3], &[1, 3], &[1, 2, 3], &[], None),
-            ("a row in doubt is not there", &[1, 2, 3], &[1, 3], &[1, 3], &[], None),
-            ("lost", &[1, 2, 3], &[1, 2, 3], &[1, 3], &[], Some("1 row acknowledged and lost: 2")),
-            ("lost at the end", &[1, 2, 3], &[1, 2, 3], &[1], &[], Some("2 rows acknowledged and lost: 2 to 3")),
-            ("foreign", &[1, 2], &[1, 2], &[0, 1, 2, 9], &[], Some("2 rows found and never sent: 0, 9")),
-            ("twice", &[1, 2], &[1, 2], &[1, 2], &[2], Some("1 row found more than once: 2")),
+        // Sent, acknowledged, found, found twice.
+        type Numbers = [&'static [i64]; 4];
+        let table: [(&str, Numbers, Option<&str>); 9] = [
+            ("nothing was written", [&[], &[], &[], &[]], None),
+            ("all is well", [&[1, 2, 3], &[1, 2, 3], &[1, 2, 3], &[]], None),
+            ("a row in doubt is there", [&[1, 2, 3], &[1, 3], &[1, 2, 3], &[]], None),
+            ("a row in doubt is not there", [&[1, 2, 3], &[1, 3], &[1, 3], &[]], None),
+            ("lost", [&[1, 2, 3], &[1, 2, 3], &[1, 3], &[]], Some("1 row acknowledged and lost: 2")),
+            ("lost at the end", [&[1, 2, 3], &[1, 2, 3], &[1], &[]], Some("2 rows acknowledged and lost: 2 to 3")),
+            ("foreign", [&[1, 2], &[1, 2], &[0, 1, 2, 9], &[]], Some("2 rows found and never sent: 0, 9")),
+            ("twice", [&[1, 2], &[1, 2], &[1, 2], &[2]], Some("1 row found more than once: 2")),
             (
                 "all three",
-                &[1, 2],
-                &[1, 2],
-                &[1, 3],
-                &[1],
+                [&[1, 2], &[1, 2], &[1, 3], &[1]],
                 Some("1 row acknowledged and lost: 2; 1 row found and never sent: 3; 1 row found more than once: 1"),
             ),
         ];
-        for (name, sent, acknowledged, found, twice, said) in table {
-            let tally = Tally { sent: rows(sent), acknowledged: rows(acknowledged), found: rows(found), twice: rows(twice) };
-            assert_eq!(tally.check().err().map(|untrue| untrue.to_string()).as_deref(), *said, "{name}");
+        for (name, numbers, said) in table {
+            let [sent, acknowledged, found, twice] = numbers.map(rows);
+            let tally = Tally { sent, acknowledged, found, twice };
+            assert_eq!(tally.check().err().map(|untrue| untrue.to_string()).as_deref(), said, "{name}");
         }
     }
 }
