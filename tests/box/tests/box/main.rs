@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail a test as tests do")]
 
+mod real;
 mod world;
 
 use std::path::PathBuf;
