@@ -23,6 +23,9 @@ pub enum EngineState {
 /// Reasons of a waiting container that are part of every start.
 const NORMAL_WAITS: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
+/// How much of what an engine left behind is repeated.
+const LONGEST_MESSAGE: usize = 500;
+
 /// Reads the pod's status.
 pub fn engine_state(pod: Option<&Pod>) -> EngineState {
     let Some(pod) = pod else {
@@ -73,7 +76,10 @@ fn problem(container: &ContainerStatus) -> Option<String> {
 fn ending(state: &ContainerState) -> Option<String> {
     let terminated = state.terminated.as_ref()?;
     let reason = terminated.reason.as_deref().unwrap_or("Error");
-    Some(format!(" (last: {reason}, exit code {})", terminated.exit_code))
+    // What the engine left for this place; its log is not repeated here.
+    let message = terminated.message.as_deref().map(str::trim).filter(|message| !message.is_empty());
+    let said = message.map(|message| format!(": {}", message.chars().take(LONGEST_MESSAGE).collect::<String>())).unwrap_or_default();
+    Some(format!(" (last: {reason}, exit code {}{said})", terminated.exit_code))
 }
 
 /// The hash of the inputs that the pod was made from.

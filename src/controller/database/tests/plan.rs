@@ -323,6 +323,23 @@ fn a_spec_that_cannot_be_changes_nothing() {
 }
 
 #[test]
+fn another_major_version_of_postgresql_changes_nothing_and_another_minor_restarts() {
+    let spec = |version: &str| json!({"engine": {"type": "postgresql", "version": version}});
+    let edited = |version: &str| {
+        let mut world = settled_as(spec("17.5"));
+        world.database = database(spec(version), settled_status());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        plan(&world, now())
+    };
+    assert_eq!(line(&edited("17.5")), "[] as wanted");
+    assert_eq!(line(&edited("17.6")), "[apply config config-uid, apply set set-uid x1] RestartPending");
+    let refused = edited("18.0");
+    assert_eq!(line(&refused), "[] stalled InvalidSpec");
+    let message = refused.waiting.unwrap().message;
+    assert!(message.contains("/var/lib/postgresql/18/data") && message.contains("/var/lib/postgresql/17/data"), "{message}");
+}
+
+#[test]
 fn a_name_that_belongs_to_somebody_else_stops_everything_and_is_named() {
     type Row = (&'static str, fn(&mut Observed));
     let rows: Vec<Row> = vec![

@@ -25,11 +25,16 @@ fn a_container_that_does_not_start_is_failing_with_kubernetes_words() {
 
 #[test]
 fn a_crash_loop_tells_how_the_last_run_ended_and_not_the_growing_pause() {
-    let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting"}}));
-    container["lastState"] = json!({"terminated": {"exitCode": 55, "reason": "Error"}});
-    let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-    let expected = "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55); its log says why";
-    assert_eq!(said, EngineState::Failing(expected.to_owned()));
+    for (message, expected) in [
+        (json!(null), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55); its log says why"),
+        (json!("\n"), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55); its log says why"),
+        (json!("why\n"), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55: why); its log says why"),
+    ] {
+        let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting"}}));
+        container["lastState"] = json!({"terminated": {"exitCode": 55, "reason": "Error", "message": message}});
+        let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
+        assert_eq!(said, EngineState::Failing(expected.to_owned()));
+    }
 }
 
 #[test]
