@@ -8,7 +8,7 @@ use super::plan::{Plan, Stage};
 use crate::api::ConditionType as Type;
 use crate::api::{Reason, Size, VolumeStatus};
 use crate::controller::conditions::{self, Entry};
-use crate::controller::driver::Chain;
+use crate::controller::waiting::why;
 
 /// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> VolumeStatus {
@@ -26,19 +26,8 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -
     }
 }
 
-/// Why the first condition that does not hold does not: what EC2 just answered, else what the plan waits for.
-fn why(plan: &Plan, acted: &Acted) -> (Reason, String) {
-    if let Some(error) = &acted.error {
-        return (Reason::Progressing, format!("a step failed and is tried again: {}", Chain(error)));
-    }
-    if let Some(held_up) = &acted.held_up {
-        return (held_up.reason, held_up.message.clone());
-    }
-    plan.waiting.as_ref().map_or((Reason::AsExpected, String::new()), |waiting| (waiting.reason, waiting.message.clone()))
-}
-
 fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
-    let (reason, message) = why(plan, acted);
+    let (reason, message) = why(acted.error.as_ref(), acted.held_up.as_ref(), plan.waiting.as_ref());
     let mut said = false;
     let mut entry = |kind: Type, needed: Stage, holds: &str| {
         if plan.stage >= needed {
