@@ -19,7 +19,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use futures::StreamExt;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -32,18 +31,16 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use super::driver::{Again, PassError, drive, sooner, write_status};
+use super::driver::{self, Again, PassError, sooner, write_status};
 use crate::api::{Database, Node, Volume, names};
 use crate::cluster::events::{Events, Happened};
 
 /// Runs the controller until `stop`, on the Databases of one namespace or of all.
 pub async fn run(ctx: Arc<Context>, namespace: Option<String>, concurrency: u16, stop: CancellationToken) {
-    let events = Events::new(ctx.client.clone(), "database");
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels("app.kubernetes.io/managed-by=freehold");
     let namespace = namespace.as_deref();
-    Controller::new(api::<Database>(&ctx, namespace), watcher::Config::default())
-        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
+    let controller = Controller::new(api::<Database>(&ctx, namespace), watcher::Config::default())
         .owns(api::<Node>(&ctx, namespace), watcher::Config::default())
         .owns(api::<Volume>(&ctx, namespace), watcher::Config::default())
         .owns(api::<StatefulSet>(&ctx, namespace), ours())
@@ -53,27 +50,16 @@ pub async fn run(ctx: Arc<Context>, namespace: Option<String>, concurrency: u16,
         .watches(api::<Pod>(&ctx, namespace), ours(), |pod| {
             let name = pod.labels().get(names::DATABASE_NAME_LABEL)?;
             Some(ObjectRef::new(name).within(&pod.namespace()?))
-        })
-        .graceful_shutdown_on(stop.cancelled_owned())
-        .run(
-            move |database, ctx| {
-                let events = events.clone();
-                async move {
-                    let driven = Arc::clone(&ctx);
-                    let object = Arc::clone(&database);
-                    let pass = async move { pass(&database, &ctx, &events).await };
-                    Ok::<_, std::convert::Infallible>(drive("database", object, driven, pass).await)
-                }
-            },
-            |_, never: &std::convert::Infallible, _| match *never {},
-            ctx,
-        )
-        .for_each(|result| async move {
-            if let Err(error) = result {
-                tracing::debug!(controller = "database", %error, "a trigger came to nothing");
-            }
-        })
-        .await;
+        });
+    driver::run(
+        "database",
+        controller,
+        ctx,
+        concurrency,
+        stop,
+        |database, ctx, events| async move { pass(&database, &ctx, &events).await },
+    )
+    .await;
 }
 
 fn api<K>(ctx: &Context, namespace: Option<&str>) -> Api<K>
