@@ -93,7 +93,17 @@ pub async fn run(
     tasks.spawn(node::run(Arc::clone(&ctx), api::<Node>(&client, scope), settings.concurrency, stop.clone()));
     let claims = api::<PersistentVolumeClaim>(&client, scope);
     tasks.spawn(volume::run(Arc::clone(&ctx), api::<Volume>(&client, scope), claims, settings.concurrency, stop.clone()));
-    tasks.spawn(database::run(Arc::clone(&ctx), settings.namespace.clone(), settings.concurrency, stop.clone()));
+    let watched = database::Apis {
+        databases: api(&client, scope),
+        nodes: api(&client, scope),
+        volumes: api(&client, scope),
+        stateful_sets: api(&client, scope),
+        services: api(&client, scope),
+        config_maps: api(&client, scope),
+        network_policies: api(&client, scope),
+        pods: api(&client, scope),
+    };
+    tasks.spawn(database::run(Arc::clone(&ctx), watched, settings.concurrency, stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(inventory.run(stop.clone()));
     let serving = stop.clone();

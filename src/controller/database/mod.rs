@@ -22,12 +22,10 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::core::NamespaceResourceScope;
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
-use kube::{Api, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
@@ -35,19 +33,39 @@ use super::driver::{self, Again, PassError, sooner, write_status};
 use crate::api::{Database, Node, Volume, names};
 use crate::cluster::events::{Events, Happened};
 
-/// Runs the controller until `stop`, on the Databases of one namespace or of all.
-pub async fn run(ctx: Arc<Context>, namespace: Option<String>, concurrency: u16, stop: CancellationToken) {
+/// What the controller watches: the objects of one namespace, or of all.
+pub struct Apis {
+    /// The Databases.
+    pub databases: Api<Database>,
+    /// Their Nodes.
+    pub nodes: Api<Node>,
+    /// Their Volumes.
+    pub volumes: Api<Volume>,
+    /// Their StatefulSets.
+    pub stateful_sets: Api<StatefulSet>,
+    /// Their Services.
+    pub services: Api<Service>,
+    /// Their ConfigMaps.
+    pub config_maps: Api<ConfigMap>,
+    /// Their NetworkPolicies.
+    pub network_policies: Api<NetworkPolicy>,
+    /// Their pods.
+    pub pods: Api<Pod>,
+}
+
+/// Runs the controller until `stop`.
+pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
+    let Apis { databases, nodes, volumes, stateful_sets, services, config_maps, network_policies, pods } = apis;
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels("app.kubernetes.io/managed-by=freehold");
-    let namespace = namespace.as_deref();
-    let controller = Controller::new(api::<Database>(&ctx, namespace), watcher::Config::default())
-        .owns(api::<Node>(&ctx, namespace), watcher::Config::default())
-        .owns(api::<Volume>(&ctx, namespace), watcher::Config::default())
-        .owns(api::<StatefulSet>(&ctx, namespace), ours())
-        .owns(api::<Service>(&ctx, namespace), ours())
-        .owns(api::<ConfigMap>(&ctx, namespace), ours())
-        .owns(api::<NetworkPolicy>(&ctx, namespace), ours())
-        .watches(api::<Pod>(&ctx, namespace), ours(), |pod| {
+    let controller = Controller::new(databases, watcher::Config::default())
+        .owns(nodes, watcher::Config::default())
+        .owns(volumes, watcher::Config::default())
+        .owns(stateful_sets, ours())
+        .owns(services, ours())
+        .owns(config_maps, ours())
+        .owns(network_policies, ours())
+        .watches(pods, ours(), |pod| {
             let name = pod.labels().get(names::DATABASE_NAME_LABEL)?;
             Some(ObjectRef::new(name).within(&pod.namespace()?))
         });
@@ -60,16 +78,6 @@ pub async fn run(ctx: Arc<Context>, namespace: Option<String>, concurrency: u16,
         |database, ctx, events| async move { pass(&database, &ctx, &events).await },
     )
     .await;
-}
-
-fn api<K>(ctx: &Context, namespace: Option<&str>) -> Api<K>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + DeserializeOwned,
-{
-    match namespace {
-        Some(namespace) => Api::namespaced(ctx.client.clone(), namespace),
-        None => Api::all(ctx.client.clone()),
-    }
 }
 
 /// One pass: observe, plan, act, status.
