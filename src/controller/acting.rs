@@ -1,8 +1,20 @@
 //! What the act steps share: the writes that can fail, and what became of a plan.
 
+use std::fmt::Debug;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::conditions::whole_second;
+use super::context::{Context, later};
+use super::launch::Outcome;
 use super::waiting::HeldUp;
+use crate::api::ClientToken;
+use crate::api::node::Refusal;
 use crate::cloud::CloudError;
-use crate::cluster::{self, status::PatchError};
+use crate::cluster::{self, status, status::PatchError};
 
 /// What became of the plan of an object that has something in EC2.
 #[derive(Debug)]
@@ -52,4 +64,42 @@ impl ActError {
             Self::Status(PatchError::Json(_)) | Self::Cloud(_) => false,
         }
     }
+}
+
+/// Writes down what an answer without an id meant for the attempt of this token. `is_doubt_noted`: its status says already that it is
+/// in doubt.
+pub async fn note_outcome<K>(
+    outcome: Outcome,
+    error: &CloudError,
+    token: &ClientToken,
+    is_doubt_noted: bool,
+    api: &Api<K>,
+    acted: &mut Acted<K>,
+    ctx: &Context,
+) -> Result<(), kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let now = ctx.clock.now();
+    match outcome {
+        Outcome::Refused => {
+            let code = error.code.clone().unwrap_or_default();
+            let refusal = Refusal { code, message: error.message.clone(), at: Time(whole_second(now)) };
+            acted.object = status::record(api, &acted.object, json!({"launch": {"refused": refusal}})).await?;
+            ctx.sends.forget(token);
+        }
+        Outcome::RefusedAfterDoubt => ctx.sends.refused_after_doubt(token),
+        Outcome::NotMade { was_in_doubt } => {
+            let until = acted.held_up.as_ref().and_then(|held_up| held_up.until).unwrap_or_else(|| later(now, ctx.timing.recheck));
+            ctx.sends.not_made(token, was_in_doubt, until);
+        }
+        Outcome::InDoubt => {
+            ctx.sends.in_doubt(token, ctx.timing.recheck, now);
+            if !is_doubt_noted {
+                let since = Time(whole_second(now));
+                acted.object = status::record(api, &acted.object, json!({"launch": {"inDoubtSince": since}})).await?;
+            }
+        }
+    }
+    Ok(())
 }

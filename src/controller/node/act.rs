@@ -1,22 +1,21 @@
 //! Act, Node: carries the plan out. Only writes; it makes no choice.
 
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use super::plan::{Action, Plan};
-use crate::api::node::{NodeLaunch, Refusal};
+use crate::api::node::NodeLaunch;
 use crate::api::{InstanceId, Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, LaunchRequest};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
-use crate::controller::acting::{ActError, Acted};
-use crate::controller::conditions::whole_second;
+use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::context::{Context, later};
+use crate::controller::launch::{Outcome, outcome};
 use crate::controller::waiting::{held_up, throttled};
 
 /// How much of a console goes to the log, in bytes.
@@ -162,24 +161,11 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
             }
             // A profile that EC2 does not know for so long was not made moments ago: the name is wrong.
             let is_old = now >= later(launch.started_at.0, ctx.timing.offering_pause);
-            let is_refusal = error.is_definite_refusal() || (error.class == Class::NotYetUsable && is_old);
-            if is_refusal && !was_in_doubt {
-                let refusal =
-                    Refusal { code: error.code.clone().unwrap_or_default(), message: error.message.clone(), at: Time(whole_second(now)) };
-                record(&nodes, acted, json!({"launch": {"refused": refusal}})).await?;
-                ctx.sends.forget(token);
+            let outcome = outcome(&error, is_old, was_in_doubt);
+            note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &nodes, acted, ctx).await?;
+            if outcome == Outcome::Refused {
                 let note = format!("EC2 refused {} in {}: {error}", launch.instance_type, launch.zone);
                 events.publish(&acted.object, &Happened::warning("LaunchRefused", note)).await;
-            } else if is_refusal {
-                ctx.sends.refused_after_doubt(token);
-            } else if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) {
-                let until = acted.held_up.as_ref().and_then(|held_up| held_up.until).unwrap_or_else(|| later(now, ctx.timing.recheck));
-                ctx.sends.not_made(token, was_in_doubt, until);
-            } else {
-                ctx.sends.in_doubt(token, ctx.timing.recheck, now);
-                if launch.in_doubt_since.is_none() {
-                    record(&nodes, acted, json!({"launch": {"inDoubtSince": Time(whole_second(now))}})).await?;
-                }
             }
         }
     }

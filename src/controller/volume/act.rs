@@ -10,7 +10,6 @@ use serde_json::json;
 use super::attempt::owner_of;
 use super::plan::{Action, Plan};
 use crate::api::names::RETAINED_LABEL;
-use crate::api::node::Refusal;
 use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
 use crate::api::{Reason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::identity::{self, Kind};
@@ -18,9 +17,10 @@ use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, CloudError, CreateVolumeRequest, ModifyVolumeRequest, VolumeQuery};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
-use crate::controller::acting::{ActError, Acted};
+use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::conditions::whole_second;
 use crate::controller::context::{Context, later};
+use crate::controller::launch::{Outcome, outcome};
 use crate::controller::waiting::{HeldUp, held_up, throttled};
 
 /// How many modifications the status remembers.
@@ -165,7 +165,6 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
     let token = &launch.token;
     let was_in_doubt = ctx.sends.starting(token, ctx.clock.now()) || launch.in_doubt_since.is_some();
     let answer = ctx.cloud.create_volume(&request(launch)).await;
-    let now = ctx.clock.now();
     ctx.inventory.poke(Kind::Volume);
     match answer {
         Ok(made) => {
@@ -175,25 +174,12 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
             events.publish(&acted.object, &Happened::normal("VolumeCreated", note)).await;
         }
         Err(error) => {
-            let answer = held_up(Call::CreateVolume, &error, ctx);
-            let until = answer.until.unwrap_or_else(|| later(now, ctx.timing.recheck));
-            acted.held_up = Some(answer);
-            if error.is_definite_refusal() && !was_in_doubt {
-                let code = error.code.clone().unwrap_or_default();
-                let refusal = Refusal { code, message: error.message.clone(), at: Time(whole_second(now)) };
-                acted.object = status::record(&volumes, &acted.object, json!({"launch": {"refused": refusal}})).await?;
-                ctx.sends.forget(token);
+            acted.held_up = Some(held_up(Call::CreateVolume, &error, ctx));
+            // A volume names nothing that is made moments before it.
+            let outcome = outcome(&error, false, was_in_doubt);
+            note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &volumes, acted, ctx).await?;
+            if outcome == Outcome::Refused {
                 events.publish(&acted.object, &Happened::warning("CreationRefused", format!("EC2 refused the volume: {error}"))).await;
-            } else if error.is_definite_refusal() {
-                ctx.sends.refused_after_doubt(token);
-            } else if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) {
-                ctx.sends.not_made(token, was_in_doubt, until);
-            } else {
-                ctx.sends.in_doubt(token, ctx.timing.recheck, now);
-                if launch.in_doubt_since.is_none() {
-                    let since = Time(whole_second(now));
-                    acted.object = status::record(&volumes, &acted.object, json!({"launch": {"inDoubtSince": since}})).await?;
-                }
             }
         }
     }
