@@ -16,7 +16,7 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::runtime::controller::Controller;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -24,25 +24,20 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::driver::{self, Again, PassError, close, next_look};
 use super::launch::last_possible_send;
-use crate::api::{DEDICATED_LABEL, InstanceId, Node, NodeClass};
+use crate::api::{InstanceId, Node, NodeClass};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: CancellationToken) {
-    let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
-    let dedicated = watcher::Config::default().labels(&format!("{DEDICATED_LABEL}=true"));
     let classes = Api::<NodeClass>::all(ctx.client.clone());
-    let references = Arc::clone(&ctx);
     let woken = wakes(&ctx);
+    let joining = joining(&ctx);
     let controller = Controller::new(nodes, watcher::Config::default());
     let store = controller.store();
+    let leaving = leaving_of(&ctx, controller.store());
     let controller = controller
-        .watches(core_nodes, dedicated, move |core_node| {
-            let instance = instance_of(&core_node);
-            instance.and_then(|id| references.references.by_instance(&id)).map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
-        })
         .watches(classes, watcher::Config::default(), move |class| {
             let name = class.name_any();
             store
@@ -52,7 +47,9 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
                 .map(|node| ObjectRef::from_obj(node.as_ref()))
                 .collect::<Vec<_>>()
         })
-        .reconcile_on(woken);
+        .reconcile_on(woken)
+        .reconcile_on(joining)
+        .reconcile_on(leaving);
     driver::run("node", controller, ctx, concurrency, stop, |node, ctx, events| async move { pass(&node, &ctx, &events).await }).await;
 }
 
@@ -128,6 +125,27 @@ fn instance_of(core_node: &CoreNode) -> Option<InstanceId> {
     let provider_id = core_node.spec.as_ref()?.provider_id.as_deref()?;
     let id = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
     Some(InstanceId(id.to_owned()))
+}
+
+/// The Nodes whose core Nodes changed.
+fn joining(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Node>> + Send + 'static {
+    let references = Arc::clone(ctx);
+    ctx.core_nodes.changes().filter_map(move |core_node| {
+        let place = instance_of(&core_node).and_then(|id| references.references.by_instance(&id));
+        async move { place.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)) }
+    })
+}
+
+/// The Nodes that are being deleted, and whose VolumeAttachments changed.
+fn leaving_of(ctx: &Arc<Context>, nodes: Store<Node>) -> impl Stream<Item = ObjectRef<Node>> + Send + 'static {
+    ctx.attachments.changes().filter_map(move |attachment| {
+        let is_of = |node: &Node| {
+            let core_node = node.status.as_ref().and_then(|status| status.core_node_name.as_ref());
+            node.metadata.deletion_timestamp.is_some() && core_node == Some(&attachment.spec.node_name)
+        };
+        let node = nodes.find(is_of).map(|node| ObjectRef::from_obj(node.as_ref()));
+        async move { node }
+    })
 }
 
 /// The Nodes whose instances changed in EC2.

@@ -35,6 +35,7 @@ use crate::controller::conditions;
 pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<PersistentVolumeClaim>, concurrency: u16, stop: CancellationToken) {
     let references = Arc::clone(&ctx);
     let woken = wakes(&ctx);
+    let detaching = detaching(&ctx);
     let ours = watcher::Config::default().labels(names::DATABASE_UID_LABEL);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
@@ -49,7 +50,8 @@ pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<Persistent
             let volumes = store.state().into_iter().filter(|volume| volume.spec.node_class_name == name);
             volumes.map(|volume| ObjectRef::from_obj(volume.as_ref())).collect::<Vec<_>>()
         })
-        .reconcile_on(woken);
+        .reconcile_on(woken)
+        .reconcile_on(detaching);
     driver::run("volume", controller, ctx, concurrency, stop, |volume, ctx, events| async move { pass(&volume, &ctx, &events).await })
         .await;
 }
@@ -116,6 +118,16 @@ fn express_interest(volume: &Volume, plan: &plan::Plan, ctx: &Context) {
         let awaited = Awaited { token: None, last_possible_send: announced, modifying: None };
         ctx.inventory.set_interest(Kind::Snapshot, &uid, Interest::Pending(awaited));
     }
+}
+
+/// The Volumes whose VolumeAttachments changed.
+fn detaching(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Volume>> + Send + 'static {
+    let references = Arc::clone(ctx);
+    ctx.attachments.changes().filter_map(move |attachment| {
+        let uid = attachment.spec.source.persistent_volume_name.as_deref().and_then(names::volume_uid_of);
+        let place = uid.and_then(|uid| references.references.by_uid(uid));
+        async move { place.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)) }
+    })
 }
 
 /// The Volumes whose EBS volumes or snapshots changed in EC2.
