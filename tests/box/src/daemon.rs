@@ -294,7 +294,10 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
         }
     };
     write_record(&files, &record(identity, settings.nodes, &control_plane, &site, &files))?;
-    stopped.await;
+    tokio::select! {
+        () = stopped => {}
+        () = tell_violations(&site, &files) => {}
+    }
     site.stop().await;
     control_plane.stop().await;
     let _ = std::fs::remove_dir_all(&files.folder);
@@ -312,6 +315,21 @@ fn record(identity: Identity, nodes: NodeKind, control_plane: &ControlPlane, sit
         programs: control_plane.kubectl().parent().map(Path::to_owned).unwrap_or_default(),
         components: control_plane.components(),
         log: files.log(),
+    }
+}
+
+/// Writes down what must never happen, as it is seen.
+async fn tell_violations(site: &Site, files: &Files) {
+    let mut told = 0;
+    loop {
+        let violations: Vec<String> = site.violations().iter().map(ToString::to_string).collect();
+        if violations.len() > told {
+            told = violations.len();
+            if let Err(error) = std::fs::write(files.violations(), violations.join("\n")) {
+                tracing::error!(%error, ?violations, "what must never happen has happened, and cannot be written down");
+            }
+        }
+        tokio::time::sleep(POLL).await;
     }
 }
 
