@@ -6,16 +6,18 @@ use std::time::Duration;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::runtime::watcher;
 use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Database, Node, NodeClass, Volume};
+use crate::api::{DEDICATED_LABEL, Database, Node, NodeClass, Volume};
 use crate::clock::{Clock, SystemClock};
 use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
+use crate::cluster::mirror::Mirror;
 use crate::controller::context::{Context, References, Sends};
 use crate::controller::retry::Retry;
 use crate::controller::waiting::Asks;
@@ -85,6 +87,8 @@ pub async fn run(
         sends: Sends::default(),
         asks: Asks::default(),
         references: References::default(),
+        core_nodes: Arc::new(Mirror::empty()),
+        attachments: Arc::new(Mirror::empty()),
         metrics: Arc::clone(&metrics),
     });
     let scope = settings.namespace.as_deref();
@@ -93,7 +97,22 @@ pub async fn run(
     tasks.spawn(node::run(Arc::clone(&ctx), api::<Node>(&client, scope), settings.concurrency, stop.clone()));
     let claims = api::<PersistentVolumeClaim>(&client, scope);
     tasks.spawn(volume::run(Arc::clone(&ctx), api::<Volume>(&client, scope), claims, settings.concurrency, stop.clone()));
-    tasks.spawn(database::run(Arc::clone(&ctx), settings.namespace.clone(), settings.concurrency, stop.clone()));
+    let watched = database::Apis {
+        databases: api(&client, scope),
+        nodes: api(&client, scope),
+        volumes: api(&client, scope),
+        stateful_sets: api(&client, scope),
+        services: api(&client, scope),
+        config_maps: api(&client, scope),
+        network_policies: api(&client, scope),
+        pods: api(&client, scope),
+    };
+    tasks.spawn(database::run(Arc::clone(&ctx), watched, settings.concurrency, stop.clone()));
+    let dedicated = watcher::Config::default().labels(&format!("{DEDICATED_LABEL}=true"));
+    let core_nodes = Arc::clone(&ctx.core_nodes);
+    tasks.spawn(core_nodes.run(Api::all(client.clone()), dedicated, |core_node| core_node.status = None, stop.clone()));
+    let attachments = Arc::clone(&ctx.attachments);
+    tasks.spawn(attachments.run(Api::all(client.clone()), watcher::Config::default(), |held| held.status = None, stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(inventory.run(stop.clone()));
     let serving = stop.clone();

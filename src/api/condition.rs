@@ -141,6 +141,8 @@ pub enum Reason {
     AwaitingVolume,
     /// The pod is not scheduled or not started yet.
     AwaitingPod,
+    /// The volume is not attached to the machine of the pod yet; the message says since when, and what the driver says.
+    AwaitingAttach,
     /// The engine's container does not start or does not stay up; the message says what Kubernetes says.
     EngineFailing,
     /// The engine does not answer its probe yet.
@@ -159,7 +161,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::AsExpected,
         Self::Pending,
         Self::Deleting,
@@ -200,6 +202,7 @@ impl Reason {
         Self::AwaitingNode,
         Self::AwaitingVolume,
         Self::AwaitingPod,
+        Self::AwaitingAttach,
         Self::EngineFailing,
         Self::EngineStarting,
         Self::CredentialsUnreadable,
@@ -257,6 +260,7 @@ impl Reason {
             Self::AwaitingNode => "AwaitingNode",
             Self::AwaitingVolume => "AwaitingVolume",
             Self::AwaitingPod => "AwaitingPod",
+            Self::AwaitingAttach => "AwaitingAttach",
             Self::EngineFailing => "EngineFailing",
             Self::EngineStarting => "EngineStarting",
             Self::CredentialsUnreadable => "CredentialsUnreadable",

@@ -40,6 +40,7 @@ use super::size::Size;
 pub struct DatabaseSpec {
     /// The database engine and its version.
     #[x_kube(validation = Rule::new("self.type == oldSelf.type").message("spec.engine.type cannot change: another engine cannot read the data; create a new Database"))]
+    #[x_kube(validation = Rule::new("self.type != 'postgresql' || !has(self.version) || !has(oldSelf.version) || self.version.split('.')[0] == oldSelf.version.split('.')[0]").message("spec.engine.version cannot change to another major version of PostgreSQL: it cannot read the data, and upgrades between majors are not offered yet; set the major version back, or create a new Database and copy the data"))]
     pub engine: Engine,
 
     /// The NodeClass, written by the platform team, that says how machines are made. A changed class is used by the next
@@ -90,22 +91,26 @@ pub struct DatabaseSpec {
     pub deletion_policy: DeletionPolicy,
 }
 
-/// The engine of a database. `questdb` needs `version`; `custom` needs `custom`.
+/// The engine of a database. `questdb` and `postgresql` need `version`; `custom` needs `custom`.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.type != 'questdb' || has(self.version)").message("spec.engine.version is required for questdb, for example 9.3.4"))]
 #[x_kube(validation = Rule::new("self.type != 'questdb' || !has(self.custom)").message("spec.engine.custom is only for the type custom: remove it, or set spec.engine.type to custom"))]
+#[x_kube(validation = Rule::new("self.type != 'postgresql' || has(self.version)").message("spec.engine.version is required for postgresql, for example 17.6"))]
+#[x_kube(validation = Rule::new("self.type != 'postgresql' || !has(self.version) || self.version.matches('^1[4-8][.][0-9]+$')").message("spec.engine.version of postgresql must be a whole release of the major versions 14 to 18, for example 17.6"))]
+#[x_kube(validation = Rule::new("self.type != 'postgresql' || !has(self.custom)").message("spec.engine.custom is only for the type custom: remove it, or set spec.engine.type to custom"))]
 #[x_kube(validation = Rule::new("self.type != 'custom' || has(self.custom)").message("spec.engine.custom (image, port, dataPath) is required for the type custom"))]
 #[x_kube(validation = Rule::new("self.type != 'custom' || !has(self.version)").message("spec.engine.version is not for the type custom: put the version into spec.engine.custom.image"))]
 pub struct Engine {
-    /// Which engine: questdb, or custom for an image of your own. It cannot change.
+    /// Which engine: questdb, postgresql, or custom for an image of your own. It cannot change.
     #[serde(rename = "type")]
     pub kind: EngineType,
 
-    /// The engine's release, for example 9.3.4: always a whole version, never `latest`.
+    /// The engine's release, for example 9.3.4 (QuestDB) or 17.6 (PostgreSQL): always a whole version, never `latest`. A change restarts
+    /// the database. The major version of PostgreSQL cannot change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+([.][0-9]+)?$')").message("spec.engine.version must be a whole release such as 9.3.4"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+([.][0-9]+)?$')").message("spec.engine.version must be a whole release such as 9.3.4 or 17.6"))]
     pub version: Option<String>,
 
     /// An image of your own.
@@ -119,6 +124,8 @@ pub struct Engine {
 pub enum EngineType {
     /// QuestDB.
     Questdb,
+    /// PostgreSQL.
+    Postgresql,
     /// An image of your own.
     Custom,
 }
@@ -128,6 +135,7 @@ impl EngineType {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Questdb => "questdb",
+            Self::Postgresql => "postgresql",
             Self::Custom => "custom",
         }
     }

@@ -89,6 +89,11 @@ pub fn persistent_volume(volume_uid: &str) -> String {
     format!("freehold-{volume_uid}")
 }
 
+/// The UID of the Volume that a PersistentVolume of this name is the record of.
+pub fn volume_uid_of(persistent_volume: &str) -> Option<&str> {
+    persistent_volume.strip_prefix("freehold-")
+}
+
 /// Five characters that tell two Databases of one name apart.
 fn short_hash(uid: &str) -> String {
     let mut text = BASE32_NOPAD.encode(&Sha256::digest(uid.as_bytes())).to_lowercase();
@@ -99,6 +104,12 @@ fn short_hash(uid: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_persistent_volume_tells_its_volume() {
+        assert_eq!(volume_uid_of(&persistent_volume("6f1c2a54")), Some("6f1c2a54"));
+        assert_eq!(volume_uid_of("pvc-6f1c2a54"), None);
+    }
 
     #[test]
     fn two_uids_of_one_name_have_two_volume_names_of_the_documented_form() {

@@ -3,6 +3,7 @@
 pub mod delete;
 pub mod events;
 pub mod finalizer;
+pub mod mirror;
 pub mod status;
 
 /// The API server's error of this call means "somebody else wrote first": observe again.

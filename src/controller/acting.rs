@@ -1,7 +1,46 @@
-//! What the act steps of all controllers share: the writes that can fail.
+//! What the act steps share: the writes that can fail, and what became of a plan.
 
+use std::fmt::Debug;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::conditions::whole_second;
+use super::context::{Context, later};
+use super::launch::Outcome;
+use super::waiting::HeldUp;
+use crate::api::ClientToken;
+use crate::api::node::Refusal;
 use crate::cloud::CloudError;
-use crate::cluster::{self, status::PatchError};
+use crate::cluster::{self, status, status::PatchError};
+
+/// What became of the plan of an object that has something in EC2.
+#[derive(Debug)]
+pub struct Acted<K> {
+    /// The object as of the last write to it.
+    pub object: K,
+    /// The object is gone: there is no status to write.
+    pub finished: bool,
+    /// What EC2 answered otherwise than hoped: it is waited for, and is no failure of the pass.
+    pub held_up: Option<HeldUp>,
+    /// The write that failed; what came before it stands.
+    pub error: Option<ActError>,
+}
+
+impl<K> Acted<K> {
+    /// Nothing was done yet.
+    pub fn new(object: K) -> Self {
+        Self { object, finished: false, held_up: None, error: None }
+    }
+
+    /// Whether the next action follows, after one with this result.
+    pub fn goes_on(&mut self, result: Result<(), ActError>) -> bool {
+        self.error = result.err();
+        self.error.is_none() && self.held_up.is_none() && !self.finished
+    }
+}
 
 /// A write that failed.
 #[derive(Debug, thiserror::Error)]
@@ -25,4 +64,42 @@ impl ActError {
             Self::Status(PatchError::Json(_)) | Self::Cloud(_) => false,
         }
     }
+}
+
+/// Writes down what an answer without an id meant for the attempt of this token. `is_doubt_noted`: its status says already that it is
+/// in doubt.
+pub async fn note_outcome<K>(
+    outcome: Outcome,
+    error: &CloudError,
+    token: &ClientToken,
+    is_doubt_noted: bool,
+    api: &Api<K>,
+    acted: &mut Acted<K>,
+    ctx: &Context,
+) -> Result<(), kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let now = ctx.clock.now();
+    match outcome {
+        Outcome::Refused => {
+            let code = error.code.clone().unwrap_or_default();
+            let refusal = Refusal { code, message: error.message.clone(), at: Time(whole_second(now)) };
+            acted.object = status::record(api, &acted.object, json!({"launch": {"refused": refusal}})).await?;
+            ctx.sends.forget(token);
+        }
+        Outcome::RefusedAfterDoubt => ctx.sends.refused_after_doubt(token),
+        Outcome::NotMade { was_in_doubt } => {
+            let until = acted.held_up.as_ref().and_then(|held_up| held_up.until).unwrap_or_else(|| later(now, ctx.timing.recheck));
+            ctx.sends.not_made(token, was_in_doubt, until);
+        }
+        Outcome::InDoubt => {
+            ctx.sends.in_doubt(token, ctx.timing.recheck, now);
+            if !is_doubt_noted {
+                let since = Time(whole_second(now));
+                acted.object = status::record(api, &acted.object, json!({"launch": {"inDoubtSince": since}})).await?;
+            }
+        }
+    }
+    Ok(())
 }

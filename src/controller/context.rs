@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node as CoreNode;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::Client;
 
 use super::launch::{Sent, resend_pause};
@@ -15,6 +17,7 @@ use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
+use crate::cluster::mirror::Mirror;
 use crate::metrics::Metrics;
 use crate::settings::Timing;
 
@@ -46,6 +49,10 @@ pub struct Context {
     pub asks: Asks,
     /// Which object an EC2 resource or a UID belongs to.
     pub references: References,
+    /// The core Nodes that are databases' machines, without their status.
+    pub core_nodes: Arc<Mirror<CoreNode>>,
+    /// Every VolumeAttachment, without its status: they know no label to select them by.
+    pub attachments: Arc<Mirror<VolumeAttachment>>,
     /// Counters.
     pub metrics: Arc<Metrics>,
 }

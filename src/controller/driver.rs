@@ -1,18 +1,25 @@
-//! Drives passes: one time limit, one log line for a failure, per-object pauses, counters. The same for every controller.
+//! Drives passes: one time limit, one log line for a failure, per-object pauses, counters, one closing patch. The same for every
+//! controller.
 
+use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt::{self, Debug, Display};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::runtime::controller::Action;
+use futures::StreamExt;
+use kube::runtime::controller::{Action, Controller};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
 
+use super::acting::{ActError, Acted};
 use super::context::Context;
+use super::waiting::HeldUp;
+use crate::cluster::events::{Events, Happened};
 use crate::cluster::{self, status::PatchError};
 
 /// A pass that went wrong; trying again may help.
@@ -40,7 +47,7 @@ pub type Again = Duration;
 
 /// Runs one pass with its time limit and turns the result into kube's terms. Never fails: the pause after a failure is the object's
 /// own, and is computed here.
-pub async fn drive<K, F>(controller: &'static str, object: Arc<K>, ctx: Arc<Context>, pass: F) -> Action
+async fn drive<K, F>(controller: &'static str, object: Arc<K>, ctx: Arc<Context>, pass: F) -> Action
 where
     K: Resource<DynamicType = ()>,
     F: Future<Output = Result<Again, PassError>>,
@@ -78,6 +85,73 @@ fn outcome(result: &Result<Again, PassError>) -> &'static str {
         Err(PassError::Conflict) => "conflict",
         Err(PassError::TimedOut(_)) => "timed_out",
     }
+}
+
+/// Runs a controller until `stop`. Each trigger is one pass, driven as [`drive`] says.
+pub async fn run<K, P, F>(
+    name: &'static str,
+    controller: Controller<K>,
+    ctx: Arc<Context>,
+    concurrency: u16,
+    stop: CancellationToken,
+    pass: P,
+) where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    P: Fn(Arc<K>, Arc<Context>, Events) -> F,
+    F: Future<Output = Result<Again, PassError>> + Send + 'static,
+{
+    let events = Events::new(ctx.client.clone(), name);
+    controller
+        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(
+            |object, ctx| {
+                let pass = pass(Arc::clone(&object), Arc::clone(&ctx), events.clone());
+                async move { Ok::<_, Infallible>(drive(name, object, ctx, pass).await) }
+            },
+            |_, never: &Infallible, _| match *never {},
+            ctx,
+        )
+        .for_each(|result| async move {
+            if let Err(error) = result {
+                tracing::debug!(controller = name, %error, "a trigger came to nothing");
+            }
+        })
+        .await;
+}
+
+/// The one closing status patch of a pass, then what it tells people; reported even when acting failed.
+pub async fn close<K, S>(
+    api: &Api<K>,
+    acted: Acted<K>,
+    old: &S,
+    new: &S,
+    happened: Option<Happened>,
+    events: &Events,
+) -> Result<(), PassError>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    S: Serialize,
+{
+    if acted.error.as_ref().is_some_and(ActError::is_conflict) {
+        return Err(PassError::Conflict);
+    }
+    write_status(api, &acted.object, old, new).await?;
+    if let Some(happened) = happened {
+        events.publish(&acted.object, &happened).await;
+    }
+    match acted.error {
+        Some(error) => Err(PassError::Act(error.into())),
+        None => Ok(()),
+    }
+}
+
+/// When an object that has something in EC2 is looked at again: as its plan says, when EC2's answer is over, and soon while the first
+/// complete look at EC2 is awaited, whose wake may have come before the object was known to anybody.
+pub fn next_look(planned: Option<Duration>, held_up: Option<&HeldUp>, is_swept: bool, ctx: &Context) -> Again {
+    let held_up = held_up.and_then(|held_up| held_up.until).map(|moment| until(moment, ctx.clock.now()));
+    let first_look = (!is_swept).then_some(ctx.timing.recheck);
+    sooner(sooner(sooner(ctx.timing.resync, planned), held_up), first_look)
 }
 
 /// The closing status patch of a pass: what differs, or no call. A conflict is no failure; an object that is gone needs no status.

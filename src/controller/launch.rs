@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cloud::absence::AbsenceProven;
+use crate::cloud::{Class, CloudError};
 
 /// What this process knows of its own sends of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +125,34 @@ pub fn judge<Id>(facts: Facts<Id>, token_resend: Duration, now: Timestamp) -> Ve
     }
 }
 
+/// What an answer without an id means for the attempt that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Refused for certain, and nothing was in doubt: the attempt made nothing.
+    Refused,
+    /// Refused for certain; what an earlier send did stays open.
+    RefusedAfterDoubt,
+    /// This send made nothing, and EC2 asks for patience: the attempt is as it was before.
+    NotMade {
+        /// What it was before.
+        was_in_doubt: bool,
+    },
+    /// It may have made something.
+    InDoubt,
+}
+
+/// Judges EC2's answer to a creating call. `is_old`: what EC2 does not know yet has had the time to become known. `was_in_doubt`: an
+/// earlier send of the attempt was never answered.
+pub fn outcome(error: &CloudError, is_old: bool, was_in_doubt: bool) -> Outcome {
+    let is_refusal = error.is_definite_refusal() || (error.class == Class::NotYetUsable && is_old);
+    match (is_refusal, was_in_doubt) {
+        (true, false) => Outcome::Refused,
+        (true, true) => Outcome::RefusedAfterDoubt,
+        (false, _) if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) => Outcome::NotMade { was_in_doubt },
+        (false, _) => Outcome::InDoubt,
+    }
+}
+
 /// The last moment at which this attempt may have left a machine of ours: this process' last send, or, for an attempt found at
 /// start-up, the moment before this process started.
 pub fn last_possible_send(sent: Option<&Sent>, started_at: Timestamp, process_started: Timestamp) -> Timestamp {
@@ -201,6 +230,24 @@ mod tests {
         ];
         for (name, facts, now, expected) in rows {
             assert_eq!(word(&judge(facts, RESEND, at(now))), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_answer_without_an_id_has_one_meaning() {
+        use Outcome::{InDoubt, NotMade, Refused, RefusedAfterDoubt};
+        for class in Class::ALL {
+            let patience = |was_in_doubt| NotMade { was_in_doubt };
+            // Young or old, never in doubt; then the same after doubt.
+            let expected = match class {
+                Class::Capacity | Class::Forbidden | Class::Invalid => [Refused, Refused, RefusedAfterDoubt, RefusedAfterDoubt],
+                Class::NotYetUsable => [patience(false), Refused, patience(true), RefusedAfterDoubt],
+                Class::Throttled | Class::Quota => [patience(false), patience(false), patience(true), patience(true)],
+                Class::InDoubt | Class::Token | Class::NotFound | Class::State | Class::ModificationBudget | Class::DryRun => [InDoubt; 4],
+            };
+            let error = CloudError { class, ..CloudError::in_doubt("RunInstances", "") };
+            let judged = [(false, false), (true, false), (false, true), (true, true)];
+            assert_eq!(judged.map(|(is_old, was_in_doubt)| outcome(&error, is_old, was_in_doubt)), expected, "{class:?}");
         }
     }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::acting::ActError;
 use super::context::{Context, later};
+use super::driver::Chain;
 use crate::api::Reason;
 use crate::cloud::limits::Action as Call;
 use crate::cloud::{Class, CloudError};
@@ -32,6 +34,17 @@ impl Waiting {
     pub fn stalled(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), stalled: true }
     }
+}
+
+/// Why the first condition that does not hold does not: what just failed, else what EC2 just answered, else what the plan waits for.
+pub fn why(error: Option<&ActError>, held_up: Option<&HeldUp>, waiting: Option<&Waiting>) -> (Reason, String) {
+    if let Some(error) = error {
+        return (Reason::Progressing, format!("a step failed and is tried again: {}", Chain(error)));
+    }
+    if let Some(held_up) = held_up {
+        return (held_up.reason, held_up.message.clone());
+    }
+    waiting.map_or((Reason::AsExpected, String::new()), |waiting| (waiting.reason, waiting.message.clone()))
 }
 
 /// An answer of EC2 that is waited for, and is no failure of the pass.

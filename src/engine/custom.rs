@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Binding, Check, EngineError, Port, Probe, Profile, Value, Variable};
+use super::{Binding, Check, EngineError, Port, Probe, Profile, Scratch, Value, Variable};
 use crate::api::database::{ConfigValue, CustomCredentials, CustomEngine, Engine};
 
 /// Where the password's file is mounted.
@@ -28,6 +28,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
     let reads_file = credentials.is_some_and(|credentials| credentials.password_file_variable.is_some());
     Ok(Profile {
         image: custom.image.clone(),
+        command: Vec::new(),
         ports: vec![Port { name: "database", number: custom.port, is_service: true }],
         primary_port: "database",
         data_path: custom.data_path.clone(),
@@ -40,7 +41,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         liveness: accepts(10, 6),
         termination_grace: Duration::from_secs(120),
         binding: Binding { kind: "custom", provider: "custom", scheme: "tcp", database: None },
-        scratch: vec!["/tmp"],
+        scratch: vec![Scratch::disk("/tmp")],
     })
 }
 

@@ -1,8 +1,10 @@
 //! What an engine needs of its house: image, ports, probes, settings, credentials. One file per engine; no client, no clock.
 
 mod custom;
+pub mod postgresql;
 mod properties;
 mod questdb;
+mod setting;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,6 +19,8 @@ pub const ADMINISTRATOR: &str = "admin";
 pub struct Profile {
     /// The container image.
     pub image: String,
+    /// What is run instead of the image's own entrypoint; empty for that.
+    pub command: Vec<&'static str>,
     /// Every port of the container. Only those with `is_service` are reachable.
     pub ports: Vec<Port>,
     /// The name of the port that the Secret's `port` and `uri` speak of.
@@ -42,7 +46,7 @@ pub struct Profile {
     /// How clients are told of it.
     pub binding: Binding,
     /// Empty directories to write to; the rest of the root file system is read-only.
-    pub scratch: Vec<&'static str>,
+    pub scratch: Vec<Scratch>,
 }
 
 impl Profile {
@@ -88,6 +92,27 @@ pub enum Value {
     Password,
 }
 
+/// An empty directory of the pod's own, gone with the pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    /// Where it is mounted.
+    pub path: &'static str,
+    /// Whether it is held in memory rather than on the machine's root disk.
+    pub in_memory: bool,
+}
+
+impl Scratch {
+    /// One on the machine's root disk.
+    pub const fn disk(path: &'static str) -> Self {
+        Self { path, in_memory: false }
+    }
+
+    /// One in memory; what is in it counts as the container's.
+    pub const fn memory(path: &'static str) -> Self {
+        Self { path, in_memory: true }
+    }
+}
+
 /// A directory of settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigDirectory {
@@ -120,6 +145,8 @@ pub enum Check {
         /// The port's name.
         port: &'static str,
     },
+    /// This program, run in the container, ends with success.
+    Command(Vec<&'static str>),
     /// The port of this name accepts a connection.
     Tcp {
         /// The port's name.
@@ -144,16 +171,28 @@ pub struct Binding {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
     /// The engine needs a version.
-    #[error("spec.engine.version is required for {engine}, for example 9.3.4")]
+    #[error("spec.engine.version is required for {engine}, for example {example}")]
     VersionMissing {
         /// The engine.
         engine: &'static str,
+        /// A release of it.
+        example: &'static str,
     },
     /// The version is not a release.
-    #[error("spec.engine.version {version:?} is not a whole release: write it as 9.3.4")]
+    #[error("spec.engine.version {version:?} is not a whole release: write it as {example}")]
     VersionForm {
         /// What was written.
         version: String,
+        /// A release.
+        example: &'static str,
+    },
+    /// The major version is not among those that can be run.
+    #[error("spec.engine.version {version} is of a major version that this Freehold does not run: use one of {known}")]
+    VersionUnknown {
+        /// What was written.
+        version: String,
+        /// Those that can be run.
+        known: &'static str,
     },
     /// The release cannot be run safely.
     #[error("spec.engine.version {version} is too old: {reason}; use {minimum} or later")]
@@ -208,6 +247,7 @@ pub enum EngineError {
 /// The rules of the resource definition are checked again here: a stored object may be older than a rule.
 pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Result<Profile, EngineError> {
     match engine.kind {
+        EngineType::Postgresql => postgresql::profile(engine, config),
         EngineType::Questdb => questdb::profile(engine, config),
         EngineType::Custom => custom::profile(engine, config),
     }

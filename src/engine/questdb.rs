@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Value, Variable, properties};
+use super::{Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, properties, setting};
 use crate::api::database::{ConfigValue, Engine};
 
 /// The server's root: `db`, `conf`, `public`, and `.checkpoint` and `_restore` beside them. The volume is mounted here, so that a
@@ -78,10 +78,10 @@ impl Release {
 /// What QuestDB needs.
 pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Result<Profile, EngineError> {
     let Some(version) = &engine.version else {
-        return Err(EngineError::VersionMissing { engine: "questdb" });
+        return Err(EngineError::VersionMissing { engine: "questdb", example: "9.3.4" });
     };
     let Some(release) = Release::parse(version) else {
-        return Err(EngineError::VersionForm { version: version.clone() });
+        return Err(EngineError::VersionForm { version: version.clone(), example: "9.3.4" });
     };
     if release < FIRST_WITH_HTTP_PASSWORD {
         return Err(EngineError::VersionTooOld {
@@ -93,6 +93,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
     let reads_files = release >= FIRST_WITH_PASSWORD_FILES;
     Ok(Profile {
         image: format!("questdb/questdb:{version}"),
+        command: Vec::new(),
         ports: vec![
             Port { name: "pgwire", number: 8812, is_service: true },
             Port { name: "http", number: 9000, is_service: true },
@@ -111,7 +112,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         liveness: health(10, 6),
         termination_grace: Duration::from_secs(120),
         binding: Binding { kind: "postgresql", provider: "questdb", scheme: "postgresql", database: Some("qdb") },
-        scratch: vec!["/tmp"],
+        scratch: vec![Scratch::disk("/tmp")],
     })
 }
 
@@ -146,7 +147,7 @@ fn files(config: &BTreeMap<String, ConfigValue>) -> Result<BTreeMap<String, Stri
         server.push_str(&properties::line(key, value));
     }
     for (key, value) in config {
-        properties::check(key, value)?;
+        setting::check(key, value)?;
         if let Some(way_out) = owned(key) {
             return Err(EngineError::ConfigOwned { key: key.clone(), way_out });
         }

@@ -74,10 +74,10 @@ fn a_questdb_without_a_password_on_its_http_port_is_refused() {
 fn a_version_that_is_no_release_is_refused() {
     for version in ["latest", "9", "9.3.4.1", "9.x", "", "9.3.4-rc1", "+9.3", "99999999999.1"] {
         let refused = profile(&questdb(version), &settings(&[])).unwrap_err();
-        assert_eq!(refused, EngineError::VersionForm { version: version.to_owned() });
+        assert_eq!(refused, EngineError::VersionForm { version: version.to_owned(), example: "9.3.4" });
     }
     let refused = profile(&Engine { kind: EngineType::Questdb, version: None, custom: None }, &settings(&[]));
-    assert_eq!(refused, Err(EngineError::VersionMissing { engine: "questdb" }));
+    assert_eq!(refused, Err(EngineError::VersionMissing { engine: "questdb", example: "9.3.4" }));
 }
 
 #[test]

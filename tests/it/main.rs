@@ -11,6 +11,7 @@ mod kit;
 mod life;
 mod model_cloud;
 mod purity;
+mod real;
 mod rules;
 mod sdk;
 mod strangers;

@@ -27,6 +27,10 @@ fn custom(changes: &Value) -> Value {
     json!({"spec": {"engine": {"type": "custom", "version": null, "custom": custom}}})
 }
 
+fn postgresql(version: &str) -> Value {
+    json!({"spec": {"engine": {"type": "postgresql", "version": version}}})
+}
+
 fn volume() -> Value {
     json!({
         "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
@@ -114,6 +118,17 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
             &["spec.engine.custom", "remove it"],
         ),
         (json!({"spec": {"engine": {"type": "custom", "version": null}}}), &["spec.engine.custom", "is required"]),
+        (postgresql("17.6"), &[]),
+        (postgresql("14.0"), &[]),
+        (postgresql("18.1"), &[]),
+        (postgresql("13.23"), &["spec.engine.version of postgresql", "14 to 18"]),
+        (postgresql("19.0"), &["spec.engine.version of postgresql", "14 to 18"]),
+        (postgresql("17.6.1"), &["spec.engine.version of postgresql", "for example 17.6"]),
+        (json!({"spec": {"engine": {"type": "postgresql", "version": null}}}), &["spec.engine.version is required", "for example 17.6"]),
+        (
+            with(postgresql("17.6"), &json!({"spec": {"engine": {"custom": {"image": "a:1", "port": 5432, "dataPath": "/data"}}}})),
+            &["spec.engine.custom", "remove it"],
+        ),
         (custom(&json!({})), &[]),
         (with(custom(&json!({})), &json!({"spec": {"engine": {"version": "1.2"}}})), &["spec.engine.version", "spec.engine.custom.image"]),
         (custom(&json!({"image": "registry.example/db"})), &["spec.engine.custom.image", "needs a tag or a digest"]),
@@ -194,7 +209,8 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
         // Names of their own: the dry runs of the other tests ask whether theirs is free.
         let decided = with(database(), &json!({"metadata": {"name": "rules-decided"}}));
         let placed = with(database(), &json!({"metadata": {"name": "rules-placed"}}));
-        for object in [decided.clone(), placed.clone()] {
+        let elephant = with(database(), &with(postgresql("17.5"), &json!({"metadata": {"name": "rules-elephant"}})));
+        for object in [decided.clone(), placed.clone(), elephant.clone()] {
             let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
             databases.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
         }
@@ -230,6 +246,15 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
             [(json!({"zones": ["us-east-1b"]}), &["spec.zones", "status.zone"]), (json!({"storage": {"size": "200Gi"}}), &[])];
         for (changes, says) in of_placed {
             let answer = update::<Database>(&client, placed.clone(), &json!({"spec": changes})).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        let of_elephant: [(Value, &[&str]); 3] = [
+            (json!({"engine": {"version": "17.6"}}), &[]),
+            (json!({"engine": {"version": "18.0"}}), &["spec.engine.version cannot change to another major", "set the major version back"]),
+            (json!({"engine": {"type": "questdb", "version": "9.3.4"}}), &["spec.engine.type", "create a new Database"]),
+        ];
+        for (changes, says) in of_elephant {
+            let answer = update::<Database>(&client, elephant.clone(), &json!({"spec": changes})).await;
             judge(&changes, answer.as_ref(), says, &mut failures);
         }
         let of_volume: [(Value, &[&str]); 7] = [

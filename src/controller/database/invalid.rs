@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::build;
 use super::observe::Observed;
-use crate::api::database::{ResourceQuantity, Resources, Storage};
+use crate::api::database::{EngineType, ResourceQuantity, Resources, Storage};
+use crate::engine::Value;
+use crate::engine::postgresql::DATA_DIRECTORY;
 
 /// The longest name: 52 characters are left of 63 for what is derived from it.
 const LONGEST_NAME: usize = 40;
@@ -12,6 +15,7 @@ const LONGEST_NAME: usize = 40;
 pub fn invalid(observed: &Observed) -> Option<String> {
     name(observed)
         .or_else(|| observed.profile.as_ref().err().map(ToString::to_string))
+        .or_else(|| data_directory(observed))
         .or_else(|| storage(observed))
         .or_else(|| placement(observed))
         .or_else(|| resources(observed))
@@ -27,6 +31,24 @@ fn name(observed: &Observed) -> Option<String> {
         format!(
             "metadata.name {name:?} cannot be used: create the Database under a name of a-z, 0-9 and '-' that starts with a letter, of \
              at most {LONGEST_NAME} characters"
+        )
+    })
+}
+
+/// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on the volume.
+fn data_directory(observed: &Observed) -> Option<String> {
+    if observed.database.spec.engine.kind != EngineType::Postgresql {
+        return None;
+    }
+    let live = observed.stateful_set.ours()?.spec.as_ref()?.template.spec.as_ref()?;
+    let engine = live.containers.iter().find(|container| container.name == build::CONTAINER)?;
+    let made = engine.env.iter().flatten().find(|variable| variable.name == DATA_DIRECTORY)?.value.as_deref()?;
+    let wanted = observed.profile.as_ref().ok()?.environment.iter().find(|variable| variable.name == DATA_DIRECTORY)?;
+    let Value::Text(wanted) = &wanted.value else { return None };
+    (made != wanted).then(|| {
+        format!(
+            "spec.engine.version needs the data in {wanted}, and the database has it in {made}: another major version of PostgreSQL cannot \
+             read it; set the major version back, or create a new Database and copy the data"
         )
     })
 }

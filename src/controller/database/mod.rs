@@ -19,71 +19,65 @@ mod tests;
 
 use std::sync::Arc;
 
-use futures::StreamExt;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::core::NamespaceResourceScope;
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
-use kube::{Api, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use super::driver::{Again, PassError, drive, sooner, write_status};
+use super::driver::{self, Again, PassError, sooner, write_status};
 use crate::api::{Database, Node, Volume, names};
 use crate::cluster::events::{Events, Happened};
 
-/// Runs the controller until `stop`, on the Databases of one namespace or of all.
-pub async fn run(ctx: Arc<Context>, namespace: Option<String>, concurrency: u16, stop: CancellationToken) {
-    let events = Events::new(ctx.client.clone(), "database");
-    // Every object of ours carries it; others need not be watched.
-    let ours = || watcher::Config::default().labels("app.kubernetes.io/managed-by=freehold");
-    let namespace = namespace.as_deref();
-    Controller::new(api::<Database>(&ctx, namespace), watcher::Config::default())
-        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
-        .owns(api::<Node>(&ctx, namespace), watcher::Config::default())
-        .owns(api::<Volume>(&ctx, namespace), watcher::Config::default())
-        .owns(api::<StatefulSet>(&ctx, namespace), ours())
-        .owns(api::<Service>(&ctx, namespace), ours())
-        .owns(api::<ConfigMap>(&ctx, namespace), ours())
-        .owns(api::<NetworkPolicy>(&ctx, namespace), ours())
-        .watches(api::<Pod>(&ctx, namespace), ours(), |pod| {
-            let name = pod.labels().get(names::DATABASE_NAME_LABEL)?;
-            Some(ObjectRef::new(name).within(&pod.namespace()?))
-        })
-        .graceful_shutdown_on(stop.cancelled_owned())
-        .run(
-            move |database, ctx| {
-                let events = events.clone();
-                async move {
-                    let driven = Arc::clone(&ctx);
-                    let object = Arc::clone(&database);
-                    let pass = async move { pass(&database, &ctx, &events).await };
-                    Ok::<_, std::convert::Infallible>(drive("database", object, driven, pass).await)
-                }
-            },
-            |_, never: &std::convert::Infallible, _| match *never {},
-            ctx,
-        )
-        .for_each(|result| async move {
-            if let Err(error) = result {
-                tracing::debug!(controller = "database", %error, "a trigger came to nothing");
-            }
-        })
-        .await;
+/// What the controller watches: the objects of one namespace, or of all.
+pub struct Apis {
+    /// The Databases.
+    pub databases: Api<Database>,
+    /// Their Nodes.
+    pub nodes: Api<Node>,
+    /// Their Volumes.
+    pub volumes: Api<Volume>,
+    /// Their StatefulSets.
+    pub stateful_sets: Api<StatefulSet>,
+    /// Their Services.
+    pub services: Api<Service>,
+    /// Their ConfigMaps.
+    pub config_maps: Api<ConfigMap>,
+    /// Their NetworkPolicies.
+    pub network_policies: Api<NetworkPolicy>,
+    /// Their pods.
+    pub pods: Api<Pod>,
 }
 
-fn api<K>(ctx: &Context, namespace: Option<&str>) -> Api<K>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + DeserializeOwned,
-{
-    match namespace {
-        Some(namespace) => Api::namespaced(ctx.client.clone(), namespace),
-        None => Api::all(ctx.client.clone()),
-    }
+/// Runs the controller until `stop`.
+pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
+    let Apis { databases, nodes, volumes, stateful_sets, services, config_maps, network_policies, pods } = apis;
+    // Every object of ours carries it; others need not be watched.
+    let ours = || watcher::Config::default().labels("app.kubernetes.io/managed-by=freehold");
+    let controller = Controller::new(databases, watcher::Config::default())
+        .owns(nodes, watcher::Config::default())
+        .owns(volumes, watcher::Config::default())
+        .owns(stateful_sets, ours())
+        .owns(services, ours())
+        .owns(config_maps, ours())
+        .owns(network_policies, ours())
+        .watches(pods, ours(), |pod| {
+            let name = pod.labels().get(names::DATABASE_NAME_LABEL)?;
+            Some(ObjectRef::new(name).within(&pod.namespace()?))
+        });
+    driver::run(
+        "database",
+        controller,
+        ctx,
+        concurrency,
+        stop,
+        |database, ctx, events| async move { pass(&database, &ctx, &events).await },
+    )
+    .await;
 }
 
 /// One pass: observe, plan, act, status.

@@ -2,15 +2,19 @@
 
 use std::fmt;
 
+use data_encoding::HEXLOWER;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node as CoreNode, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, Resource, ResourceExt};
+use sha2::{Digest, Sha256};
 
+use super::pod;
 use crate::api::names::{self, Names};
-use crate::api::{DATABASE_NODE_LABEL, Database, Node, Volume};
+use crate::api::{DATABASE_NODE_LABEL, Database, EBS_CSI_DRIVER, Node, Volume};
 use crate::controller::context::Context;
 use crate::engine::{self, EngineError, Profile};
 use crate::settings::Timing;
@@ -100,6 +104,8 @@ pub struct Observed {
     pub stateful_set: Child<StatefulSet>,
     /// Its pod.
     pub pod: Option<Pod>,
+    /// The attachment of the volume to the machine of the pod; read only while the pod is scheduled and not started.
+    pub attachment: Option<VolumeAttachment>,
     /// The core Node of the newest Node, matched by providerID.
     pub core_node: Option<CoreNode>,
     /// Every core Node that carries this Database's label.
@@ -169,6 +175,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         network_policy: child(network_policies.get_opt(&names.network_policy).await?, &names.uid),
         stateful_set: child(stateful_sets.get_opt(&names.stateful_set).await?, &names.uid),
         pod: pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid)),
+        attachment: None,
         core_node: None,
         labelled: labelled(&names, ctx).await?,
         torn_down: if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() },
@@ -177,6 +184,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         database,
     };
     observed.core_node = core_node(&observed, ctx).await?;
+    observed.attachment = attachment(&observed, ctx).await?;
     Ok(Some(observed))
 }
 
@@ -237,6 +245,17 @@ async fn core_node(observed: &Observed, ctx: &Context) -> Result<Option<CoreNode
     let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { return Ok(None) };
     let core_node = Api::<CoreNode>::all(ctx.client.clone()).get_opt(name).await?;
     Ok(core_node.filter(|core_node| core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id)))
+}
+
+/// The VolumeAttachment that Kubernetes makes for the pod's volume: its name follows from volume, driver and node
+/// (`GetAttachmentName` in pkg/volume/csi/csi_attacher.go), so that it is read without a list.
+async fn attachment(observed: &Observed, ctx: &Context) -> Result<Option<VolumeAttachment>, kube::Error> {
+    let Some(node) = observed.pod.as_ref().filter(|pod| !pod::has_started(pod)).and_then(pod::machine) else { return Ok(None) };
+    let volume = observed.volume.ours().and_then(|volume| volume.status.as_ref()).and_then(|status| status.volume_id.as_ref());
+    let Some(volume) = volume else { return Ok(None) };
+    let digest = Sha256::digest(format!("{}{EBS_CSI_DRIVER}{node}", volume.0));
+    let name = format!("csi-{}", HEXLOWER.encode(&digest));
+    Api::<VolumeAttachment>::all(ctx.client.clone()).get_opt(&name).await
 }
 
 async fn labelled(names: &Names, ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt;
 use serde_json::Value;
 
 use super::observe::{Child, HeldSecret, Observed, next_ordinal};
-use super::pod::{EngineState, engine_state};
-use super::{access, build, invalid, leaving, stopping, workload};
+use super::pod::{EngineState, attaching, engine_state};
+use super::{access, build, invalid, leaving, pod, stopping, workload};
 use crate::api::node::NodeStatus;
 use crate::api::{ConditionType, Node, Reason, Volume, VolumeStatus};
 use crate::cluster::{finalizer, status::difference};
@@ -158,6 +158,10 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>) -> 
         actions.push(Action::DeleteNode(name.clone(), node.uid().unwrap_or_default(), why.clone()));
         return Plan::new(actions, Waiting::on(Reason::InstanceLost, format!("{why}; Node {name} is taken down, and another follows")));
     }
+    if let Some(why) = misplaced(observed, node) {
+        actions.push(Action::DeleteNode(name.clone(), node.uid().unwrap_or_default(), why.clone()));
+        return Plan::new(actions, Waiting::on(Reason::AwaitingNode, format!("{why}; Node {name} is taken down, and another follows")));
+    }
     let zone = zone(observed, node);
     let disk = disk(observed, zone.as_deref(), &mut actions);
     let machine = machine(observed, node, zone.as_deref(), &mut actions);
@@ -174,13 +178,14 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>) -> 
         return Plan::new(actions, disk.unwrap_or_else(binding));
     }
     let engine = workload::plan(observed, profile, &mut actions);
-    Plan { actions, waiting: machine.or(disk).or(engine), again: None }
+    // A VolumeAttachment wakes nobody.
+    let again = observed.pod.as_ref().filter(|pod| pod::machine(pod).is_some() && !pod::has_started(pod)).map(|_| observed.timing.recheck);
+    Plan { actions, waiting: machine.or(disk).or(engine), again }
 }
 
 fn create_node(observed: &Observed, mut actions: Vec<Action>) -> Plan {
     let ordinal = next_ordinal(&observed.database, &observed.names);
-    let zone = observed.database.status.as_ref().and_then(|status| status.zone.clone());
-    let zone = zone.or_else(|| observed.volume.ours().map(|volume| volume.spec.zone.clone()));
+    let zone = disk_zone(observed).or_else(|| recorded_zone(observed));
     let node = build::node(&observed.database, &observed.names, ordinal, zone.as_deref());
     let message = format!("a machine is asked for: Node {}", node.name_any());
     actions.push(Action::CreateNode(ordinal, Box::new(node)));
@@ -195,15 +200,30 @@ pub(super) fn lost(node: &Node) -> Option<String> {
     (ready.status != "True" && ready.reason == Reason::InstanceLost.as_str()).then(|| ready.message.clone())
 }
 
-/// The zone: a fact once it is recorded or the Volume exists; before that, where the first machine was seen to run.
+/// Where the disk is. It cannot leave, so it decides against any record: one that was restored from a backup of the cluster may lie.
+fn disk_zone(observed: &Observed) -> Option<String> {
+    observed.volume.ours().map(|volume| volume.spec.zone.clone())
+}
+
+fn recorded_zone(observed: &Observed) -> Option<String> {
+    observed.database.status.as_ref().and_then(|status| status.zone.clone())
+}
+
+/// Why a machine can never serve this database: it is not where the disk is.
+fn misplaced(observed: &Observed, node: &Node) -> Option<String> {
+    let disk = disk_zone(observed)?;
+    let machine = node.status.as_ref()?.zone.as_ref()?;
+    let is_settled = node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
+    (*machine != disk && is_settled).then(|| format!("the machine is in {machine}, and the disk in {disk}"))
+}
+
+/// The zone: a fact once the Volume exists or it is recorded; before that, where the first machine was seen to run.
 fn zone(observed: &Observed, node: &Node) -> Option<String> {
-    let recorded = observed.database.status.as_ref().and_then(|status| status.zone.clone());
-    let of_volume = || observed.volume.ours().map(|volume| volume.spec.zone.clone());
     let of_machine = || {
         let is_running = conditions::is_true(node_conditions(node), ConditionType::Launched);
         node.status.as_ref().filter(|_| is_running).and_then(|status| status.zone.clone())
     };
-    recorded.or_else(of_volume).or_else(|| node.spec.zone.clone()).or_else(of_machine)
+    disk_zone(observed).or_else(|| recorded_zone(observed)).or_else(|| node.spec.zone.clone()).or_else(of_machine)
 }
 
 /// Records the zone, makes the disk in it, keeps the disk as the spec says; what is awaited of it.
@@ -215,7 +235,7 @@ fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> O
             "the volume follows the machine: its zone is chosen once an instance runs".to_owned(),
         ));
     };
-    if observed.database.status.as_ref().is_none_or(|status| status.zone.is_none()) {
+    if recorded_zone(observed).as_deref() != Some(zone) {
         actions.push(Action::RecordZone(zone.to_owned()));
     }
     match &observed.volume {
@@ -312,8 +332,11 @@ pub(super) fn volume_conditions(volume: &Volume) -> &[k8s_openapi::apimachinery:
 }
 
 /// The engine's state as a thing that is waited for.
-pub(super) fn engine_waiting(pod: Option<&Pod>) -> Option<Waiting> {
-    match engine_state(pod) {
+pub(super) fn engine_waiting(observed: &Observed) -> Option<Waiting> {
+    if let Some(message) = observed.attachment.as_ref().and_then(attaching) {
+        return Some(Waiting::on(Reason::AwaitingAttach, message));
+    }
+    match engine_state(observed.pod.as_ref()) {
         EngineState::Ready => None,
         EngineState::AwaitingPod(message) | EngineState::Stopping(message) => Some(Waiting::on(Reason::AwaitingPod, message)),
         EngineState::Starting(message) => Some(Waiting::on(Reason::EngineStarting, message)),

@@ -1,6 +1,7 @@
 //! What a pod's status says of the engine. Pure.
 
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 
 use super::build::{CONTAINER, INPUTS_HASH};
@@ -23,6 +24,9 @@ pub enum EngineState {
 /// Reasons of a waiting container that are part of every start.
 const NORMAL_WAITS: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
+/// How many characters of an engine's last words are repeated.
+const LONGEST_MESSAGE: usize = 500;
+
 /// Reads the pod's status.
 pub fn engine_state(pod: Option<&Pod>) -> EngineState {
     let Some(pod) = pod else {
@@ -35,7 +39,7 @@ pub fn engine_state(pod: Option<&Pod>) -> EngineState {
     let Some(status) = &pod.status else {
         return EngineState::AwaitingPod(format!("pod {name} is not scheduled yet"));
     };
-    let container = status.container_statuses.iter().flatten().find(|container| container.name == CONTAINER);
+    let container = engine_status(pod);
     if let Some(problem) = container.and_then(problem) {
         return EngineState::Failing(problem);
     }
@@ -52,9 +56,45 @@ pub fn engine_state(pod: Option<&Pod>) -> EngineState {
         return EngineState::Failing(format!("pod {name} has failed: {message}"));
     }
     if container.and_then(|container| container.state.as_ref()).is_some_and(|state| state.running.is_some()) {
-        return EngineState::Starting(format!("the engine in pod {name} runs and does not answer its probe yet"));
+        let ended = container.and_then(|container| container.last_state.as_ref()).and_then(ending).unwrap_or_default();
+        return EngineState::Starting(format!("the engine in pod {name} runs and does not answer its probe yet{ended}"));
     }
     EngineState::AwaitingPod(format!("pod {name} is being started"))
+}
+
+/// The node that the pod was put on.
+pub fn machine(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+}
+
+/// Whether the engine's container was ever started in this pod: its volume was mounted then.
+pub fn has_started(pod: &Pod) -> bool {
+    let Some(container) = engine_status(pod) else { return false };
+    let state = container.state.as_ref();
+    container.restart_count > 0 || state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+}
+
+fn engine_status(pod: &Pod) -> Option<&ContainerStatus> {
+    pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == CONTAINER)
+}
+
+/// What is awaited of an attachment that is not made yet: since when, and what the driver says.
+pub fn attaching(attachment: &VolumeAttachment) -> Option<String> {
+    let status = attachment.status.as_ref();
+    if status.is_some_and(|status| status.attached) {
+        return None;
+    }
+    let since = attachment.metadata.creation_timestamp.as_ref().map(|since| format!(" since {}", since.0)).unwrap_or_default();
+    let said = status.and_then(|status| status.attach_error.as_ref()).and_then(|error| error.message.as_deref());
+    let said = said.map(|said| format!(": {}", without_request_id(said))).unwrap_or_default();
+    Some(format!("the volume is being attached to {}{since}{said}", attachment.spec.node_name))
+}
+
+/// AWS' words without the id of the call, which differs each time the driver tries again: a status must not.
+fn without_request_id(said: &str) -> String {
+    let Some((before, after)) = said.split_once("RequestID: ") else { return said.to_owned() };
+    let rest = after.split_once(", ").map_or("", |(_, rest)| rest);
+    format!("{before}{rest}")
 }
 
 /// Why the container does not start or does not stay up.
@@ -73,7 +113,10 @@ fn problem(container: &ContainerStatus) -> Option<String> {
 fn ending(state: &ContainerState) -> Option<String> {
     let terminated = state.terminated.as_ref()?;
     let reason = terminated.reason.as_deref().unwrap_or("Error");
-    Some(format!(" (last: {reason}, exit code {})", terminated.exit_code))
+    // What the engine left for this place, else the end of its log: the last line says why.
+    let said = terminated.message.iter().flat_map(|message| message.lines()).map(str::trim).rfind(|line| !line.is_empty());
+    let said = said.map(|line| format!(": {}", line.chars().take(LONGEST_MESSAGE).collect::<String>())).unwrap_or_default();
+    Some(format!(" (last: {reason}, exit code {}{said})", terminated.exit_code))
 }
 
 /// The hash of the inputs that the pod was made from.

@@ -113,7 +113,7 @@ fn disk(observed: &Observed) -> Option<Waiting> {
 fn engine(observed: &Observed) -> Option<Waiting> {
     match &observed.pod {
         None => Some(Waiting::on(idle(observed, Reason::AwaitingPod), "the engine does not run")),
-        Some(pod) => engine_waiting(Some(pod)).or_else(|| {
+        Some(pod) => engine_waiting(observed).or_else(|| {
             let is_current = inputs_of(pod) == Some(build::inputs_hash(&observed.database.spec).as_str());
             (!is_current).then(|| Waiting::on(Reason::RestartPending, "the engine answers, and is restarted for a changed spec"))
         }),

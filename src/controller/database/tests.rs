@@ -4,6 +4,7 @@ mod leaving;
 mod observe;
 mod plan;
 mod pod;
+mod replacing;
 mod status;
 
 use jiff::Timestamp;
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use super::build;
 use super::observe::{Child, Credentials, HeldSecret, Observed, TornDown};
 use super::password::Password;
-use super::plan::{Action, Plan};
+use super::plan::{Action, Plan, plan};
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, Database, FINALIZER, Node, Volume};
 use crate::engine;
@@ -74,6 +75,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         network_policy: Child::Absent,
         stateful_set: Child::Absent,
         pod: None,
+        attachment: None,
         core_node: None,
         labelled: Vec::new(),
         torn_down: TornDown::default(),
@@ -251,4 +253,11 @@ fn word(action: &Action) -> String {
         Action::DeleteChild(kind, name, _) => format!("delete {kind:?} {name}"),
         Action::RemoveFinalizer => "remove finalizer".to_owned(),
     }
+}
+
+/// Plans a world that is a settled one with one thing changed.
+fn planned(change: impl FnOnce(&mut Observed)) -> String {
+    let mut world = settled();
+    change(&mut world);
+    line(&plan(&world, now()))
 }

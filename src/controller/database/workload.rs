@@ -40,7 +40,7 @@ pub(super) fn plan(observed: &Observed, profile: &Profile, actions: &mut Vec<Act
     }
     match &observed.pod {
         Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => Some(replace(live, pod, actions)),
-        pod => engine_waiting(pod.as_ref()),
+        Some(_) | None => engine_waiting(observed),
     }
 }
 

@@ -1,63 +1,46 @@
 //! Act, Node: carries the plan out. Only writes; it makes no choice.
 
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use super::plan::{Action, Plan};
-use crate::api::node::{NodeLaunch, Refusal};
+use crate::api::node::NodeLaunch;
 use crate::api::{InstanceId, Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, LaunchRequest};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
-use crate::controller::acting::ActError;
-use crate::controller::conditions::whole_second;
+use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::context::{Context, later};
-use crate::controller::waiting::{HeldUp, held_up, throttled};
+use crate::controller::launch::{Outcome, outcome};
+use crate::controller::waiting::{held_up, throttled};
 
 /// How much of a console goes to the log, in bytes.
 const CONSOLE_TAIL: usize = 4096;
 
-/// What became of a plan.
-#[derive(Debug)]
-pub struct Acted {
-    /// The Node as of the last write to it.
-    pub node: Node,
-    /// The Node is gone: there is no status to write.
-    pub finished: bool,
-    /// What EC2 answered otherwise than hoped: it is waited for, and is no failure of the pass.
-    pub held_up: Option<HeldUp>,
-    /// The write that failed; what came before it stands.
-    pub error: Option<ActError>,
-}
-
 /// Carries out every action in order, up to the first that fails.
-pub async fn act(plan: &Plan, node: Node, ctx: &Context, events: &Events) -> Acted {
-    let mut acted = Acted { node, finished: false, held_up: None, error: None };
+pub async fn act(plan: &Plan, node: Node, ctx: &Context, events: &Events) -> Acted<Node> {
+    let mut acted = Acted::new(node);
     for action in &plan.actions {
-        if let Err(error) = one(action, &mut acted, ctx, events).await {
-            acted.error = Some(error);
-            break;
-        }
-        if acted.held_up.is_some() || acted.finished {
+        let result = one(action, &mut acted, ctx, events).await;
+        if !acted.goes_on(result) {
             break;
         }
     }
     acted
 }
 
-async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
-    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
+async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
     let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
     match action {
-        Action::AddFinalizer => acted.node = finalizer::add(&nodes, &acted.node).await?,
+        Action::AddFinalizer => acted.object = finalizer::add(&nodes, &acted.object).await?,
         Action::Launch(launch, user_data) => return launch_instance(launch, user_data, acted, ctx, events).await,
         Action::Resend(user_data) => {
-            let Some(launch) = acted.node.status.as_ref().and_then(|status| status.launch.clone()) else { return Ok(()) };
+            let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.clone()) else { return Ok(()) };
             ctx.sends.found_at_start(&launch.token, ctx.process_started);
             let until = ctx.limits.try_take(Call::RunInstances, Priority::Create, ctx.clock.now()).err().map(|wait| wait.until);
             if let Some(until) = until {
@@ -68,11 +51,11 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
         }
         Action::RecordInstance(id) => {
             record(&nodes, acted, json!({"instanceID": id})).await?;
-            if let Some(launch) = acted.node.status.as_ref().and_then(|status| status.launch.as_ref()) {
+            if let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.as_ref()) {
                 ctx.sends.forget(&launch.token);
             }
             let note = format!("instance {id} was found by its token and tags, and is this Node's");
-            events.publish(&acted.node, &Happened::normal("InstanceRecorded", note)).await;
+            events.publish(&acted.object, &Happened::normal("InstanceRecorded", note)).await;
         }
         Action::MarkUnavailable(instance_type, zone) => ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now()),
         Action::LogConsole(id) => log_console(id, ctx).await,
@@ -88,7 +71,7 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
                     ctx.inventory.poke(Kind::Node);
                     if is_first {
                         let note = format!("instance {id} is terminated: {why}");
-                        events.publish(&acted.node, &Happened::normal("InstanceTerminating", note)).await;
+                        events.publish(&acted.object, &Happened::normal("InstanceTerminating", note)).await;
                     }
                 }
                 Err(error) => {
@@ -104,7 +87,7 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
             let patch = json!({"metadata": {"uid": uid}, "spec": {"unschedulable": true}});
             core_nodes.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
             let note = format!("Kubernetes node {name} takes no more pods: its Node is deleted");
-            events.publish(&acted.node, &Happened::normal("Cordoned", note)).await;
+            events.publish(&acted.object, &Happened::normal("Cordoned", note)).await;
         }
         Action::EvictPod { namespace, name, uid, at_once } => {
             let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
@@ -118,7 +101,7 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
             }
         }
         Action::RemoveFinalizer => {
-            finalizer::remove(&nodes, &acted.node).await?;
+            finalizer::remove(&nodes, &acted.object).await?;
             acted.finished = true;
         }
     }
@@ -126,14 +109,20 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
 }
 
 /// The create protocol: intent, call, id; nothing between.
-async fn launch_instance(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
+async fn launch_instance(
+    launch: &NodeLaunch,
+    user_data: &str,
+    acted: &mut Acted<Node>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
     // Before the intent: an intent that is not sent at once would look like doubt.
     if let Err(wait) = ctx.limits.try_take(Call::RunInstances, Priority::Create, ctx.clock.now()) {
         acted.held_up = Some(throttled(wait.until));
         return Ok(());
     }
-    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
-    let old = acted.node.status.clone().unwrap_or_default();
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
+    let old = acted.object.status.clone().unwrap_or_default();
     let new = NodeStatus {
         launch: Some(launch.clone()),
         instance_id: None,
@@ -144,15 +133,15 @@ async fn launch_instance(launch: &NodeLaunch, user_data: &str, acted: &mut Acted
         ..old.clone()
     };
     // With the resourceVersion of this pass' read: the check that this view is not old.
-    if let Some(written) = status::patch(&nodes, &acted.node, &old, &new).await? {
-        acted.node = written;
+    if let Some(written) = status::patch(&nodes, &acted.object, &old, &new).await? {
+        acted.object = written;
     }
     send(launch, user_data, acted, ctx, events).await
 }
 
 /// Sends the call and records at once what came of it.
-async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
-    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
+async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
     let token = &launch.token;
     let was_in_doubt = ctx.sends.starting(token, ctx.clock.now()) || launch.in_doubt_since.is_some();
     let answer = ctx.cloud.run_instance(&request(launch, user_data)).await;
@@ -163,7 +152,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Con
             record(&nodes, acted, json!({"instanceID": instance.id})).await?;
             ctx.sends.forget(token);
             let note = format!("instance {} ({} in {}) is launched", instance.id, launch.instance_type, launch.zone);
-            events.publish(&acted.node, &Happened::normal("InstanceLaunched", note)).await;
+            events.publish(&acted.object, &Happened::normal("InstanceLaunched", note)).await;
         }
         Err(error) => {
             acted.held_up = Some(held_up(Call::RunInstances, &error, ctx));
@@ -172,32 +161,19 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted, ctx: &Con
             }
             // A profile that EC2 does not know for so long was not made moments ago: the name is wrong.
             let is_old = now >= later(launch.started_at.0, ctx.timing.offering_pause);
-            let is_refusal = error.is_definite_refusal() || (error.class == Class::NotYetUsable && is_old);
-            if is_refusal && !was_in_doubt {
-                let refusal =
-                    Refusal { code: error.code.clone().unwrap_or_default(), message: error.message.clone(), at: Time(whole_second(now)) };
-                record(&nodes, acted, json!({"launch": {"refused": refusal}})).await?;
-                ctx.sends.forget(token);
+            let outcome = outcome(&error, is_old, was_in_doubt);
+            note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &nodes, acted, ctx).await?;
+            if outcome == Outcome::Refused {
                 let note = format!("EC2 refused {} in {}: {error}", launch.instance_type, launch.zone);
-                events.publish(&acted.node, &Happened::warning("LaunchRefused", note)).await;
-            } else if is_refusal {
-                ctx.sends.refused_after_doubt(token);
-            } else if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) {
-                let until = acted.held_up.as_ref().and_then(|held_up| held_up.until).unwrap_or_else(|| later(now, ctx.timing.recheck));
-                ctx.sends.not_made(token, was_in_doubt, until);
-            } else {
-                ctx.sends.in_doubt(token, ctx.timing.recheck, now);
-                if launch.in_doubt_since.is_none() {
-                    record(&nodes, acted, json!({"launch": {"inDoubtSince": Time(whole_second(now))}})).await?;
-                }
+                events.publish(&acted.object, &Happened::warning("LaunchRefused", note)).await;
             }
         }
     }
     Ok(())
 }
 
-async fn record(nodes: &Api<Node>, acted: &mut Acted, status: serde_json::Value) -> Result<(), kube::Error> {
-    acted.node = status::record(nodes, &acted.node, status).await?;
+async fn record(nodes: &Api<Node>, acted: &mut Acted<Node>, status: serde_json::Value) -> Result<(), kube::Error> {
+    acted.object = status::record(nodes, &acted.object, status).await?;
     Ok(())
 }
 

@@ -91,8 +91,9 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
             plan
         }
         Err(blocker) => {
-            // Pods and VolumeAttachments are not watched.
-            let again = Some(observed.timing.recheck.div_f64(5.0));
+            // A VolumeAttachment that goes wakes us; pods and what EC2 has attached do not.
+            let wakes = pods.is_empty() && !observed.attachments.is_empty();
+            let again = Some(if wakes { observed.timing.recheck } else { observed.timing.recheck.div_f64(5.0) });
             Plan { again, ..Plan::act(actions, blocker.reason, blocker.message) }
         }
     }

@@ -16,36 +16,28 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::runtime::controller::Controller;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::acting::ActError;
 use super::context::Context;
-use super::driver::{Again, PassError, drive, sooner, until, write_status};
+use super::driver::{self, Again, PassError, close, next_look};
 use super::launch::last_possible_send;
-use crate::api::{DEDICATED_LABEL, InstanceId, Node, NodeClass};
+use crate::api::{InstanceId, Node, NodeClass};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: CancellationToken) {
-    let events = Events::new(ctx.client.clone(), "node");
-    let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
-    let dedicated = watcher::Config::default().labels(&format!("{DEDICATED_LABEL}=true"));
     let classes = Api::<NodeClass>::all(ctx.client.clone());
-    let references = Arc::clone(&ctx);
     let woken = wakes(&ctx);
+    let joining = joining(&ctx);
     let controller = Controller::new(nodes, watcher::Config::default());
     let store = controller.store();
-    controller
-        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
-        .watches(core_nodes, dedicated, move |core_node| {
-            let instance = instance_of(&core_node);
-            instance.and_then(|id| references.references.by_instance(&id)).map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
-        })
+    let leaving = leaving_of(&ctx, controller.store());
+    let controller = controller
         .watches(classes, watcher::Config::default(), move |class| {
             let name = class.name_any();
             store
@@ -56,25 +48,9 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
                 .collect::<Vec<_>>()
         })
         .reconcile_on(woken)
-        .graceful_shutdown_on(stop.cancelled_owned())
-        .run(
-            move |node, ctx| {
-                let events = events.clone();
-                async move {
-                    let driven = Arc::clone(&ctx);
-                    let object = Arc::clone(&node);
-                    Ok::<_, std::convert::Infallible>(drive("node", object, driven, async move { pass(&node, &ctx, &events).await }).await)
-                }
-            },
-            |_, never: &std::convert::Infallible, _| match *never {},
-            ctx,
-        )
-        .for_each(|result| async move {
-            if let Err(error) = result {
-                tracing::debug!(controller = "node", %error, "a trigger came to nothing");
-            }
-        })
-        .await;
+        .reconcile_on(joining)
+        .reconcile_on(leaving);
+    driver::run("node", controller, ctx, concurrency, stop, |node, ctx, events| async move { pass(&node, &ctx, &events).await }).await;
 }
 
 /// One pass: observe, plan, act, status.
@@ -95,46 +71,21 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
         for instance in &observed.instances.instances {
             ctx.asks.forget(&instance.id.0);
         }
-        events.publish(&acted.node, &Happened::normal("NodeReleased", "the machine is gone".to_owned())).await;
+        events.publish(&acted.object, &Happened::normal("NodeReleased", "the machine is gone".to_owned())).await;
         return Ok(ctx.timing.resync);
     }
-    remember(&acted.node, ctx);
-    express_interest(&acted.node, &plan, ctx);
-    // The wake of the first sweep may have come before this object was known to anybody.
-    let first_look = if observed.instances.swept_at.is_none() { Some(ctx.timing.recheck) } else { None };
-    let again = sooner(again(&plan, &acted, ctx), first_look);
-    close(&observed, &plan, acted, ctx, events).await?;
+    remember(&acted.object, ctx);
+    express_interest(&acted.object, &plan, ctx);
+    let again = next_look(plan.again, acted.held_up.as_ref(), observed.instances.swept_at.is_some(), ctx);
+    let new = status::status(&observed, &plan, &acted, ctx.clock.now());
+    let old = acted.object.status.clone().unwrap_or_default();
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
+    let became_ready = status::became_ready(&old.conditions, &new.conditions).then(|| {
+        let name = new.core_node_name.as_deref().unwrap_or_default();
+        Happened::normal("NodeReady", format!("Kubernetes node {name} is ready for the database"))
+    });
+    close(&nodes, acted, &old, &new, became_ready, events).await?;
     Ok(again)
-}
-
-/// The one closing status patch; reported even when acting failed.
-async fn close(
-    observed: &observe::Observed,
-    plan: &plan::Plan,
-    acted: act::Acted,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), PassError> {
-    if acted.error.as_ref().is_some_and(ActError::is_conflict) {
-        return Err(PassError::Conflict);
-    }
-    let new = status::status(observed, plan, &acted, ctx.clock.now());
-    let old = acted.node.status.clone().unwrap_or_default();
-    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.node.namespace().unwrap_or_default());
-    write_status(&nodes, &acted.node, &old, &new).await?;
-    if status::became_ready(&old.conditions, &new.conditions) {
-        let note = format!("Kubernetes node {} is ready for the database", new.core_node_name.as_deref().unwrap_or_default());
-        events.publish(&acted.node, &Happened::normal("NodeReady", note)).await;
-    }
-    match acted.error {
-        Some(error) => Err(PassError::Act(error.into())),
-        None => Ok(()),
-    }
-}
-
-fn again(plan: &plan::Plan, acted: &act::Acted, ctx: &Context) -> Again {
-    let held_up = acted.held_up.as_ref().and_then(|held_up| held_up.until).map(|moment| until(moment, ctx.clock.now()));
-    sooner(sooner(ctx.timing.resync, plan.again), held_up)
 }
 
 fn remember(node: &Node, ctx: &Context) {
@@ -174,6 +125,27 @@ fn instance_of(core_node: &CoreNode) -> Option<InstanceId> {
     let provider_id = core_node.spec.as_ref()?.provider_id.as_deref()?;
     let id = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
     Some(InstanceId(id.to_owned()))
+}
+
+/// The Nodes whose core Nodes changed.
+fn joining(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Node>> + Send + 'static {
+    let references = Arc::clone(ctx);
+    ctx.core_nodes.changes().filter_map(move |core_node| {
+        let place = instance_of(&core_node).and_then(|id| references.references.by_instance(&id));
+        async move { place.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)) }
+    })
+}
+
+/// The Nodes that are being deleted, and whose VolumeAttachments changed.
+fn leaving_of(ctx: &Arc<Context>, nodes: Store<Node>) -> impl Stream<Item = ObjectRef<Node>> + Send + 'static {
+    ctx.attachments.changes().filter_map(move |attachment| {
+        let is_of = |node: &Node| {
+            let core_node = node.status.as_ref().and_then(|status| status.core_node_name.as_ref());
+            node.metadata.deletion_timestamp.is_some() && core_node == Some(&attachment.spec.node_name)
+        };
+        let node = nodes.find(is_of).map(|node| ObjectRef::from_obj(node.as_ref()));
+        async move { node }
+    })
 }
 
 /// The Nodes whose instances changed in EC2.

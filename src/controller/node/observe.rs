@@ -81,8 +81,10 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let instances = ctx.inventory.instances_of(&uid);
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.
     let seen = instances.instances.iter().find(|instance| Some(&instance.id) == status.instance_id.as_ref());
+    let now = ctx.clock.now();
+    let is_awaited = seen.is_some_and(|instance| plan::is_awaited(&node, instance, &ctx.timing, now));
     let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
-        Some(provider_id) => core_node(&ctx.client, status.core_node_name.as_deref(), &provider_id).await?,
+        Some(provider_id) => core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?,
         None => None,
     };
     let (mut driver_registered, mut pods, mut attachments) = (false, Vec::new(), Vec::new());
@@ -91,14 +93,13 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         driver_registered = driver_is_registered(&ctx.client, &name).await?;
         if node.metadata.deletion_timestamp.is_some() {
             pods = pods_on(&ctx.client, &name).await?;
-            attachments = attachments_to(&ctx.client, &name).await?;
+            attachments = attachments_to(ctx, &name).await?;
         }
     }
     let has_others =
         instances.instances.iter().any(|instance| plan::is_live(instance) && Some(&instance.id) != status.instance_id.as_ref());
     let other_core_nodes = if has_others { dedicated(&ctx.client).await?.items } else { Vec::new() };
     let asked = |instance: &Instance| Some((instance.id.clone(), ctx.asks.of(Call::TerminateInstances, &instance.id.0)?));
-    let now = ctx.clock.now();
     Ok(Some(Observed {
         asked: instances.instances.iter().filter_map(asked).collect(),
         instances,
@@ -117,17 +118,21 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     }))
 }
 
-/// The core Node with this providerID: names and addresses are used again, a providerID is not.
-async fn core_node(client: &Client, known_name: Option<&str>, provider_id: &str) -> Result<Option<CoreNode>, kube::Error> {
-    let nodes = Api::<CoreNode>::all(client.clone());
+/// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not. The copy tells its name; that
+/// there is none it may say only while one is awaited.
+async fn core_node(ctx: &Context, known_name: Option<&str>, provider_id: &str, is_awaited: bool) -> Result<Option<CoreNode>, kube::Error> {
+    let nodes = Api::<CoreNode>::all(ctx.client.clone());
     let is_it = |node: &CoreNode| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id);
-    if let Some(name) = known_name
-        && let Some(node) = nodes.get_opt(name).await?
-        && is_it(&node)
-    {
-        return Ok(Some(node));
+    let found = ctx.core_nodes.names(is_it);
+    for name in known_name.into_iter().chain(found.iter().flatten().map(String::as_str)) {
+        if let Some(node) = nodes.get_opt(name).await?.filter(is_it) {
+            return Ok(Some(node));
+        }
     }
-    Ok(dedicated(client).await?.items.into_iter().find(is_it))
+    if found.is_some() && is_awaited {
+        return Ok(None);
+    }
+    Ok(dedicated(&ctx.client).await?.items.into_iter().find(is_it))
 }
 
 async fn dedicated(client: &Client) -> Result<ObjectList<CoreNode>, kube::Error> {
@@ -150,12 +155,12 @@ fn is_of_the_machine(pod: &Pod) -> bool {
     pod.owner_references().iter().any(|owner| owner.kind == "DaemonSet" || owner.kind == "Node")
 }
 
-async fn attachments_to(client: &Client, core_node: &str) -> Result<Vec<String>, kube::Error> {
-    let attachments = Api::<VolumeAttachment>::all(client.clone()).list(&ListParams::default()).await?;
-    Ok(attachments
-        .items
-        .into_iter()
-        .filter(|attachment| attachment.spec.node_name == core_node)
-        .map(|attachment| attachment.name_any())
-        .collect())
+/// What the copy still has is believed; that there is none, the API server says.
+async fn attachments_to(ctx: &Context, core_node: &str) -> Result<Vec<String>, kube::Error> {
+    let is_to = |attachment: &VolumeAttachment| attachment.spec.node_name == core_node;
+    if let Some(names) = ctx.attachments.names(is_to).filter(|names| !names.is_empty()) {
+        return Ok(names);
+    }
+    let attachments = Api::<VolumeAttachment>::all(ctx.client.clone()).list(&ListParams::default()).await?;
+    Ok(attachments.items.iter().filter(|attachment| is_to(attachment)).map(ResourceExt::name_any).collect())
 }

@@ -12,13 +12,14 @@ use super::leaving;
 use super::observe::Observed;
 use crate::api::node::NodeLaunch;
 use crate::api::node_class::NodeClassSpec;
-use crate::api::{ConditionType, InstanceId, NodeSpec, NodeStatus, Reason};
+use crate::api::{ConditionType, InstanceId, Node, NodeSpec, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::controller::context::later;
 use crate::controller::safety::{self, Kubelet};
 use crate::controller::waiting::{Again, Waiting, again};
+use crate::settings::Timing;
 
 /// What one pass does and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,10 +198,7 @@ fn running(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
 /// The instance runs and its kubelet has not registered yet.
 fn joining(observed: &Observed, status: &NodeStatus, instance: &Instance, now: Timestamp) -> Plan {
     let id = &instance.id;
-    let running_since = conditions::find(&status.conditions, ConditionType::Launched)
-        .filter(|condition| condition.status == "True")
-        .map_or(now, |condition| condition.last_transition_time.0);
-    let deadline = later(running_since, observed.timing.registration);
+    let deadline = registers_until(status, &observed.timing, now);
     if now < deadline {
         return Plan::wait(Reason::AwaitingRegistration, format!("instance {id} runs; its kubelet is awaited")).until(deadline, now);
     }
@@ -211,6 +209,21 @@ fn joining(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
         plan.actions.insert(0, Action::LogConsole(id.clone()));
     }
     plan
+}
+
+/// When the kubelet must have registered.
+fn registers_until(status: &NodeStatus, timing: &Timing, now: Timestamp) -> Timestamp {
+    let running_since = conditions::find(&status.conditions, ConditionType::Launched)
+        .filter(|condition| condition.status == "True")
+        .map_or(now, |condition| condition.last_transition_time.0);
+    later(running_since, timing.registration)
+}
+
+/// Nothing is given up should this instance have no core Node now: its kubelet is only awaited.
+pub(super) fn is_awaited(node: &Node, instance: &Instance, timing: &Timing, now: Timestamp) -> bool {
+    let deadline = node.status.as_ref().map_or(now, |status| registers_until(status, timing, now));
+    let is_wanted = unwanted(&node.spec, &instance.instance_type, &instance.zone).is_none();
+    node.metadata.deletion_timestamp.is_none() && is_wanted && now < deadline
 }
 
 /// Asks EC2 once to terminate an instance, and says what it waits for until EC2 shows that.

@@ -4,20 +4,20 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
-use super::act::Acted;
 use super::choose;
 use super::observe::{Observed, provider_id};
 use super::plan::Plan;
 use crate::api::ConditionType as Type;
-use crate::api::{NodeStatus, Reason};
+use crate::api::{Node, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
+use crate::controller::acting::Acted;
 use crate::controller::conditions::{self, Entry};
-use crate::controller::driver::Chain;
 use crate::controller::safety::{self, Kubelet};
+use crate::controller::waiting::why;
 
 /// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
-pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> NodeStatus {
-    let old = acted.node.status.clone().unwrap_or_default();
+pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timestamp) -> NodeStatus {
+    let old = acted.object.status.clone().unwrap_or_default();
     // Right after a start nothing is known of EC2 yet: what was said before stands.
     if observed.instances.swept_at.is_none() && !old.conditions.is_empty() {
         return old;
@@ -26,8 +26,8 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -
     let core_node_name = observed.core_node.as_ref().map(ResourceExt::name_any).or_else(|| old.core_node_name.clone());
     let entries = entries(observed, plan, acted, instance, core_node_name.is_some());
     NodeStatus {
-        observed_generation: acted.node.metadata.generation,
-        conditions: conditions::merge(&old.conditions, &entries, acted.node.metadata.generation, now),
+        observed_generation: acted.object.metadata.generation,
+        conditions: conditions::merge(&old.conditions, &entries, acted.object.metadata.generation, now),
         provider_id: instance.map(provider_id).or(old.provider_id),
         instance_type: instance.map(|instance| instance.instance_type.clone()).or(old.instance_type),
         zone: instance.map(|instance| instance.zone.clone()).or(old.zone),
@@ -37,19 +37,8 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -
     }
 }
 
-/// Why the first condition that does not hold does not: what EC2 just answered, else what the plan waits for.
-fn why(plan: &Plan, acted: &Acted) -> (Reason, String) {
-    if let Some(error) = &acted.error {
-        return (Reason::Progressing, format!("a step failed and is tried again: {}", Chain(error)));
-    }
-    if let Some(held_up) = &acted.held_up {
-        return (held_up.reason, held_up.message.clone());
-    }
-    plan.waiting.as_ref().map_or((Reason::AsExpected, String::new()), |waiting| (waiting.reason, waiting.message.clone()))
-}
-
-fn entries(observed: &Observed, plan: &Plan, acted: &Acted, instance: Option<&Instance>, has_joined: bool) -> Vec<Entry> {
-    let (reason, message) = why(plan, acted);
+fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Node>, instance: Option<&Instance>, has_joined: bool) -> Vec<Entry> {
+    let (reason, message) = why(acted.error.as_ref(), acted.held_up.as_ref(), plan.waiting.as_ref());
     let mut said = false;
     let mut not_yet = |kind: Type| {
         if said {
@@ -71,7 +60,7 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted, instance: Option<&In
         None => not_yet(Type::Registered),
     };
     let was_initialized =
-        has_joined && conditions::is_true(acted.node.status.as_ref().map_or(&[][..], |status| &status.conditions), Type::Initialized);
+        has_joined && conditions::is_true(acted.object.status.as_ref().map_or(&[][..], |status| &status.conditions), Type::Initialized);
     let kubelet = safety::kubelet(observed.core_node.as_ref());
     let is_ready_now = launched.is_true() && registered.is_true() && kubelet == Kubelet::Ready && observed.driver_registered;
     let held = observed.core_node.as_ref().is_some_and(crate::cluster::finalizer::has);
@@ -99,8 +88,8 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted, instance: Option<&In
     entries
 }
 
-fn drifted(observed: &Observed, acted: &Acted) -> Entry {
-    let launch = acted.node.status.as_ref().and_then(|status| status.launch.as_ref());
+fn drifted(observed: &Observed, acted: &Acted<Node>) -> Entry {
+    let launch = acted.object.status.as_ref().and_then(|status| status.launch.as_ref());
     let (Some(launch), Some(class)) = (launch, &observed.class) else {
         return Entry::no(Type::Drifted, Reason::Pending, "no machine was launched yet, or its NodeClass is gone");
     };

@@ -10,7 +10,6 @@ use serde_json::json;
 use super::attempt::owner_of;
 use super::plan::{Action, Plan};
 use crate::api::names::RETAINED_LABEL;
-use crate::api::node::Refusal;
 use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
 use crate::api::{Reason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::identity::{self, Kind};
@@ -18,9 +17,10 @@ use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, CloudError, CreateVolumeRequest, ModifyVolumeRequest, VolumeQuery};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
-use crate::controller::acting::ActError;
+use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::conditions::whole_second;
 use crate::controller::context::{Context, later};
+use crate::controller::launch::{Outcome, outcome};
 use crate::controller::waiting::{HeldUp, held_up, throttled};
 
 /// How many modifications the status remembers.
@@ -29,41 +29,25 @@ const REMEMBERED_MODIFICATIONS: usize = 10;
 /// On the PersistentVolume of a kept volume: when it was kept.
 pub const RETAINED_AT_ANNOTATION: &str = "freehold.dev/retained-at";
 
-/// What became of a plan.
-#[derive(Debug)]
-pub struct Acted {
-    /// The Volume as of the last write to it.
-    pub volume: Volume,
-    /// The Volume is gone: there is no status to write.
-    pub finished: bool,
-    /// What EC2 answered otherwise than hoped: it is waited for, and is no failure of the pass.
-    pub held_up: Option<HeldUp>,
-    /// The write that failed; what came before it stands.
-    pub error: Option<ActError>,
-}
-
 /// Carries out every action in order, up to the first that fails.
-pub async fn act(plan: &Plan, volume: Volume, ctx: &Context, events: &Events) -> Acted {
-    let mut acted = Acted { volume, finished: false, held_up: None, error: None };
+pub async fn act(plan: &Plan, volume: Volume, ctx: &Context, events: &Events) -> Acted<Volume> {
+    let mut acted = Acted::new(volume);
     for action in &plan.actions {
-        if let Err(error) = one(action, &mut acted, ctx, events).await {
-            acted.error = Some(error);
-            break;
-        }
-        if acted.held_up.is_some() || acted.finished {
+        let result = one(action, &mut acted, ctx, events).await;
+        if !acted.goes_on(result) {
             break;
         }
     }
     acted
 }
 
-async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
-    let namespace = acted.volume.namespace().unwrap_or_default();
-    let volumes = volumes(&acted.volume, ctx);
+async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    let namespace = acted.object.namespace().unwrap_or_default();
+    let volumes = volumes(&acted.object, ctx);
     let records = Api::<PersistentVolume>::all(ctx.client.clone());
     let claims = Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace);
     match action {
-        Action::AddFinalizer => acted.volume = finalizer::add(&volumes, &acted.volume).await?,
+        Action::AddFinalizer => acted.object = finalizer::add(&volumes, &acted.object).await?,
         Action::ConfirmGone(id) => {
             if !ctx.cloud.describe_volumes(&VolumeQuery::Ids(vec![id.clone()])).await?.is_empty() {
                 let message = format!("EC2 still has EBS volume {id}, without this Volume's tags: put them back");
@@ -73,23 +57,23 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
         }
         Action::Create(launch) => create(launch, acted, ctx, events).await?,
         Action::Resend => {
-            let Some(launch) = acted.volume.status.as_ref().and_then(|status| status.launch.clone()) else { return Ok(()) };
+            let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.clone()) else { return Ok(()) };
             ctx.sends.found_at_start(&launch.token, ctx.process_started);
             if may_call(Call::CreateVolume, Priority::Create, acted, ctx) {
                 send(&launch, acted, ctx, events).await?;
             }
         }
         Action::RecordVolume(id) => {
-            acted.volume = status::record(&volumes, &acted.volume, json!({"volumeID": id})).await?;
-            if let Some(launch) = acted.volume.status.as_ref().and_then(|status| status.launch.as_ref()) {
+            acted.object = status::record(&volumes, &acted.object, json!({"volumeID": id})).await?;
+            if let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.as_ref()) {
                 ctx.sends.forget(&launch.token);
             }
             let note = format!("EBS volume {id} was found by its tags, and is this Volume's");
-            events.publish(&acted.volume, &Happened::normal("VolumeRecorded", note)).await;
+            events.publish(&acted.object, &Happened::normal("VolumeRecorded", note)).await;
         }
         Action::CreatePersistentVolume(record) => {
             let fields = json!({"everHeld": true, "persistentVolumeName": record.name_any()});
-            acted.volume = status::record(&volumes, &acted.volume, fields).await?;
+            acted.object = status::record(&volumes, &acted.object, fields).await?;
             create_once(&records, record.as_ref()).await?;
         }
         Action::ReopenPersistentVolume(record) => {
@@ -120,13 +104,13 @@ async fn one(action: &Action, acted: &mut Acted, ctx: &Context, events: &Events)
         }
         Action::Snapshot(id) => snapshot(id, acted, ctx, events).await?,
         Action::RecordSnapshot(id) => {
-            acted.volume = status::record(&volumes, &acted.volume, json!({"finalSnapshot": {"snapshotID": id}})).await?;
+            acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": {"snapshotID": id}})).await?;
         }
         Action::DeleteVolume(id) => delete_volume(id, acted, ctx, events).await?,
         Action::NoteDeleted => note_deleted(acted, ctx).await?,
         Action::DeletePersistentVolume(record) => delete::delete(&records, &record.name_any(), &record.uid().unwrap_or_default()).await?,
         Action::RemoveFinalizer => {
-            finalizer::remove(&volumes, &acted.volume).await?;
+            finalizer::remove(&volumes, &acted.object).await?;
             acted.finished = true;
         }
     }
@@ -150,7 +134,7 @@ where
 }
 
 /// Whether the budget of calls allows this one; if not, that is what is waited for.
-fn may_call(call: Call, priority: Priority, acted: &mut Acted, ctx: &Context) -> bool {
+fn may_call(call: Call, priority: Priority, acted: &mut Acted<Volume>, ctx: &Context) -> bool {
     match ctx.limits.try_take(call, priority, ctx.clock.now()) {
         Ok(()) => true,
         Err(wait) => {
@@ -161,55 +145,41 @@ fn may_call(call: Call, priority: Priority, acted: &mut Acted, ctx: &Context) ->
 }
 
 /// The create protocol: intent, call, id; nothing between.
-async fn create(launch: &VolumeLaunch, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
+async fn create(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
     // Before the intent: an intent that is not sent at once would look like doubt.
     if !may_call(Call::CreateVolume, Priority::Create, acted, ctx) {
         return Ok(());
     }
-    let old = acted.volume.status.clone().unwrap_or_default();
+    let old = acted.object.status.clone().unwrap_or_default();
     let new = VolumeStatus { launch: Some(launch.clone()), volume_id: None, ..old.clone() };
     // With the resourceVersion of this pass' read: the check that this view is not old.
-    if let Some(written) = status::patch(&volumes(&acted.volume, ctx), &acted.volume, &old, &new).await? {
-        acted.volume = written;
+    if let Some(written) = status::patch(&volumes(&acted.object, ctx), &acted.object, &old, &new).await? {
+        acted.object = written;
     }
     send(launch, acted, ctx, events).await
 }
 
 /// Sends the call and records at once what came of it.
-async fn send(launch: &VolumeLaunch, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
-    let volumes = volumes(&acted.volume, ctx);
+async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    let volumes = volumes(&acted.object, ctx);
     let token = &launch.token;
     let was_in_doubt = ctx.sends.starting(token, ctx.clock.now()) || launch.in_doubt_since.is_some();
     let answer = ctx.cloud.create_volume(&request(launch)).await;
-    let now = ctx.clock.now();
     ctx.inventory.poke(Kind::Volume);
     match answer {
         Ok(made) => {
-            acted.volume = status::record(&volumes, &acted.volume, json!({"volumeID": made.id})).await?;
+            acted.object = status::record(&volumes, &acted.object, json!({"volumeID": made.id})).await?;
             ctx.sends.forget(token);
             let note = format!("EBS volume {} ({} GiB {} in {}) is made", made.id, launch.size, launch.volume_type, launch.zone);
-            events.publish(&acted.volume, &Happened::normal("VolumeCreated", note)).await;
+            events.publish(&acted.object, &Happened::normal("VolumeCreated", note)).await;
         }
         Err(error) => {
-            let answer = held_up(Call::CreateVolume, &error, ctx);
-            let until = answer.until.unwrap_or_else(|| later(now, ctx.timing.recheck));
-            acted.held_up = Some(answer);
-            if error.is_definite_refusal() && !was_in_doubt {
-                let code = error.code.clone().unwrap_or_default();
-                let refusal = Refusal { code, message: error.message.clone(), at: Time(whole_second(now)) };
-                acted.volume = status::record(&volumes, &acted.volume, json!({"launch": {"refused": refusal}})).await?;
-                ctx.sends.forget(token);
-                events.publish(&acted.volume, &Happened::warning("CreationRefused", format!("EC2 refused the volume: {error}"))).await;
-            } else if error.is_definite_refusal() {
-                ctx.sends.refused_after_doubt(token);
-            } else if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) {
-                ctx.sends.not_made(token, was_in_doubt, until);
-            } else {
-                ctx.sends.in_doubt(token, ctx.timing.recheck, now);
-                if launch.in_doubt_since.is_none() {
-                    let since = Time(whole_second(now));
-                    acted.volume = status::record(&volumes, &acted.volume, json!({"launch": {"inDoubtSince": since}})).await?;
-                }
+            acted.held_up = Some(held_up(Call::CreateVolume, &error, ctx));
+            // A volume names nothing that is made moments before it.
+            let outcome = outcome(&error, false, was_in_doubt);
+            note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &volumes, acted, ctx).await?;
+            if outcome == Outcome::Refused {
+                events.publish(&acted.object, &Happened::warning("CreationRefused", format!("EC2 refused the volume: {error}"))).await;
             }
         }
     }
@@ -234,22 +204,22 @@ fn request(launch: &VolumeLaunch) -> CreateVolumeRequest {
 async fn modify(
     record: &ModificationRecord,
     request: &ModifyVolumeRequest,
-    acted: &mut Acted,
+    acted: &mut Acted<Volume>,
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
     if !may_call(Call::ModifyVolume, Priority::Repair, acted, ctx) {
         return Ok(());
     }
-    let volumes = volumes(&acted.volume, ctx);
-    let old = acted.volume.status.clone().unwrap_or_default();
+    let volumes = volumes(&acted.object, ctx);
+    let old = acted.object.status.clone().unwrap_or_default();
     let mut modifications = old.modifications.clone();
     modifications.push(record.clone());
     let surplus = modifications.len().saturating_sub(REMEMBERED_MODIFICATIONS);
     modifications.drain(..surplus);
     let new = VolumeStatus { modifications, ..old.clone() };
-    if let Some(written) = status::patch(&volumes, &acted.volume, &old, &new).await? {
-        acted.volume = written;
+    if let Some(written) = status::patch(&volumes, &acted.object, &old, &new).await? {
+        acted.object = written;
     }
     let answer = ctx.cloud.modify_volume(request).await;
     ctx.inventory.poke(Kind::Volume);
@@ -263,16 +233,16 @@ async fn modify(
                 request.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default(),
                 request.throughput.map(|throughput| format!(", {throughput} MiB/s")).unwrap_or_default()
             );
-            events.publish(&acted.volume, &Happened::normal("VolumeModifying", note)).await;
+            events.publish(&acted.object, &Happened::normal("VolumeModifying", note)).await;
         }
         Err(error) => {
             refused(Call::ModifyVolume, &request.id, &error, acted, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain: it does not count, unless EC2 says that the budget is used up, which is obeyed.
                 if error.class != Class::ModificationBudget {
-                    acted.volume = status::record(&volumes, &acted.volume, json!({"modifications": old.modifications})).await?;
+                    acted.object = status::record(&volumes, &acted.object, json!({"modifications": old.modifications})).await?;
                 }
-                events.publish(&acted.volume, &Happened::warning("ModificationRefused", error.to_string())).await;
+                events.publish(&acted.object, &Happened::warning("ModificationRefused", error.to_string())).await;
             }
         }
     }
@@ -280,44 +250,44 @@ async fn modify(
 }
 
 /// Announces the final snapshot, then takes it: EC2 has no token for it, so it is found again by its tags.
-async fn snapshot(id: &VolumeId, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
+async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
     if !may_call(Call::CreateSnapshot, Priority::Repair, acted, ctx) {
         return Ok(());
     }
-    let volumes = volumes(&acted.volume, ctx);
-    let old = acted.volume.status.clone().unwrap_or_default();
+    let volumes = volumes(&acted.object, ctx);
+    let old = acted.object.status.clone().unwrap_or_default();
     let announced = FinalSnapshot { started_at: Time(whole_second(ctx.clock.now())), snapshot_id: None };
     let new = VolumeStatus { final_snapshot: Some(announced), ..old.clone() };
-    if let Some(written) = status::patch(&volumes, &acted.volume, &old, &new).await? {
-        acted.volume = written;
+    if let Some(written) = status::patch(&volumes, &acted.object, &old, &new).await? {
+        acted.object = written;
     }
-    let mut owner = owner_of(&acted.volume, &ctx.cluster_id);
+    let mut owner = owner_of(&acted.object, &ctx.cluster_id);
     owner.kind = Kind::Snapshot;
     let answer = ctx.cloud.create_snapshot(id, &identity::tags(&owner, 1, &std::collections::BTreeMap::new())).await;
     ctx.inventory.poke(Kind::Snapshot);
     match answer {
         Ok(taken) => {
-            acted.volume = status::record(&volumes, &acted.volume, json!({"finalSnapshot": {"snapshotID": taken.id}})).await?;
+            acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": {"snapshotID": taken.id}})).await?;
             let note = format!("the final snapshot {} of EBS volume {id} is being taken", taken.id);
-            events.publish(&acted.volume, &Happened::normal("FinalSnapshotStarted", note)).await;
+            events.publish(&acted.object, &Happened::normal("FinalSnapshotStarted", note)).await;
         }
         Err(error) => {
             refused(Call::CreateSnapshot, id, &error, acted, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain, and it was never in doubt: nothing was taken.
-                acted.volume = status::record(&volumes, &acted.volume, json!({"finalSnapshot": null})).await?;
-                events.publish(&acted.volume, &Happened::warning("FinalSnapshotRefused", error.to_string())).await;
+                acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": null})).await?;
+                events.publish(&acted.object, &Happened::warning("FinalSnapshotRefused", error.to_string())).await;
             }
         }
     }
     Ok(())
 }
 
-async fn delete_volume(id: &VolumeId, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), ActError> {
+async fn delete_volume(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
     // The policy that counts is the one of this moment: read fresh, so that a change of mind is honoured.
-    let volumes = volumes(&acted.volume, ctx);
-    let fresh = volumes.get(&acted.volume.name_any()).await?;
-    if fresh.metadata.resource_version != acted.volume.metadata.resource_version || fresh.metadata.uid != acted.volume.metadata.uid {
+    let volumes = volumes(&acted.object, ctx);
+    let fresh = volumes.get(&acted.object.name_any()).await?;
+    if fresh.metadata.resource_version != acted.object.metadata.resource_version || fresh.metadata.uid != acted.object.metadata.uid {
         acted.held_up = Some(throttled(later(ctx.clock.now(), std::time::Duration::from_millis(200))));
         return Ok(());
     }
@@ -329,7 +299,7 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted, ctx: &Context, events: 
     match answer {
         Ok(()) => {
             note_deleted(acted, ctx).await?;
-            events.publish(&acted.volume, &Happened::normal("VolumeDeleted", format!("EBS volume {id} is deleted"))).await;
+            events.publish(&acted.object, &Happened::normal("VolumeDeleted", format!("EBS volume {id} is deleted"))).await;
         }
         Err(error) => refused(Call::DeleteVolume, id, &error, acted, ctx),
     }
@@ -337,13 +307,13 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted, ctx: &Context, events: 
 }
 
 /// EC2 did not accept: this is what is waited for, and what keeps the next passes from asking at once.
-fn refused(call: Call, id: &VolumeId, error: &CloudError, acted: &mut Acted, ctx: &Context) {
+fn refused(call: Call, id: &VolumeId, error: &CloudError, acted: &mut Acted<Volume>, ctx: &Context) {
     acted.held_up = Some(held_up(call, error, ctx));
     ctx.asks.note(call, &id.0, ctx.clock.now(), acted.held_up.clone());
 }
 
-async fn note_deleted(acted: &mut Acted, ctx: &Context) -> Result<(), kube::Error> {
+async fn note_deleted(acted: &mut Acted<Volume>, ctx: &Context) -> Result<(), kube::Error> {
     let at: Timestamp = whole_second(ctx.clock.now());
-    acted.volume = status::record(&volumes(&acted.volume, ctx), &acted.volume, json!({"deletedAt": Time(at)})).await?;
+    acted.object = status::record(&volumes(&acted.object, ctx), &acted.object, json!({"deletedAt": Time(at)})).await?;
     Ok(())
 }

@@ -22,11 +22,10 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::acting::ActError;
 use super::context::Context;
-use super::driver::{Again, PassError, drive, sooner, until, write_status};
+use super::driver::{self, Again, PassError, close, next_look};
 use super::launch::last_possible_send;
-use crate::api::{ConditionType, NodeClass, Reason, Volume, names};
+use crate::api::{ConditionType, NodeClass, Reason, Volume, VolumeStatus, names};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
@@ -34,14 +33,13 @@ use crate::controller::conditions;
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<PersistentVolumeClaim>, concurrency: u16, stop: CancellationToken) {
-    let events = Events::new(ctx.client.clone(), "volume");
     let references = Arc::clone(&ctx);
     let woken = wakes(&ctx);
+    let detaching = detaching(&ctx);
     let ours = watcher::Config::default().labels(names::DATABASE_UID_LABEL);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
-    controller
-        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
+    let controller = controller
         .owns(claims, ours.clone())
         .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {
             let uid = record.labels().get(build::VOLUME_UID_LABEL);
@@ -53,26 +51,8 @@ pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<Persistent
             volumes.map(|volume| ObjectRef::from_obj(volume.as_ref())).collect::<Vec<_>>()
         })
         .reconcile_on(woken)
-        .graceful_shutdown_on(stop.cancelled_owned())
-        .run(
-            move |volume, ctx| {
-                let events = events.clone();
-                async move {
-                    let driven = Arc::clone(&ctx);
-                    let object = Arc::clone(&volume);
-                    Ok::<_, std::convert::Infallible>(
-                        drive("volume", object, driven, async move { pass(&volume, &ctx, &events).await }).await,
-                    )
-                }
-            },
-            |_, never: &std::convert::Infallible, _| match *never {},
-            ctx,
-        )
-        .for_each(|result| async move {
-            if let Err(error) = result {
-                tracing::debug!(controller = "volume", %error, "a trigger came to nothing");
-            }
-        })
+        .reconcile_on(detaching);
+    driver::run("volume", controller, ctx, concurrency, stop, |volume, ctx, events| async move { pass(&volume, &ctx, &events).await })
         .await;
 }
 
@@ -92,41 +72,21 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
             ctx.asks.forget(&volume.id.0);
         }
         let note = plan.waiting.as_ref().map(|waiting| waiting.message.clone()).unwrap_or_default();
-        events.publish(&acted.volume, &Happened::normal("VolumeReleased", note)).await;
+        events.publish(&acted.object, &Happened::normal("VolumeReleased", note)).await;
         return Ok(ctx.timing.resync);
     }
-    express_interest(&acted.volume, &plan, ctx);
-    let held_up = acted.held_up.as_ref().and_then(|held_up| held_up.until).map(|moment| until(moment, ctx.clock.now()));
-    // The wake of the first sweep may have come before this object was known to anybody.
-    let first_look = if observed.volumes.swept_at.is_none() { Some(ctx.timing.recheck) } else { None };
-    let again = sooner(sooner(sooner(ctx.timing.resync, plan.again), held_up), first_look);
-    close(&observed, &plan, acted, ctx, events).await?;
-    Ok(again)
-}
-
-/// The one closing status patch; reported even when acting failed.
-async fn close(
-    observed: &observe::Observed,
-    plan: &plan::Plan,
-    acted: act::Acted,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), PassError> {
-    if acted.error.as_ref().is_some_and(ActError::is_conflict) {
-        return Err(PassError::Conflict);
-    }
-    let old = acted.volume.status.clone().unwrap_or_default();
-    let new = status::status(observed, plan, &acted, ctx.clock.now());
-    let volumes = Api::<Volume>::namespaced(ctx.client.clone(), &acted.volume.namespace().unwrap_or_default());
-    write_status(&volumes, &acted.volume, &old, &new).await?;
-    if !conditions::is_true(&old.conditions, ConditionType::Ready) && conditions::is_true(&new.conditions, ConditionType::Ready) {
+    express_interest(&acted.object, &plan, ctx);
+    let again = next_look(plan.again, acted.held_up.as_ref(), observed.volumes.swept_at.is_some(), ctx);
+    let new = status::status(&observed, &plan, &acted, ctx.clock.now());
+    let old = acted.object.status.clone().unwrap_or_default();
+    let volumes = Api::<Volume>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
+    let is_ready = |status: &VolumeStatus| conditions::is_true(&status.conditions, ConditionType::Ready);
+    let became_ready = (!is_ready(&old) && is_ready(&new)).then(|| {
         let size = new.size.as_ref().map(ToString::to_string).unwrap_or_default();
-        events.publish(&acted.volume, &Happened::normal("VolumeReady", format!("the volume is bound and has {size}"))).await;
-    }
-    match acted.error {
-        Some(error) => Err(PassError::Act(error.into())),
-        None => Ok(()),
-    }
+        Happened::normal("VolumeReady", format!("the volume is bound and has {size}"))
+    });
+    close(&volumes, acted, &old, &new, became_ready, events).await?;
+    Ok(again)
 }
 
 fn forget(uid: &str, ctx: &Context) {
@@ -158,6 +118,16 @@ fn express_interest(volume: &Volume, plan: &plan::Plan, ctx: &Context) {
         let awaited = Awaited { token: None, last_possible_send: announced, modifying: None };
         ctx.inventory.set_interest(Kind::Snapshot, &uid, Interest::Pending(awaited));
     }
+}
+
+/// The Volumes whose VolumeAttachments changed.
+fn detaching(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Volume>> + Send + 'static {
+    let references = Arc::clone(ctx);
+    ctx.attachments.changes().filter_map(move |attachment| {
+        let uid = attachment.spec.source.persistent_volume_name.as_deref().and_then(names::volume_uid_of);
+        let place = uid.and_then(|uid| references.references.by_uid(uid));
+        async move { place.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)) }
+    })
 }
 
 /// The Volumes whose EBS volumes or snapshots changed in EC2.

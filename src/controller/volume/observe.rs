@@ -110,14 +110,14 @@ async fn owner_of(volume: &Volume, ctx: &Context, namespace: &str) -> Result<Opt
     Ok(database.filter(|database| database.metadata.uid.as_ref() == Some(&owner.uid)))
 }
 
+/// What the copy still has is believed; that there is none, the API server says.
 async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<String>, kube::Error> {
+    let is_of = |attachment: &VolumeAttachment| attachment.spec.source.persistent_volume_name.as_deref() == Some(persistent_volume);
+    if let Some(names) = ctx.attachments.names(is_of).filter(|names| !names.is_empty()) {
+        return Ok(names);
+    }
     let attachments = Api::<VolumeAttachment>::all(ctx.client.clone()).list(&ListParams::default()).await?;
-    Ok(attachments
-        .items
-        .into_iter()
-        .filter(|attachment| attachment.spec.source.persistent_volume_name.as_deref() == Some(persistent_volume))
-        .map(|attachment| attachment.name_any())
-        .collect())
+    Ok(attachments.items.iter().filter(|attachment| is_of(attachment)).map(ResourceExt::name_any).collect())
 }
 
 /// Nobody decided to delete this database: its namespace goes, or the resource definitions go (and every object with them).

@@ -2,43 +2,32 @@
 
 use jiff::Timestamp;
 
-use super::act::Acted;
 use super::observe::Observed;
 use super::plan::{Plan, Stage};
 use crate::api::ConditionType as Type;
-use crate::api::{Reason, Size, VolumeStatus};
+use crate::api::{Reason, Size, Volume, VolumeStatus};
+use crate::controller::acting::Acted;
 use crate::controller::conditions::{self, Entry};
-use crate::controller::driver::Chain;
+use crate::controller::waiting::why;
 
 /// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
-pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> VolumeStatus {
-    let old = acted.volume.status.clone().unwrap_or_default();
+pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Timestamp) -> VolumeStatus {
+    let old = acted.object.status.clone().unwrap_or_default();
     // Right after a start nothing is known of EC2 yet: what was said before stands.
     if observed.volumes.swept_at.is_none() && !old.conditions.is_empty() {
         return old;
     }
     let volume = old.volume_id.as_ref().and_then(|id| observed.volumes.volumes.iter().find(|volume| volume.id == *id));
     VolumeStatus {
-        observed_generation: acted.volume.metadata.generation,
-        conditions: conditions::merge(&old.conditions, &entries(observed, plan, acted), acted.volume.metadata.generation, now),
+        observed_generation: acted.object.metadata.generation,
+        conditions: conditions::merge(&old.conditions, &entries(observed, plan, acted), acted.object.metadata.generation, now),
         size: volume.map(|volume| Size::from_gib(volume.size)).or_else(|| old.size.clone()),
         ..old
     }
 }
 
-/// Why the first condition that does not hold does not: what EC2 just answered, else what the plan waits for.
-fn why(plan: &Plan, acted: &Acted) -> (Reason, String) {
-    if let Some(error) = &acted.error {
-        return (Reason::Progressing, format!("a step failed and is tried again: {}", Chain(error)));
-    }
-    if let Some(held_up) = &acted.held_up {
-        return (held_up.reason, held_up.message.clone());
-    }
-    plan.waiting.as_ref().map_or((Reason::AsExpected, String::new()), |waiting| (waiting.reason, waiting.message.clone()))
-}
-
-fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
-    let (reason, message) = why(plan, acted);
+fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Volume>) -> Vec<Entry> {
+    let (reason, message) = why(acted.error.as_ref(), acted.held_up.as_ref(), plan.waiting.as_ref());
     let mut said = false;
     let mut entry = |kind: Type, needed: Stage, holds: &str| {
         if plan.stage >= needed {

@@ -9,10 +9,10 @@ use comfy_table::{Table, presets};
 use crate::cache::Cache;
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::demo::Demo;
-use crate::nodes::{self, Unable, Wanted};
+use crate::machine;
+use crate::nodes::{Unable, Wanted};
 use crate::process::Identity;
 use crate::progress::Progress;
-use crate::tools::Tools;
 
 /// A real Kubernetes control plane with virtual machines and a simulated EC2 on this machine.
 #[derive(Debug, Parser)]
@@ -107,28 +107,28 @@ impl Cli {
                 None => return Err(not_running(&named.name).into()),
             },
             Command::Demo(demo) => demo.run(&cache).await?,
-            Command::Daemon(up) => daemon::serve(&cache, &up.into_settings()?).await?,
+            Command::Daemon(up) => daemon::serve(&cache, &up.into_settings(&cache)?).await?,
         }
         Ok(())
     }
 }
 
 impl Up {
-    fn into_settings(self) -> Result<Settings, Unable> {
-        let nodes = self.nodes.decide(&nodes::missing())?;
+    fn into_settings(self, cache: &Cache) -> Result<Settings, Unable> {
+        let nodes = self.nodes.decide(&machine::missing(cache))?;
         Ok(Settings { name: self.named.name, speed: self.speed, pace: self.delays, state: self.state, nodes })
     }
 }
 
 async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sync>> {
-    let settings = up.into_settings()?;
+    let settings = up.into_settings(cache)?;
     if let Some(record) = daemon::running(cache, &settings.name) {
         eprintln!("box `{}` is already running; `cargo box down{}` stops it", settings.name, named(&settings.name));
         print!("{}", exports(&record));
         return Ok(());
     }
     // Here and not in the background: it takes minutes the first time, and its progress belongs on this terminal.
-    Tools::ensure(cache, &Progress::on_stderr()).await?;
+    settings.nodes.prepare(cache, &Progress::on_stderr()).await?;
     let progress = Progress::on_stderr();
     let record = daemon::up(cache, &settings, &progress).await?;
     progress.end(&format!("box `{}` is up; its log: {}", settings.name, record.log.display()));

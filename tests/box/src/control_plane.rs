@@ -7,6 +7,7 @@ mod objects;
 use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
@@ -15,7 +16,7 @@ use kube::{Api, Client, Config};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use components::{HEARTBEAT_LABEL, HEARTBEAT_VALUE};
+pub use components::{FIRST_SERVICE_ADDRESS, HEARTBEAT_LABEL, HEARTBEAT_VALUE, SERVER_NAME};
 pub use error::Error;
 pub use objects::{PLATFORM_NODE, STORAGE_CLASS, machine_status};
 
@@ -25,7 +26,7 @@ use crate::kubelet;
 use crate::process::{Launch, Process};
 use crate::progress::Progress;
 use crate::run_folder::RunFolder;
-use crate::tools::{Program, Tools};
+use crate::tools::{Bundle, Program, Tools};
 
 /// The provisioner and attacher name of the EBS CSI driver.
 pub const EBS_DRIVER: &str = "ebs.csi.aws.com";
@@ -102,6 +103,9 @@ pub struct ControlPlane {
     kubeconfig: PathBuf,
     operator_kubeconfig: PathBuf,
     server: String,
+    port: u16,
+    authority: Arc<Authority>,
+    timing: NodeTiming,
     client: Client,
     tools: Tools,
     tasks: TaskTracker,
@@ -118,7 +122,7 @@ impl ControlPlane {
     ///
     /// The tasks that play its kubelet live on the current tokio runtime.
     pub async fn start(options: ControlPlaneOptions) -> Result<Self, Error> {
-        let tools = Tools::ensure(&options.cache, &Progress::on_stderr()).await?;
+        let tools = Tools::ensure(&options.cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
         let folder = RunFolder::create(&options.cache, &options.name)
             .map_err(|source| Error::System { doing: "make the run folder in the cache".to_owned(), source })?;
         let started = start_servers(&tools, &folder, &options).await?;
@@ -147,6 +151,9 @@ impl ControlPlane {
             kubeconfig: path.join("admin.kubeconfig"),
             operator_kubeconfig: path.join("operator.kubeconfig"),
             server: started.server,
+            port: started.port,
+            authority: Arc::new(started.authority),
+            timing: options.timing,
             client,
             tools,
             tasks,
@@ -168,6 +175,11 @@ impl ControlPlane {
         &self.operator_kubeconfig
     }
 
+    /// The kubeconfig of the EBS CSI driver's controllers.
+    pub fn csi_kubeconfig(&self) -> PathBuf {
+        self.folder().join("csi.kubeconfig")
+    }
+
     /// A client of the box's own user `freehold-box`, on the runtime that started the control plane.
     pub fn client(&self) -> Client {
         self.client.clone()
@@ -176,6 +188,21 @@ impl ControlPlane {
     /// The API server's URL.
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The API server's port on the loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The authority that signs who is who in this cluster.
+    pub fn authority(&self) -> Arc<Authority> {
+        self.authority.clone()
+    }
+
+    /// How fast a silent Node is noticed.
+    pub fn timing(&self) -> NodeTiming {
+        self.timing
     }
 
     /// The API server's audit log: one JSON event a line for each request that was answered, with user and user agent;
@@ -280,6 +307,8 @@ async fn wait(processes: &mut [Process], what: &str, blame: Program, is_so: impl
 
 struct Servers {
     server: String,
+    port: u16,
+    authority: Authority,
     processes: Vec<Process>,
 }
 
@@ -293,12 +322,14 @@ async fn start_servers(tools: &Tools, folder: &RunFolder, options: &ControlPlane
     for (file, text) in [("audit-policy.yaml", components::AUDIT_POLICY), ("kwok.yaml", components::KWOK_CONFIG)] {
         std::fs::write(path.join(file), text).map_err(system(&format!("write {file} in the run folder")))?;
     }
-    let authority = Authority::create(path)?;
-    authority.server("api-server", &["127.0.0.1", "localhost", components::FIRST_SERVICE_ADDRESS, "kubernetes.default.svc"])?;
-    authority.signing_key("service-accounts")?;
-
-    let data = options.state.clone().unwrap_or_else(|| path.to_owned()).join("etcd");
+    // What machines and tokens that outlive this run rely on is kept beside the data.
+    let state = options.state.clone().unwrap_or_else(|| path.to_owned());
+    let data = state.join("etcd");
     make_private_folder(&data).map_err(system(&format!("make the folder {}", data.display())))?;
+    let authority = Authority::load_or_create(&state, path)?;
+    authority.server("api-server", &["127.0.0.1", "localhost", components::FIRST_SERVICE_ADDRESS, components::SERVER_NAME])?;
+    authority.client("api-server-to-kubelet", "api-server", "system:masters")?;
+    authority.signing_key("service-accounts", &state)?;
     let etcd = launch(tools, folder, Program::Etcd, components::etcd(&data))?;
     let mut processes = vec![etcd];
 
@@ -311,6 +342,7 @@ async fn start_servers(tools: &Tools, folder: &RunFolder, options: &ControlPlane
             ("operator", "freehold", "system:masters"),
             ("box", "freehold-box", "system:masters"),
             ("kwok", "kwok", "system:masters"),
+            ("csi", "ebs-csi-driver", "system:masters"),
             ("controller-manager", "system:kube-controller-manager", ""),
             ("scheduler", "system:kube-scheduler", ""),
         ] {
@@ -320,7 +352,7 @@ async fn start_servers(tools: &Tools, folder: &RunFolder, options: &ControlPlane
         let client = client(&path.join("box.kubeconfig")).await?;
         let ready = wait(&mut processes, "the API server being ready", Program::ApiServer, async || is_ready(&client).await);
         match ready.await {
-            Ok(()) => return Ok(Servers { server, processes }),
+            Ok(()) => return Ok(Servers { server, port, authority, processes }),
             Err(Error::Ended { log, .. }) if log.contains("address already in use") && attempt < PORT_ATTEMPTS => {
                 attempt += 1;
                 processes.truncate(1);

@@ -17,7 +17,7 @@ use crate::nodes::NodeKind;
 use crate::process::{Identity, tail};
 use crate::progress::Progress;
 use crate::run_folder;
-use crate::site::{self, Site, SiteOptions};
+use crate::site::{self, Real, Site, SiteOptions, Unmade};
 
 /// How long a box may take to start once its programs are built.
 const UP_LIMIT: Duration = Duration::from_mins(3);
@@ -67,13 +67,15 @@ impl Settings {
     }
 
     /// The site's options.
-    pub fn site(&self) -> SiteOptions {
+    pub fn site(&self, real: Option<Real>) -> SiteOptions {
         let mut options = match self.pace {
             Pace::Fast => SiteOptions::fast(),
             Pace::Realistic => SiteOptions::realistic(),
         };
         options.simulator.clock = ec2sim::Clock::Running { speed: self.speed };
         options.simulator.state = self.state.as_ref().map(|folder| folder.join("ec2"));
+        options.state.clone_from(&self.state);
+        options.real = real;
         options
     }
 }
@@ -111,6 +113,10 @@ pub enum Error {
     /// Its machines and its EC2.
     #[error(transparent)]
     Site(#[from] site::Error),
+
+    /// What its machines are made of.
+    #[error(transparent)]
+    Unmade(#[from] Unmade),
 
     /// A file or process.
     #[error("failed to {doing}")]
@@ -267,8 +273,9 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system("listen for SIGINT"))?;
 
     let start = async {
+        let real = settings.nodes.prepare(cache, &Progress::on_stderr()).await?;
         let control_plane = ControlPlane::start(settings.control_plane(cache)).await?;
-        let site = Site::start(&control_plane, settings.site()).await?;
+        let site = Site::start(&control_plane, settings.site(real)).await?;
         Ok::<_, Error>((control_plane, site))
     };
     let stopped = async {

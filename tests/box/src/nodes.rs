@@ -3,6 +3,11 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Cache;
+use crate::progress::Progress;
+use crate::site::{Real, Unmade};
+use crate::tools::{Bundle, Tools};
+
 /// What the machines of a box are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -21,6 +26,17 @@ impl NodeKind {
         match self {
             Self::Real => "real",
             Self::Virtual => "virtual",
+        }
+    }
+
+    /// Builds and makes what such machines need and is not in the cache, showing progress; gives what real ones are made of.
+    pub async fn prepare(self, cache: &Cache, progress: &Progress) -> Result<Option<Real>, Unmade> {
+        match self {
+            Self::Real => Ok(Some(Real::ensure(cache, progress).await?)),
+            Self::Virtual => {
+                Tools::ensure(cache, Bundle::VIRTUAL, progress).await?;
+                Ok(None)
+            }
         }
     }
 }
@@ -59,9 +75,12 @@ impl Wanted {
     }
 }
 
-/// What this host lacks for real machines.
-pub fn missing() -> Vec<String> {
-    vec!["a box of this release has none".to_owned()]
+/// The variable by which tests ask for real machines: with `real` a host that cannot have them fails them, instead of passing them by.
+pub const VARIABLE: &str = "FREEHOLD_NODES";
+
+/// Whether real machines are asked for by [`VARIABLE`].
+pub fn must_be_real() -> bool {
+    std::env::var(VARIABLE).is_ok_and(|value| value == NodeKind::Real.as_str())
 }
 
 #[cfg(test)]

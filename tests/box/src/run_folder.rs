@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cache::{Cache, make_private_folder};
+use crate::machine;
 use crate::process::{Identity, Process};
 
 /// Counts the folders of this process: one process may run several control planes.
@@ -90,6 +91,7 @@ fn sweep_held(runs: &Path) -> io::Result<usize> {
         for process in processes.lines().filter_map(Identity::parse) {
             process.kill_group();
         }
+        machine::sweep(&path);
         std::fs::remove_dir_all(&path)?;
         swept += 1;
     }

@@ -1,87 +1,26 @@
-//! Builds the Kubernetes programs from pinned Go modules, once, into the cache.
+//! Builds the programs of the box from pinned Go modules, once, into the cache.
 
-use std::collections::VecDeque;
+mod bundle;
+mod go;
+
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::process::{ChildStdout, Command};
+
+pub use bundle::{Bundle, KUBERNETES_VERSION, Program};
 
 use crate::cache::{Cache, make_private_folder};
 use crate::progress::Progress;
 
-const GO_MOD: &str = include_str!("../tools/kubernetes/go.mod");
-const GO_SUM: &str = include_str!("../tools/kubernetes/go.sum");
-
-/// The version that the Kubernetes programs say they are; without the linker flags they call themselves v0.0.0.
-pub const KUBERNETES_VERSION: &str = "v1.36.3";
-
-/// Flags of the build. Without inlining a cold build takes a fifth less (kwok alone: 205 s of processor time instead of 260), and the
-/// programs serve one small cluster.
+/// Flags of the build. Without inlining a cold build takes a fifth less (kwok alone: 205 s of processor time instead of 260; the EBS
+/// driver 215 instead of 872), and the programs serve one small cluster.
 const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-gcflags=all=-l"];
 
 /// How long another process may take to build before this one gives up waiting for it.
 const BUILD_LIMIT: Duration = Duration::from_mins(45);
-
-/// The last lines of the build that an error shows.
-const ERROR_LINES: usize = 15;
-
-/// A program of the box.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
-    /// The store of the API server.
-    Etcd,
-    /// kube-apiserver.
-    ApiServer,
-    /// kube-controller-manager.
-    ControllerManager,
-    /// kube-scheduler.
-    Scheduler,
-    /// kubectl, for people.
-    Kubectl,
-    /// kwok, which keeps the Node objects of virtual machines alive.
-    Kwok,
-}
-
-impl Program {
-    const ALL: [Self; 6] = [Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Scheduler, Self::Kubectl, Self::Kwok];
-
-    /// The Go package that it is built from.
-    const fn package(self) -> &'static str {
-        match self {
-            Self::Etcd => "go.etcd.io/etcd/server/v3",
-            Self::ApiServer => "k8s.io/kubernetes/cmd/kube-apiserver",
-            Self::ControllerManager => "k8s.io/kubernetes/cmd/kube-controller-manager",
-            Self::Scheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
-            Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
-            Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
-        }
-    }
-
-    /// The file that `go build` makes of it (etcd's main package is called `server`).
-    const fn file(self) -> &'static str {
-        match self {
-            Self::Etcd => "server",
-            Self::ApiServer => "kube-apiserver",
-            Self::ControllerManager => "kube-controller-manager",
-            Self::Scheduler => "kube-scheduler",
-            Self::Kubectl => "kubectl",
-            Self::Kwok => "kwok",
-        }
-    }
-
-    /// The name that people know it by.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Etcd => "etcd",
-            Self::ApiServer | Self::ControllerManager | Self::Scheduler | Self::Kubectl | Self::Kwok => self.file(),
-        }
-    }
-}
 
 /// Why there are no tools.
 #[derive(Debug, thiserror::Error)]
@@ -94,10 +33,14 @@ pub enum Error {
     GoIsMissing(#[source] io::Error),
 
     /// A go command failed; its last lines are in the text.
-    #[error("failed to run `{command}` for the tools of the box: {tail}")]
+    #[error("failed to run `{command}` for the tools `{bundle}` of the box{needs}: {tail}")]
     Go {
         /// What was run.
         command: String,
+        /// For which programs.
+        bundle: &'static str,
+        /// What has to be installed beside Go.
+        needs: &'static str,
         /// The last lines of its output.
         tail: String,
     },
@@ -120,41 +63,49 @@ pub enum Error {
 /// The programs, built.
 #[derive(Clone, Debug)]
 pub struct Tools {
-    folder: PathBuf,
+    root: PathBuf,
+    folders: Vec<(Bundle, PathBuf)>,
 }
 
 impl Tools {
-    /// The programs from the cache; builds them when these module files were never built here with this Go.
-    pub async fn ensure(cache: &Cache, progress: &Progress) -> Result<Self, Error> {
+    /// The programs of these bundles from the cache; builds those whose module files were never built here with this Go.
+    pub async fn ensure(cache: &Cache, bundles: &[Bundle], progress: &Progress) -> Result<Self, Error> {
         let root = cache.tools();
         make_private_folder(&root).map_err(in_cache(&root))?;
-        let key = key(&root).await?;
-        let tools = Self { folder: root.join(&key) };
-        if tools.is_complete() {
-            return Ok(tools);
+        let mut folders = Vec::new();
+        for &bundle in bundles {
+            folders.push((bundle, ensure(&root, bundle, progress).await?));
         }
-
-        let lock = root.join("lock");
-        let held = hold(&lock, progress).await?;
-        if !tools.is_complete() {
-            let made = tempfile::Builder::new().prefix("build-").tempdir_in(&root).map_err(in_cache(&root))?;
-            build(made.path(), progress).await?;
-            // A folder that is there but not complete was damaged by somebody; the rename needs its place.
-            let _ = std::fs::remove_dir_all(&tools.folder);
-            std::fs::rename(made.path().join("bin"), &tools.folder).map_err(in_cache(&tools.folder))?;
-        }
-        drop(held);
-        Ok(tools)
+        Ok(Self { root, folders })
     }
 
-    /// The path of one program.
+    /// The path of one program. One whose bundle was not asked for gets a path that names the bundle and does not exist.
     pub fn program(&self, program: Program) -> PathBuf {
-        self.folder.join(program.file())
+        let found = self.folders.iter().find(|(bundle, _)| *bundle == program.bundle());
+        let folder =
+            found.map_or_else(|| self.root.join(format!("{}-not-asked-for", program.bundle().name())), |(_, folder)| folder.clone());
+        folder.join(program.file())
     }
+}
 
-    fn is_complete(&self) -> bool {
-        Program::ALL.into_iter().all(|program| self.program(program).is_file())
+/// The folder of a bundle's programs.
+async fn ensure(root: &Path, bundle: Bundle, progress: &Progress) -> Result<PathBuf, Error> {
+    let folder = root.join(bundle.folder(&key(root, bundle).await?));
+    let is_complete = || bundle.programs().all(|program| folder.join(program.file()).is_file());
+    if is_complete() {
+        return Ok(folder);
     }
+    let lock = root.join("lock");
+    let held = hold(&lock, progress).await?;
+    if !is_complete() {
+        let made = tempfile::Builder::new().prefix("build-").tempdir_in(root).map_err(in_cache(root))?;
+        build(bundle, made.path(), progress).await?;
+        // A folder that is there but not complete was damaged by somebody; the rename needs its place.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::rename(made.path().join("bin"), &folder).map_err(in_cache(&folder))?;
+    }
+    drop(held);
+    Ok(folder)
 }
 
 fn in_cache(path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
@@ -162,19 +113,16 @@ fn in_cache(path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
     move |source| Error::Cache { path, source }
 }
 
-fn linker_flags() -> String {
-    let version = "k8s.io/component-base/version";
-    format!("-ldflags=-s -w -X {version}.gitVersion={KUBERNETES_VERSION} -X {version}.gitMajor=1 -X {version}.gitMinor=36")
-}
-
 /// What decides the programs' bytes: the module files, the flags, and the Go that builds (asked in a module of that go line, because
 /// an older `go` hands over to the toolchain that the module wants).
-async fn key(root: &Path) -> Result<String, Error> {
+async fn key(root: &Path, bundle: Bundle) -> Result<String, Error> {
     let module = tempfile::Builder::new().prefix("key-").tempdir_in(root).map_err(in_cache(root))?;
-    write_module(module.path())?;
-    let version = go_output(module.path(), &["env", "GOVERSION"]).await?;
+    write_module(bundle, module.path())?;
+    let version = go::output(bundle, module.path(), &["env", "GOVERSION"]).await?;
+    let (go_mod, go_sum) = bundle.module();
+    let flags = BUILD_FLAGS.into_iter().chain(bundle.tags()).collect::<Vec<_>>().join(" ");
     let mut hash = Sha256::new();
-    for part in [GO_MOD, GO_SUM, &BUILD_FLAGS.join(" "), &linker_flags(), version.trim()] {
+    for part in [go_mod, go_sum, &flags, &bundle.linker_flags(), version.trim()] {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
@@ -182,8 +130,9 @@ async fn key(root: &Path) -> Result<String, Error> {
     Ok(digest.chars().take(16).collect())
 }
 
-fn write_module(folder: &Path) -> Result<(), Error> {
-    for (name, text) in [("go.mod", GO_MOD), ("go.sum", GO_SUM)] {
+fn write_module(bundle: Bundle, folder: &Path) -> Result<(), Error> {
+    let (go_mod, go_sum) = bundle.module();
+    for (name, text) in [("go.mod", go_mod), ("go.sum", go_sum)] {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(in_cache(&path))?;
     }
@@ -201,7 +150,7 @@ async fn hold(path: &Path, progress: &Progress) -> Result<File, Error> {
                 return Err(Error::BuiltByAnother(path.to_owned()));
             }
             Err(TryLockError::WouldBlock) => {
-                progress.at(0, 1, "another process is building the Kubernetes programs, waiting for it");
+                progress.at(0, 1, "another process is building the programs of the box, waiting for it");
                 tokio::time::sleep(Duration::from_millis(500)).await;
             }
             Err(TryLockError::Error(source)) => return Err(in_cache(path)(source)),
@@ -209,33 +158,37 @@ async fn hold(path: &Path, progress: &Progress) -> Result<File, Error> {
     }
 }
 
-/// Builds all programs into `folder/bin`.
-async fn build(folder: &Path, progress: &Progress) -> Result<(), Error> {
-    write_module(folder)?;
-    progress.begin(
-        "building etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kwok from source, once \
-         (a few minutes and 4 GB of disk for Go's own caches)",
-    );
+/// Builds a bundle into `folder/bin`.
+async fn build(bundle: Bundle, folder: &Path, progress: &Progress) -> Result<(), Error> {
+    write_module(bundle, folder)?;
+    let names = bundle.programs().map(Program::name).collect::<Vec<_>>().join(", ");
+    progress.begin(&format!("building {names} from source, once ({})", bundle.cost()));
     let started = Instant::now();
-    let packages = Program::ALL.map(Program::package);
+    let packages: Vec<&str> = bundle.programs().map(Program::package).collect();
 
     let mut list = vec!["list", "-deps", "-mod=readonly"];
-    list.extend(packages);
+    list.extend(bundle.tags());
+    list.extend(&packages);
     // Also fetches the modules, so its lines on standard error are worth showing.
-    let deps = go_lines(folder, &list, |line, _| progress.at(0, 1, line)).await?;
+    let deps = go::lines(bundle, folder, &list, |line, _| progress.at(0, 1, line)).await?;
     let total = u64::try_from(deps.lines().count()).unwrap_or(u64::MAX);
 
-    let linker_flags = linker_flags();
+    let linker_flags = bundle.linker_flags();
     let mut build = vec!["build", "-v", "-o", "bin/", linker_flags.as_str()];
     build.extend(BUILD_FLAGS);
-    build.extend(packages);
+    build.extend(bundle.tags());
+    build.extend(&packages);
     // `-v` names a package when its compilation begins; what Go's own cache already holds is never named.
-    go_lines(folder, &build, |line, count| {
+    go::lines(bundle, folder, &build, |line, count| {
         let package = line.rsplit('/').next().unwrap_or(line);
         progress.at(count, total, &format!("packages compiled, now {package}{}", remaining(started, count, total)));
     })
     .await?;
-    progress.end(&format!("built the Kubernetes programs in {} s", started.elapsed().as_secs()));
+    for program in bundle.programs().filter(|program| program.built_as() != program.file()) {
+        let made = folder.join("bin").join(program.built_as());
+        std::fs::rename(&made, made.with_file_name(program.file())).map_err(in_cache(&made))?;
+    }
+    progress.end(&format!("built {names} in {} s", started.elapsed().as_secs()));
     Ok(())
 }
 
@@ -248,46 +201,29 @@ fn remaining(started: Instant, done: u64, total: u64) -> String {
     format!(", about {} min left", left.div_ceil(60))
 }
 
-fn go(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new("go");
-    // A module of its own, whatever workspace or vendor folder is around; without C there is nothing to link against.
-    command.args(args).current_dir(folder).env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "-buildvcs=false");
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    command
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-async fn go_output(folder: &Path, args: &[&str]) -> Result<String, Error> {
-    go_lines(folder, args, |_, _| {}).await
-}
+    #[test]
+    fn every_program_belongs_to_a_bundle_of_a_box_of_real_machines() {
+        let mut files: Vec<&str> = Bundle::REAL.iter().flat_map(|bundle| bundle.programs()).map(Program::file).collect();
+        assert_eq!(files.len(), 17);
+        files.sort_unstable();
+        files.dedup();
+        assert_eq!(files.len(), 17);
+    }
 
-/// Runs go, hands each line of standard error with its number to `seen`, and gives standard output back.
-async fn go_lines(folder: &Path, args: &[&str], mut seen: impl FnMut(&str, u64)) -> Result<String, Error> {
-    let failed = |tail: String| Error::Go { command: format!("go {}", args.first().copied().unwrap_or_default()), tail };
-    let mut child = go(folder, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(Error::GoIsMissing)?;
-    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(failed("it has no output".to_owned()));
-    };
-    let output = tokio::spawn(read_all(stdout));
-    let mut lines = BufReader::new(stderr).lines();
-    let mut tail = VecDeque::new();
-    let mut count = 0;
-    while let Ok(Some(line)) = lines.next_line().await {
-        count += 1;
-        seen(&line, count);
-        tail.push_back(line);
-        if tail.len() > ERROR_LINES {
-            tail.pop_front();
+    #[test]
+    fn each_program_is_named_by_the_module_that_builds_it() {
+        for program in Bundle::REAL.iter().flat_map(|bundle| bundle.programs()) {
+            let (go_mod, _) = program.bundle().module();
+            let package = program.package();
+            let is_required = go_mod.lines().any(|line| {
+                let module = line.trim().split(' ').next().unwrap_or_default();
+                package == module || package.starts_with(&format!("{module}/")) && module.contains('.')
+            });
+            assert!(is_required, "{package} is in no module of {}", program.bundle().name());
         }
     }
-    let status = child.wait().await.map_err(|error| failed(error.to_string()))?;
-    if !status.success() {
-        return Err(failed(Vec::from(tail).join("\n")));
-    }
-    output.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
-}
-
-async fn read_all(mut stdout: ChildStdout) -> io::Result<String> {
-    let mut text = String::new();
-    stdout.read_to_string(&mut text).await?;
-    Ok(text)
 }

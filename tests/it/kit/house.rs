@@ -29,7 +29,7 @@ use super::objects::{self, Told as _};
 use super::process::Operator;
 use super::proxy::Proxy;
 use super::tap::Tap;
-use super::wait::{seen, until};
+use super::wait::{LIMIT, seen, until, within};
 
 /// The operator's access key id: how EC2's journal tells it from the box.
 pub const OPERATOR: &str = "AKIAFREEHOLD";
@@ -80,7 +80,8 @@ pub struct House {
     operator: Option<Operator>,
     starts: usize,
     folder: tempfile::TempDir,
-    control_plane: &'static ControlPlane,
+    /// The control plane that it is on.
+    pub control_plane: &'static ControlPlane,
 }
 
 /// Runs a test on the runtime that all share.
@@ -92,24 +93,25 @@ pub fn run<F: Future>(test: F) -> F::Output {
 pub async fn control_plane() -> &'static ControlPlane {
     static READY: OnceCell<()> = OnceCell::const_new();
     let control_plane = shared::control_plane().await.unwrap();
-    READY
-        .get_or_init(|| async {
-            let api = Api::<CustomResourceDefinition>::all(control_plane.client());
-            for definition in definitions::all() {
-                api.create(&PostParams::default(), &definition).await.unwrap();
-            }
-            until("the resource definitions being served", || async {
-                let all = api.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
-                let is_served = |definition: &CustomResourceDefinition| {
-                    let conditions = definition.status.iter().flat_map(|status| status.conditions.iter().flatten());
-                    conditions.into_iter().any(|condition| condition.type_ == "Established" && condition.status == "True")
-                };
-                seen(all.items.iter().all(is_served).then_some(()), || "not all are established".to_owned())
-            })
-            .await;
-        })
-        .await;
+    READY.get_or_init(|| install(control_plane)).await;
     control_plane
+}
+
+/// Installs the resource definitions and waits until they are served.
+pub async fn install(control_plane: &ControlPlane) {
+    let api = Api::<CustomResourceDefinition>::all(control_plane.client());
+    for definition in definitions::all() {
+        api.create(&PostParams::default(), &definition).await.unwrap();
+    }
+    until("the resource definitions being served", || async {
+        let all = api.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        let is_served = |definition: &CustomResourceDefinition| {
+            let conditions = definition.status.iter().flat_map(|status| status.conditions.iter().flatten());
+            conditions.into_iter().any(|condition| condition.type_ == "Established" && condition.status == "True")
+        };
+        seen(all.items.iter().all(is_served).then_some(()), || "not all are established".to_owned())
+    })
+    .await;
 }
 
 impl House {
@@ -120,14 +122,19 @@ impl House {
         house
     }
 
-    /// A house without an operator yet.
+    /// A house without an operator yet, with an EC2 of its own.
     pub async fn build(name: &str, options: Options) -> Self {
         let control_plane = control_plane().await;
-        let client = control_plane.client();
         let speed = f64::from(options.scale);
         let simulator =
-            ec2sim::Options { clock: ec2sim::Clock::Running { speed }, delays: ec2sim::Delays::realistic(), ..options.simulator };
+            ec2sim::Options { clock: ec2sim::Clock::Running { speed }, delays: ec2sim::Delays::realistic(), ..options.simulator.clone() };
         let site = Site::start(control_plane, SiteOptions { simulator, boot: options.boot, ..SiteOptions::fast() }).await.unwrap();
+        Self::build_at(control_plane, site, name, options).await
+    }
+
+    /// A house without an operator yet, on this control plane and in this account.
+    pub async fn build_at(control_plane: &'static ControlPlane, site: Site, name: &str, options: Options) -> Self {
+        let client = control_plane.client();
         let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
         Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
         let class = serde_json::from_value(site.node_class(name)).unwrap();
@@ -180,7 +187,7 @@ impl House {
     pub async fn start_operator(&mut self) {
         self.starts += 1;
         let name = format!("operator-{}", self.starts);
-        self.operator = Some(Operator::start(self.folder.path(), &name, &self.settings, &self.environment).await);
+        self.operator = Some(Operator::start(self.control_plane.folder(), self.folder.path(), &name, &self.settings, &self.environment));
     }
 
     /// SIGKILL.
@@ -240,18 +247,19 @@ impl House {
     pub async fn ready(&self, name: &str) -> Database {
         until(&format!("Database {name} being Ready"), || async {
             let database = self.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
-            let conditions = database.conditions();
-            let is_ready = conditions.iter().any(|condition| {
-                condition.type_ == "Ready" && condition.status == "True" && condition.observed_generation == database.metadata.generation
-            });
-            seen(is_ready.then(|| database.clone()), || format!("{:?}", database.condition("Ready")))
+            seen(is_ready(&database).then(|| database.clone()), || format!("{:?}", database.condition("Ready")))
         })
         .await
     }
 
     /// Waits until the Database's condition has this status and reason; gives its message.
     pub async fn told(&self, name: &str, kind: &str, status: &str, reason: &str) -> String {
-        until(&format!("Database {name} having {kind}={status} for {reason}"), || async {
+        self.told_within(LIMIT, name, kind, status, reason).await
+    }
+
+    /// The same with another bound.
+    pub async fn told_within(&self, limit: Duration, name: &str, kind: &str, status: &str, reason: &str) -> String {
+        within(limit, &format!("Database {name} having {kind}={status} for {reason}"), || async {
             let database = self.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
             let condition = database.condition(kind);
             let is_so = condition.0 == status && condition.1 == reason;
@@ -352,6 +360,13 @@ impl House {
         }
     }
 
+    /// kubectl with the administrator's rights in this namespace.
+    pub fn kubectl(&self) -> Command {
+        let mut kubectl = Command::new(self.control_plane.kubectl());
+        kubectl.arg("--kubeconfig").arg(self.control_plane.kubeconfig()).args(["--namespace", &self.name]);
+        kubectl
+    }
+
     /// Where the log of the operator's last start is.
     fn log(&self) -> PathBuf {
         self.folder.path().join(format!("operator-{}.log", self.starts))
@@ -364,13 +379,8 @@ impl Drop for House {
         if !std::thread::panicking() {
             return;
         }
-        let objects = Command::new(self.control_plane.kubectl())
-            .args(["get", "databases,nodes.freehold.dev,volumes.freehold.dev,statefulsets,pods,pvc,events", "-o", "wide"])
-            .arg("--namespace")
-            .arg(&self.name)
-            .arg("--kubeconfig")
-            .arg(self.control_plane.kubeconfig())
-            .output();
+        let kinds = "databases,nodes.freehold.dev,volumes.freehold.dev,statefulsets,pods,pvc,events";
+        let objects = self.kubectl().args(["get", kinds, "-o", "wide"]).output();
         let objects = objects.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
         let journal: Vec<String> = self.calls_since(0).iter().rev().take(TAIL).rev().map(short).collect();
         eprintln!("==== {}: objects\n{objects}\n==== EC2's journal\n{}", self.name, journal.join("\n"));
@@ -379,6 +389,13 @@ impl Drop for House {
             let _ = std::fs::copy(self.log(), PathBuf::from(folder).join(format!("{}.log", self.name)));
         }
     }
+}
+
+/// Whether this generation of the Database is Ready.
+pub fn is_ready(database: &Database) -> bool {
+    database.conditions().iter().any(|condition| {
+        condition.type_ == "Ready" && condition.status == "True" && condition.observed_generation == database.metadata.generation
+    })
 }
 
 /// A journal's entry in a line.

@@ -6,6 +6,7 @@ pub mod objects;
 pub mod outage;
 pub mod process;
 pub mod proxy;
+pub mod real;
 pub mod tap;
 pub mod wait;
 

@@ -1,26 +1,25 @@
 //! The operator's process: the shipped binary, started, asked to end, killed.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use freehold_box::process::{Launch, Process};
-use freehold_box::shared;
-use tokio::sync::OnceCell;
 
 use super::wait::until;
 
 /// How long it may take to end when it is asked to: longer than the operator's own grace for running passes.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
-/// A copy of the shipped binary, made once a run: a build that runs meanwhile replaces the original.
-async fn binary() -> &'static Path {
-    static COPY: OnceCell<PathBuf> = OnceCell::const_new();
-    COPY.get_or_init(|| async {
-        let copy = shared::control_plane().await.unwrap().folder().join("freehold");
+/// A copy of the shipped binary in a control plane's folder, made once: a build that runs meanwhile replaces the original.
+pub fn binary(control_plane: &Path) -> PathBuf {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let copy = control_plane.join("freehold");
+    if !copy.exists() {
         std::fs::copy(env!("CARGO_BIN_EXE_freehold"), &copy).unwrap();
-        copy
-    })
-    .await
+    }
+    copy
 }
 
 /// A running operator; dropped, it is killed.
@@ -31,10 +30,10 @@ pub struct Operator {
 
 impl Operator {
     /// Starts the binary with these settings and this environment; `name` is its log's.
-    pub async fn start(folder: &Path, name: &str, settings: &[String], environment: &[(&str, String)]) -> Self {
+    pub fn start(control_plane: &Path, folder: &Path, name: &str, settings: &[String], environment: &[(&str, String)]) -> Self {
         let mut args: Vec<String> = ["-i", "RUST_LOG=info,freehold=debug"].map(str::to_owned).to_vec();
         args.extend(environment.iter().map(|(key, value)| format!("{key}={value}")));
-        args.push(binary().await.display().to_string());
+        args.push(binary(control_plane).display().to_string());
         args.push("run".to_owned());
         args.extend(settings.iter().cloned());
         let process = Process::start(Launch { name, program: Path::new("/usr/bin/env"), args, folder }).unwrap();

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{
-    Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, HTTPGetAction, KeyToPath,
-    PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile,
-    SecretKeySelector, SecretVolumeSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
+    Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, ExecAction, HTTPGetAction,
+    KeyToPath, PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements,
+    SeccompProfile, SecretKeySelector, SecretVolumeSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -78,6 +78,7 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
         name: CONTAINER.to_owned(),
         image: Some(profile.image.clone()),
         image_pull_policy: Some("IfNotPresent".to_owned()),
+        command: (!profile.command.is_empty()).then(|| texts(&profile.command)),
         ports: Some(
             profile
                 .ports
@@ -101,6 +102,8 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
             capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
             ..SecurityContext::default()
         }),
+        // The end of the log is in the pod's status when the engine fails, and from there in a condition.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts),
         ..Container::default()
     }
@@ -136,10 +139,11 @@ fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
         });
         mounts.push(mount("credentials", directory, Some(true)));
     }
-    for (number, path) in profile.scratch.iter().enumerate() {
+    for (number, scratch) in profile.scratch.iter().enumerate() {
         let name = format!("scratch-{number}");
-        volumes.push(Volume { name: name.clone(), empty_dir: Some(EmptyDirVolumeSource::default()), ..Volume::default() });
-        mounts.push(mount(&name, path, None));
+        let empty = EmptyDirVolumeSource { medium: scratch.in_memory.then(|| "Memory".to_owned()), size_limit: None };
+        volumes.push(Volume { name: name.clone(), empty_dir: Some(empty), ..Volume::default() });
+        mounts.push(mount(&name, scratch.path, None));
     }
     (volumes, mounts)
 }
@@ -165,20 +169,19 @@ fn variable_of(names: &Names, variable: &engine::Variable) -> EnvVar {
 
 fn probe(probe: &engine::Probe) -> Probe {
     let port = |name: &str| IntOrString::String(name.to_owned());
-    let (http_get, tcp_socket) = match &probe.check {
+    let asked = match &probe.check {
         Check::Http { path, port: name } => {
-            (Some(HTTPGetAction { path: Some((*path).to_owned()), port: port(name), ..HTTPGetAction::default() }), None)
+            let get = HTTPGetAction { path: Some((*path).to_owned()), port: port(name), ..HTTPGetAction::default() };
+            Probe { http_get: Some(get), ..Probe::default() }
         }
-        Check::Tcp { port: name } => (None, Some(TCPSocketAction { port: port(name), host: None })),
+        Check::Command(command) => Probe { exec: Some(ExecAction { command: Some(texts(command)) }), ..Probe::default() },
+        Check::Tcp { port: name } => Probe { tcp_socket: Some(TCPSocketAction { port: port(name), host: None }), ..Probe::default() },
     };
-    Probe {
-        http_get,
-        tcp_socket,
-        period_seconds: Some(probe.period),
-        timeout_seconds: Some(probe.timeout),
-        failure_threshold: Some(probe.failures),
-        ..Probe::default()
-    }
+    Probe { period_seconds: Some(probe.period), timeout_seconds: Some(probe.timeout), failure_threshold: Some(probe.failures), ..asked }
+}
+
+fn texts(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// The machine is the database's own: a small request that fits every type, and no limit, unless the spec says otherwise.

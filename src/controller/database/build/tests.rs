@@ -62,6 +62,12 @@ fn a_questdb_that_takes_its_password_by_environment_is_as_the_golden_manifest() 
 }
 
 #[test]
+fn a_postgresql_is_as_the_golden_manifest() {
+    let config = json!({"config": {"shared_buffers": "4GB", "search_path": "\"$user\", app's"}});
+    compare("postgresql-17.6.yaml", &database(json!({"type": "postgresql", "version": "17.6"}), config));
+}
+
+#[test]
 fn a_custom_engine_is_as_the_golden_manifest() {
     let custom = json!({
         "image": "registry.example/team/db:1.2.3",

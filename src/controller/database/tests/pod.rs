@@ -1,10 +1,13 @@
 //! What each state of a pod says of the engine.
 
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::controller::database::pod::{EngineState, engine_state};
+use crate::api::Reason;
+use crate::controller::database::plan::plan;
+use crate::controller::database::pod::{EngineState, attaching, engine_state};
 
 fn state(status: Value) -> EngineState {
     let world = settled();
@@ -25,11 +28,65 @@ fn a_container_that_does_not_start_is_failing_with_kubernetes_words() {
 
 #[test]
 fn a_crash_loop_tells_how_the_last_run_ended_and_not_the_growing_pause() {
-    let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting"}}));
-    container["lastState"] = json!({"terminated": {"exitCode": 55, "reason": "Error"}});
+    for (message, expected) in [
+        (json!(null), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55); its log says why"),
+        (json!("\n"), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55); its log says why"),
+        (json!("why\n"), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55: why); its log says why"),
+    ] {
+        let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting"}}));
+        container["lastState"] = json!({"terminated": {"exitCode": 55, "reason": "Error", "message": message}});
+        let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
+        assert_eq!(said, EngineState::Failing(expected.to_owned()));
+    }
+}
+
+#[test]
+fn a_crash_loop_tells_the_last_line_of_the_log() {
+    let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff"}}));
+    container["lastState"] =
+        json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "starting\nPANIC: No space left on device\n\n"}});
     let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-    let expected = "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55); its log says why";
+    let expected =
+        "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 1: PANIC: No space left on device); its log says why";
     assert_eq!(said, EngineState::Failing(expected.to_owned()));
+}
+
+#[test]
+fn an_engine_that_was_started_again_tells_how_its_last_run_ended() {
+    let mut container = container_status(json!({"running": {}}));
+    container["lastState"] = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
+    let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
+    let expected = "the engine in pod orders-0 runs and does not answer its probe yet (last: OOMKilled, exit code 137)";
+    assert_eq!(said, EngineState::Starting(expected.to_owned()));
+}
+
+fn attachment(status: Value) -> VolumeAttachment {
+    let object = json!({
+        "metadata": {"name": "csi-1", "creationTimestamp": "2026-11-21T10:00:00Z"},
+        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "ip-10-0-0-1", "source": {"persistentVolumeName": "pv"}},
+        "status": status,
+    });
+    serde_json::from_value(object).unwrap()
+}
+
+#[test]
+fn a_volume_on_its_way_to_the_machine_is_told_with_the_drivers_words_and_without_what_differs_in_each_try() {
+    let waits = attaching(&attachment(json!({"attached": false}))).unwrap();
+    assert_eq!(waits, "the volume is being attached to ip-10-0-0-1 since 2026-11-21T10:00:00Z");
+    let error = json!({"message": "could not attach: StatusCode: 400, RequestID: 1f6a-77, api error VolumeInUse: it is used"});
+    let fails = attaching(&attachment(json!({"attached": false, "attachError": error}))).unwrap();
+    assert!(fails.ends_with(": could not attach: StatusCode: 400, api error VolumeInUse: it is used"), "{fails}");
+    assert_eq!(attaching(&attachment(json!({"attached": true}))), None);
+}
+
+#[test]
+fn a_pod_whose_volume_is_not_attached_waits_for_that_and_is_looked_at_again() {
+    let mut world = settled();
+    world.pod = Some(pod_with(world.pod.unwrap(), container(json!({"waiting": {"reason": "ContainerCreating"}}))));
+    world.attachment = Some(attachment(json!({"attached": false})));
+    let plan = plan(&world, now());
+    assert_eq!(plan.waiting.map(|waiting| waiting.reason), Some(Reason::AwaitingAttach));
+    assert_eq!(plan.again, Some(world.timing.recheck));
 }
 
 #[test]

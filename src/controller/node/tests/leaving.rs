@@ -94,7 +94,7 @@ fn a_machine_is_emptied_before_it_is_terminated() {
             acts(vec![Action::Cordon(CORE_NODE.into(), "core-uid".into()), evicts("orders-0", false)], Reason::AwaitingDrain).again(1),
         ),
         ("a pod is asked once", full(|it| it.pods = vec![pod("orders-0", true)]), now(), waits(Reason::AwaitingDrain).again(1)),
-        ("a VolumeAttachment", full(|it| it.attachments = vec!["csi-1".into()]), now(), waits(Reason::AwaitingDetach).again(1)),
+        ("a VolumeAttachment", full(|it| it.attachments = vec!["csi-1".into()]), now(), waits(Reason::AwaitingDetach).again(5)),
         ("empty", full(|_| {}), now(), ends(vec![])),
         ("empty, and not cordoned yet", deleting(settled()), now(), ends(vec![Action::Cordon(CORE_NODE.into(), "core-uid".into())])),
         ("the CSI driver says detached while an older sweep shows the volume", full(data_of), now(), ends(vec![])),

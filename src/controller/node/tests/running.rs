@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::DATABASE_NODE_LABEL;
+use crate::controller::node::plan::is_awaited;
 use crate::controller::waiting::{Asked, HeldUp};
 
 fn launched_with(state: InstanceState, change: impl FnOnce(&mut Observed)) -> Observed {
@@ -151,6 +152,22 @@ fn a_machine_that_has_not_joined_is_ended_when_it_never_will_or_is_not_wanted() 
             acts(vec![terminates("i-1", "it is in us-east-1a and the volume is in us-east-1b")], Reason::Launching).pending(),
         ),
     ]);
+}
+
+#[test]
+fn a_kubelet_counts_as_awaited_only_while_nothing_is_given_up_for_its_absence() {
+    let late = || launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(1)));
+    let mut other_type = late();
+    other_type.node.spec.instance_types = vec!["m7i.large".into()];
+    for (name, observed, second) in [
+        ("in time", late(), 900),
+        ("too late", late(), 901),
+        ("of a type that is not wanted any more", other_type, 2),
+        ("being deleted", deleting(late()), 2),
+    ] {
+        let ends = plan(&observed, at(second)).actions.iter().any(|action| matches!(action, Action::Terminate(..)));
+        assert_eq!(is_awaited(&observed.node, &observed.instances.instances[0], &observed.timing, at(second)), !ends, "{name}");
+    }
 }
 
 #[test]

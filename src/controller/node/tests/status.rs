@@ -3,12 +3,12 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::node::act::Acted;
+use crate::controller::acting::Acted;
 use crate::controller::node::status::{became_ready, status as told};
 use crate::controller::waiting::HeldUp;
 
-fn acted(observed: &Observed) -> Acted {
-    Acted { node: observed.node.clone(), finished: false, held_up: None, error: None }
+fn acted(observed: &Observed) -> Acted<Node> {
+    Acted { object: observed.node.clone(), finished: false, held_up: None, error: None }
 }
 
 /// The status after a pass that did nothing but look.
@@ -186,7 +186,7 @@ fn the_fields_of_the_create_protocol_are_told_as_the_last_write_left_them() {
     let mut written = observed.node.clone();
     let other = NodeStatus { launch: Some(launch(7)), instance_id: Some(id("i-7")), ..written.status.clone().unwrap() };
     written.status = Some(other);
-    let acted = Acted { node: written, ..acted(&observed) };
+    let acted = Acted { object: written, ..acted(&observed) };
     let status = told(&observed, &plan(&observed, now()), &acted, now());
     assert_eq!((status.launch, status.instance_id), (Some(launch(7)), Some(id("i-7"))));
 }

@@ -3,11 +3,11 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::volume::act::Acted;
+use crate::controller::acting::Acted;
 use crate::controller::volume::status::status as told;
 
-fn acted(observed: &Observed) -> Acted {
-    Acted { volume: observed.volume.clone(), finished: false, held_up: None, error: None }
+fn acted(observed: &Observed) -> Acted<Volume> {
+    Acted { object: observed.volume.clone(), finished: false, held_up: None, error: None }
 }
 
 fn after(observed: &Observed, now: Timestamp) -> VolumeStatus {
@@ -157,7 +157,7 @@ fn the_fields_of_other_writers_are_told_as_the_last_write_left_them_and_the_size
         deleted_at: Some(Time(at(7))),
         ..VolumeStatus::default()
     };
-    let acted = Acted { volume: volume(Some(written.clone())), ..acted(&observed) };
+    let acted = Acted { object: volume(Some(written.clone())), ..acted(&observed) };
     let status = told(&observed, &plan(&observed, now()), &acted, now());
     let expected =
         VolumeStatus { conditions: status.conditions.clone(), observed_generation: Some(3), size: Some(Size("120Gi".into())), ..written };

@@ -9,6 +9,9 @@ pub const SERVICE_RANGE: &str = "10.96.0.0/16";
 /// The first address of [`SERVICE_RANGE`].
 pub const FIRST_SERVICE_ADDRESS: &str = "10.96.0.1";
 
+/// A name in the API server's certificate that does not depend on where it listens.
+pub const SERVER_NAME: &str = "kubernetes.default.svc";
+
 /// The label of the Nodes that kwok keeps alive. It is a label and not kwok's customary annotation because only for a label does
 /// kwok notice that the mark was taken away (the API server filters and reports a delete; annotations it filters itself and drops
 /// the event), and a machine that died must stop heartbeating.
@@ -91,6 +94,11 @@ pub fn api_server(port: u16) -> Vec<String> {
         "--client-ca-file=ca.crt",
         "--tls-cert-file=api-server.crt",
         "--tls-private-key-file=api-server.key",
+        // To the kubelets of real machines, for exec, logs and port-forward.
+        "--kubelet-client-certificate=api-server-to-kubelet.crt",
+        "--kubelet-client-key=api-server-to-kubelet.key",
+        "--kubelet-certificate-authority=ca.crt",
+        "--kubelet-preferred-address-types=InternalIP",
         "--service-account-issuer=https://kubernetes.default.svc",
         "--service-account-key-file=service-accounts.pub",
         "--service-account-signing-key-file=service-accounts.key",

@@ -24,9 +24,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
 use crate::daemon::{self, Pace, Record, Settings};
-use crate::nodes::{self, NodeKind, Wanted};
+use crate::machine;
+use crate::nodes::{NodeKind, Wanted};
 use crate::progress::Progress;
-use crate::tools::Tools;
 use crate::writer::Dialect;
 use chapters::Play;
 use host::Host;
@@ -76,12 +76,13 @@ impl Demo {
         };
         tokio::pin!(stopped);
 
+        let nodes = self.nodes.decide(&machine::missing(cache))?;
         let binary = tokio::select! {
-            binary = prepare(cache) => binary?,
+            binary = prepare(cache, nodes) => binary?,
             how = &mut stopped => return Err(how.into()),
         };
         let (outcome, leave) = tokio::select! {
-            outcome = self.show(cache, &binary) => (outcome, self.keep),
+            outcome = self.show(cache, nodes, &binary) => (outcome, self.keep),
             how = &mut stopped => (Err(how.into()), false),
         };
         if outcome.is_err() && leave {
@@ -96,8 +97,8 @@ impl Demo {
     }
 
     /// All of it, once what it needs is there.
-    async fn show(&self, cache: &Cache, binary: &Path) -> Result<(), Failure> {
-        let record = self.box_up(cache).await?;
+    async fn show(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
+        let record = box_up(cache, nodes).await?;
         let (report, operator) = self.live(cache, &record, binary).await?;
         self.write_report(&report)?;
         if self.keep {
@@ -114,20 +115,6 @@ impl Demo {
             }
         );
         Ok(())
-    }
-
-    async fn box_up(&self, cache: &Cache) -> Result<Record, Failure> {
-        let progress = Progress::on_stderr();
-        let nodes = self.nodes.decide(&nodes::missing())?;
-        let settings = Settings { name: BOX.to_owned(), speed: SPEED, pace: Pace::Fast, state: None, nodes };
-        let record = daemon::up(cache, &settings, &progress).await?;
-        progress.clear();
-        println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
-        match record.nodes {
-            NodeKind::Real => println!("machines: real kubelets, containers and disks on this host"),
-            NodeKind::Virtual => println!("machines: virtual; pods run in name only, and no rows are written"),
-        }
-        Ok(record)
     }
 
     /// The database's life.
@@ -166,6 +153,19 @@ impl Demo {
     }
 }
 
+async fn box_up(cache: &Cache, nodes: NodeKind) -> Result<Record, Failure> {
+    let progress = Progress::on_stderr();
+    let settings = Settings { name: BOX.to_owned(), speed: SPEED, pace: Pace::Fast, state: None, nodes };
+    let record = daemon::up(cache, &settings, &progress).await?;
+    progress.clear();
+    println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
+    match record.nodes {
+        NodeKind::Real => println!("machines: real kubelets, containers and disks on this host"),
+        NodeKind::Virtual => println!("machines: virtual; pods run in name only, and no rows are written"),
+    }
+    Ok(record)
+}
+
 /// Held while a demo runs, so that a box without a holder is one that was kept or whose demo was killed. Holds the demo's process
 /// id, for the error of the next one.
 fn take_turn(cache: &Cache) -> Result<File, Failure> {
@@ -187,8 +187,8 @@ fn take_turn(cache: &Cache) -> Result<File, Failure> {
 }
 
 /// Builds what is missing and ends what a demo of before left; returns the operator's binary.
-async fn prepare(cache: &Cache) -> Result<PathBuf, Failure> {
-    Tools::ensure(cache, &Progress::on_stderr()).await?;
+async fn prepare(cache: &Cache, nodes: NodeKind) -> Result<PathBuf, Failure> {
+    nodes.prepare(cache, &Progress::on_stderr()).await?;
     let binary = operator::build().await?;
     if daemon::is_of_a_demo(cache, BOX) {
         println!("a demo of before was left running and is ended first: {}", daemon::down(cache, BOX).await?);

@@ -4,6 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail a test as tests do")]
 
+mod csi;
+mod images;
+mod real;
 mod world;
 mod writer;
 
@@ -70,7 +73,7 @@ fn a_machine_that_cannot_read_its_user_data_never_joins_and_its_console_says_why
             console.contains("does not join").then_some(console)
         })
         .await;
-        assert!(console.contains("#freehold-box/v1"), "{console}");
+        assert!(console.contains("/opt/freehold-box/bootstrap"), "{console}");
         assert!(world.node(&refused).await.is_none());
         world.site.stop().await;
     });

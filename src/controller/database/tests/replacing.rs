@@ -1,0 +1,198 @@
+//! How pod and machine are replaced, and how a database is paused and resumed.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn a_changed_input_replaces_template_settings_and_then_the_pod() {
+    let upgrade = || edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}}));
+    let first = upgrade();
+    assert_eq!(line(&plan(&first, now())), "[apply config config-uid, apply set set-uid x1] RestartPending");
+    let applied = |is_seen: bool| {
+        let mut world = upgrade();
+        let profile = world.profile.clone().unwrap();
+        let files = build::config_map(&world.database, &world.names, &profile).unwrap();
+        world.config_map = ours(with_uid(files, "config-uid"));
+        let mut set = seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid"));
+        if !is_seen {
+            set.metadata.generation = Some(6);
+        }
+        world.stateful_set = ours(set);
+        world
+    };
+    assert_eq!(line(&plan(&applied(false), now())), "[] RestartPending", "a pod deleted now would come back from the old template");
+    let replaced = "[replace orders-0 pod-uid: the image changes from questdb/questdb:9.3.4 to questdb/questdb:9.3.5] RestartPending";
+    assert_eq!(line(&plan(&applied(true), now())), replaced);
+    let mut stopping = applied(true);
+    deleting(stopping.pod.as_mut().unwrap(), now().as_second() + 100);
+    assert_eq!(line(&plan(&stopping, now())), "[] RestartPending");
+    let mut gone = applied(true);
+    gone.pod = None;
+    assert_eq!(line(&plan(&gone, now())), "[] AwaitingPod");
+}
+
+#[test]
+fn the_cause_of_a_restart_is_said() {
+    let cause = |spec: Value| {
+        let mut world = edited(spec);
+        let profile = world.profile.clone().unwrap();
+        let set = build::stateful_set(&world.database, &world.names, &profile, 1);
+        world.config_map = ours(build::config_map(&world.database, &world.names, &profile).unwrap());
+        world.stateful_set = ours(seen(with_uid(set, "set-uid")));
+        line(&plan(&world, now()))
+    };
+    let resources = cause(json!({"resources": {"requests": {"memory": "8Gi"}}}));
+    assert_eq!(resources, "[replace orders-0 pod-uid: spec.resources changed] RestartPending");
+    let settings = cause(json!({"config": {"query.timeout": "60s"}}));
+    assert_eq!(settings, "[replace orders-0 pod-uid: the engine's settings changed] RestartPending");
+}
+
+#[test]
+fn a_template_that_only_a_newer_operator_renders_differently_is_left_as_it_is() {
+    let row = planned(|world| {
+        change(&mut world.stateful_set, |set| {
+            let pod = set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+            pod.termination_grace_period_seconds = Some(30);
+            pod.containers[0].liveness_probe = None;
+        });
+        change(&mut world.config_map, |files| {
+            files.data.as_mut().unwrap().insert("log.conf".to_owned(), "writers=stdout\n".to_owned());
+        });
+    });
+    assert_eq!(row, "[] as wanted");
+}
+
+#[test]
+fn a_failing_pod_of_an_outdated_template_is_replaced_without_a_hand() {
+    let mut world = edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}}));
+    let profile = world.profile.clone().unwrap();
+    world.config_map = ours(build::config_map(&world.database, &world.names, &profile).unwrap());
+    world.stateful_set = ours(seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid")));
+    let state = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    world.pod = world.pod.map(|pod| pod_with(pod, json!({"phase": "Running", "containerStatuses": [container_status(state)]})));
+    assert!(line(&plan(&world, now())).starts_with("[replace orders-0 pod-uid"));
+}
+
+#[test]
+fn another_major_version_of_postgresql_changes_nothing_and_another_minor_restarts() {
+    let spec = |version: &str| json!({"engine": {"type": "postgresql", "version": version}});
+    let edited = |version: &str| {
+        let mut world = settled_as(spec("17.5"));
+        world.database = database(spec(version), settled_status());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        plan(&world, now())
+    };
+    assert_eq!(line(&edited("17.5")), "[] as wanted");
+    assert_eq!(line(&edited("17.6")), "[apply config config-uid, apply set set-uid x1] RestartPending");
+    let refused = edited("18.0");
+    assert_eq!(line(&refused), "[] stalled InvalidSpec");
+    let message = refused.waiting.unwrap().message;
+    assert!(message.contains("/var/lib/freehold/18/data") && message.contains("/var/lib/freehold/17/data"), "{message}");
+}
+
+#[test]
+fn a_lost_machine_is_given_back_and_another_follows_once_it_is_gone() {
+    let lost = |world: &mut Observed| {
+        let conditions = json!([
+            condition("Ready", "False", "InstanceLost", "instance i-1 is terminated"),
+            condition("Launched", "False", "InstanceLost", "m"),
+            condition("Initialized", "True", "AsExpected", "m"),
+        ]);
+        let status = json!({"observedGeneration": 1, "conditions": conditions, "coreNodeName": "ip-10-0-0-1", "zone": ZONE});
+        world.nodes = vec![node_with(world.nodes[0].clone(), status)];
+    };
+    assert_eq!(planned(lost), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] InstanceLost");
+    let going = planned(|world| {
+        lost(world);
+        deleting(&mut world.nodes[0], 1);
+    });
+    assert_eq!(going, "[] AwaitingNode", "never two machines");
+    let gone = planned(|world| world.nodes = Vec::new());
+    assert_eq!(gone, "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
+}
+
+#[test]
+fn a_machine_that_never_joined_is_the_node_controllers_affair() {
+    let row = planned(|world| {
+        let conditions = json!([condition("Ready", "False", "InstanceLost", "stopped"), condition("Initialized", "False", "Pending", "m")]);
+        world.nodes = vec![node_with(world.nodes[0].clone(), json!({"observedGeneration": 1, "conditions": conditions}))];
+    });
+    assert_eq!(row, "[] InstanceLost");
+}
+
+#[test]
+fn a_node_whose_creation_was_not_seen_is_created_under_the_same_name_again() {
+    let mut status = settled_status();
+    status["nodeOrdinal"] = json!(2);
+    let mut world = settled();
+    world.database = database(json!({}), status);
+    world.nodes = Vec::new();
+    assert_eq!(line(&plan(&world, now())), "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
+}
+
+#[test]
+fn a_paused_database_stops_in_order_and_keeps_its_disk() {
+    let paused = |change: fn(&mut Observed)| {
+        let mut world = edited(json!({"running": false}));
+        change(&mut world);
+        line(&plan(&world, now()))
+    };
+    let stopped = |world: &mut Observed| {
+        change(&mut world.stateful_set, |set| {
+            set.spec.as_mut().unwrap().replicas = Some(0);
+            set.status.as_mut().unwrap().replicas = 0;
+        });
+    };
+    assert_eq!(paused(|_| {}), "[scale set-uid to 0] AwaitingStop");
+    let mut stopping = edited(json!({"running": false}));
+    stopped(&mut stopping);
+    deleting(stopping.pod.as_mut().unwrap(), now().as_second() + 60);
+    assert_eq!(line(&plan(&stopping, now())), "[] AwaitingStop");
+    stopping.pod = None;
+    assert_eq!(line(&plan(&stopping, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    deleting(&mut stopping.nodes[0], 1);
+    assert_eq!(line(&plan(&stopping, now())), "[] AwaitingNode");
+    stopping.nodes = Vec::new();
+    assert_eq!(line(&plan(&stopping, now())), "[] Paused");
+}
+
+#[test]
+fn a_stop_that_its_controller_has_not_seen_is_no_stop() {
+    let mut world = edited(json!({"running": false}));
+    world.pod = None;
+    change(&mut world.stateful_set, |set| {
+        set.spec.as_mut().unwrap().replicas = Some(0);
+        set.metadata.generation = Some(6);
+    });
+    assert_eq!(line(&plan(&world, now())), "[] AwaitingStop", "its controller may still make a pod");
+}
+
+#[test]
+fn a_pod_that_does_not_stop_in_time_does_not_keep_the_machine() {
+    let mut world = edited(json!({"running": false}));
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    deleting(world.pod.as_mut().unwrap(), now().as_second() - 1);
+    assert_eq!(line(&plan(&world, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+}
+
+#[test]
+fn a_disk_grows_while_the_database_is_paused() {
+    let mut world = edited(json!({"running": false, "storage": {"size": "200Gi"}}));
+    (world.nodes, world.pod) = (Vec::new(), None);
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    assert_eq!(line(&plan(&world, now())), "[update volume-uid {\"size\":\"200Gi\"}] Paused");
+}
+
+#[test]
+fn a_resumed_database_gets_a_new_machine_in_its_zone_and_the_newest_template() {
+    let mut world = settled();
+    (world.nodes, world.pod, world.core_node, world.labelled) = (Vec::new(), None, None, Vec::new());
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    assert_eq!(line(&plan(&world, now())), "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
+    world.nodes = vec![ready_node(&world, 2)];
+    world.core_node = Some(core_node("ip-10-0-0-1", false));
+    let row = line(&plan(&world, now()));
+    assert_eq!(row, "[label ip-10-0-0-1 ip-10-0-0-1-uid, apply set set-uid x1] AwaitingPod");
+}

@@ -1,0 +1,70 @@
+#!/bin/sh
+# Starts PostgreSQL. Written by Freehold: initialises an empty volume once, and refuses one that holds anything else.
+#
+# PGDATA is <volume>/<major>/data. The image's own entrypoint is not used: an initialisation that is interrupted would leave it a
+# directory that is taken for a finished one. Here it is made beside, and gets its name when it is whole.
+set -eu
+
+folder=${PGDATA%/*}
+volume=${folder%/*}
+major=${folder##*/}
+unfinished=$PGDATA.unfinished
+
+# Says why on the log and, by the file that Kubernetes reads, in the pod's status.
+refuse() {
+    message="PostgreSQL $major is not started: $1"
+    echo "$message" >&2
+    { echo "$message" >"${TERMINATION_LOG:-/dev/termination-log}"; } 2>/dev/null || :
+    exit 1
+}
+
+# Refuses the directory $1 when it holds anything but the names that follow.
+only() {
+    directory=$1
+    shift
+    for entry in "$directory"/* "$directory"/.[!.]* "$directory"/..?*; do
+        [ -e "$entry" ] || [ -L "$entry" ] || continue
+        for known in "$@"; do
+            [ "${entry##*/}" != "$known" ] || continue 2
+        done
+        refuse "$volume has no data of this version, and is not empty: $entry does not belong there; nothing was changed"
+    done
+}
+
+initialise() {
+    only "$PGDATA"
+    only "$folder" "${PGDATA##*/}" "${unfinished##*/}"
+    only "$volume" "$major" lost+found
+    mkdir -p "$folder"
+    rm -rf "$unfinished"
+    [ ! -d "$PGDATA" ] || rmdir "$PGDATA"
+    # C.UTF-8 sorts by code point: no index breaks when another image brings another C library. Files are flushed by initdb itself.
+    initdb --pgdata="$unfinished" --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" \
+        --auth=scram-sha-256 --data-checksums --encoding=UTF8 --locale=C.UTF-8
+    echo "CREATE DATABASE \"$POSTGRES_DB\"" | postgres --single -D "$unfinished" -c exit_on_error=on postgres >/dev/null
+    mv "$unfinished" "$PGDATA"
+    # A name that a power cut takes back would take all later commits with it.
+    sync "$folder" "$volume"
+}
+
+if [ -e "$PGDATA/PG_VERSION" ]; then
+    found=
+    read -r found <"$PGDATA/PG_VERSION" || :
+    [ "$found" = "$major" ] || refuse "$PGDATA holds data of PostgreSQL '$found'; nothing was changed"
+else
+    initialise
+fi
+
+# PostgreSQL refuses a data directory that its group may write to, as Kubernetes makes it when it corrects a volume's group.
+chmod 0700 "$PGDATA"
+
+# What is said here wins over every file, ALTER SYSTEM's included.
+exec postgres -D "$PGDATA" \
+    -c config_file=/etc/freehold/postgresql.conf \
+    -c hba_file=/etc/freehold/pg_hba.conf \
+    -c listen_addresses='*' \
+    -c port=5432 \
+    -c unix_socket_directories=/var/run/postgresql \
+    -c logging_collector=off \
+    -c fsync=on \
+    -c full_page_writes=on

@@ -1,0 +1,14 @@
+//! What can be seen of the account's resources: the values that answers, the truth and the saved state share.
+
+mod instances;
+mod volumes;
+
+use std::collections::BTreeMap;
+
+pub use instances::{Health, InstanceState, InstanceView, MetadataOptions, ScheduledEvent, StateReason};
+pub use volumes::{
+    AttachmentState, AttachmentView, ModificationState, ModificationView, Shape, SnapshotState, SnapshotView, VolumeState, VolumeView,
+};
+
+/// Tags by key.
+pub type Tags = BTreeMap<String, String>;

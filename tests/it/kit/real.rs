@@ -1,0 +1,206 @@
+//! Houses on real machines: one control plane for all of them, an account and machines for each, one house at a time.
+
+use std::io::Write as _;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_ec2::config::{BehaviorVersion, Credentials, Region};
+use freehold::api::Database;
+use freehold_box::cache::Cache;
+use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions};
+use freehold_box::machine::{self, Machine};
+use freehold_box::nodes;
+use freehold_box::progress::Progress;
+use freehold_box::site::{Real, Site, SiteOptions};
+use freehold_box::writer::{Dialect, PACE, Source, Target, Writer};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, OnceCell};
+
+use super::house::{self, House, Options};
+use super::objects::{self, Told as _};
+use super::wait::{seen, within};
+
+/// Longer than for machines in name: a pod starts, an engine too, and a machine of two cores runs all of it.
+pub const LIMIT: Duration = Duration::from_secs(180);
+
+/// The table that the writers of these tests write to.
+const TABLE: &str = "numbered";
+
+/// What only tests on real machines share.
+struct Shared {
+    control_plane: ControlPlane,
+    real: Real,
+}
+
+async fn shared() -> &'static Shared {
+    static SHARED: OnceCell<Shared> = OnceCell::const_new();
+    SHARED
+        .get_or_init(|| async {
+            let real = Real::ensure(&Cache::from_environment(), &Progress::on_stderr()).await.unwrap();
+            let control_plane = ControlPlane::start(ControlPlaneOptions::named("real-tests")).await.unwrap();
+            house::install(&control_plane).await;
+            Shared { control_plane, real }
+        })
+        .await
+}
+
+/// Runs a scenario in a house with real machines and a running operator, and closes the house. On a host that cannot have them it
+/// says so and passes, unless FREEHOLD_NODES is `real`.
+pub fn on_real_machines<F: Future<Output = RealHouse>>(name: &str, scenario: impl FnOnce(RealHouse) -> F) {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    let missing = machine::missing(&Cache::from_environment());
+    if !missing.is_empty() {
+        assert!(!nodes::must_be_real(), "real machines are asked for, and this host lacks {}", missing.join(", "));
+        // Not by a macro, whose output a passing test keeps to itself.
+        let _ = writeln!(std::io::stderr(), "NOT RUN on this host, which has no real machines: {name}; it lacks {}", missing.join(", "));
+        return;
+    }
+    house::run(async {
+        let _turn = TURN.lock().await;
+        let house = RealHouse::build(name).await;
+        scenario(house).await.close().await;
+    });
+}
+
+/// A house whose machines are real.
+pub struct RealHouse {
+    /// Everything that a house has.
+    pub house: House,
+    /// Whether the operator's calls to the API server pass the house's tap, by which the invariants judge them.
+    pub has_tap: bool,
+    /// The images that the machines have.
+    images: &'static [String],
+}
+
+impl std::ops::Deref for RealHouse {
+    type Target = House;
+
+    fn deref(&self) -> &House {
+        &self.house
+    }
+}
+
+impl RealHouse {
+    async fn build(name: &str) -> Self {
+        let Shared { control_plane, real } = shared().await;
+        // Ten times as fast as in production, the operator and EC2; the machines are as fast as they are.
+        let options = Options { scale: 10, settings: Vec::new(), ..Options::default() };
+        let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
+        let simulator = ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
+        let site = SiteOptions { simulator, real: Some(real.clone()), boot: Duration::ZERO, ..SiteOptions::fast() };
+        let site = Site::start(control_plane, site).await.unwrap();
+        Self { house: House::build_at(control_plane, site, name, options).await, has_tap: true, images: real.template.names() }
+    }
+
+    /// The machine of the one database.
+    pub fn machine(&self) -> Arc<Machine> {
+        let instances = self.live_instances();
+        let [instance] = instances.as_slice() else { panic!("not one instance: {instances:?}") };
+        self.site.machines().unwrap().get(&instance.id).unwrap()
+    }
+
+    /// The host as its machines see it.
+    pub fn gateway(&self) -> Ipv4Addr {
+        self.site.machines().unwrap().gateway()
+    }
+
+    /// Waits until this generation of the Database is Ready, with a real engine.
+    pub async fn serves(&self, name: &str) -> Database {
+        within(LIMIT, &format!("Database {name} being Ready"), || async {
+            let database = self.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
+            seen(house::is_ready(&database).then(|| database.clone()), || format!("{:?}", database.condition("Ready")))
+        })
+        .await
+    }
+
+    /// The pod of the Database.
+    pub async fn pod(&self, name: &str) -> Pod {
+        self.api::<Pod>().get(&format!("{name}-0")).await.unwrap()
+    }
+
+    /// The pod's UID and how often its container was started again.
+    pub async fn run_of(&self, name: &str) -> (String, i32) {
+        let pod = self.pod(name).await;
+        let restarts = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten()).map(|it| it.restart_count).sum();
+        (pod.uid().unwrap(), restarts)
+    }
+
+    /// The folder of the control plane, which machines see too.
+    pub fn control_plane_folder(&self) -> &Path {
+        self.control_plane.folder()
+    }
+
+    /// Runs a command of the shell in the engine's container.
+    pub fn exec(&self, name: &str, script: &str) -> Result<String, String> {
+        let output = self.kubectl().args(["exec", &format!("{name}-0"), "--", "sh", "-c", script]).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr) + &text(&output.stdout)) }
+    }
+
+    /// Starts a client that writes numbered rows to the Database.
+    pub fn writer(&self, name: &str, dialect: Dialect) -> Writer {
+        let source = Source::Database { client: self.client.clone(), namespace: self.name.clone(), name: name.to_owned() };
+        Writer::start(Target { dialect, source, table: TABLE }, PACE)
+    }
+
+    /// The spec of a PostgreSQL of the release that the machines have, with a small disk and with `changes` merged into it.
+    pub fn postgresql(&self, changes: &Value) -> Value {
+        let versions = self.images.iter().filter_map(|name| name.strip_prefix("docker.io/library/postgres:"));
+        let version = versions.into_iter().find(|version| version.contains('.')).unwrap();
+        let mut spec = json!({"engine": {"type": "postgresql", "version": version}, "storage": {"size": "2Gi"}});
+        objects::merge(&mut spec, changes);
+        spec
+    }
+
+    /// Waits until the Database is gone.
+    pub async fn is_gone(&self, name: &str) {
+        within(LIMIT, &format!("Database {name} being gone"), || async {
+            let left = self.api::<Database>().get_opt(name).await.map_err(|error| error.to_string())?;
+            left.map_or(Ok(()), |database| Err(format!("{:?}", database.condition("Ready"))))
+        })
+        .await;
+    }
+
+    /// A client of the simulated EC2 that is not the operator's.
+    pub fn ec2_client(&self) -> aws_sdk_ec2::Client {
+        let config = aws_sdk_ec2::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .endpoint_url(self.site.endpoint())
+            .region(Region::new(self.site.region().to_owned()))
+            .credentials_provider(Credentials::new("platform", "of-nothing", None, None, "test"))
+            .build();
+        aws_sdk_ec2::Client::from_conf(config)
+    }
+
+    /// The end of a scenario: no disk was taken from under a machine, the databases are deleted with their disks, nothing is left,
+    /// and everything that must always hold, holds.
+    async fn close(mut self) {
+        let databases = self.house.list::<Database>().await;
+        for database in &databases {
+            let patch = Patch::Merge(json!({"spec": {"deletionPolicy": "Delete"}}));
+            self.api::<Database>().patch(&database.name_any(), &PatchParams::default(), &patch).await.unwrap();
+            self.house.delete(&database.name_any()).await;
+        }
+        for database in &databases {
+            self.is_gone(&database.name_any()).await;
+        }
+        let machines = self.live_instances().into_iter().filter(|instance| instance.tags.contains_key("freehold.dev/node-uid")).count();
+        assert_eq!((machines, self.data_volumes().len()), (0, 0), "something is left");
+        assert!(self.site.violations().is_empty(), "{:?}", self.site.violations());
+        if self.has_tap {
+            self.house.close().await;
+        } else {
+            self.house.close_unchecked().await;
+        }
+    }
+}
+
+/// A Database of QuestDB with a small disk whose acknowledgements survive a power cut.
+pub fn questdb() -> Value {
+    json!({"storage": {"size": "2Gi"}, "config": {"cairo.commit.mode": "sync"}})
+}

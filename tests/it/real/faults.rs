@@ -1,0 +1,190 @@
+//! What goes wrong on a real machine: named in a condition, nothing lost, and well again without a hand on any pod.
+
+use ec2sim::{Effect, Fault, Outside};
+use freehold::api::{Database, Volume};
+use freehold_box::machine::{CONTAINERD, KUBELET};
+use freehold_box::writer::{Dialect, Writer};
+use kube::api::{Patch, PatchParams};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::kit::objects::Told as _;
+use crate::kit::real::{LIMIT, RealHouse, on_real_machines, questdb};
+use crate::kit::wait::{seen, within};
+
+/// A database that has some rows, and the writer that goes on adding to them.
+async fn written(house: &RealHouse, spec: &Value, dialect: Dialect) -> Writer {
+    house.create("orders", spec).await;
+    house.serves("orders").await;
+    let writer = house.writer("orders", dialect);
+    writer.is_served(LIMIT).await.unwrap();
+    writer
+}
+
+/// The database serves again, and every acknowledged row is there.
+async fn keeps_its_rows(house: &RealHouse, writer: Writer) {
+    house.serves("orders").await;
+    writer.is_served(LIMIT).await.unwrap();
+    writer.verify(LIMIT).await.unwrap().check().unwrap();
+    writer.stop().await;
+}
+
+/// Waits until the condition has this status and reason; gives its message.
+async fn told(house: &RealHouse, kind: &str, status: &str, reason: &str) -> String {
+    house.told_within(LIMIT, "orders", kind, status, reason).await
+}
+
+#[test]
+fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
+    on_real_machines("wrong-setting", |mut house| async move {
+        house.house.start_operator().await;
+        let writer = written(&house, &house.postgresql(&json!({})), Dialect::Postgresql).await;
+        house.edit("orders", &json!({"config": {"shared_buffers": "plenty"}})).await;
+        let message = told(&house, "EngineReady", "False", "EngineFailing").await;
+        assert!(message.contains("shared_buffers"), "{message}");
+        house.edit("orders", &json!({"config": {"shared_buffers": "64MB"}})).await;
+        keeps_its_rows(&house, writer).await;
+        house
+    });
+}
+
+#[test]
+fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
+    on_real_machines("no-image", |mut house| async move {
+        house.house.start_operator().await;
+        let spec = house.postgresql(&json!({}));
+        let writer = written(&house, &spec, Dialect::Postgresql).await;
+        let volumes = house.data_volumes();
+        let version = spec["engine"]["version"].as_str().unwrap().to_owned();
+        let major = version.split('.').next().unwrap().to_owned();
+        house.edit("orders", &json!({"engine": {"version": format!("{major}.99")}})).await;
+        let message = told(&house, "EngineReady", "False", "EngineFailing").await;
+        assert!(message.contains(&format!("postgres:{major}.99")), "{message}");
+        let after = house.data_volumes();
+        assert_eq!(after.iter().map(|volume| &volume.id).collect::<Vec<_>>(), volumes.iter().map(|volume| &volume.id).collect::<Vec<_>>());
+        house.edit("orders", &json!({"engine": {"version": version}})).await;
+        keeps_its_rows(&house, writer).await;
+        house
+    });
+}
+
+#[test]
+fn a_volume_that_stays_attaching_is_told_and_served_once_it_is_free() {
+    on_real_machines("stuck-attach", |mut house| async move {
+        house.house.start_operator().await;
+        let fault = house.ec2().add_fault(Fault::on("AttachVolume", Effect::Hangs).count(1));
+        house.create("orders", &questdb()).await;
+        let message = told(&house, "EngineReady", "False", "AwaitingAttach").await;
+        assert!(message.contains("is being attached"), "{message}");
+        assert_eq!(house.data_volumes().len(), 1);
+        house.ec2().clear_fault(&fault);
+        // What a person does with such a volume.
+        let stuck = house.data_volumes()[0].id.clone();
+        house.ec2().outside(&Outside::Detach.to(stuck)).unwrap();
+        house.serves("orders").await;
+        house
+    });
+}
+
+#[test]
+fn a_full_disk_is_told_and_growth_alone_brings_the_database_back() {
+    on_real_machines("full-disk", |mut house| async move {
+        house.house.start_operator().await;
+        let writer = written(&house, &house.postgresql(&json!({})), Dialect::Postgresql).await;
+        // To the last block, so that not even a segment of the log can be made.
+        let _ =
+            house.exec("orders", "dd if=/dev/zero of=/var/lib/freehold/filling bs=1M; dd if=/dev/zero of=/var/lib/freehold/rest bs=512");
+        let _ = house.exec("orders", "psql --host=/var/run/postgresql --username=admin --dbname=app --command='SELECT pg_switch_wal()'");
+        let message = told(&house, "EngineReady", "False", "EngineFailing").await;
+        assert!(message.contains("No space left on device"), "{message}");
+        house.edit("orders", &json!({"storage": {"size": "4Gi"}})).await;
+        keeps_its_rows(&house, writer).await;
+        assert_eq!(house.data_volumes()[0].shape.size, 4);
+        house
+    });
+}
+
+#[test]
+fn a_killed_containerd_costs_the_database_nothing() {
+    on_real_machines("no-containerd", |mut house| async move {
+        house.house.start_operator().await;
+        let writer = written(&house, &questdb(), Dialect::Questdb).await;
+        let before = house.run_of("orders").await;
+        let machine = house.machine();
+        let first = machine.service(CONTAINERD);
+        assert!(machine.kill_service(CONTAINERD));
+        within(LIMIT, "containerd running again", || async {
+            let now = machine.service(CONTAINERD);
+            seen((now.is_some() && now != first).then_some(()), || format!("{now:?}"))
+        })
+        .await;
+        keeps_its_rows(&house, writer).await;
+        assert_eq!(house.run_of("orders").await, before, "the engine was not restarted");
+        house
+    });
+}
+
+#[test]
+fn a_kubelet_that_is_away_is_told_and_the_engine_goes_on_serving() {
+    on_real_machines("no-kubelet", |mut house| async move {
+        house.house.start_operator().await;
+        let writer = written(&house, &questdb(), Dialect::Questdb).await;
+        let before = house.run_of("orders").await;
+        house.machine().stop_service(KUBELET).await;
+        told(&house, "NodeReady", "False", "NodeNotReady").await;
+        writer.lived();
+        house.machine().start_service(KUBELET);
+        keeps_its_rows(&house, writer).await;
+        assert_eq!(house.run_of("orders").await, before, "the engine was not restarted");
+        house
+    });
+}
+
+#[test]
+fn an_engine_that_memory_ran_out_for_is_told_and_comes_back_with_its_rows() {
+    on_real_machines("no-memory", |mut house| async move {
+        house.house.start_operator().await;
+        let writer = written(&house, &questdb(), Dialect::Questdb).await;
+        let (pod, restarts) = house.run_of("orders").await;
+        // Holds the whole of an endless line, on the machine and not in the pod: the kernel ends pods first.
+        let machine = house.machine();
+        machine.limit_memory(1536).unwrap();
+        let mut hog = machine.enter("tail").arg("/dev/zero").spawn().unwrap();
+        let message = within(LIMIT, "what ended the engine being told", || async {
+            let condition = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.condition("EngineReady");
+            seen(condition.2.contains("OOMKilled").then(|| condition.2.clone()), || format!("{condition:?}"))
+        })
+        .await;
+        assert!(message.contains("137"), "{message}");
+        let _ = hog.kill();
+        hog.wait().unwrap();
+        keeps_its_rows(&house, writer).await;
+        let after = house.run_of("orders").await;
+        assert_eq!(after.0, pod, "the pod stays");
+        assert!(after.1 > restarts, "its container was started again");
+        house
+    });
+}
+
+#[test]
+fn a_record_of_another_zone_does_not_lead_a_machine_away_from_its_disk() {
+    on_real_machines("other-zone", |mut house| async move {
+        house.house.start_operator().await;
+        let writer = written(&house, &questdb(), Dialect::Questdb).await;
+        let zone = house.list::<Volume>().await[0].spec.zone.clone();
+        house.edit("orders", &json!({"running": false})).await;
+        told(&house, "Ready", "False", "Paused").await;
+        within(LIMIT, "the machine being gone", || async {
+            let left = house.live_instances();
+            seen(left.is_empty().then_some(()), || format!("{left:?}"))
+        })
+        .await;
+        let other = if zone == "us-east-1a" { "us-east-1b" } else { "us-east-1a" };
+        let lie = Patch::Merge(json!({"status": {"zone": other}}));
+        house.api::<Database>().patch_status("orders", &PatchParams::default(), &lie).await.unwrap();
+        house.edit("orders", &json!({"running": true})).await;
+        keeps_its_rows(&house, writer).await;
+        assert_eq!(house.live_instances()[0].zone, zone);
+        house
+    });
+}

@@ -1,0 +1,4 @@
+//! Scenarios on real machines: a real kubelet, the real EBS CSI driver, real engines, and rows that are counted.
+
+mod faults;
+mod operator;
