@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ec2sim::{InstanceState, VolumeState};
 use freehold::api::Volume;
+use freehold_box::writer::Source;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -42,6 +43,26 @@ fn a_database_becomes_ready_with_one_launch_and_one_volume_and_grows_with_one_mo
         let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
         let capacity = claim.status.unwrap().capacity.unwrap();
         assert_eq!(capacity["storage"].0, "200Gi");
+        house.close().await;
+    });
+}
+
+#[test]
+fn a_client_finds_a_ready_database_by_its_secret_and_its_service() {
+    run(async {
+        let house = House::start("life-found").await;
+        let source = Source::Database { client: house.client.clone(), namespace: house.name.clone(), name: "orders".to_owned() };
+        let nothing = source.access().await.err().unwrap().to_string();
+        assert_eq!(nothing, "failed to read the Secret orders-admin from the API server");
+
+        house.create("orders", &json!({})).await;
+        house.ready("orders").await;
+        let access =
+            until("a ready address behind the Service", || async { source.access().await.map_err(|error| error.to_string()) }).await;
+        let pod = house.list::<Pod>().await.remove(0);
+        assert_eq!(Some(access.address.ip().to_string()), pod.status.unwrap().pod_ip);
+        assert_eq!((access.address.port(), access.username.as_str(), access.database.as_str()), (8812, "admin", "qdb"));
+        assert!(access.password.len() >= 16);
         house.close().await;
     });
 }

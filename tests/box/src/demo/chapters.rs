@@ -18,6 +18,7 @@ use super::world::{Eyes, NAMESPACE, World};
 use super::{BOX, Demo, Failure};
 use crate::cache::Cache;
 use crate::daemon::{self, Record};
+use crate::images;
 use crate::nodes::NodeKind;
 use crate::writer::{Dialect, PACE, Source, Target, Writer};
 
@@ -42,9 +43,6 @@ const DATABASE: &str = "orders";
 /// The table of the writer's rows.
 const TABLE: &str = "freehold_demo";
 
-/// The release of PostgreSQL that the box has an image of: Debian 12's.
-const POSTGRESQL: &str = "15.18";
-
 /// The whole story, and what it has told so far.
 pub struct Play<'a> {
     pub demo: &'a Demo,
@@ -61,8 +59,8 @@ impl Play<'_> {
     /// From the first chapter to the last.
     pub async fn play(&mut self) -> Result<(), Failure> {
         let nodes = self.record.nodes;
-        let database = database(self.demo.engine, nodes)?;
-        let writer = self.created(&database, nodes).await?;
+        let (database, change) = database(self.demo.engine, nodes).await?;
+        let writer = self.created(&database, &change, nodes).await?;
         self.grown(writer.as_ref()).await?;
         let Some(writer) = writer else {
             return if self.demo.keep { Ok(()) } else { self.deleted(None).await };
@@ -88,8 +86,8 @@ impl Play<'_> {
     }
 
     /// Created; with its writer, where there is something to write to.
-    async fn created(&mut self, database: &Database, nodes: NodeKind) -> Result<Option<Writer>, Failure> {
-        println!("\n── kubectl apply -f examples/database.yaml{}", changed(self.demo.engine, nodes));
+    async fn created(&mut self, database: &Database, change: &str, nodes: NodeKind) -> Result<Option<Writer>, Failure> {
+        println!("\n── kubectl apply -f examples/database.yaml{change}");
         let mut teller = Teller::begin(&self.eyes, "created").await?;
         self.databases().create(&PostParams::default(), database).await?;
         let writer = match nodes {
@@ -235,25 +233,25 @@ fn in_words(kib: u64, path: &str) -> String {
     format!("{}.{} GiB at {path}", tenths / 10, tenths % 10)
 }
 
-/// The Database: the example, for the engine that was asked for, and with commits that are on the disk before they are answered.
-fn database(engine: Dialect, nodes: NodeKind) -> Result<Database, Failure> {
+/// The Database: the example, for the engine that was asked for, and with commits that are on the disk before they are answered; and
+/// how it differs from the example.
+async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, String), Failure> {
     let mut database: serde_json::Value = serde_norway::from_str(include_str!("../../../../examples/database.yaml"))?;
     let spec = database.get_mut("spec").ok_or("the example has no spec")?;
-    match (engine, nodes) {
-        (Dialect::Postgresql, _) => spec["engine"] = json!({"type": "postgresql", "version": POSTGRESQL}),
-        (Dialect::Questdb, NodeKind::Real) => spec["config"] = json!({"cairo.commit.mode": "sync"}),
-        (Dialect::Questdb, NodeKind::Virtual) => {}
-    }
-    Ok(serde_json::from_value(database)?)
-}
-
-/// How the Database differs from the example.
-fn changed(engine: Dialect, nodes: NodeKind) -> String {
-    match (engine, nodes) {
-        (Dialect::Postgresql, _) => format!("   (with spec.engine: {{type: postgresql, version: {POSTGRESQL}}})"),
-        (Dialect::Questdb, NodeKind::Real) => "   (with spec.config: {cairo.commit.mode: sync})".to_owned(),
+    let change = match (engine, nodes) {
+        (Dialect::Postgresql, _) => {
+            // The release that the box has an image of.
+            let version = images::postgresql_version().await?;
+            spec["engine"] = json!({"type": "postgresql", "version": version});
+            format!("   (with spec.engine: {{type: postgresql, version: {version}}})")
+        }
+        (Dialect::Questdb, NodeKind::Real) => {
+            spec["config"] = json!({"cairo.commit.mode": "sync"});
+            "   (with spec.config: {cairo.commit.mode: sync})".to_owned()
+        }
         (Dialect::Questdb, NodeKind::Virtual) => String::new(),
-    }
+    };
+    Ok((serde_json::from_value(database)?, change))
 }
 
 async fn served(writer: &Writer) -> Result<(), Failure> {
@@ -302,11 +300,12 @@ mod tests {
         assert_eq!(in_words(209_612_800, "/data"), "199.9 GiB at /data");
     }
 
-    #[test]
-    fn quest_db_commits_to_the_disk_where_rows_are_counted() {
-        let real = database(Dialect::Questdb, NodeKind::Real).unwrap();
+    #[tokio::test]
+    async fn quest_db_commits_to_the_disk_where_rows_are_counted() {
+        let (real, _) = database(Dialect::Questdb, NodeKind::Real).await.unwrap();
         assert_eq!(real.metadata.name.as_deref(), Some(DATABASE));
         assert_eq!(real.spec.config["cairo.commit.mode"].0, "sync");
-        assert!(database(Dialect::Questdb, NodeKind::Virtual).unwrap().spec.config.is_empty());
+        let (in_name, _) = database(Dialect::Questdb, NodeKind::Virtual).await.unwrap();
+        assert!(in_name.spec.config.is_empty());
     }
 }

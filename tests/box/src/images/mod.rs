@@ -28,6 +28,7 @@ pub mod tree;
 
 pub use operator::write_operator_image;
 pub use pause::NAME as PAUSE;
+pub use postgresql::version as postgresql_version;
 pub use template::{Containerd, NAMESPACE, Template, import_arguments};
 
 /// The tags of QuestDB's images.
