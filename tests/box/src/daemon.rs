@@ -71,6 +71,7 @@ impl Settings {
         };
         options.simulator.clock = ec2sim::Clock::Running { speed: self.speed };
         options.simulator.state = self.state.as_ref().map(|folder| folder.join("ec2"));
+        options.state.clone_from(&self.state);
         options
     }
 }

@@ -17,16 +17,18 @@ mod services;
 mod user_data;
 
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdin};
+use tokio::sync::Mutex;
 
-pub use clear::{Watcher, clear, sweep};
+pub use clear::{Disks, Watcher, sweep};
 pub use requirements::missing;
 
 use crate::certificates::{self, Authority};
@@ -120,11 +122,11 @@ pub struct Machine {
     wire: Wire,
     groups: Groups,
     entrance: Entrance,
-    holder: Child,
+    holder: Mutex<Child>,
     // The holder ends when this does.
     _leash: Option<ChildStdin>,
     services: Arc<Services>,
-    is_over: bool,
+    is_over: AtomicBool,
 }
 
 impl Machine {
@@ -149,7 +151,8 @@ impl Machine {
         let entrance = Entrance { holder: holder.id().unwrap_or_default(), doors: groups.doors() };
         let services = Arc::new(Services::new(entrance.clone(), disk.services(), disk.logs()));
         services.start_enabled();
-        let machine = Self { ground, spec, wire, groups, entrance, holder, _leash: leash, services, is_over: false };
+        let (holder, is_over) = (Mutex::new(holder), AtomicBool::new(false));
+        let machine = Self { ground, spec, wire, groups, entrance, holder, _leash: leash, services, is_over };
         if !disk.was_initialised() {
             disk.remember_initialised().map_err(network::system("remember that the user data was run"))?;
             user_data::start(machine.entrance.clone(), machine.services.clone(), machine.spec.user_data.clone(), console);
@@ -219,8 +222,8 @@ impl Machine {
     }
 
     /// Shuts down as an operating system does: services stop, containers are asked to end, what is left after `grace` is killed, and
-    /// file systems are unmounted. Dropped half-way (a machine that takes too long), it is killed.
-    pub async fn shut_down(mut self, grace: Duration) {
+    /// file systems are unmounted. Nothing of the machine ever runs again.
+    pub async fn shut_down(&self, grace: Duration) {
         let started = Instant::now();
         self.thaw().await;
         let _ = tokio::time::timeout(grace, self.services.stop_all()).await;
@@ -233,7 +236,7 @@ impl Machine {
 
     /// The power goes: all processes stand still at once, `meanwhile` is called (the disks then have what they have), and nothing of
     /// the machine ever runs again.
-    pub async fn cut_power(mut self, meanwhile: impl FnOnce() + Send + 'static) {
+    pub async fn cut_power(&self, meanwhile: impl FnOnce() + Send + 'static) {
         self.services.abandon();
         let groups = self.groups.clone();
         blocking(move || {
@@ -244,23 +247,25 @@ impl Machine {
         self.end().await;
     }
 
-    async fn end(&mut self) {
+    async fn end(&self) {
         self.services.abandon();
+        // Held until it is over: somebody else may end it at the same time.
+        let mut holder = self.holder.lock().await;
         let groups = self.groups.clone();
         if !blocking(move || groups.kill()).await {
             tracing::warn!(instance = self.spec.instance, "some processes of a machine could not be killed");
         }
         // Its mounts are gone when it is.
-        let _ = self.holder.wait().await;
+        let _ = holder.wait().await;
         self.ground.network.disconnect(&self.wire).await;
         self.groups.remove();
-        self.is_over = true;
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.is_over.load(Ordering::Relaxed) {
             self.services.abandon();
             remove(&self.ground, &self.wire, &self.groups);
         }
@@ -337,9 +342,4 @@ where
     T: Default,
 {
     tokio::task::spawn_blocking(work).await.unwrap_or_default()
-}
-
-/// The folder of an instance's disk below a site's.
-pub fn disk_folder(site: &Path, instance: &str) -> PathBuf {
-    site.join(instance)
 }

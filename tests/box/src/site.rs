@@ -4,12 +4,14 @@ mod attacher;
 mod cloud;
 mod cloud_controller;
 mod hosts;
+pub mod machines;
 mod membership;
 mod resizer;
 pub mod user_data;
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -20,22 +22,39 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::control_plane::{ControlPlane, STORAGE_CLASS};
+use crate::machine::Watcher;
+use crate::network;
+use machines::Place;
+pub use machines::{Machines, PowerCut, Real};
 
-/// How long the site's tasks may take to end; they only have to notice it.
-const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// How long the site's tasks may take to end: they only have to notice it, but real machines shut down.
+const STOP_LIMIT: Duration = Duration::from_secs(20);
 
 /// Numbers the sites of this process: each has its own addresses and ids, or their machines could not share a control plane.
 static NEXT: AtomicU8 = AtomicU8::new(0);
 
-/// The numbers after which [`NEXT`] starts again: 10.0 to 10.119 are the machines', 10.128 and above the pods' addresses.
-const NUMBERS: u8 = 120;
+/// The numbers after which [`NEXT`] starts again: those of real machines, which are the host's and not the process', come after.
+const NUMBERS: u8 = network::NUMBERS.start;
+
+/// What the instances of a site are.
+#[derive(Clone, Debug)]
+pub enum Nodes {
+    /// Nodes in name: objects that are kept alive, on which pods run in name.
+    Virtual,
+    /// Machines of this host, with kubelets.
+    Real(Real),
+}
 
 /// How a site behaves.
 #[derive(Clone, Debug)]
 pub struct SiteOptions {
     /// The simulated EC2. The seed and the subnets' addresses are shifted by the number of the site in its process.
     pub simulator: ec2sim::Options,
-    /// From a machine's start to its Node, on the wall clock.
+    /// What its instances are.
+    pub nodes: Nodes,
+    /// Where the disks of real machines are kept beyond this run.
+    pub state: Option<PathBuf>,
+    /// From an instance's start to its Node, or with real machines to the start of its operating system, on the wall clock.
     pub boot: Duration,
     /// From a machine's end to the deletion of its Node by the cloud-controller, on the wall clock.
     pub node_removal: Duration,
@@ -44,13 +63,15 @@ pub struct SiteOptions {
 impl SiteOptions {
     /// Fractions of seconds.
     pub fn fast() -> Self {
-        Self { simulator: ec2sim::Options::default(), boot: Duration::from_millis(200), node_removal: Duration::from_millis(500) }
+        let (boot, node_removal) = (Duration::from_millis(200), Duration::from_millis(500));
+        Self { simulator: ec2sim::Options::default(), nodes: Nodes::Virtual, state: None, boot, node_removal }
     }
 
     /// As AWS and Amazon Linux take.
     pub fn realistic() -> Self {
         let simulator = ec2sim::Options { delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
-        Self { simulator, boot: Duration::from_secs(25), node_removal: Duration::from_secs(10) }
+        let (boot, node_removal) = (Duration::from_secs(25), Duration::from_secs(10));
+        Self { simulator, nodes: Nodes::Virtual, state: None, boot, node_removal }
     }
 }
 
@@ -64,6 +85,10 @@ pub enum Error {
     /// Its port.
     #[error("failed to listen on a port of the loopback for the simulated EC2")]
     Listen(#[source] io::Error),
+
+    /// The network of its real machines.
+    #[error(transparent)]
+    Network(#[from] network::Error),
 }
 
 /// A running site; dropped, its tasks end.
@@ -71,6 +96,7 @@ pub struct Site {
     simulator: Simulator,
     world: World,
     endpoint: String,
+    real: Option<(Machines, Watcher)>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -89,7 +115,14 @@ impl Site {
     /// Starts EC2's wire server on a free port and the tasks that play machines, cloud-controller, CSI attacher and resizer. They
     /// live on the current tokio runtime.
     pub async fn start(control_plane: &ControlPlane, options: SiteOptions) -> Result<Self, Error> {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed) % NUMBERS;
+        let place = match &options.nodes {
+            Nodes::Virtual => None,
+            Nodes::Real(_) => Some(Place::claim(control_plane, options.state.as_deref()).await?),
+        };
+        let number = match &place {
+            Some(place) => place.network.number(),
+            None => NEXT.fetch_add(1, Ordering::Relaxed) % NUMBERS,
+        };
         let mut settings = options.simulator;
         settings.seed = settings.seed.wrapping_add(u64::from(number) << 32);
         for subnet in &mut settings.world.subnets {
@@ -98,7 +131,8 @@ impl Site {
         let world = settings.world.clone();
         let simulator = Simulator::new(settings).map_err(Error::Simulator)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(Error::Listen)?;
-        let endpoint = format!("http://{}", listener.local_addr().map_err(Error::Listen)?);
+        let address = listener.local_addr().map_err(Error::Listen)?;
+        let endpoint = format!("http://{address}");
 
         let context = Context {
             simulator: simulator.clone(),
@@ -114,11 +148,20 @@ impl Site {
                 tracing::error!(%error, "the simulated EC2 stopped serving");
             }
         });
-        tasks.spawn(hosts::run(context.clone(), options.boot));
         tasks.spawn(cloud_controller::run(context.clone(), options.node_removal));
-        tasks.spawn(attacher::run(context.clone()));
-        tasks.spawn(resizer::run(context));
-        Ok(Self { simulator, world, endpoint, tasks, stop })
+        let real = match (options.nodes, place) {
+            (Nodes::Real(real), Some(place)) => {
+                let running = (tasks.clone(), stop.clone());
+                Some(Machines::start(control_plane, place, (simulator.clone(), address), (options.boot, real), running).await?)
+            }
+            (Nodes::Virtual | Nodes::Real(_), _) => {
+                tasks.spawn(hosts::run(context.clone(), options.boot));
+                tasks.spawn(attacher::run(context.clone()));
+                tasks.spawn(resizer::run(context));
+                None
+            }
+        };
+        Ok(Self { simulator, world, endpoint, real, tasks, stop })
     }
 
     /// The simulated EC2.
@@ -148,7 +191,7 @@ impl Site {
                 "subnets": world.subnets.iter().map(|subnet| json!({"id": subnet.id, "zone": subnet.zone})).collect::<Vec<_>>(),
                 "securityGroupIDs": world.security_groups.first().map(|group| [&group.id]),
                 "instanceProfile": world.instance_profiles.first(),
-                "userData": user_data::DEDICATED,
+                "userData": if self.real.is_some() { user_data::DEDICATED_SCRIPT } else { user_data::DEDICATED },
                 "storageClassName": STORAGE_CLASS,
             },
         })
@@ -159,11 +202,20 @@ impl Site {
         &self.world.region
     }
 
-    /// Ends the tasks and the server. The Nodes of its machines stay, silent; stop the machines first to see them go.
-    pub async fn stop(self) {
+    /// The real machines, if that is what its instances are.
+    pub fn machines(&self) -> Option<&Machines> {
+        self.real.as_ref().map(|(machines, _)| machines)
+    }
+
+    /// Ends the tasks and the server; real machines shut down. The Nodes of its machines stay, silent; stop the machines first to see
+    /// them go.
+    pub async fn stop(mut self) {
         self.stop.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(STOP_LIMIT, self.tasks.wait()).await;
+        if let Some((_, watcher)) = self.real.take() {
+            watcher.clear().await;
+        }
     }
 }
 

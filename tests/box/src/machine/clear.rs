@@ -66,7 +66,7 @@ impl Watcher {
 }
 
 /// Clears a site away and waits for it.
-pub fn clear(number: &str, folder: &Path, disks: &str) {
+fn clear(number: &str, folder: &Path, disks: &str) {
     let mut command = std::process::Command::new("sh");
     command.args(["-c", CLEAR, "freehold-box-clear", number]).arg(folder).arg(disks);
     let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();

@@ -88,11 +88,11 @@ impl Disk {
     /// Makes the disk of a new machine from the image's template.
     pub async fn make(&self, template: Option<&Path>) -> Result<(), Error> {
         let containerd = self.folder.join("var/lib/containerd");
-        for folder in [self.folder.clone(), self.etc(), self.logs(), self.folder.join("opt/freehold-box")] {
-            make_private_folder(&folder).map_err(system(format!("make {}", folder.display())))?;
+        make_private_folder(&self.folder).map_err(system(format!("make {}", self.folder.display())))?;
+        for folder in [self.etc(), self.logs(), self.folder.join("var/lib"), self.folder.join("opt/freehold-box")] {
+            std::fs::create_dir_all(&folder).map_err(system(format!("make {}", folder.display())))?;
         }
         let Some(template) = template.filter(|_| !containerd.exists()) else { return Ok(()) };
-        make_private_folder(&self.folder.join("var/lib")).map_err(system("make the machine's /var/lib"))?;
         let (from, to) = (template.display().to_string(), containerd.display().to_string());
         let doing = "give a new machine its images";
         // Contents and unpacked layers are never written to again, so machines share them. Another file system can't share.

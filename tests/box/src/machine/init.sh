@@ -6,11 +6,14 @@
 # Runs in new network, mount and host-name namespaces. The host's root file system is there, read-only; the machine's own are /etc
 # (over the host's), /var and /opt, kept in FOLDER beyond a boot, and /run, /tmp and /dev/disk, which are not.
 set -eu
+umask 022
 folder=$1 hostname=$2 machine_id=$3 address=$4 gateway=$5
 shift 5
 
 hostname "$hostname"
 mount --make-rprivate /
+# Or this machine would hold the network namespaces of those that were there before it.
+umount --recursive --lazy /run/netns
 
 ip link set lo up
 ip address add "$address/32" dev eth0
@@ -39,6 +42,7 @@ kernel/keys/root_maxbytes 25000000
 END
 
 mkdir -p "$folder/etc/upper" "$folder/etc/work" "$folder/var" "$folder/opt/freehold-box/bin"
+chmod 755 "$folder/etc/upper" "$folder/var" "$folder/opt"
 for program in "$@"; do
     place=$folder/opt/freehold-box/bin/${program##*/}
     [ -e "$place" ] || : >"$place"

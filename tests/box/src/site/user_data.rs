@@ -24,6 +24,14 @@ taints:
 - {key: freehold.dev/dedicated, effect: NoExecute}
 ";
 
+/// The same for a real machine: a script that calls the image's bootstrap, as it does on EKS.
+pub const DEDICATED_SCRIPT: &str = "\
+#!/bin/sh
+/opt/freehold-box/bootstrap \\
+    --node-labels freehold.dev/dedicated=true \\
+    --register-with-taints freehold.dev/dedicated=:NoExecute
+";
+
 /// The label domains in which a kubelet may set labels for itself, of those that belong to Kubernetes (kubelet's `--node-labels`).
 const OPEN_DOMAINS: [&str; 2] = ["node.kubernetes.io", "kubelet.kubernetes.io"];
 

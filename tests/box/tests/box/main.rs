@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail a test as tests do")]
 
 mod csi;
+mod real;
 mod world;
 
 use std::path::PathBuf;

@@ -47,21 +47,7 @@ impl World {
 
     /// Launches a machine with this user data and gives its instance id.
     pub fn launch(&self, user_data: &str) -> String {
-        let world = self.site.world();
-        let encoded = data_encoding::BASE64.encode(user_data.as_bytes());
-        let response = self.site.simulator().call(
-            "test",
-            &[
-                ("Action", "RunInstances"),
-                ("ImageId", &world.images[0].id),
-                ("InstanceType", "r7i.large"),
-                ("SubnetId", &world.subnets[0].id),
-                ("MinCount", "1"),
-                ("MaxCount", "1"),
-                ("UserData", &encoded),
-            ],
-        );
-        response.unwrap().resource_ids().remove(0)
+        launch(&self.site, user_data)
     }
 
     pub fn dedicated(&self) -> String {
@@ -69,17 +55,11 @@ impl World {
     }
 
     pub async fn node(&self, instance: &str) -> Option<Node> {
-        let nodes = Api::<Node>::all(self.client.clone()).list(&ListParams::default()).await.unwrap();
-        nodes.items.into_iter().find(|node| {
-            node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).is_some_and(|id| id.ends_with(&format!("/{instance}")))
-        })
+        node(&self.client, instance).await
     }
 
     pub async fn node_with_ready(&self, instance: &str, status: &str) -> Node {
-        until(&format!("the Node of {instance} being Ready={status}"), || async {
-            self.node(instance).await.filter(|node| ready(node) == status)
-        })
-        .await
+        node_with_ready(&self.client, instance, status).await
     }
 
     /// A volume of 10 GiB in EC2 with its PV and PVC; gives the volume's id.
@@ -166,6 +146,39 @@ impl World {
         let patch = json!({"spec": {"resources": {"requests": {"storage": size}}}});
         self.claims().patch("data", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
+}
+
+/// Launches a machine of a site with this user data and gives its instance id.
+pub fn launch(site: &Site, user_data: &str) -> String {
+    let world = site.world();
+    let encoded = data_encoding::BASE64.encode(user_data.as_bytes());
+    let response = site.simulator().call(
+        "test",
+        &[
+            ("Action", "RunInstances"),
+            ("ImageId", &world.images[0].id),
+            ("InstanceType", "r7i.large"),
+            ("SubnetId", &world.subnets[0].id),
+            ("MinCount", "1"),
+            ("MaxCount", "1"),
+            ("UserData", &encoded),
+        ],
+    );
+    response.unwrap().resource_ids().remove(0)
+}
+
+pub async fn node(client: &Client, instance: &str) -> Option<Node> {
+    let nodes = Api::<Node>::all(client.clone()).list(&ListParams::default()).await.unwrap();
+    nodes.items.into_iter().find(|node| {
+        node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).is_some_and(|id| id.ends_with(&format!("/{instance}")))
+    })
+}
+
+pub async fn node_with_ready(client: &Client, instance: &str, status: &str) -> Node {
+    until(&format!("the Node of {instance} being Ready={status}"), || async {
+        node(client, instance).await.filter(|node| ready(node) == status)
+    })
+    .await
 }
 
 pub fn ready(node: &Node) -> &str {
