@@ -7,6 +7,7 @@ mod hosts;
 pub mod machines;
 mod membership;
 mod resizer;
+mod storage;
 pub mod user_data;
 
 use std::io;
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::control_plane::{ControlPlane, STORAGE_CLASS};
+use crate::disks::{Disks, Violation};
 use crate::machine::Watcher;
 use crate::network;
 use machines::Place;
@@ -89,6 +91,10 @@ pub enum Error {
     /// The network of its real machines.
     #[error(transparent)]
     Network(#[from] network::Error),
+
+    /// The volumes of its real machines.
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
 }
 
 /// A running site; dropped, its tasks end.
@@ -97,6 +103,7 @@ pub struct Site {
     world: World,
     endpoint: String,
     real: Option<(Machines, Watcher)>,
+    disks: Option<Disks>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -149,10 +156,18 @@ impl Site {
             }
         });
         tasks.spawn(cloud_controller::run(context.clone(), options.node_removal));
+        let mut disks = None;
         let real = match (options.nodes, place) {
-            (Nodes::Real(real), Some(place)) => {
+            (Nodes::Real(mut real), Some(place)) => {
                 let running = (tasks.clone(), stop.clone());
-                Some(Machines::start(control_plane, place, (simulator.clone(), address), (options.boot, real), running).await?)
+                let tools = real.tools.clone();
+                let (opened, on_power_cut) = storage::open(place.folder())?;
+                real.on_power_cut = on_power_cut;
+                let started = Machines::start(control_plane, place, (simulator.clone(), address), (options.boot, real), running).await?;
+                let account = (&simulator, endpoint.as_str(), world.region.as_str());
+                storage::start(control_plane, &tools, &opened, &started.0, account, (&tasks, &stop)).await?;
+                disks = Some(opened);
+                Some(started)
             }
             (Nodes::Virtual | Nodes::Real(_), _) => {
                 tasks.spawn(hosts::run(context.clone(), options.boot));
@@ -161,7 +176,7 @@ impl Site {
                 None
             }
         };
-        Ok(Self { simulator, world, endpoint, real, tasks, stop })
+        Ok(Self { simulator, world, endpoint, real, disks, tasks, stop })
     }
 
     /// The simulated EC2.
@@ -205,6 +220,11 @@ impl Site {
     /// The real machines, if that is what its instances are.
     pub fn machines(&self) -> Option<&Machines> {
         self.real.as_ref().map(|(machines, _)| machines)
+    }
+
+    /// What must never happen to a real volume; anything here fails the run.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.disks.as_ref().map(Disks::violations).unwrap_or_default()
     }
 
     /// Ends the tasks and the server; real machines shut down. The Nodes of its machines stay, silent; stop the machines first to see

@@ -29,6 +29,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(15);
 pub struct Real {
     /// Their programs: kubelet, containerd, its shim, runc, ctr, and the network plugins ptp, host-local and loopback.
     pub programs: Vec<PathBuf>,
+    /// All programs; the CSI driver's controllers are started from here.
+    pub tools: Tools,
     /// A containerd root with the images of every machine; none of it is ever written to.
     pub template: Option<PathBuf>,
     /// Called at the instant of a power cut, when all processes of the machine stand still, with the instance's id: what its disks have
@@ -39,9 +41,9 @@ pub struct Real {
 impl Real {
     /// Machines without images, whose disks need nothing at a power cut; builds their programs when they are not in the cache.
     pub async fn ensure(cache: &Cache, progress: &Progress) -> Result<Self, tools::Error> {
-        let tools = Tools::ensure(cache, &[Bundle::Kubelet, Bundle::Node, Bundle::Runc], progress).await?;
+        let tools = Tools::ensure(cache, &[Bundle::Kubelet, Bundle::Node, Bundle::Runc, Bundle::Csi], progress).await?;
         let programs = PROGRAMS.into_iter().map(|program| tools.program(program)).collect();
-        Ok(Self { programs, template: None, on_power_cut: PowerCut(Arc::new(|_| {})) })
+        Ok(Self { programs, tools, template: None, on_power_cut: PowerCut(Arc::new(|_| {})) })
     }
 }
 
@@ -56,7 +58,8 @@ impl std::fmt::Debug for PowerCut {
 }
 
 /// What a machine has in /opt/freehold-box/bin.
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 9] = [
+    Program::EbsDriver,
     Program::Kubelet,
     Program::Containerd,
     Program::ContainerdShim,
@@ -119,6 +122,13 @@ impl Place {
 fn tempfile_in(run: &Path) -> Result<PathBuf, network::Error> {
     let made: io::Result<PathBuf> = tempfile::Builder::new().prefix("machines-").tempdir_in(run).map(tempfile::TempDir::keep);
     made.map_err(system("make a folder for the machines"))
+}
+
+impl Place {
+    /// Where the machines' disks are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
 }
 
 impl Machines {
