@@ -30,6 +30,11 @@ impl Cache {
         self.root.join("tools")
     }
 
+    /// Images, their layers, and what they are made from.
+    pub fn images(&self) -> PathBuf {
+        self.root.join("images")
+    }
+
     /// One folder per running control plane.
     pub fn runs(&self) -> PathBuf {
         self.root.join("run")

@@ -21,6 +21,7 @@ pub mod csi;
 pub mod daemon;
 pub mod demo;
 pub mod disks;
+pub mod images;
 pub mod kubelet;
 pub mod machine;
 pub mod network;

@@ -5,7 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail a test as tests do")]
 
 mod csi;
+mod images;
 mod real;
+mod storage;
 mod world;
 
 use std::path::PathBuf;
