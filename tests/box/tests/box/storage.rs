@@ -118,13 +118,12 @@ fn a_volume_is_mounted_grows_under_its_pod_survives_a_power_cut_and_is_detached(
         claims.patch("data", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
         let started = Instant::now();
         loop {
-            let size = says(&control_plane, "df --output=size --block-size=1M /data | tail -1").await;
-            let size: u64 = size.parse().unwrap();
-            if size > 1500 {
-                eprintln!("{size} MiB in the pod after {} s", started.elapsed().as_secs());
+            let mebibytes: u64 = says(&control_plane, "df --output=size --block-size=1M /data | tail -1").await.parse().unwrap();
+            if mebibytes > 1500 {
+                eprintln!("{mebibytes} MiB in the pod after {} s", started.elapsed().as_secs());
                 break;
             }
-            assert!(started.elapsed() < Duration::from_secs(150), "{size} MiB in the pod after 150 s");
+            assert!(started.elapsed() < Duration::from_secs(150), "{mebibytes} MiB in the pod after 150 s");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         assert_eq!(restarts(&pods(&client).get("writer").await.unwrap()), 0);
