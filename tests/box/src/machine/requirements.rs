@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::cache::{Cache, make_private_folder};
 
 /// The programs of the host, each with the Debian package that has it.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("ip", "iproute2"),
     ("iptables", "iptables"),
     ("nsenter", "util-linux"),
@@ -14,6 +14,7 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("setsid", "util-linux"),
     ("losetup", "mount"),
     ("mkfs.xfs", "xfsprogs"),
+    ("perl", "perl-base"),
     ("cc", "gcc"),
     ("pkg-config", "pkg-config"),
     ("find", "findutils"),

@@ -7,6 +7,7 @@
 mod csi;
 mod images;
 mod real;
+mod storage;
 mod world;
 mod writer;
 

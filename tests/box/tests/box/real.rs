@@ -1,7 +1,7 @@
 //! Real machines: they boot from user data, hang, lose power and network, come back, and leave nothing behind.
 //!
-//! All share one control plane and one site. On a host that cannot have them each says so and passes; with `FREEHOLD_NODES=real` in
-//! the environment it fails.
+//! All share one site, on a control plane of its own: the CSI driver acts on every object of its name. On a host that cannot have them
+//! each says so and passes; with `FREEHOLD_NODES=real` in the environment it fails.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use ec2sim::{InstanceState, Outside};
 use freehold_box::cache::Cache;
+use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions};
 use freehold_box::machine::{self, KUBELET, Machine};
 use freehold_box::progress::Progress;
 use freehold_box::shared;
@@ -22,7 +23,7 @@ use tokio::sync::OnceCell;
 
 use crate::world::{launch, node, node_with_ready, until};
 
-static SITE: OnceCell<Site> = OnceCell::const_new();
+static SITE: OnceCell<(ControlPlane, Site)> = OnceCell::const_new();
 
 /// Like [`user_data::DEDICATED`], and counts how often it was run.
 const COUNTING: &str = "\
@@ -48,19 +49,20 @@ fn with_machines(test: impl AsyncFnOnce(World)) {
         return;
     }
     shared::run(async {
-        let client = shared::control_plane().await.unwrap().client();
-        let site = SITE.get_or_init(start).await;
-        test(World { site, client }).await;
+        let (control_plane, site) = SITE.get_or_init(start).await;
+        test(World { site, client: control_plane.client() }).await;
     });
 }
 
-async fn start() -> Site {
+async fn start() -> (ControlPlane, Site) {
     let real = Real::ensure(&Cache::from_environment(), &Progress::on_stderr()).await.unwrap();
     let mut options = SiteOptions { real: Some(real), ..SiteOptions::fast() };
     // A machine shuts down in its own time, as on EC2.
     options.simulator.delays.stopping = Duration::from_secs(5);
     options.simulator.delays.shutting_down = Duration::from_secs(5);
-    Site::start(shared::control_plane().await.unwrap(), options).await.unwrap()
+    let control_plane = ControlPlane::start(ControlPlaneOptions::named("real")).await.unwrap();
+    let site = Site::start(&control_plane, options).await.unwrap();
+    (control_plane, site)
 }
 
 impl World {
