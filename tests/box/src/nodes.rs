@@ -1,9 +1,12 @@
 //! Which kind of machines a box has, and what decides it.
 
+use std::io::Write as _;
+
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
+use crate::machine;
 use crate::progress::Progress;
 use crate::site::{Real, Unmade};
 use crate::tools::{Bundle, Tools};
@@ -78,9 +81,19 @@ impl Wanted {
 /// The variable by which tests ask for real machines: with `real` a host that cannot have them fails them, instead of passing them by.
 pub const VARIABLE: &str = "FREEHOLD_NODES";
 
-/// Whether real machines are asked for by [`VARIABLE`].
-pub fn must_be_real() -> bool {
-    std::env::var(VARIABLE).is_ok_and(|value| value == NodeKind::Real.as_str())
+/// Whether a test on real machines can run on this host. Says aloud which one cannot, and why.
+///
+/// # Panics
+/// If it cannot, and [`VARIABLE`] insists: such a test has failed.
+pub fn can_be_real(test: &str) -> bool {
+    let missing = machine::missing(&Cache::from_environment()).join("; ");
+    let insists = std::env::var(VARIABLE).is_ok_and(|value| value == NodeKind::Real.as_str());
+    assert!(missing.is_empty() || !insists, "{test} needs real machines, and this host lacks: {missing}");
+    if !missing.is_empty() {
+        // Not by a macro: what those print is kept back when a test passes.
+        let _ = writeln!(std::io::stderr(), "NOT RUN, for it needs real machines and this host lacks {missing}: {test}");
+    }
+    missing.is_empty()
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use ec2sim::{InstanceState, Outside};
 use freehold_box::cache::Cache;
 use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions};
-use freehold_box::machine::{self, KUBELET, Machine};
+use freehold_box::machine::{KUBELET, Machine};
+use freehold_box::nodes;
 use freehold_box::progress::Progress;
 use freehold_box::shared;
 use freehold_box::site::{Machines, Real, Site, SiteOptions, user_data};
@@ -41,11 +42,7 @@ struct World {
 
 /// Runs a test where real machines can be had.
 fn with_machines(test: impl AsyncFnOnce(World)) {
-    let missing = machine::missing(&Cache::from_environment());
-    if !missing.is_empty() {
-        let missing = missing.join("; ");
-        assert_ne!(std::env::var("FREEHOLD_NODES").as_deref(), Ok("real"), "real machines can't be had: {missing}");
-        eprintln!("NOT RUN: this host has no real machines, for lack of: {missing}");
+    if !nodes::can_be_real("a test of real machines") {
         return;
     }
     shared::run(async {

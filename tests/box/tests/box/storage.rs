@@ -7,12 +7,10 @@ use std::time::{Duration, Instant};
 use ec2sim::Fate;
 use freehold_box::cache::Cache;
 use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions, EBS_DRIVER, STORAGE_CLASS};
-use freehold_box::images::{Containerd, Template};
-use freehold_box::machine;
+use freehold_box::nodes;
 use freehold_box::progress::Progress;
 use freehold_box::shared;
-use freehold_box::site::{Nodes, Real, Site, SiteOptions, user_data};
-use freehold_box::tools::Program;
+use freehold_box::site::{Real, Site, SiteOptions, user_data};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -65,20 +63,13 @@ async fn pod(client: &Client, node: &str, image: &str) {
 
 #[test]
 fn a_volume_is_mounted_grows_under_its_pod_survives_a_power_cut_and_is_detached() {
-    let missing = machine::missing(&Cache::from_environment());
-    if !missing.is_empty() {
-        let missing = missing.join("; ");
-        assert_ne!(std::env::var("FREEHOLD_NODES").as_deref(), Ok("real"), "real machines can't be had: {missing}");
-        eprintln!("NOT RUN: this host has no real machines, for lack of: {missing}");
+    if !nodes::can_be_real("a volume on a real machine") {
         return;
     }
     shared::run(async {
         let (cache, progress) = (Cache::from_environment(), Progress::on_stderr());
-        let mut real = Real::ensure(&cache, &progress).await.unwrap();
-        let containerd = Containerd { daemon: real.tools.program(Program::Containerd), ctr: real.tools.program(Program::Ctr) };
-        let template = Template::ensure(&cache, &containerd, &progress).await.unwrap();
-        real.template = Some(template.root().to_owned());
-        let image = template.names().iter().find(|name| name.contains("/postgres:")).unwrap().clone();
+        let real = Real::ensure(&cache, &progress).await.unwrap();
+        let image = real.template.names().iter().find(|name| name.contains("/postgres:")).unwrap().clone();
         let control_plane = ControlPlane::start(ControlPlaneOptions::named("storage")).await.unwrap();
         let site = Site::start(&control_plane, SiteOptions { real: Some(real), ..SiteOptions::fast() }).await.unwrap();
         let (client, simulator) = (control_plane.client(), site.simulator().clone());
