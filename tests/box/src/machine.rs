@@ -337,9 +337,6 @@ fn machine_id(instance: &str) -> String {
     format!("{digits:0>32}")
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T
-where
-    T: Default,
-{
+async fn blocking<T: Default + Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.unwrap_or_default()
 }

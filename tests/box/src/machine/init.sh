@@ -43,10 +43,11 @@ END
 
 mkdir -p "$folder/etc/upper" "$folder/etc/work" "$folder/var" "$folder/opt/freehold-box/bin"
 chmod 755 "$folder/etc/upper" "$folder/var" "$folder/opt"
+# Not bind mounts: runc starts containers through an overlay of its own folder, which would see the file beneath the mount.
 for program in "$@"; do
     place=$folder/opt/freehold-box/bin/${program##*/}
-    [ -e "$place" ] || : >"$place"
-    mount --bind "$program" "$place"
+    rm -f "$place"
+    ln "$program" "$place" 2>/dev/null || cp "$program" "$place"
 done
 mkdir -p "$folder/var/lib/kubelet" "$folder/var/lib/containerd" "$folder/var/log" "$folder/var/tmp"
 chmod 1777 "$folder/var/tmp"
@@ -54,7 +55,7 @@ ln -sfn /run "$folder/var/run"
 ln -sfn /run/lock "$folder/var/lock"
 
 # While FOLDER can still be seen: it may lie below one of these.
-mount --rbind "$folder/opt" "$folder/opt"
+mount --bind "$folder/opt" "$folder/opt"
 mount --bind "$folder/var" "$folder/var"
 mount -t overlay -o "lowerdir=/etc,upperdir=$folder/etc/upper,workdir=$folder/etc/work" machine "$folder/etc"
 mount --move "$folder/etc" /etc

@@ -86,12 +86,11 @@ fn wish(simulator: &Simulator, view: Option<&InstanceView>) -> Wish {
     let Some(view) = view else { return Wish::Gone };
     match view.state {
         InstanceState::Running => Wish::Run { boot: boot_id(view) },
-        InstanceState::Pending | InstanceState::Stopped => Wish::Off,
         InstanceState::Terminated => Wish::Gone,
-        // Behind the owner's back it is the power that goes.
         InstanceState::Stopping if view.state_reason.as_ref().is_some_and(|reason| reason.code == ASKED_FOR) => Wish::ShutDown,
         InstanceState::ShuttingDown if was_asked_to_terminate(simulator, &view.id) => Wish::ShutDown,
-        InstanceState::Stopping | InstanceState::ShuttingDown => Wish::Off,
+        // What happens behind the owner's back takes the power away.
+        InstanceState::Pending | InstanceState::Stopping | InstanceState::Stopped | InstanceState::ShuttingDown => Wish::Off,
     }
 }
 
