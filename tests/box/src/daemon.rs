@@ -75,6 +75,13 @@ impl Settings {
         options.simulator.clock = ec2sim::Clock::Running { speed: self.speed };
         options.simulator.state = self.state.as_ref().map(|folder| folder.join("ec2"));
         options.state.clone_from(&self.state);
+        if real.is_some() {
+            // A real machine takes its time to shut down; what is left of it at the end of this loses its power.
+            let least = Duration::from_secs(10);
+            let delays = &mut options.simulator.delays;
+            delays.stopping = delays.stopping.max(least);
+            delays.shutting_down = delays.shutting_down.max(least);
+        }
         options.real = real;
         options
     }

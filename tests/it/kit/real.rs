@@ -18,7 +18,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use super::house::{self, House, Options};
 use super::objects::{self, Told as _};
@@ -50,15 +50,26 @@ async fn shared() -> &'static Shared {
 
 /// Runs a scenario in a house with real machines and closes the house; on a host that cannot have them it says so and passes.
 pub fn on_real_machines<F: Future<Output = RealHouse>>(name: &str, scenario: impl FnOnce(RealHouse) -> F) {
-    static TURN: Mutex<()> = Mutex::const_new(());
     if !nodes::can_be_real(name) {
         return;
     }
     house::run(async {
-        let _turn = TURN.lock().await;
+        let _turn = turn().await;
         let house = RealHouse::build(name).await;
         scenario(house).await.close().await;
     });
+}
+
+/// Held by the one test that has real machines: two cores are enough for no more.
+pub async fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    TURN.lock().await
+}
+
+/// The release of PostgreSQL that the machines have an image of.
+pub fn postgresql_version(real: &Real) -> &str {
+    let mut versions = real.template.names().iter().filter_map(|name| name.strip_prefix("docker.io/library/postgres:"));
+    versions.find(|version| version.contains('.')).unwrap()
 }
 
 /// A house whose machines are real.
@@ -67,8 +78,7 @@ pub struct RealHouse {
     pub house: House,
     /// Whether the operator's calls to the API server pass the house's tap, by which the invariants judge them.
     pub has_tap: bool,
-    /// The images that the machines have.
-    images: &'static [String],
+    real: &'static Real,
 }
 
 impl std::ops::Deref for RealHouse {
@@ -88,7 +98,7 @@ impl RealHouse {
         let simulator = ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
         let site = SiteOptions { simulator, real: Some(real.clone()), boot: Duration::ZERO, ..SiteOptions::fast() };
         let site = Site::start(control_plane, site).await.unwrap();
-        Self { house: House::build_at(control_plane, site, name, options).await, has_tap: true, images: real.template.names() }
+        Self { house: House::build_at(control_plane, site, name, options).await, has_tap: true, real }
     }
 
     /// The machine of the one database.
@@ -144,8 +154,7 @@ impl RealHouse {
 
     /// The spec of a PostgreSQL of the release that the machines have, with a small disk and with `changes` merged into it.
     pub fn postgresql(&self, changes: &Value) -> Value {
-        let versions = self.images.iter().filter_map(|name| name.strip_prefix("docker.io/library/postgres:"));
-        let version = versions.into_iter().find(|version| version.contains('.')).unwrap();
+        let version = postgresql_version(self.real);
         let mut spec = json!({"engine": {"type": "postgresql", "version": version}, "storage": {"size": "2Gi"}});
         objects::merge(&mut spec, changes);
         spec

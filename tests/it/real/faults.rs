@@ -87,19 +87,24 @@ fn a_volume_that_stays_attaching_is_told_and_served_once_it_is_free() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_growth_alone_brings_the_database_back() {
+fn growth_alone_brings_a_database_with_a_full_disk_back_without_a_restart() {
     on_real_machines("full-disk", |mut house| async move {
         house.house.start_operator().await;
         let writer = written(&house, &house.postgresql(&json!({})), Dialect::Postgresql).await;
-        // To the last block, so that not even a segment of the log can be made.
-        let _ =
-            house.exec("orders", "dd if=/dev/zero of=/var/lib/freehold/filling bs=1M; dd if=/dev/zero of=/var/lib/freehold/rest bs=512");
-        let _ = house.exec("orders", "psql --host=/var/run/postgresql --username=admin --dbname=app --command='SELECT pg_switch_wal()'");
-        let message = told(&house, "EngineReady", "False", "EngineFailing").await;
-        assert!(message.contains("No space left on device"), "{message}");
+        let before = house.run_of("orders").await;
+        // To the last block.
+        let fill = "cd /var/lib/freehold; dd if=/dev/zero of=filling bs=1M; dd if=/dev/zero of=rest bs=512";
+        let said = house.exec("orders", fill).unwrap_err();
+        assert!(said.contains("No space left on device"), "{said}");
+        let refused = within(LIMIT, "a row being refused", || async {
+            let failure = writer.last_failure().unwrap_or_default();
+            seen(failure.contains("No space left on device").then_some(()), || failure.clone())
+        });
+        refused.await;
         house.edit("orders", &json!({"storage": {"size": "4Gi"}})).await;
         keeps_its_rows(&house, writer).await;
         assert_eq!(house.data_volumes()[0].shape.size, 4);
+        assert_eq!(house.run_of("orders").await, before, "nothing was restarted");
         house
     });
 }

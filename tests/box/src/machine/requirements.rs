@@ -63,7 +63,9 @@ pub fn missing(cache: &Cache) -> Vec<String> {
 fn try_out(cache: &Cache) -> Vec<String> {
     let made = make_private_folder(&cache.runs()).and_then(|()| tempfile::Builder::new().prefix("trial-").tempdir_in(cache.runs()));
     let Ok(folder) = made else { return vec![format!("a folder {} that can be written to", cache.runs().display())] };
-    TRIALS.iter().filter(|(_, command)| !succeeds(command, folder.path())).map(|(what, _)| (*what).to_owned()).collect()
+    // Tried again, since another process may be trying the same at this moment.
+    let works = |command: &str| succeeds(command, folder.path()) || succeeds(command, folder.path());
+    TRIALS.iter().filter(|(_, command)| !works(command)).map(|(what, _)| (*what).to_owned()).collect()
 }
 
 fn is_installed(program: &str) -> bool {

@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use crate::cli::chain;
+
 pub use dialect::Dialect;
 pub use rows::Rows;
 pub use session::Error;
@@ -144,6 +146,11 @@ impl Writer {
     /// When the database answered the writer's first question.
     pub fn first_answer(&self) -> Option<Instant> {
         self.shared.state().first_answer
+    }
+
+    /// Why the last attempt that failed did, in words.
+    pub fn last_failure(&self) -> Option<String> {
+        self.shared.state().last_failure.as_ref().map(|error| chain(error.as_ref()))
     }
 
     /// What happened since this was last asked, or since the table was made.

@@ -1,0 +1,144 @@
+//! What outlives kills and the end of the whole box: the databases of both engines, with their rows.
+
+use std::path::Path;
+use std::time::Duration;
+
+use freehold::api::{Database, NodeClass};
+use freehold_box::cache::Cache;
+use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions};
+use freehold_box::machine::KUBELET;
+use freehold_box::progress::Progress;
+use freehold_box::site::{Real, Site, SiteOptions};
+use freehold_box::writer::{Dialect, PACE, Source, Target, Writer, Written};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
+use serde_json::json;
+
+use crate::kit::house::{self, OPERATOR};
+use crate::kit::objects;
+use crate::kit::process::Operator;
+use crate::kit::real::{LIMIT, postgresql_version, questdb, turn};
+use crate::kit::wait::{seen, within};
+
+const NAMESPACE: &str = "default";
+
+/// A box with its operator, everything of which is in one folder.
+struct Kept {
+    control_plane: ControlPlane,
+    site: Site,
+    operator: Operator,
+}
+
+impl Kept {
+    async fn up(state: &Path, real: &Real, run: &str) -> Self {
+        let options = ControlPlaneOptions { state: Some(state.to_owned()), ..ControlPlaneOptions::named("kept") };
+        let control_plane = ControlPlane::start(options).await.unwrap();
+        let mut options =
+            SiteOptions { real: Some(real.clone()), state: Some(state.to_owned()), boot: Duration::ZERO, ..SiteOptions::fast() };
+        options.simulator.state = Some(state.join("ec2"));
+        let site = Site::start(&control_plane, options).await.unwrap();
+        let operator = Self::operator(&control_plane, &site, run);
+        Self { control_plane, site, operator }
+    }
+
+    fn operator(control_plane: &ControlPlane, site: &Site, run: &str) -> Operator {
+        let settings = ["--cluster-id", "kept", "--listen", "127.0.0.1:0", "--time-scale", "10"].map(str::to_owned);
+        let environment = [
+            ("KUBECONFIG", control_plane.operator_kubeconfig().display().to_string()),
+            ("AWS_ENDPOINT_URL_EC2", site.endpoint()),
+            ("AWS_REGION", site.region().to_owned()),
+            ("AWS_ACCESS_KEY_ID", OPERATOR.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "of-nothing".to_owned()),
+            ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
+        ];
+        Operator::start(control_plane.folder(), control_plane.folder(), &format!("operator-{run}"), &settings, &environment)
+    }
+
+    fn target(&self, dialect: Dialect) -> Target {
+        let source =
+            Source::Database { client: self.control_plane.client(), namespace: NAMESPACE.to_owned(), name: dialect.as_str().to_owned() };
+        Target { dialect, source, table: "numbered" }
+    }
+
+    async fn down(self) {
+        self.operator.kill();
+        assert!(self.site.violations().is_empty(), "{:?}", self.site.violations());
+        self.site.stop().await;
+        self.control_plane.stop().await;
+    }
+}
+
+const ENGINES: [Dialect; 2] = [Dialect::Questdb, Dialect::Postgresql];
+
+#[test]
+fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
+    if !freehold_box::nodes::can_be_real("databases that outlive the box") {
+        return;
+    }
+    house::run(async {
+        let _turn = turn().await;
+        let cache = Cache::from_environment();
+        let real = Real::ensure(&cache, &Progress::on_stderr()).await.unwrap();
+        // Beside the images, so that machines can share them by links.
+        let state = tempfile::Builder::new().prefix("kept-").tempdir_in(cache.runs()).unwrap();
+        let mut first = Kept::up(state.path(), &real, "first").await;
+        house::install(&first.control_plane).await;
+        let client = first.control_plane.client();
+        let class: NodeClass = serde_json::from_value(first.site.node_class("default")).unwrap();
+        Api::<NodeClass>::all(client.clone()).create(&PostParams::default(), &class).await.unwrap();
+        let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
+        for dialect in ENGINES {
+            let spec = match dialect {
+                Dialect::Questdb => questdb(),
+                Dialect::Postgresql => {
+                    json!({"engine": {"type": "postgresql", "version": postgresql_version(&real)}, "storage": {"size": "2Gi"}})
+                }
+            };
+            let object = serde_json::from_value(objects::database(NAMESPACE, "default", dialect.as_str(), &spec)).unwrap();
+            databases.create(&PostParams::default(), &object).await.unwrap();
+        }
+        let writers = ENGINES.map(|dialect| Writer::start(first.target(dialect), PACE));
+        serve(&writers).await;
+
+        first.operator.kill();
+        first.operator = Kept::operator(&first.control_plane, &first.site, "second");
+        let machines = first.site.machines().unwrap();
+        for instance in first.site.simulator().instances() {
+            assert!(machines.get(&instance.id).unwrap().kill_service(KUBELET));
+        }
+        let pods = Api::<Pod>::namespaced(client, NAMESPACE);
+        for dialect in ENGINES {
+            pods.delete(&format!("{}-0", dialect.as_str()), &DeleteParams::default()).await.unwrap();
+        }
+        serve(&writers).await;
+
+        let mut written: Vec<Written> = Vec::new();
+        for writer in writers {
+            written.push(writer.stop().await);
+        }
+        first.down().await;
+        let second = Kept::up(state.path(), &real, "third").await;
+        for (dialect, written) in ENGINES.into_iter().zip(&written) {
+            let tally = written.verify(&second.target(dialect), LIMIT).await.unwrap();
+            tally.check().unwrap();
+        }
+        let instances = second.site.simulator().instances();
+        assert_eq!(instances.len(), 2, "no machine was launched anew: {instances:?}");
+        second.down().await;
+        let left = state.path().join("machines");
+        within(LIMIT, "nothing of the box being mounted", || async {
+            let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+            let mounted = mounts.lines().find(|line| line.contains(&left.display().to_string()));
+            seen(mounted.is_none().then_some(()), || format!("{mounted:?}"))
+        })
+        .await;
+    });
+}
+
+/// Every writer has a row acknowledged that it sends from now on.
+async fn serve(writers: &[Writer; 2]) {
+    for writer in writers {
+        writer.is_served(LIMIT).await.unwrap();
+    }
+}
