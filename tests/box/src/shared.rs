@@ -4,7 +4,7 @@
 //! stops it at the end, because a test binary has no end that code could be hung on: its leash does.
 
 use std::future::Future;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::OnceCell;
@@ -15,7 +15,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     Builder::new_multi_thread().enable_all().build().expect("a runtime needs nothing but threads, without which no test runs either")
 });
 
-static CONTROL_PLANE: OnceCell<ControlPlane> = OnceCell::const_new();
+static CONTROL_PLANE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
 
 /// Runs a test on the shared runtime.
 pub fn run<F: Future>(test: F) -> F::Output {
@@ -23,6 +23,6 @@ pub fn run<F: Future>(test: F) -> F::Output {
 }
 
 /// The shared control plane; the first caller starts it. Use inside [`run`] only.
-pub async fn control_plane() -> Result<&'static ControlPlane, control_plane::Error> {
-    CONTROL_PLANE.get_or_try_init(|| ControlPlane::start(ControlPlaneOptions::named("tests"))).await
+pub async fn control_plane() -> Result<&'static Arc<ControlPlane>, control_plane::Error> {
+    CONTROL_PLANE.get_or_try_init(|| async { Ok(Arc::new(ControlPlane::start(ControlPlaneOptions::named("tests")).await?)) }).await
 }

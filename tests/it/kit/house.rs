@@ -81,7 +81,7 @@ pub struct House {
     starts: usize,
     folder: tempfile::TempDir,
     /// The control plane that it is on.
-    pub control_plane: &'static ControlPlane,
+    pub control_plane: Arc<ControlPlane>,
 }
 
 /// Runs a test on the runtime that all share.
@@ -90,7 +90,7 @@ pub fn run<F: Future>(test: F) -> F::Output {
 }
 
 /// The shared control plane with the resource definitions.
-pub async fn control_plane() -> &'static ControlPlane {
+pub async fn control_plane() -> &'static Arc<ControlPlane> {
     static READY: OnceCell<()> = OnceCell::const_new();
     let control_plane = shared::control_plane().await.unwrap();
     READY.get_or_init(|| install(control_plane)).await;
@@ -129,11 +129,11 @@ impl House {
         let simulator =
             ec2sim::Options { clock: ec2sim::Clock::Running { speed }, delays: ec2sim::Delays::realistic(), ..options.simulator.clone() };
         let site = Site::start(control_plane, SiteOptions { simulator, boot: options.boot, ..SiteOptions::fast() }).await.unwrap();
-        Self::build_at(control_plane, site, name, options).await
+        Self::build_at(Arc::clone(control_plane), site, name, options).await
     }
 
     /// A house without an operator yet, on this control plane and in this account.
-    pub async fn build_at(control_plane: &'static ControlPlane, site: Site, name: &str, options: Options) -> Self {
+    pub async fn build_at(control_plane: Arc<ControlPlane>, site: Site, name: &str, options: Options) -> Self {
         let client = control_plane.client();
         let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
         Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();

@@ -1,4 +1,4 @@
-//! Houses on real machines: one control plane for all of them, an account and machines for each, one house at a time.
+//! Houses on real machines, one at a time, each with a control plane, an account and machines of its own.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -30,22 +30,9 @@ pub const LIMIT: Duration = Duration::from_secs(180);
 /// The table that the writers of these tests write to.
 const TABLE: &str = "numbered";
 
-/// What only tests on real machines share.
-struct Shared {
-    control_plane: ControlPlane,
-    real: Real,
-}
-
-async fn shared() -> &'static Shared {
-    static SHARED: OnceCell<Shared> = OnceCell::const_new();
-    SHARED
-        .get_or_init(|| async {
-            let real = Real::ensure(&Cache::from_environment(), &Progress::on_stderr()).await.unwrap();
-            let control_plane = ControlPlane::start(ControlPlaneOptions::named("real-tests")).await.unwrap();
-            house::install(&control_plane).await;
-            Shared { control_plane, real }
-        })
-        .await
+async fn real() -> &'static Real {
+    static REAL: OnceCell<Real> = OnceCell::const_new();
+    REAL.get_or_init(|| async { Real::ensure(&Cache::from_environment(), &Progress::on_stderr()).await.unwrap() }).await
 }
 
 /// Runs a scenario in a house with real machines and closes the house; on a host that cannot have them it says so and passes.
@@ -91,13 +78,16 @@ impl std::ops::Deref for RealHouse {
 
 impl RealHouse {
     async fn build(name: &str) -> Self {
-        let Shared { control_plane, real } = shared().await;
+        let real = real().await;
+        // The CSI driver acts on every object of its name, and Kubernetes knows machines by names that EC2 uses again.
+        let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named("real-tests")).await.unwrap());
+        house::install(&control_plane).await;
         // Ten times as fast as in production, the operator and EC2; the machines are as fast as they are.
         let options = Options { scale: 10, settings: Vec::new(), ..Options::default() };
         let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
         let simulator = ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
         let site = SiteOptions { simulator, real: Some(real.clone()), boot: Duration::ZERO, ..SiteOptions::fast() };
-        let site = Site::start(control_plane, site).await.unwrap();
+        let site = Site::start(&control_plane, site).await.unwrap();
         Self { house: House::build_at(control_plane, site, name, options).await, has_tap: true, real }
     }
 
