@@ -26,7 +26,7 @@ const EFFECTS: [(&str, Which); 6] = [
 async fn killed_at(name: &str, which: Which, point: Point, boot: Duration, policy: DeletionPolicy) -> House {
     let mut house = House::build(name, Options { tapped_ec2: true, boot, ..Options::default() }).await;
     let reached = house.tap.stop_at(which, point);
-    house.start_operator().await;
+    house.start_operator();
     house.create("orders", &json!({"deletionPolicy": policy})).await;
     let heard = tokio::time::timeout(LIMIT, reached).await;
     assert!(heard.is_ok_and(|heard| heard.is_ok()), "the operator never came to {which:?}");
@@ -53,7 +53,7 @@ fn a_kill_at_any_point_of_a_creation_leaves_one_machine_and_one_disk() {
     }
     run(each(cases, |name, (which, point)| async move {
         let mut house = killed_at(&name, which, point, Options::default().boot, DeletionPolicy::Retain).await;
-        house.start_operator().await;
+        house.start_operator();
         one_of_each(house).await;
     }));
 }
@@ -68,7 +68,7 @@ fn an_outage_of_minutes_or_of_half_a_day_after_a_lost_answer_changes_nothing() {
     run(each(cases, |name, (which, away)| async move {
         let mut house = killed_at(&name, which, Point::AnswerLost, Options::default().boot, DeletionPolicy::Retain).await;
         outage::pass(&house, away).await;
-        house.start_operator().await;
+        house.start_operator();
         one_of_each(house).await;
     }));
 }
@@ -86,7 +86,7 @@ fn a_spec_that_was_edited_during_the_outage_is_reached_with_one_machine_and_one_
             edit["instanceTypes"] = json!(["m7i.large"]);
         }
         house.edit("orders", &edit).await;
-        house.start_operator().await;
+        house.start_operator();
         house.ready("orders").await;
         let machines = house.live_instances();
         let wanted = if is_of_machine { "m7i.large" } else { "r7i.large" };
@@ -113,7 +113,7 @@ fn a_database_that_was_deleted_during_the_outage_leaves_what_its_policy_says() {
     run(each(cases, |name, (which, policy, left)| async move {
         let mut house = killed_at(&name, which, Point::AnswerLost, Options::default().boot, policy).await;
         house.delete("orders").await;
-        house.start_operator().await;
+        house.start_operator();
         house.gone("orders").await;
         assert_eq!(house.live_instances().len(), 0);
         until("the disk being as the policy says", || async {

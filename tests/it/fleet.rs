@@ -73,7 +73,7 @@ fn a_hundred_databases_at_rest_cost_five_reads_a_minute_and_a_restart_changes_no
     run(async {
         // The default proportions, all of them.
         let mut house = House::build("fleet", Options { scale: 20, settings: Vec::new(), ..Options::default() }).await;
-        house.start_operator().await;
+        house.start_operator();
         for number in 0..FLEET {
             house.create(&format!("db-{number:03}"), &json!({})).await;
         }
@@ -109,7 +109,7 @@ fn a_hundred_databases_at_rest_cost_five_reads_a_minute_and_a_restart_changes_no
         let (took, clean) = house.stop_operator().await;
         assert!(clean, "the operator's end was not 0, after {took:?}");
         let (writes, mark) = (house.tap.mark(), house.mark());
-        house.start_operator().await;
+        house.start_operator();
         let calls = swept(&house, mark, 4).await;
         assert_eq!(mutating(&calls), Vec::<&JournalEntry>::new());
         let written: Vec<_> = house.tap.writes_since(writes).into_iter().map(|seen| (seen.method, seen.path, seen.body)).collect();
@@ -137,7 +137,7 @@ fn the_operator_answers_at_its_endpoints_and_ends_with_0_within_seconds_of_sigte
         house.told("second", "NodeReady", "False", "Launching").await;
         let (took, clean) = house.stop_operator().await;
         assert!(clean && took < Duration::from_secs(10), "clean: {clean}, after {took:?}");
-        house.start_operator().await;
+        house.start_operator();
         house.ready("second").await;
         assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (2, 2));
         house.close().await;
@@ -149,7 +149,7 @@ fn an_operator_without_ec2_is_alive_and_says_that_it_is_not_ready() {
     run(async {
         let mut house = House::build("not-ready", Options::default()).await;
         house.ec2().add_fault(ec2sim::Fault::always(ec2sim::Effect::Throttle));
-        house.start_operator().await;
+        house.start_operator();
         let endpoints = Client::try_from(Config::new(house.operator().endpoints().await.parse().unwrap())).unwrap();
         let get = async |path: &str| endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await;
         until("the operator being alive", || async { get("/livez").await.map_err(|error| error.to_string()) }).await;

@@ -76,7 +76,7 @@ fn a_stranger_of_a_derived_name_is_reported_and_left_alone() {
         let has_phase = |claim: &PersistentVolumeClaim| claim.status.as_ref().is_some_and(|status| status.phase.is_some());
         let claim = stranger::<PersistentVolumeClaim>(&house, claim, has_phase).await;
 
-        house.start_operator().await;
+        house.start_operator();
         for (kind, name) in [("secret", &secret.0), ("set", &set.0), ("node", &node.name_any()), ("claim", &claim.0)] {
             let message = house.told(&format!("of-{kind}"), "Stalled", "True", "NameConflict").await;
             assert!(message.contains(name), "{kind}: {message}");

@@ -158,14 +158,13 @@ impl Site {
             }
         });
         tasks.spawn(cloud_controller::run(context.clone(), options.node_removal));
-        let real = match (options.real, place) {
-            (Some(real), Some(place)) => Some(start_real(control_plane, &context, address, &real, (place, options.boot)).await?),
-            (Some(_) | None, _) => {
-                tasks.spawn(hosts::run(context.clone(), options.boot));
-                tasks.spawn(attacher::run(context.clone()));
-                tasks.spawn(resizer::run(context));
-                None
-            }
+        let real = if let (Some(real), Some(place)) = (options.real, place) {
+            Some(start_real(control_plane, &context, address, &real, (place, options.boot)).await?)
+        } else {
+            tasks.spawn(hosts::run(context.clone(), options.boot));
+            tasks.spawn(attacher::run(context.clone()));
+            tasks.spawn(resizer::run(context));
+            None
         };
         Ok(Self { simulator, world, endpoint, real, tasks, stop })
     }

@@ -118,7 +118,7 @@ impl House {
     /// A house with a running operator.
     pub async fn start(name: &str) -> Self {
         let mut house = Self::build(name, Options::default()).await;
-        house.start_operator().await;
+        house.start_operator();
         house
     }
 
@@ -184,7 +184,7 @@ impl House {
     }
 
     /// Starts the operator.
-    pub async fn start_operator(&mut self) {
+    pub fn start_operator(&mut self) {
         self.starts += 1;
         let name = format!("operator-{}", self.starts);
         self.operator = Some(Operator::start(self.control_plane.folder(), self.folder.path(), &name, &self.settings, &self.environment));

@@ -58,7 +58,7 @@ fn a_request_that_is_stopped_before_it_is_sent_was_never_carried_out() {
         let mut house = House::build("kit-before", Options::default()).await;
         let finalizer = Which { method: "PATCH", path: "/databases/", body: &["\"finalizers\""] };
         let reached = house.tap.stop_at(finalizer, Point::Before);
-        house.start_operator().await;
+        house.start_operator();
         house.create("orders", &json!({})).await;
         reached.await.unwrap();
         house.kill_operator();
@@ -67,7 +67,7 @@ fn a_request_that_is_stopped_before_it_is_sent_was_never_carried_out() {
         assert_eq!(database.metadata.finalizers, None);
 
         let reached = house.tap.stop_at(finalizer, Point::AnswerLost);
-        house.start_operator().await;
+        house.start_operator();
         reached.await.unwrap();
         house.kill_operator();
         house.tap.thaw();
