@@ -87,7 +87,7 @@ fn outcome(result: &Result<Again, PassError>) -> &'static str {
     }
 }
 
-/// Runs a controller until `stop`. Each trigger is one pass, driven as [`drive`] says.
+/// Runs a controller until `stop`. Each trigger is one pass, driven by `drive`.
 pub async fn run<K, P, F>(
     name: &'static str,
     controller: Controller<K>,

@@ -24,7 +24,10 @@ pub enum EngineState {
 /// Reasons of a waiting container that are part of every start.
 const NORMAL_WAITS: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
-/// How many characters of an engine's last words are repeated.
+/// How many lines of an engine's last words are repeated.
+const LAST_LINES: usize = 3;
+
+/// How many characters of them.
 const LONGEST_MESSAGE: usize = 500;
 
 /// Reads the pod's status.
@@ -113,10 +116,16 @@ fn problem(container: &ContainerStatus) -> Option<String> {
 fn ending(state: &ContainerState) -> Option<String> {
     let terminated = state.terminated.as_ref()?;
     let reason = terminated.reason.as_deref().unwrap_or("Error");
-    // What the engine left for this place, else the end of its log: the last line says why.
-    let said = terminated.message.iter().flat_map(|message| message.lines()).map(str::trim).rfind(|line| !line.is_empty());
-    let said = said.map(|line| format!(": {}", line.chars().take(LONGEST_MESSAGE).collect::<String>())).unwrap_or_default();
+    let said = terminated.message.as_deref().and_then(last_words).map(|said| format!(": {said}")).unwrap_or_default();
     Some(format!(" (last: {reason}, exit code {}{said})", terminated.exit_code))
+}
+
+/// What the engine left for this place, else the end of its log: the last line says that it ended, and those before it why.
+fn last_words(message: &str) -> Option<String> {
+    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join(" | ");
+    let longer = said.chars().count().saturating_sub(LONGEST_MESSAGE);
+    Some(said.chars().skip(longer).collect()).filter(|said: &String| !said.is_empty())
 }
 
 /// The hash of the inputs that the pod was made from.

@@ -41,13 +41,12 @@ fn a_crash_loop_tells_how_the_last_run_ended_and_not_the_growing_pause() {
 }
 
 #[test]
-fn a_crash_loop_tells_the_last_line_of_the_log() {
+fn a_crash_loop_tells_the_last_lines_of_the_log() {
     let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff"}}));
     container["lastState"] =
-        json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "starting\nPANIC: No space left on device\n\n"}});
+        json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "a\nb\nstarting\nPANIC: No space left on device\n\n"}});
     let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-    let expected =
-        "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 1: PANIC: No space left on device); its log says why";
+    let expected = "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 1: b | starting | PANIC: No space left on device); its log says why";
     assert_eq!(said, EngineState::Failing(expected.to_owned()));
 }
 

@@ -6,7 +6,7 @@ use crate::control_plane::NodeTiming;
 
 /// Where in-cluster clients find the API server, by Kubernetes' rule the first address of the range.
 pub const SERVICE_RANGE: &str = "10.96.0.0/16";
-/// The first address of [`SERVICE_RANGE`].
+/// The first address of the services.
 pub const FIRST_SERVICE_ADDRESS: &str = "10.96.0.1";
 
 /// A name in the API server's certificate that does not depend on where it listens.
