@@ -11,8 +11,9 @@ use freehold_box::progress::Progress;
 use freehold_box::site::{Real, Site, SiteOptions};
 use freehold_box::writer::{Dialect, PACE, Source, Target, Writer, Written};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::json;
 
 use crate::kit::house::{self, OPERATOR};
@@ -38,6 +39,10 @@ impl Kept {
             SiteOptions { real: Some(real.clone()), state: Some(state.to_owned()), boot: Duration::ZERO, ..SiteOptions::fast() };
         options.simulator.state = Some(state.join("ec2"));
         let site = Site::start(&control_plane, options).await.unwrap();
+        let definitions = Api::<CustomResourceDefinition>::all(control_plane.client());
+        if definitions.list(&ListParams::default()).await.unwrap().items.is_empty() {
+            house::install(&control_plane).await;
+        }
         let operator = Self::operator(&control_plane, &site, run);
         Self { control_plane, site, operator }
     }
@@ -83,7 +88,6 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
         // Beside the images, so that machines can share them by links.
         let state = tempfile::Builder::new().prefix("kept-").tempdir_in(cache.runs()).unwrap();
         let mut first = Kept::up(state.path(), &real, "first").await;
-        house::install(&first.control_plane).await;
         let client = first.control_plane.client();
         let class: NodeClass = serde_json::from_value(first.site.node_class("default")).unwrap();
         Api::<NodeClass>::all(client.clone()).create(&PostParams::default(), &class).await.unwrap();
