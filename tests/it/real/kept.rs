@@ -86,7 +86,7 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
         let cache = Cache::from_environment();
         let real = Real::ensure(&cache, &Progress::on_stderr()).await.unwrap();
         // Beside the images, so that machines can share them by links.
-        let state = tempfile::Builder::new().prefix("kept-").tempdir_in(cache.runs()).unwrap();
+        let state = tempfile::Builder::new().prefix("kept-").tempdir_in(cache.images()).unwrap();
         let mut first = Kept::up(state.path(), &real, "first").await;
         let client = first.control_plane.client();
         let class: NodeClass = serde_json::from_value(first.site.node_class("default")).unwrap();
