@@ -1,7 +1,7 @@
 //! The operator as users run it: its image, in a pod on a real node, with no more rights than it needs.
 
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use aws_sdk_ec2::types::InstanceType;
 use data_encoding::BASE64;
@@ -48,7 +48,10 @@ async fn platform_machine(house: &RealHouse) -> String {
 
 /// Gives the manifest to kubectl.
 fn kubectl(house: &RealHouse, verb: &str, manifest: &str) {
-    let mut child = house.kubectl().args([verb, "-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    // Its objects have a namespace of their own.
+    let mut kubectl = Command::new(house.control_plane.kubectl());
+    kubectl.arg("--kubeconfig").arg(house.control_plane.kubeconfig()).args([verb, "-f", "-"]);
+    let mut child = kubectl.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "kubectl {verb}");
 }
