@@ -8,6 +8,7 @@ use data_encoding::BASE64;
 use freehold_box::images;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
+use serde_json::json;
 
 use crate::kit::process::binary;
 use crate::kit::real::{LIMIT, RealHouse, on_real_machines, questdb};
@@ -63,10 +64,10 @@ fn the_operator_runs_as_a_pod_with_the_rights_it_needs_and_makes_a_database() {
         let image = platform_machine(&house).await;
         let port = house.site.endpoint().rsplit(':').next().unwrap().to_owned();
         let manifest = MANIFEST
-            .replace("IMAGE", &image)
-            .replace("ENDPOINT", &format!("http://{}:{port}", house.gateway()))
-            .replace("REGION", house.site.region())
-            .replace("MACHINE", &house.name);
+            .replace("@IMAGE@", &image)
+            .replace("@ENDPOINT@", &format!("http://{}:{port}", house.gateway()))
+            .replace("@REGION@", house.site.region())
+            .replace("@HOUSE@", &house.name);
         kubectl(&house, "apply", &manifest);
         let deployments = Api::<Deployment>::namespaced(house.client.clone(), "freehold-system");
         within(LIMIT, "the operator being available", || async {
@@ -76,7 +77,9 @@ fn the_operator_runs_as_a_pod_with_the_rights_it_needs_and_makes_a_database() {
         })
         .await;
 
-        house.create("orders", &questdb()).await;
+        let mut spec = questdb();
+        spec["deletionPolicy"] = json!("Delete");
+        house.create("orders", &spec).await;
         house.serves("orders").await;
         house.house.delete("orders").await;
         house.is_gone("orders").await;
