@@ -1,5 +1,7 @@
 //! A named box in the background: starts it, finds it again, stops it.
 
+mod files;
+
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,16 +10,18 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use nix::sys::signal::Signal;
-use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
-use crate::control_plane::{self, Component, ControlPlane, ControlPlaneOptions, NodeTiming};
+use crate::control_plane::{self, ControlPlane, ControlPlaneOptions, NodeTiming};
 use crate::nodes::NodeKind;
 use crate::process::{Identity, tail};
 use crate::progress::Progress;
 use crate::run_folder;
 use crate::site::{self, Real, Site, SiteOptions, Unmade};
+
+use files::{Files, living, write_identity, write_record};
+pub use files::{Record, is_of_a_demo, remember_operator, running, violations};
 
 /// How long a box may take to start once its programs are built.
 const UP_LIMIT: Duration = Duration::from_mins(3);
@@ -87,29 +91,6 @@ impl Settings {
     }
 }
 
-/// What a running box says about itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
-    /// Its process.
-    pub identity: Identity,
-    /// The administrator's kubeconfig.
-    pub kubeconfig: PathBuf,
-    /// The kubeconfig of the operator.
-    pub operator_kubeconfig: PathBuf,
-    /// What its machines are.
-    pub nodes: NodeKind,
-    /// EC2's URL.
-    pub endpoint: String,
-    /// EC2's region.
-    pub region: String,
-    /// The folder of the programs, kubectl among them.
-    pub programs: PathBuf,
-    /// Its processes.
-    pub components: Vec<Component>,
-    /// The log of the box itself.
-    pub log: PathBuf,
-}
-
 /// Why a named box could not be started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -154,72 +135,6 @@ pub enum Error {
 fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
     let doing = doing.into();
     move |source| Error::System { doing, source }
-}
-
-struct Files {
-    folder: PathBuf,
-}
-
-impl Files {
-    fn of(cache: &Cache, name: &str) -> Self {
-        Self { folder: cache.boxes().join(name) }
-    }
-
-    /// Written when the box is ready.
-    fn record(&self) -> PathBuf {
-        self.folder.join("record.json")
-    }
-
-    /// Written first: the identity of the box's process.
-    fn identity(&self) -> PathBuf {
-        self.folder.join("identity")
-    }
-
-    /// Held as long as the box lives.
-    fn lock(&self) -> PathBuf {
-        self.folder.join("lock")
-    }
-
-    fn log(&self) -> PathBuf {
-        self.folder.join("log")
-    }
-
-    /// What was done to a disk that EC2 would have let go wrong, a line each.
-    fn violations(&self) -> PathBuf {
-        self.folder.join("violations")
-    }
-
-    /// The identity of the operator that a demo runs in the box; so also the mark of a demo's box.
-    fn operator(&self) -> PathBuf {
-        self.folder.join("operator")
-    }
-}
-
-/// The process that this file names, if it still runs.
-fn living(file: &Path) -> Option<Identity> {
-    Identity::parse(&std::fs::read_to_string(file).ok()?).filter(|identity| identity.lives())
-}
-
-/// The record of a box that is up.
-pub fn running(cache: &Cache, name: &str) -> Option<Record> {
-    let text = std::fs::read(Files::of(cache, name).record()).ok()?;
-    serde_json::from_slice::<Record>(&text).ok().filter(|record| record.identity.lives())
-}
-
-/// What was done to a disk of this box that would have lost data in EC2; a file that is not there has none.
-pub fn violations(cache: &Cache, name: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(Files::of(cache, name).violations()).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
-}
-
-/// Remembers the operator that a demo runs in this box, so that [`down`] ends both; an error if it cannot be written down.
-pub fn remember_operator(cache: &Cache, name: &str, operator: Identity) -> Result<(), Error> {
-    std::fs::write(Files::of(cache, name).operator(), operator.to_string()).map_err(system("write the operator's identity"))
-}
-
-/// Whether a demo ran, or runs, its operator in this box.
-pub fn is_of_a_demo(cache: &Cache, name: &str) -> bool {
-    Files::of(cache, name).operator().exists()
 }
 
 /// Starts a box in a session of its own and waits until it is ready.
@@ -338,17 +253,6 @@ async fn tell_violations(site: &Site, files: &Files) {
         }
         tokio::time::sleep(POLL).await;
     }
-}
-
-fn write_identity(files: &Files, identity: Identity) -> Result<(), Error> {
-    std::fs::write(files.identity(), identity.to_string()).map_err(system("write the box's identity"))
-}
-
-/// Whole or not at all: somebody is reading it meanwhile.
-fn write_record(files: &Files, record: &Record) -> Result<(), Error> {
-    let new = files.folder.join("record.new");
-    let text = serde_json::to_vec_pretty(record).map_err(|error| system("write the box's record")(error.into()))?;
-    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, files.record())).map_err(system("write the box's record"))
 }
 
 /// Stops a box, with the operator of a demo in it, and says what was done.
