@@ -88,7 +88,7 @@ pub struct Ground {
     /// has them in /opt/freehold-box/bin.
     pub programs: Vec<PathBuf>,
     /// The images that every machine has from the start.
-    pub template: Option<Template>,
+    pub template: Template,
     /// How long the lease of a Node lasts.
     pub lease: Duration,
 }
@@ -145,7 +145,7 @@ impl Machine {
         // From here on its drop removes what was made so far.
         let mut making = Making { ground: &ground, wire: &wire, groups: &groups, is_done: false };
         let disk = Disk::at(&spec.disk);
-        disk.make(ground.template.as_ref()).await?;
+        disk.make(&ground.template).await?;
         disk.write(&ground, &spec, &groups.path(), &wire.pods)?;
         ground.network.connect(&wire).await?;
         let (mut holder, leash) = init(&ground, &spec, &disk, &wire, &groups)?;

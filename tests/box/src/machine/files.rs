@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Error, Ground, Spec};
 use crate::cache::make_private_folder;
 use crate::control_plane::SERVER_NAME;
-use crate::images::Template;
+use crate::images::{PAUSE, Template};
 use crate::network::{API_SERVER_PORT, system};
 
 const INIT: &str = include_str!("init.sh");
@@ -21,7 +21,7 @@ exec containerd --config /etc/containerd/config.toml
 ";
 
 /// `restrict_oom_score_adj`: a host may lack the capability to set it lower. NRI is off because its socket has one fixed place, and
-/// the image of the pause container is never collected.
+/// the image of the pause container, in place of PAUSE, is never collected.
 const CONTAINERD_CONFIG: &str = r#"version = 3
 [plugins."io.containerd.cri.v1.runtime"]
 restrict_oom_score_adj = true
@@ -34,7 +34,7 @@ BinaryName = "/opt/freehold-box/bin/runc"
 bin_dirs = ["/opt/freehold-box/bin"]
 conf_dir = "/etc/cni/net.d"
 [plugins."io.containerd.cri.v1.images".pinned_images]
-sandbox = "registry.k8s.io/pause:3.10"
+sandbox = "PAUSE"
 [plugins."io.containerd.nri.v1.nri"]
 disable = true
 "#;
@@ -87,16 +87,16 @@ impl Disk {
     }
 
     /// Makes the disk of a new machine from the image's template.
-    pub async fn make(&self, template: Option<&Template>) -> Result<(), Error> {
+    pub async fn make(&self, template: &Template) -> Result<(), Error> {
         let containerd = self.folder.join("var/lib/containerd");
         make_private_folder(&self.folder).map_err(system(format!("make {}", self.folder.display())))?;
         for folder in [self.etc(), self.logs(), self.folder.join("var/lib"), self.folder.join("opt/freehold-box")] {
             std::fs::create_dir_all(&folder).map_err(system(format!("make {}", folder.display())))?;
         }
-        match template.filter(|_| !containerd.exists()) {
-            Some(template) => Ok(template.install(&containerd).await?),
-            None => Ok(()),
+        if !containerd.exists() {
+            template.install(&containerd).await?;
         }
+        Ok(())
     }
 
     /// Writes what the image has and what the box knows in AWS' place: the facts of the instance, and the certificates by which its
@@ -132,7 +132,7 @@ impl Disk {
             (self.folder.join("opt/freehold-box/bootstrap"), BOOTSTRAP, 0o755),
             (etc.join("freehold-box/machine"), &facts, 0o644),
             (etc.join("freehold-box/services/containerd"), CONTAINERD_SERVICE, 0o755),
-            (etc.join("containerd/config.toml"), CONTAINERD_CONFIG, 0o644),
+            (etc.join("containerd/config.toml"), &CONTAINERD_CONFIG.replace("PAUSE", PAUSE), 0o644),
             (etc.join("cni/net.d/10-box.conflist"), &network.to_string(), 0o644),
             (etc.join("kubernetes/ca.crt"), authority.certificate(), 0o644),
             (etc.join("kubernetes/kubelet.kubeconfig"), &kubeconfig, 0o600),

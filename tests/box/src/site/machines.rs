@@ -142,7 +142,7 @@ impl Machines {
             network,
             authority: control_plane.authority(),
             programs: PROGRAMS.into_iter().map(|program| real.tools.program(program)).collect(),
-            template: Some(real.template.clone()),
+            template: real.template.clone(),
             lease: control_plane.timing().lease,
         };
         let shared = Shared {
