@@ -26,13 +26,11 @@ use tokio::sync::OnceCell;
 
 use super::invariants;
 use super::objects::{self, Told as _};
-use super::process::Operator;
+pub use super::process::OPERATOR;
+use super::process::{Operator, environment};
 use super::proxy::Proxy;
 use super::tap::Tap;
 use super::wait::{LIMIT, seen, until, within};
-
-/// The operator's access key id: how EC2's journal tells it from the box.
-pub const OPERATOR: &str = "AKIAFREEHOLD";
 
 /// How much of the journal and of the log a failure shows, in lines.
 const TAIL: usize = 40;
@@ -75,7 +73,7 @@ pub struct House {
     /// Object UIDs whose deletion was asked for, with the last entry of the journal at that time.
     pub deleted: Vec<(String, u64)>,
     settings: Vec<String>,
-    environment: Vec<(&'static str, String)>,
+    environment: [(&'static str, String); 6],
     proxies: Vec<Proxy>,
     operator: Option<Operator>,
     starts: usize,
@@ -158,14 +156,7 @@ impl House {
         let mut settings: Vec<String> = ["--namespace", name, "--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
         settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
         settings.extend(options.settings.into_iter().flat_map(|(key, value)| [format!("--{key}"), value]));
-        let environment = vec![
-            ("KUBECONFIG", kubeconfig.display().to_string()),
-            ("AWS_ENDPOINT_URL_EC2", endpoint),
-            ("AWS_REGION", site.region().to_owned()),
-            ("AWS_ACCESS_KEY_ID", OPERATOR.to_owned()),
-            ("AWS_SECRET_ACCESS_KEY", "of-nothing".to_owned()),
-            ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
-        ];
+        let environment = environment(&kubeconfig, &endpoint, site.region());
         Self {
             name: name.to_owned(),
             client,
@@ -245,7 +236,12 @@ impl House {
 
     /// Waits until this generation of the Database is Ready.
     pub async fn ready(&self, name: &str) -> Database {
-        until(&format!("Database {name} being Ready"), || async {
+        self.ready_within(LIMIT, name).await
+    }
+
+    /// The same with another bound.
+    pub async fn ready_within(&self, limit: Duration, name: &str) -> Database {
+        within(limit, &format!("Database {name} being Ready"), || async {
             let database = self.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
             seen(is_ready(&database).then(|| database.clone()), || format!("{:?}", database.condition("Ready")))
         })
@@ -392,7 +388,7 @@ impl Drop for House {
 }
 
 /// Whether this generation of the Database is Ready.
-pub fn is_ready(database: &Database) -> bool {
+fn is_ready(database: &Database) -> bool {
     database.conditions().iter().any(|condition| {
         condition.type_ == "Ready" && condition.status == "True" && condition.observed_generation == database.metadata.generation
     })

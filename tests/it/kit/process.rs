@@ -11,6 +11,21 @@ use super::wait::until;
 /// How long it may take to end when it is asked to: longer than the operator's own grace for running passes.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
+/// The operator's access key id: how EC2's journal tells it from the box.
+pub const OPERATOR: &str = "AKIAFREEHOLD";
+
+/// The environment of an operator for this API server and this EC2.
+pub fn environment(kubeconfig: &Path, endpoint: &str, region: &str) -> [(&'static str, String); 6] {
+    [
+        ("KUBECONFIG", kubeconfig.display().to_string()),
+        ("AWS_ENDPOINT_URL_EC2", endpoint.to_owned()),
+        ("AWS_REGION", region.to_owned()),
+        ("AWS_ACCESS_KEY_ID", OPERATOR.to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "of-nothing".to_owned()),
+        ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
+    ]
+}
+
 /// A copy of the shipped binary in a control plane's folder, made once: a build that runs meanwhile replaces the original.
 pub fn binary(control_plane: &Path) -> PathBuf {
     static TURN: Mutex<()> = Mutex::new(());

@@ -1,7 +1,6 @@
 //! Houses on real machines, one at a time, each with a control plane, an account and machines of its own.
 
 use std::net::Ipv4Addr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +20,8 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use super::house::{self, House, Options};
-use super::objects::{self, Told as _};
-use super::wait::{seen, within};
+use super::objects::Told as _;
+use super::wait::within;
 
 /// Longer than for machines in name: a pod starts, an engine too, and a machine of two cores runs all of it.
 pub const LIMIT: Duration = Duration::from_secs(180);
@@ -53,10 +52,11 @@ pub async fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().await
 }
 
-/// The release of PostgreSQL that the machines have an image of.
-pub fn postgresql_version(real: &Real) -> &str {
+/// The spec of a PostgreSQL of the release that the machines have an image of, with a small disk.
+pub fn postgresql(real: &Real) -> Value {
     let mut versions = real.template.names().iter().filter_map(|name| name.strip_prefix("docker.io/library/postgres:"));
-    versions.find(|version| version.contains('.')).unwrap()
+    let version = versions.find(|version| version.contains('.')).unwrap();
+    json!({"engine": {"type": "postgresql", "version": version}, "storage": {"size": "2Gi"}})
 }
 
 /// A house whose machines are real.
@@ -105,11 +105,7 @@ impl RealHouse {
 
     /// Waits until this generation of the Database is Ready, with a real engine.
     pub async fn serves(&self, name: &str) -> Database {
-        within(LIMIT, &format!("Database {name} being Ready"), || async {
-            let database = self.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
-            seen(house::is_ready(&database).then(|| database.clone()), || format!("{:?}", database.condition("Ready")))
-        })
-        .await
+        self.ready_within(LIMIT, name).await
     }
 
     /// The pod of the Database.
@@ -122,11 +118,6 @@ impl RealHouse {
         let pod = self.pod(name).await;
         let restarts = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten()).map(|it| it.restart_count).sum();
         (pod.uid().unwrap(), restarts)
-    }
-
-    /// The folder of the control plane, which machines see too.
-    pub fn control_plane_folder(&self) -> &Path {
-        self.control_plane.folder()
     }
 
     /// Runs a command of the shell in the engine's container.
@@ -142,12 +133,9 @@ impl RealHouse {
         Writer::start(Target { dialect, source, table: TABLE }, PACE)
     }
 
-    /// The spec of a PostgreSQL of the release that the machines have, with a small disk and with `changes` merged into it.
-    pub fn postgresql(&self, changes: &Value) -> Value {
-        let version = postgresql_version(self.real);
-        let mut spec = json!({"engine": {"type": "postgresql", "version": version}, "storage": {"size": "2Gi"}});
-        objects::merge(&mut spec, changes);
-        spec
+    /// The spec of a PostgreSQL.
+    pub fn postgresql(&self) -> Value {
+        postgresql(self.real)
     }
 
     /// Waits until the Database is gone.

@@ -12,6 +12,14 @@ use crate::kit::objects::Told as _;
 use crate::kit::real::{LIMIT, RealHouse, on_real_machines, questdb};
 use crate::kit::wait::{seen, within};
 
+/// Runs a scenario in a house with real machines and a running operator.
+fn with_operator<F: Future<Output = RealHouse>>(name: &str, scenario: impl FnOnce(RealHouse) -> F) {
+    on_real_machines(name, |mut house| {
+        house.house.start_operator();
+        scenario(house)
+    });
+}
+
 /// A database that has some rows, and the writer that goes on adding to them.
 async fn written(house: &RealHouse, spec: &Value, dialect: Dialect) -> Writer {
     house.create("orders", spec).await;
@@ -36,9 +44,8 @@ async fn told(house: &RealHouse, kind: &str, status: &str, reason: &str) -> Stri
 
 #[test]
 fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
-    on_real_machines("wrong-setting", |mut house| async move {
-        house.house.start_operator();
-        let writer = written(&house, &house.postgresql(&json!({})), Dialect::Postgresql).await;
+    with_operator("wrong-setting", |house| async move {
+        let writer = written(&house, &house.postgresql(), Dialect::Postgresql).await;
         house.edit("orders", &json!({"config": {"shared_buffers": "plenty"}})).await;
         let message = told(&house, "EngineReady", "False", "EngineFailing").await;
         assert!(message.contains("shared_buffers"), "{message}");
@@ -50,9 +57,8 @@ fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
 
 #[test]
 fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
-    on_real_machines("no-image", |mut house| async move {
-        house.house.start_operator();
-        let spec = house.postgresql(&json!({}));
+    with_operator("no-image", |house| async move {
+        let spec = house.postgresql();
         let writer = written(&house, &spec, Dialect::Postgresql).await;
         let volumes = house.data_volumes();
         let version = spec["engine"]["version"].as_str().unwrap().to_owned();
@@ -70,8 +76,7 @@ fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
 
 #[test]
 fn a_volume_that_stays_attaching_is_told_and_served_once_it_is_free() {
-    on_real_machines("stuck-attach", |mut house| async move {
-        house.house.start_operator();
+    with_operator("stuck-attach", |house| async move {
         let fault = house.ec2().add_fault(Fault::on("AttachVolume", Effect::Hangs).count(1));
         house.create("orders", &questdb()).await;
         let message = told(&house, "EngineReady", "False", "AwaitingAttach").await;
@@ -88,9 +93,8 @@ fn a_volume_that_stays_attaching_is_told_and_served_once_it_is_free() {
 
 #[test]
 fn growth_alone_brings_a_database_with_a_full_disk_back_without_a_restart() {
-    on_real_machines("full-disk", |mut house| async move {
-        house.house.start_operator();
-        let writer = written(&house, &house.postgresql(&json!({})), Dialect::Postgresql).await;
+    with_operator("full-disk", |house| async move {
+        let writer = written(&house, &house.postgresql(), Dialect::Postgresql).await;
         let before = house.run_of("orders").await;
         // To the last block.
         let fill = "cd /var/lib/freehold; dd if=/dev/zero of=filling bs=1M; dd if=/dev/zero of=rest bs=512";
@@ -111,8 +115,7 @@ fn growth_alone_brings_a_database_with_a_full_disk_back_without_a_restart() {
 
 #[test]
 fn a_killed_containerd_costs_the_database_nothing() {
-    on_real_machines("no-containerd", |mut house| async move {
-        house.house.start_operator();
+    with_operator("no-containerd", |house| async move {
         let writer = written(&house, &questdb(), Dialect::Questdb).await;
         let before = house.run_of("orders").await;
         let machine = house.machine();
@@ -131,13 +134,12 @@ fn a_killed_containerd_costs_the_database_nothing() {
 
 #[test]
 fn a_kubelet_that_is_away_is_told_and_the_engine_goes_on_serving() {
-    on_real_machines("no-kubelet", |mut house| async move {
-        house.house.start_operator();
+    with_operator("no-kubelet", |house| async move {
         let writer = written(&house, &questdb(), Dialect::Questdb).await;
         let before = house.run_of("orders").await;
         house.machine().stop_service(KUBELET).await;
         told(&house, "NodeReady", "False", "NodeNotReady").await;
-        writer.lived();
+        writer.is_served(LIMIT).await.unwrap();
         house.machine().start_service(KUBELET);
         keeps_its_rows(&house, writer).await;
         assert_eq!(house.run_of("orders").await, before, "the engine was not restarted");
@@ -147,8 +149,7 @@ fn a_kubelet_that_is_away_is_told_and_the_engine_goes_on_serving() {
 
 #[test]
 fn an_engine_that_memory_ran_out_for_is_told_and_comes_back_with_its_rows() {
-    on_real_machines("no-memory", |mut house| async move {
-        house.house.start_operator();
+    with_operator("no-memory", |house| async move {
         let writer = written(&house, &questdb(), Dialect::Questdb).await;
         let (pod, restarts) = house.run_of("orders").await;
         // Holds the whole of an endless line, on the machine and not in the pod: the kernel ends pods first.
@@ -173,8 +174,7 @@ fn an_engine_that_memory_ran_out_for_is_told_and_comes_back_with_its_rows() {
 
 #[test]
 fn a_record_of_another_zone_does_not_lead_a_machine_away_from_its_disk() {
-    on_real_machines("other-zone", |mut house| async move {
-        house.house.start_operator();
+    with_operator("other-zone", |house| async move {
         let writer = written(&house, &questdb(), Dialect::Questdb).await;
         let zone = house.list::<Volume>().await[0].spec.zone.clone();
         house.edit("orders", &json!({"running": false})).await;

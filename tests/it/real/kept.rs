@@ -14,12 +14,11 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
-use serde_json::json;
 
-use crate::kit::house::{self, OPERATOR};
+use crate::kit::house;
 use crate::kit::objects;
-use crate::kit::process::Operator;
-use crate::kit::real::{LIMIT, postgresql_version, questdb, turn};
+use crate::kit::process::{Operator, environment};
+use crate::kit::real::{LIMIT, postgresql, questdb, turn};
 use crate::kit::wait::{seen, within};
 
 const NAMESPACE: &str = "default";
@@ -49,14 +48,7 @@ impl Kept {
 
     fn operator(control_plane: &ControlPlane, site: &Site, run: &str) -> Operator {
         let settings = ["--cluster-id", "kept", "--listen", "127.0.0.1:0", "--time-scale", "10"].map(str::to_owned);
-        let environment = [
-            ("KUBECONFIG", control_plane.operator_kubeconfig().display().to_string()),
-            ("AWS_ENDPOINT_URL_EC2", site.endpoint()),
-            ("AWS_REGION", site.region().to_owned()),
-            ("AWS_ACCESS_KEY_ID", OPERATOR.to_owned()),
-            ("AWS_SECRET_ACCESS_KEY", "of-nothing".to_owned()),
-            ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
-        ];
+        let environment = environment(control_plane.operator_kubeconfig(), &site.endpoint(), site.region());
         Operator::start(control_plane.folder(), control_plane.folder(), &format!("operator-{run}"), &settings, &environment)
     }
 
@@ -95,9 +87,7 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
         for dialect in ENGINES {
             let spec = match dialect {
                 Dialect::Questdb => questdb(),
-                Dialect::Postgresql => {
-                    json!({"engine": {"type": "postgresql", "version": postgresql_version(&real)}, "storage": {"size": "2Gi"}})
-                }
+                Dialect::Postgresql => postgresql(&real),
             };
             let object = serde_json::from_value(objects::database(NAMESPACE, "default", dialect.as_str(), &spec)).unwrap();
             databases.create(&PostParams::default(), &object).await.unwrap();

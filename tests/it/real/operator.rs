@@ -35,8 +35,8 @@ async fn platform_machine(house: &RealHouse) -> String {
     let id = launched.instances()[0].instance_id().unwrap().to_owned();
     let machines = house.site.machines().unwrap();
     let machine = within(LIMIT, "the platform's machine", || async { seen(machines.get(&id), || id.clone()) }).await;
-    let archive = house.control_plane_folder().join("operator.tar");
-    let image = images::write_operator_image(&binary(house.control_plane_folder()), &house.name, &archive).await.unwrap();
+    let archive = house.control_plane.folder().join("operator.tar");
+    let image = images::write_operator_image(&binary(house.control_plane.folder()), &house.name, &archive).await.unwrap();
     within(LIMIT, "the operator's image on the machine", || async {
         let ctr = "/opt/freehold-box/bin/ctr";
         let import = images::import_arguments("/run/containerd/containerd.sock".as_ref(), &archive);
