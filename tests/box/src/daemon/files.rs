@@ -90,7 +90,7 @@ pub fn violations(cache: &Cache, name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Remembers the operator that a demo runs in this box, so that [`down`] ends both; an error if it cannot be written down.
+/// Remembers the operator that a demo runs in this box, so that [`down`](super::down) ends both; an error if it cannot be written down.
 pub fn remember_operator(cache: &Cache, name: &str, operator: Identity) -> Result<(), Error> {
     std::fs::write(Files::of(cache, name).operator(), operator.to_string()).map_err(system("write the operator's identity"))
 }
