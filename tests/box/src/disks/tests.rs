@@ -3,6 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ec2sim::{Delays, Options, Response, Simulator};
 use tempfile::TempDir;
@@ -12,6 +14,10 @@ use super::*;
 
 const ZONE: &str = "us-east-1a";
 
+/// One machine at a time: a new mount namespace holds a copy of every mount of this host, another test's pool among them, whose loop
+/// device then stays in use until that machine has ended.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// An account, its volumes and the machine of its one instance.
 struct Kit {
     simulator: Simulator,
@@ -19,6 +25,7 @@ struct Kit {
     instance: String,
     machine: Machine,
     folder: TempDir,
+    _turn: MutexGuard<'static, ()>,
 }
 
 /// A mount namespace with a /dev/disk of its own, held by a process; dropped, both end.
@@ -64,6 +71,7 @@ impl Drop for Machine {
 
 /// `None`, and says so, where the volumes cannot be real.
 fn kit() -> Option<Kit> {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let disks = match Disks::open(folder.path()) {
         Ok(disks) => disks,
@@ -87,7 +95,7 @@ fn kit() -> Option<Kit> {
     );
     let Response::RunInstances(reservation) = launched.unwrap() else { unreachable!() };
     let instance = reservation.instances[0].id.clone();
-    Some(Kit { simulator, disks, instance, machine: Machine::boot(), folder })
+    Some(Kit { simulator, disks, instance, machine: Machine::boot(), folder, _turn: turn })
 }
 
 impl Kit {
@@ -247,8 +255,15 @@ fn the_bytes_are_there_again_after_the_box_was_restarted_or_killed() {
     kit.machine.end();
     let folder = kit.folder.path().to_owned();
     drop(std::mem::replace(&mut kit.disks, Disks::open(tempfile::tempdir().unwrap().path()).unwrap()));
-    let list = Command::new("losetup").arg("--list").output().unwrap();
-    let text = String::from_utf8_lossy(&list.stdout).into_owned();
-    assert!(!text.contains(&*folder.to_string_lossy()), "{text}");
+    // The kernel lets go of a device a moment after the last mount namespace that held it.
+    let is_free = || {
+        let list = Command::new("losetup").arg("--list").output().unwrap();
+        !String::from_utf8_lossy(&list.stdout).contains(&*folder.to_string_lossy())
+    };
+    let until = Instant::now() + Duration::from_secs(10);
+    while !is_free() {
+        assert!(Instant::now() < until, "the pool's loop device is still there");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     assert!(!std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&*folder.to_string_lossy()));
 }
