@@ -15,7 +15,7 @@ use super::report::{Report, Rows, Step, tenths};
 use super::story::{self, Milestone};
 use super::teller::{Teller, patiently};
 use super::world::{Eyes, NAMESPACE, World};
-use super::{BOX, Demo, Failure};
+use super::{BOX, Demo, Failure, SPEED};
 use crate::cache::Cache;
 use crate::daemon::{self, Record};
 use crate::images;
@@ -38,7 +38,7 @@ const DISK_POLL: Duration = Duration::from_secs(1);
 const KIB: u64 = 1 << 20;
 
 /// The example's name.
-const DATABASE: &str = "orders";
+pub const DATABASE: &str = "orders";
 
 /// The table of the writer's rows.
 const TABLE: &str = "freehold_demo";
@@ -141,7 +141,7 @@ impl Play<'_> {
         let mut teller = Teller::begin(&self.eyes, "operator killed, started again").await?;
         self.operator.kill().await?;
         teller.say("operator killed");
-        self.operator = Operator::start(self.cache, self.binary, self.record).await?;
+        self.operator = Operator::start(self.cache, self.binary, self.record, SPEED).await?;
         teller.say(&format!("operator started again, as process {}", self.operator.id()));
         teller.tell(&story::nothing(&before), STEP_LIMIT).await?;
         let step = counted(writer, teller).await?;
@@ -235,7 +235,7 @@ fn in_words(kib: u64, path: &str) -> String {
 
 /// The Database: the example, for the engine that was asked for, and with commits that are on the disk before they are answered; and
 /// how it differs from the example.
-async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, String), Failure> {
+pub async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, String), Failure> {
     let mut database: serde_json::Value = serde_norway::from_str(include_str!("../../../../examples/database.yaml"))?;
     let spec = database.get_mut("spec").ok_or("the example has no spec")?;
     let change = match (engine, nodes) {
@@ -254,29 +254,24 @@ async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, String)
     Ok((serde_json::from_value(database)?, change))
 }
 
-async fn served(writer: &Writer) -> Result<(), Failure> {
+pub async fn served(writer: &Writer) -> Result<(), Failure> {
     Ok(patiently("the next row to be acknowledged", SERVED_LIMIT, writer.is_served(SERVED_LIMIT)).await??)
 }
 
 /// Ends a step with its rows read back and checked.
 async fn counted(writer: &Writer, teller: Teller<'_>) -> Result<Step, Failure> {
     served(writer).await?;
-    let lived = writer.lived();
+    let outage = tenths(writer.lived().outage.map(|gap| gap.length).unwrap_or_default());
     let started = Instant::now();
     let tally = patiently("all rows to be read back", SERVED_LIMIT, writer.verify(SERVED_LIMIT)).await??;
     tally.check().map_err(|untrue| format!("the rows are not as they were written: {untrue}"))?;
-    let rows = Rows {
-        outage_seconds: Some(tenths(lived.outage)),
-        sent: tally.sent.len(),
-        acknowledged: tally.acknowledged.len(),
-        found: tally.found.len(),
-    };
+    let rows =
+        Rows { outage_seconds: Some(outage), sent: tally.sent.len(), acknowledged: tally.acknowledged.len(), found: tally.found.len() };
     teller.say(&format!(
-        "rows: {} sent, {} acknowledged, {} found, none twice; longest outage {:.1} s (read back in {:.1} s)",
+        "rows: {} sent, {} acknowledged, {} found, none twice; longest outage {outage:.1} s (read back in {:.1} s)",
         rows.sent,
         rows.acknowledged,
         rows.found,
-        tenths(lived.outage),
         started.elapsed().as_secs_f64(),
     ));
     let step = teller.end().await?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ec2sim::{InstanceState, InstanceView, JournalEntry, SnapshotView, VolumeState, VolumeView};
+use ec2sim::{InstanceState, InstanceView, JournalEntry, OutsideAction, SnapshotView, VolumeState, VolumeView};
 use freehold::api::{Database, Node, Volume, names};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
@@ -88,8 +88,20 @@ impl Eyes {
             attachments: Api::<VolumeAttachment>::all(client.clone()).list(&all).await?.items,
             secrets: Api::<Secret>::namespaced(client.clone(), NAMESPACE).list(&ours).await?.items,
             others,
-            ec2: self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?,
+            ec2: self.ec2().await?,
         })
+    }
+
+    /// EC2's truth as it is now.
+    pub async fn ec2(&self) -> Result<Ec2, Failure> {
+        Ok(self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?)
+    }
+
+    /// Something happens in EC2 behind the operator's back.
+    pub async fn outside(&self, action: &OutsideAction) -> Result<(), Failure> {
+        let request = http::Request::post("/_sim/outside").header("content-type", "application/json");
+        self.ec2.request_text(request.body(serde_json::to_vec(action)?)?).await?;
+        Ok(())
     }
 
     /// The number of the journal's last entry.
