@@ -32,7 +32,7 @@ use chapters::Play;
 use host::Host;
 use operator::Operator;
 use report::{Report, Step};
-use world::Eyes;
+use world::{Calls, Eyes};
 
 /// The demo's box, beside any box of the developer's own.
 pub(crate) const BOX: &str = "demo";
@@ -103,14 +103,14 @@ impl Demo {
         println!("operator: {} runs as process {}, its log is {}", binary.display(), operator.id(), operator.log().display());
         report.add(Step::new("operator installed and ready", started.elapsed(), eyes.calls_since(0).await?));
 
-        let mut play = Play { demo: self, cache, binary, record, client, eyes, operator, report };
+        let mut play = Play { demo: self, cache, binary, record, client, eyes, operator, report, promised: Calls::new() };
         if let Err(error) = play.play().await {
             eprintln!("what was seen until then:\n{}", play.report);
             eprintln!("the operator's log ends with:\n{}", play.operator.tail());
             return Err(error);
         }
         println!("\n{}", play.report);
-        report::judge(&play.eyes.calls_since(0).await?, self.keep)?;
+        report::judge(&play.eyes.changes().await?, &play.promised)?;
         Ok((play.report, play.operator))
     }
 
