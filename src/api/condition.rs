@@ -21,6 +21,10 @@ pub enum ConditionType {
     Initialized,
     /// Node: the NodeClass has changed since this machine was made.
     Drifted,
+    /// Node: this machine is given up, and another takes its place.
+    Lost,
+    /// Node, once it is lost: EC2 shows the instance stopped or terminated, so nothing on it can write any more.
+    Fenced,
     /// Node, while deleting: no pod of a database is left on it.
     Drained,
     /// Node, while deleting: no volume is attached to it any more.
@@ -48,6 +52,8 @@ impl ConditionType {
             Self::Registered => "Registered",
             Self::Initialized => "Initialized",
             Self::Drifted => "Drifted",
+            Self::Lost => "Lost",
+            Self::Fenced => "Fenced",
             Self::Drained => "Drained",
             Self::VolumeDetached => "VolumeDetached",
             Self::InstanceTerminated => "InstanceTerminated",
@@ -151,6 +157,8 @@ pub enum Reason {
     CredentialsUnreadable,
     /// A changed spec awaits the restart of the pod.
     RestartPending,
+    /// The database is being moved to another machine; the message says from where, to where and why.
+    Moving,
     /// The StatefulSet is being stopped.
     AwaitingStop,
     /// The API server refused a child object; the message says why.
@@ -161,7 +169,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::AsExpected,
         Self::Pending,
         Self::Deleting,
@@ -207,6 +215,7 @@ impl Reason {
         Self::EngineStarting,
         Self::CredentialsUnreadable,
         Self::RestartPending,
+        Self::Moving,
         Self::AwaitingStop,
         Self::ChildRefused,
         Self::Progressing,
@@ -265,6 +274,7 @@ impl Reason {
             Self::EngineStarting => "EngineStarting",
             Self::CredentialsUnreadable => "CredentialsUnreadable",
             Self::RestartPending => "RestartPending",
+            Self::Moving => "Moving",
             Self::AwaitingStop => "AwaitingStop",
             Self::ChildRefused => "ChildRefused",
             Self::Progressing => "Progressing",

@@ -6,7 +6,8 @@ use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::ResourceExt;
 use std::time::Duration;
 
-use crate::api::{DATABASE_NODE_LABEL, Reason, VolumeId};
+use super::conditions;
+use crate::api::{ConditionType, DATABASE_NODE_LABEL, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
 
 /// Why something destructive must not be done now.
@@ -166,6 +167,19 @@ pub fn may_give_back_machine(
     }
     let name = stateful_set.name_any();
     Err(Blocker::because(Reason::AwaitingStop, format!("StatefulSet {name} is not seen to be stopped yet")))
+}
+
+/// Whether a database may be moved away from the machine of this Node: at once while it is well, since its pod ends there as any pod;
+/// once it is lost only when EC2 has shown that nothing on it can write any more.
+pub fn may_move_from(node: &Node) -> Result<(), Blocker> {
+    let conditions = node.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    if !conditions::is_true(conditions, ConditionType::Lost) || conditions::is_true(conditions, ConditionType::Fenced) {
+        return Ok(());
+    }
+    let fenced = conditions::find(conditions, ConditionType::Fenced);
+    let reason = fenced.and_then(|fenced| Reason::named(&fenced.reason)).unwrap_or(Reason::InstanceLost);
+    let said = fenced.map_or("EC2 has not shown that nothing on it can write any more", |fenced| &fenced.message);
+    Err(Blocker::because(reason, format!("nothing moves before Node {} is fenced: {said}", node.name_any())))
 }
 
 /// Whether a pod may be deleted so that it comes back from the new template: the StatefulSet's controller has seen that template. A pod
