@@ -110,7 +110,7 @@ pub fn may_give_up(
     let held_back = |why: String| Err(Blocker::because(Reason::RepairHeldBack, format!("its repair is held back: {why}")));
     let most = fleet.most();
     if fleet.repairs >= most {
-        return held_back(repairs_underway(fleet.repairs, most));
+        return Err(Blocker::because(Reason::RepairHeldBack, repairs_underway(fleet.repairs, most)));
     }
     let oldest = SignedDuration::try_from(sweep.saturating_mul(SWEEPS_OF_TRUST)).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
@@ -131,7 +131,7 @@ pub fn may_give_up(
 
 /// How many repairs are underway, in words.
 pub fn repairs_underway(count: usize, most: usize) -> String {
-    format!("{count} machines are being repaired, and {most} may be at once")
+    format!("its repair is held back: {count} machines are being repaired, and {most} may be at once")
 }
 
 /// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or its move took longer than `bound`. The

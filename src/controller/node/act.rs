@@ -16,6 +16,7 @@ use crate::cluster::{delete, finalizer, status};
 use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::context::{Context, later};
 use crate::controller::launch::{Outcome, outcome};
+use crate::controller::safety;
 use crate::controller::waiting::{HeldUp, held_up, throttled};
 
 /// How much of a console goes to the log, in bytes.
@@ -126,8 +127,8 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
 async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
     match ctx.fleet.try_begin(&acted.object.uid().unwrap_or_default()) {
         Ok(underway) => ctx.metrics.repairs_underway(underway),
-        Err(underway) => {
-            let message = format!("{}; its repair is held back: {underway} machines are being repaired already", fence.message);
+        Err((underway, most)) => {
+            let message = format!("{}; {}", fence.message, safety::repairs_underway(underway, most));
             let until = Some(later(ctx.clock.now(), ctx.timing.recheck));
             acted.held_up = Some(HeldUp { reason: Reason::RepairHeldBack, message, until });
             return Ok(());

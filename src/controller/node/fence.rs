@@ -70,10 +70,12 @@ pub(super) fn proof(observed: &Observed, status: &NodeStatus) -> Option<String> 
 /// The machine is to be given up: written down first, unless the repair is held back.
 pub(super) fn begin(observed: &Observed, status: &NodeStatus, id: &InstanceId, loss: &Loss, now: Timestamp) -> Plan {
     let timing = &observed.timing;
+    // The look-ups that prove an absence are forgotten when nothing is awaited any more.
+    let is_hidden = loss::instance(observed, id).is_none();
     let is_terminated = loss.cause == loss::Cause::Terminated;
     if let Err(blocker) = safety::may_give_up(&observed.fleet, is_terminated, observed.instances.swept_at, timing.sweep_instances, now) {
         let plan = Plan::wait(blocker.reason, format!("{}; {}", loss.message, blocker.message));
-        return Plan { again: Some(timing.recheck), ..plan };
+        return Plan { again: Some(timing.recheck), pending: is_hidden, ..plan };
     }
     let fence = loss.given_up(now);
     let mut plan = given_up(observed, status, id, &fence, now);
@@ -92,7 +94,6 @@ pub(super) fn given_up(observed: &Observed, status: &NodeStatus, id: &InstanceId
     };
     let is_hidden = loss::instance(observed, id).is_none();
     let plan = Plan::act(out_of_service(observed, true), Reason::InstanceLost, message);
-    // The look-ups that prove an absence are forgotten when nothing is awaited any more.
     Plan { pending: is_hidden, again: Some(observed.timing.recheck).filter(|_| !observed.attachments.is_empty()), ..plan }
 }
 

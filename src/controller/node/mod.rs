@@ -3,6 +3,7 @@
 pub mod act;
 mod attempt;
 mod choose;
+pub mod decisions;
 pub mod fence;
 pub mod late;
 mod leaving;

@@ -98,7 +98,8 @@ fn entries(
         Some(waiting) if waiting.stalled => Entry::yes(Type::Stalled, waiting.reason, waiting.message.clone()),
         Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, "nothing needs a person"),
     };
-    let mut entries = vec![ready, launched, registered, initialized, drifted(observed, acted), stalled, lost(observed, acted, now)];
+    let mut entries =
+        vec![ready, launched, registered, initialized, drifted(observed, acted), stalled, lost(observed, acted, (reason, &message), now)];
     entries.extend(fenced(observed, acted, now));
     if deleting {
         entries.extend(leaving(observed, instance, &message));
@@ -107,9 +108,8 @@ fn entries(
 }
 
 /// Whether the machine is given up, or what speaks against it.
-fn lost(observed: &Observed, acted: &Acted<Node>, now: Timestamp) -> Entry {
+fn lost(observed: &Observed, acted: &Acted<Node>, (reason, message): (Reason, &str), now: Timestamp) -> Entry {
     let status = acted.object.status.clone().unwrap_or_default();
-    let held_back = acted.held_up.as_ref().filter(|held_up| held_up.reason == Reason::RepairHeldBack);
     match loss::judge(observed, &status, now) {
         Judgement::Lost(fence) => Entry::yes(Type::Lost, Reason::named(&fence.cause).unwrap_or(Reason::InstanceLost), fence.message),
         Judgement::Well => Entry::no(Type::Lost, Reason::Progressing, "nothing speaks against the machine"),
@@ -117,10 +117,8 @@ fn lost(observed: &Observed, acted: &Acted<Node>, now: Timestamp) -> Entry {
             let message = format!("{}; the machine is given up at {} if that stays so", loss.message, whole_second(loss.due));
             Entry::no(Type::Lost, loss.cause.reason(), message)
         }
-        Judgement::Due(loss) => {
-            let message = held_back.map_or(loss.message, |held_up| held_up.message.clone());
-            Entry::no(Type::Lost, Reason::RepairHeldBack, message)
-        }
+        Judgement::Due(_) if reason == Reason::RepairHeldBack => Entry::no(Type::Lost, reason, message),
+        Judgement::Due(loss) => Entry::no(Type::Lost, loss.cause.reason(), loss.message),
     }
 }
 
