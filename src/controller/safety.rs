@@ -9,6 +9,13 @@ use std::time::Duration;
 use super::conditions;
 use crate::api::{ConditionType, DATABASE_NODE_LABEL, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
+use crate::controller::fleet::FleetView;
+
+/// For how many intervals between sweeps what EC2 showed is trusted with the decision to give a machine up.
+const SWEEPS_OF_TRUST: u32 = 3;
+
+/// A zone with fewer machines is not judged: half of two is one machine that died.
+const SMALLEST_ZONE: usize = 4;
 
 /// Why something destructive must not be done now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +95,64 @@ pub fn may_terminate(
         return Err(Blocker::because(Reason::AwaitingDetach, format!("EC2 still shows volumes attached: {}", ids.join(", "))));
     }
     Ok(())
+}
+
+/// Whether a machine that looks lost may be given up now. Whatever its cause, not while as many repairs as may be are underway, and not
+/// while what is known of EC2 is old: a mistake about the whole fleet (a broken network, a wrong credential, a bug of ours) must stop
+/// after few machines. And not while its zone looks down: its machines come back with it, and there would be no capacity to replace
+/// them. A terminated one cannot come back, so the zone does not matter to it.
+pub fn may_give_up(
+    fleet: &FleetView,
+    is_terminated: bool,
+    swept_at: Option<Timestamp>,
+    sweep: Duration,
+    now: Timestamp,
+) -> Result<(), Blocker> {
+    let held_back = |why: String| Err(Blocker::because(Reason::RepairHeldBack, format!("its repair is held back: {why}")));
+    let most = fleet.most();
+    if fleet.repairs >= most {
+        return Err(Blocker::because(Reason::RepairHeldBack, repairs_underway(fleet.repairs, most)));
+    }
+    let oldest = SignedDuration::try_from(sweep.saturating_mul(SWEEPS_OF_TRUST)).unwrap_or(SignedDuration::MAX);
+    if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
+        return held_back("the last complete look at EC2 is too long ago".to_owned());
+    }
+    if is_terminated {
+        return Ok(());
+    }
+    if fleet.zone_refused {
+        return held_back("EC2 refuses to list its zone".to_owned());
+    }
+    if fleet.zone_joined >= SMALLEST_ZONE && fleet.zone_lost * 2 > fleet.zone_joined {
+        let (lost, joined) = (fleet.zone_lost, fleet.zone_joined);
+        return held_back(format!("{lost} of the {joined} machines of its zone look lost, so the zone itself may be down"));
+    }
+    Ok(())
+}
+
+/// How many repairs are underway, in words.
+pub fn repairs_underway(count: usize, most: usize) -> String {
+    format!("its repair is held back: {count} machines are being repaired, and {most} may be at once")
+}
+
+/// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or its move took longer than `bound`. The
+/// Database controller takes its label off a machine before it gives it back, so a label that is still there tells of a Node that was
+/// deleted by hand.
+pub fn may_drain(
+    instance: &Instance,
+    core_node: Option<&CoreNode>,
+    deleted_at: Option<Timestamp>,
+    bound: Duration,
+    now: Timestamp,
+) -> Result<(), Blocker> {
+    let Some(core_node) = core_node.filter(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) else { return Ok(()) };
+    let is_well = instance.state == InstanceState::Running && kubelet(Some(core_node)) == Kubelet::Ready;
+    let waited = deleted_at.map_or(SignedDuration::ZERO, |deleted_at| now.duration_since(deleted_at));
+    if !is_well || waited >= SignedDuration::try_from(bound).unwrap_or(SignedDuration::MAX) {
+        return Ok(());
+    }
+    let message = format!("a database runs on {}: its move to another machine is awaited, for {bound:?} at most", core_node.name_any());
+    Err(Blocker::because(Reason::AwaitingMove, message))
 }
 
 /// Whether a second instance of one Node may be terminated: it is not the one that the Node's status names, its core Node never got a
