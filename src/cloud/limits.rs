@@ -12,6 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 pub enum Action {
     /// Launches an instance.
     RunInstances,
+    /// Stops instances.
+    StopInstances,
     /// Terminates instances.
     TerminateInstances,
     /// Lists instances.
@@ -38,8 +40,9 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::RunInstances,
+        Self::StopInstances,
         Self::TerminateInstances,
         Self::DescribeInstances,
         Self::DescribeInstanceStatus,
@@ -57,6 +60,7 @@ impl Action {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunInstances => "RunInstances",
+            Self::StopInstances => "StopInstances",
             Self::TerminateInstances => "TerminateInstances",
             Self::DescribeInstances => "DescribeInstances",
             Self::DescribeInstanceStatus => "DescribeInstanceStatus",
@@ -83,7 +87,7 @@ impl Action {
             | Self::DescribeSnapshots => Limit::FilteredRead,
             Self::GetConsoleOutput => Limit::UnfilteredRead,
             Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot => Limit::Storage,
-            Self::ModifyVolume => Limit::Mutating,
+            Self::ModifyVolume | Self::StopInstances => Limit::Mutating,
         }
     }
 }

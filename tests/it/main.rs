@@ -9,6 +9,7 @@ mod crashes;
 mod fleet;
 mod kit;
 mod life;
+mod loss;
 mod model_cloud;
 mod purity;
 mod real;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Files that decide: functions of values and `now`.
-const PURE: [&str; 15] = [
+const PURE: [&str; 18] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/conditions.rs",
@@ -17,6 +17,9 @@ const PURE: [&str; 15] = [
     "controller/database/workload.rs",
     "controller/launch.rs",
     "controller/node/choose.rs",
+    "controller/node/decisions.rs",
+    "controller/node/fence.rs",
+    "controller/node/loss.rs",
     "controller/safety.rs",
     "controller/volume/build.rs",
 ];

@@ -3,12 +3,15 @@
 mod access;
 pub mod act;
 pub mod build;
+mod history;
 mod invalid;
 mod leaving;
+mod machines;
 pub mod observe;
 pub mod password;
 pub mod plan;
 mod pod;
+mod replacing;
 pub mod status;
 mod stopping;
 mod workload;
@@ -110,7 +113,7 @@ async fn close(
     let old = acted.database.status.clone().unwrap_or_default();
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
     write_status(&databases, &acted.database, &old, &new).await?;
-    for happened in status::changes(&old.conditions, &new.conditions) {
+    for happened in status::changes(&old, &new) {
         events.publish(&acted.database, &happened).await;
     }
     match acted.error {
