@@ -26,6 +26,8 @@ pub enum Action {
     ModifyVolume,
     /// Deletes a volume.
     DeleteVolume,
+    /// Puts tags on a volume.
+    CreateTags,
     /// Lists volumes.
     DescribeVolumes,
     /// Lists modifications of volumes.
@@ -38,7 +40,7 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::RunInstances,
         Self::TerminateInstances,
         Self::DescribeInstances,
@@ -47,6 +49,7 @@ impl Action {
         Self::CreateVolume,
         Self::ModifyVolume,
         Self::DeleteVolume,
+        Self::CreateTags,
         Self::DescribeVolumes,
         Self::DescribeVolumesModifications,
         Self::CreateSnapshot,
@@ -64,6 +67,7 @@ impl Action {
             Self::CreateVolume => "CreateVolume",
             Self::ModifyVolume => "ModifyVolume",
             Self::DeleteVolume => "DeleteVolume",
+            Self::CreateTags => "CreateTags",
             Self::DescribeVolumes => "DescribeVolumes",
             Self::DescribeVolumesModifications => "DescribeVolumesModifications",
             Self::CreateSnapshot => "CreateSnapshot",
@@ -82,7 +86,8 @@ impl Action {
             | Self::DescribeVolumesModifications
             | Self::DescribeSnapshots => Limit::FilteredRead,
             Self::GetConsoleOutput => Limit::UnfilteredRead,
-            Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot => Limit::Storage,
+            // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
+            Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot | Self::CreateTags => Limit::Storage,
             Self::ModifyVolume => Limit::Mutating,
         }
     }

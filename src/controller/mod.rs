@@ -7,6 +7,7 @@ pub mod database;
 pub mod driver;
 pub mod launch;
 pub mod node;
+pub mod retained;
 pub mod retry;
 pub mod safety;
 pub mod volume;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Files that decide: functions of values and `now`.
-const PURE: [&str; 15] = [
+const PURE: [&str; 16] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/conditions.rs",
@@ -17,12 +17,13 @@ const PURE: [&str; 15] = [
     "controller/database/workload.rs",
     "controller/launch.rs",
     "controller/node/choose.rs",
+    "controller/retained.rs",
     "controller/safety.rs",
     "controller/volume/build.rs",
 ];
 
 /// Files of these names are pure wherever they are, and so is every file in a folder `build`.
-const PURE_NAMES: [&str; 5] = ["plan.rs", "status.rs", "leaving.rs", "growth.rs", "attempt.rs"];
+const PURE_NAMES: [&str; 6] = ["plan.rs", "status.rs", "leaving.rs", "growth.rs", "attempt.rs", "adopting.rs"];
 
 /// What no pure file holds: a client, a clock, or waiting.
 const IMPURE: [&str; 11] =

@@ -2,8 +2,10 @@
 
 mod access;
 pub mod act;
+mod adopting;
 pub mod build;
 mod invalid;
+pub mod kept;
 mod leaving;
 pub mod observe;
 pub mod password;

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt;
 use serde_json::Value;
 
 use super::observe::{Child, HeldSecret, Observed, next_ordinal};
 use super::pod::{EngineState, attaching, engine_state};
-use super::{access, build, invalid, leaving, pod, stopping, workload};
+use super::{access, adopting, build, invalid, leaving, pod, stopping, workload};
 use crate::api::node::NodeStatus;
 use crate::api::{ConditionType, Node, Reason, Volume, VolumeStatus};
 use crate::cluster::{finalizer, status::difference};
@@ -37,6 +37,14 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
+    /// Hold the record of a kept volume for this Database.
+    TakeRecord(Box<PersistentVolume>),
+    /// Give it back.
+    ReleaseRecord(Box<PersistentVolume>),
+    /// Make the Secret from the one that was kept with a volume.
+    TakeCredentials(Box<Profile>, Box<HeldSecret>),
+    /// Delete the Secret that was kept with a volume which this Database has taken over: name, UID.
+    DeleteKept(String, String),
     /// Apply the ConfigMap; one that names a UID changes that very object, one without is new.
     ApplyConfigMap(Box<ConfigMap>),
     /// The same for the Service.
@@ -117,11 +125,15 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         // What belongs to others wakes nobody when it goes.
         return Plan::new(Vec::new(), conflict).again(slowly(observed));
     }
+    if let Some(adopting) = adopting::plan(observed, profile) {
+        return adopting;
+    }
     let mut actions = Vec::new();
     if let Err(unusable) = access::credentials(observed, profile, &mut actions) {
         // Secrets are never watched.
         return Plan::new(actions, unusable).again(slowly(observed));
     }
+    adopting::after(observed, &mut actions);
     access::ways(observed, profile, &mut actions);
     if let Some(lost) = volume_lost(observed) {
         return Plan::new(actions, lost);
@@ -258,6 +270,7 @@ fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> O
 pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
     let mut wanted = build::volume_spec(&observed.database, &volume.spec.zone, observed.database.spec.deletion_policy);
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
+    wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
 }
