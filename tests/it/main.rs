@@ -4,8 +4,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail a test as tests do")]
 
+mod adoption;
 mod cloud;
 mod crashes;
+mod deletion;
 mod fleet;
 mod kit;
 mod life;
@@ -15,6 +17,7 @@ mod purity;
 mod real;
 mod rules;
 mod sdk;
+mod storage;
 mod strangers;
 mod trouble;
 mod world;

@@ -2,9 +2,11 @@
 
 mod access;
 pub mod act;
+mod adopting;
 pub mod build;
 mod history;
 mod invalid;
+pub mod kept;
 mod leaving;
 mod machines;
 pub mod observe;
