@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail a test as tests do")]
 
+mod chart;
 mod cloud;
 mod crashes;
 mod fleet;

@@ -23,6 +23,7 @@ use kube::api::{Api, Patch, PatchParams};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
+use crate::control_plane::OPERATOR_USER;
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::machine;
 use crate::nodes::{NodeKind, Wanted};
@@ -204,8 +205,9 @@ async fn client(kubeconfig: &Path) -> Result<Client, Failure> {
     Ok(Client::try_from(config)?)
 }
 
-/// The resource definitions and the NodeClass of the box.
+/// The resource definitions and the NodeClass of the box, and all rights for an operator that is a process of its own.
 async fn install(client: &Client) -> Result<(), Failure> {
+    use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use kube::ResourceExt as _;
 
@@ -222,6 +224,12 @@ async fn install(client: &Client) -> Result<(), Failure> {
     }
     let class: NodeClass = serde_norway::from_str(include_str!("../../../../examples/nodeclass.yaml"))?;
     Api::<NodeClass>::all(client.clone()).patch(&class.name_any(), &apply, &Patch::Apply(&class)).await?;
+    let rights = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": OPERATOR_USER},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": OPERATOR_USER}],
+    });
+    Api::<ClusterRoleBinding>::all(client.clone()).patch(OPERATOR_USER, &apply, &Patch::Apply(&rights)).await?;
     Ok(())
 }
 
