@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use freehold_box::audit;
+use freehold_box::audit::{self, Request};
 use freehold_box::control_plane::{ControlPlane, OPERATOR_USER};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -111,7 +111,14 @@ pub fn note(control_plane: &ControlPlane) {
         .collect();
     assert!(lacked.is_empty(), "the chart does not give the operator what it asks for (templates/_rules.tpl): {lacked:?}");
     let known = used();
-    let used = ours.iter().map(|request| right(&request.verb, &request.group, &request.resource)).collect::<BTreeSet<_>>();
+    let used: BTreeSet<String> = ours.iter().flat_map(asked).collect();
     let new: String = used.difference(&known).map(|right| format!("{right}\n")).collect();
     std::fs::File::options().create(true).append(true).open(notes()).unwrap().write_all(new.as_bytes()).unwrap();
+}
+
+/// The rights that a request took: an apply that makes the object needs the right to create it, too.
+fn asked(request: &Request) -> impl Iterator<Item = String> + use<> {
+    let creates = request.verb == "patch" && request.code == 201;
+    let place = |verb: &str| right(verb, &request.group, &request.resource);
+    [Some(place(&request.verb)), creates.then(|| place("create"))].into_iter().flatten()
 }
