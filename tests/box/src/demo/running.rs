@@ -6,7 +6,7 @@ use kube::Client;
 
 use super::installed::Installed;
 use super::operator::Operator;
-use super::{Failure, install, node_class};
+use super::{Failure, SPEED, example_class, install, node_class};
 use crate::cache::Cache;
 use crate::daemon::Record;
 use crate::nodes::NodeKind;
@@ -26,10 +26,10 @@ impl Running {
         match record.nodes {
             NodeKind::Virtual => {
                 install(client).await?;
-                Ok(Self::Process(Operator::start(cache, binary, record).await?))
+                Ok(Self::Process(Operator::start(cache, binary, record, SPEED).await?))
             }
             NodeKind::Real => {
-                let class = super::example_class()?;
+                let class = example_class()?;
                 let installed = Installed::start(cache, binary, record, client, &class).await?;
                 node_class(client, &class).await?;
                 Ok(Self::Pod(installed))
@@ -64,7 +64,7 @@ impl Running {
     /// Starts it again after it was killed, or waits until its kubelet has.
     pub async fn start_again(&mut self, cache: &Cache, binary: &Path, record: &Record) -> Result<(), Failure> {
         match self {
-            Self::Process(operator) => *operator = Operator::start(cache, binary, record).await?,
+            Self::Process(operator) => *operator = Operator::start(cache, binary, record, SPEED).await?,
             Self::Pod(installed) => installed.back(cache).await?,
         }
         Ok(())
