@@ -13,6 +13,8 @@ pub enum ConditionType {
     VolumeReady,
     /// Database: the engine answers.
     EngineReady,
+    /// Database, while there is one: a volume was kept under this name, and is not taken over.
+    RetainedVolumeFound,
     /// Node: EC2 shows the instance running.
     Launched,
     /// Node: its kubelet has registered.
@@ -48,6 +50,7 @@ impl ConditionType {
             Self::NodeReady => "NodeReady",
             Self::VolumeReady => "VolumeReady",
             Self::EngineReady => "EngineReady",
+            Self::RetainedVolumeFound => "RetainedVolumeFound",
             Self::Launched => "Launched",
             Self::Registered => "Registered",
             Self::Initialized => "Initialized",
@@ -181,13 +184,19 @@ pub enum Reason {
     AwaitingStop,
     /// The API server refused a child object; the message says why.
     ChildRefused,
+    /// A volume that was kept is being taken over.
+    Adopting,
+    /// The kept volume that is asked for cannot be had; the message says why.
+    AdoptionRefused,
+    /// A volume was kept under the name of this Database, which starts anew.
+    RetainedVolumeFound,
     /// Nothing stands in the way.
     Progressing,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 61] = [
         Self::AsExpected,
         Self::Pending,
         Self::Deleting,
@@ -245,6 +254,9 @@ impl Reason {
         Self::Moving,
         Self::AwaitingStop,
         Self::ChildRefused,
+        Self::Adopting,
+        Self::AdoptionRefused,
+        Self::RetainedVolumeFound,
         Self::Progressing,
     ];
 
@@ -313,6 +325,9 @@ impl Reason {
             Self::Moving => "Moving",
             Self::AwaitingStop => "AwaitingStop",
             Self::ChildRefused => "ChildRefused",
+            Self::Adopting => "Adopting",
+            Self::AdoptionRefused => "AdoptionRefused",
+            Self::RetainedVolumeFound => "RetainedVolumeFound",
             Self::Progressing => "Progressing",
         }
     }

@@ -35,6 +35,8 @@ use super::size::Size;
         .message("metadata.name must start with a letter, hold only a-z, 0-9 and '-', and have at most 40 characters: the names of the Service, the StatefulSet and the Nodes are made from it"),
     validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.zone) || self.spec.zones == oldSelf.spec.zones")
         .message("spec.zones cannot change once the database has its zone (status.zone): an EBS volume cannot leave its zone; set spec.zones back, or create a new Database and copy the data"),
+    validation = Rule::new("!has(oldSelf.spec.storage.adoptRetained) || has(self.spec.storage.adoptRetained) || (has(oldSelf.status) && has(oldSelf.status.volumeName))")
+        .message("spec.storage.adoptRetained cannot be removed before the volume is taken over (status.volumeName): delete this Database and create it without the line"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {
@@ -195,6 +197,7 @@ pub struct CustomCredentials {
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("spec.storage.size cannot shrink: EBS volumes only grow; create a smaller Database and copy the data"))]
 #[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.storage.fileSystem cannot change: the volume is formatted once; set it back, or create a new Database and copy the data"))]
+#[x_kube(validation = Rule::new("!has(self.adoptRetained) || (has(oldSelf.adoptRetained) && self.adoptRetained == oldSelf.adoptRetained)").message("spec.storage.adoptRetained can be set only when the Database is created: delete this Database (its deletionPolicy says what becomes of its own volume) and create it with the line"))]
 #[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'").message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])").message("spec.storage.iops is not for this type: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("has(self.iops) || !(self.type in ['io1', 'io2'])").message("spec.storage.iops is required for io1 and io2"))]
@@ -221,6 +224,13 @@ pub struct Storage {
     /// The file system, made once by the EBS CSI driver: xfs or ext4. Default: xfs.
     #[serde(default)]
     pub file_system: FileSystem,
+
+    /// Takes over a volume that was kept when a Database of this namespace was deleted, with its data and its credentials, instead of a
+    /// new one: the name of the PersistentVolume that records it, as `freehold retained` lists it. Only when the Database is created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^freehold-[0-9a-f-]{36}$')").message("spec.storage.adoptRetained must be the name of a PersistentVolume that `freehold retained` lists, such as freehold-6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"))]
+    pub adopt_retained: Option<String>,
 }
 
 /// A file system that the EBS CSI driver makes and grows online.

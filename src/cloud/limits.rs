@@ -28,6 +28,8 @@ pub enum Action {
     ModifyVolume,
     /// Deletes a volume.
     DeleteVolume,
+    /// Puts tags on a volume.
+    CreateTags,
     /// Lists volumes.
     DescribeVolumes,
     /// Lists modifications of volumes.
@@ -40,7 +42,7 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::RunInstances,
         Self::StopInstances,
         Self::TerminateInstances,
@@ -50,6 +52,7 @@ impl Action {
         Self::CreateVolume,
         Self::ModifyVolume,
         Self::DeleteVolume,
+        Self::CreateTags,
         Self::DescribeVolumes,
         Self::DescribeVolumesModifications,
         Self::CreateSnapshot,
@@ -68,6 +71,7 @@ impl Action {
             Self::CreateVolume => "CreateVolume",
             Self::ModifyVolume => "ModifyVolume",
             Self::DeleteVolume => "DeleteVolume",
+            Self::CreateTags => "CreateTags",
             Self::DescribeVolumes => "DescribeVolumes",
             Self::DescribeVolumesModifications => "DescribeVolumesModifications",
             Self::CreateSnapshot => "CreateSnapshot",
@@ -86,7 +90,8 @@ impl Action {
             | Self::DescribeVolumesModifications
             | Self::DescribeSnapshots => Limit::FilteredRead,
             Self::GetConsoleOutput => Limit::UnfilteredRead,
-            Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot => Limit::Storage,
+            // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
+            Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot | Self::CreateTags => Limit::Storage,
             Self::ModifyVolume | Self::StopInstances => Limit::Mutating,
         }
     }

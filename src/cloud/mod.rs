@@ -53,6 +53,9 @@ pub trait Cloud: Send + Sync + 'static {
     /// Deletes an available volume.
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError>;
 
+    /// Puts these tags on a volume that exists; the others stay. The same call again changes nothing.
+    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
+
     /// Every volume that matches: complete, or an error.
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError>;
 

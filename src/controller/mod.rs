@@ -8,6 +8,7 @@ pub mod driver;
 pub mod fleet;
 pub mod launch;
 pub mod node;
+pub mod retained;
 pub mod retry;
 pub mod safety;
 pub mod volume;

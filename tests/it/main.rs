@@ -4,8 +4,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail a test as tests do")]
 
+mod adoption;
+mod chart;
 mod cloud;
 mod crashes;
+mod deletion;
 mod fleet;
 mod kit;
 mod life;
@@ -15,6 +18,7 @@ mod purity;
 mod real;
 mod rules;
 mod sdk;
+mod storage;
 mod strangers;
 mod trouble;
 mod world;

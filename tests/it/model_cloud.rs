@@ -217,6 +217,15 @@ impl Cloud for ModelCloud {
         self.call("DeleteVolume", &vec![param("VolumeId", id)]).map(|_| ())
     }
 
+    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        let mut params = vec![param("ResourceId.1", id)];
+        for (number, (key, value)) in tags.iter().enumerate() {
+            params.push(param(format!("Tag.{}.Key", number + 1), key));
+            params.push(param(format!("Tag.{}.Value", number + 1), value));
+        }
+        self.call("CreateTags", &params).map(|_| ())
+    }
+
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {
         let params = match query {
             VolumeQuery::Tags(tags) => tag_filters(tags),

@@ -192,6 +192,11 @@ impl Cloud for Ec2 {
         Ok(())
     }
 
+    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        requests::create_tags(&self.writes, id, tags).send().await.map_err(|error| failed(Action::CreateTags, &error))?;
+        Ok(())
+    }
+
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {
         let action = Action::DescribeVolumes;
         let mut volumes = Vec::new();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::operation::create_snapshot::builders::CreateSnapshotFluentBuilder;
+use aws_sdk_ec2::operation::create_tags::builders::CreateTagsFluentBuilder;
 use aws_sdk_ec2::operation::create_volume::builders::CreateVolumeFluentBuilder;
 use aws_sdk_ec2::operation::modify_volume::builders::ModifyVolumeFluentBuilder;
 use aws_sdk_ec2::operation::run_instances::builders::RunInstancesFluentBuilder;
@@ -104,9 +105,16 @@ pub(super) fn create_snapshot(client: &Client, volume: &VolumeId, tags: &BTreeMa
     client.create_snapshot().volume_id(&volume.0).tag_specifications(tag_specification(ResourceType::Snapshot, tags))
 }
 
+pub(super) fn create_tags(client: &Client, id: &VolumeId, tags: &BTreeMap<String, String>) -> CreateTagsFluentBuilder {
+    client.create_tags().resources(&id.0).set_tags(Some(tag_list(tags)))
+}
+
+fn tag_list(tags: &BTreeMap<String, String>) -> Vec<Tag> {
+    tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect()
+}
+
 fn tag_specification(resource: ResourceType, tags: &BTreeMap<String, String>) -> TagSpecification {
-    let tags = tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
-    TagSpecification::builder().resource_type(resource).set_tags(Some(tags)).build()
+    TagSpecification::builder().resource_type(resource).set_tags(Some(tag_list(tags))).build()
 }
 
 /// How one list call says what it wants.

@@ -128,6 +128,10 @@ impl Cloud for Small {
         unreachable!("the inventory only reads")
     }
 
+    async fn tag_volume(&self, _id: &VolumeId, _tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        unreachable!("the inventory only reads")
+    }
+
     async fn modify_volume(&self, _request: &ModifyVolumeRequest) -> Result<(), CloudError> {
         unreachable!("the inventory only reads")
     }

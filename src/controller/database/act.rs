@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Resource, ResourceExt};
@@ -22,6 +22,7 @@ use crate::cluster::events::{Events, Happened};
 use crate::cluster::{self, delete, finalizer, status};
 use crate::controller::acting::ActError;
 use crate::controller::context::Context;
+use crate::controller::retained::{ADOPTED_BY, Holder};
 
 /// The field manager of everything that this controller writes.
 const MANAGER: &str = "freehold-database";
@@ -103,6 +104,20 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             let note = format!("Secret {} holds the generated credentials", names.credentials_secret);
             events.publish(&acted.database, &Happened::normal("CredentialsCreated", note)).await;
         }
+        Action::TakeRecord(record) => {
+            hold(record, Some(&Holder::of(&acted.database)), ctx).await?;
+            let note =
+                format!("PersistentVolume {} is held for this Database, which takes over the volume that it records", record.name_any());
+            events.publish(&acted.database, &Happened::normal("RetainedVolumeHeld", note)).await;
+        }
+        Action::ReleaseRecord(record) => hold(record, None, ctx).await?,
+        Action::TakeCredentials(profile, held) => {
+            let record = acted.database.spec.storage.adopt_retained.clone().unwrap_or_default();
+            secrets.create(&created(), &build::taken_over(names, profile, &held.0, &record)).await?;
+            let note = format!("Secret {} holds the credentials that were kept as {}", names.credentials_secret, held.0.name_any());
+            events.publish(&acted.database, &Happened::normal("CredentialsTakenOver", note)).await;
+        }
+        Action::DeleteKept(name, uid) => delete::delete(&secrets, name, uid).await?,
         Action::ApplyConfigMap(object) => apply(&Api::<ConfigMap>::namespaced(client(), namespace), object.as_ref()).await?,
         Action::ApplyService(object) => apply(&Api::<Service>::namespaced(client(), namespace), object.as_ref()).await?,
         Action::ApplyNetworkPolicy(object) => apply(&Api::<NetworkPolicy>::namespaced(client(), namespace), object.as_ref()).await?,
@@ -230,6 +245,16 @@ async fn announce(what: Occurrence, cause: &str, acted: &mut Acted, ctx: &Contex
     }
     events.publish(&acted.database, &Happened::normal(what.as_str(), cause.to_owned())).await;
     Ok(())
+}
+
+/// Says on a record which Database takes its volume. With the resourceVersion of what was read: of two Databases one wins.
+async fn hold(record: &PersistentVolume, holder: Option<&Holder>, ctx: &Context) -> Result<(), kube::Error> {
+    let patch = json!({"metadata": {
+        "uid": record.metadata.uid,
+        "resourceVersion": record.metadata.resource_version,
+        "annotations": {ADOPTED_BY: holder.map(Holder::to_annotation)},
+    }});
+    merge(&Api::<PersistentVolume>::all(ctx.client.clone()), &record.name_any(), &patch).await
 }
 
 /// A new object is applied without force: one of the name that appeared since it was looked for answers with a conflict. One that is

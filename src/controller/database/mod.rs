@@ -2,9 +2,11 @@
 
 mod access;
 pub mod act;
+mod adopting;
 pub mod build;
 mod history;
 mod invalid;
+pub mod kept;
 mod leaving;
 mod machines;
 pub mod observe;
@@ -61,7 +63,10 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
     let Apis { databases, nodes, volumes, stateful_sets, services, config_maps, network_policies, pods } = apis;
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels("app.kubernetes.io/managed-by=freehold");
-    let controller = Controller::new(databases, watcher::Config::default())
+    let controller = Controller::new(databases, watcher::Config::default());
+    ctx.metrics
+        .show_conditions(controller.store(), |database: &Database| database.status.as_ref().map_or(&[], |status| &status.conditions));
+    let controller = controller
         .owns(nodes, watcher::Config::default())
         .owns(volumes, watcher::Config::default())
         .owns(stateful_sets, ours())

@@ -12,6 +12,7 @@ use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, Resource, ResourceExt};
 use sha2::{Digest, Sha256};
 
+use super::kept::{self, Kept};
 use super::pod;
 use crate::api::names::{self, Names};
 use crate::api::{DATABASE_NODE_LABEL, Database, EBS_CSI_DRIVER, Node, Volume};
@@ -94,6 +95,8 @@ pub struct Observed {
     pub credentials: Credentials,
     /// The Secret that is kept with the disk; read only while the Database is being deleted.
     pub retained: Child<HeldSecret>,
+    /// What was kept of former databases and concerns this one.
+    pub kept: Kept,
     /// The engine's settings.
     pub config_map: Child<ConfigMap>,
     /// The Service.
@@ -190,6 +193,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
             // The original is unreadable, too, and says so.
             Credentials::Unreadable(_) => Child::Absent,
         },
+        kept: Kept::default(),
         config_map: child(config_maps.get_opt(&names.config_map).await?, &names.uid),
         service: child(services.get_opt(&names.service).await?, &names.uid),
         network_policy: child(network_policies.get_opt(&names.network_policy).await?, &names.uid),
@@ -203,6 +207,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         names,
         database,
     };
+    observed.kept = kept::observe(&observed, ctx).await?;
     observed.core_nodes = core_nodes(&observed.nodes, ctx).await?;
     observed.attachment = attachment(&observed, ctx).await?;
     Ok(Some(observed))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::machines::{self, is_initialized, is_lost, misplaced};
 use super::observe::{Child, HeldSecret, Observed, next_ordinal};
 use super::pod::{EngineState, attaching, engine_state};
-use super::{access, build, invalid, leaving, pod, replacing, stopping, workload};
+use super::{access, adopting, build, invalid, leaving, pod, replacing, stopping, workload};
 use crate::api::database::Replacement;
 use crate::api::node::NodeStatus;
 use crate::api::{ConditionType, Node, Reason, Volume, VolumeStatus};
@@ -40,6 +40,14 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
+    /// Hold the record of a kept volume for this Database.
+    TakeRecord(Box<PersistentVolume>),
+    /// Give it back.
+    ReleaseRecord(Box<PersistentVolume>),
+    /// Make the Secret from the one that was kept with a volume.
+    TakeCredentials(Box<Profile>, Box<HeldSecret>),
+    /// Delete the Secret that was kept with a volume which this Database has taken over: name, UID.
+    DeleteKept(String, String),
     /// Apply the ConfigMap; one that names a UID changes that very object, one without is new.
     ApplyConfigMap(Box<ConfigMap>),
     /// The same for the Service.
@@ -117,8 +125,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
     let profile = match ground(observed, &mut actions) {
         Ok(profile) => profile,
-        // Neither what belongs to others nor a Secret wakes us.
-        Err(trouble) => return Plan::new(actions, trouble).again(slowly(observed)),
+        Err(plan) => return plan,
     };
     if let Some(lost) = volume_lost(observed) {
         return Plan::new(actions, lost);
@@ -126,17 +133,26 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     running(observed, profile, actions, now)
 }
 
-/// What every database needs, running or paused: a spec that can be, names that are free, credentials, and the ways to the engine.
-pub(super) fn ground<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Waiting> {
+/// What every database needs, running or paused: a spec that can be, names that are free, the volume that it asks to take over,
+/// credentials, and the ways to the engine. Otherwise the whole plan.
+pub(super) fn ground<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Plan> {
     let profile = match (invalid::invalid(observed), &observed.profile) {
         (None, Ok(profile)) => profile,
-        (Some(message), _) => return Err(Waiting::stalled(Reason::InvalidSpec, message)),
-        (None, Err(error)) => return Err(Waiting::stalled(Reason::InvalidSpec, error.to_string())),
+        (Some(message), _) => return Err(Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, message))),
+        (None, Err(error)) => return Err(Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, error.to_string()))),
     };
     if let Some(conflict) = access::conflict(observed, profile) {
-        return Err(conflict);
+        // What belongs to others wakes nobody when it goes.
+        return Err(Plan::new(Vec::new(), conflict).again(slowly(observed)));
     }
-    access::credentials(observed, profile, actions)?;
+    if let Some(adopting) = adopting::plan(observed, profile) {
+        return Err(adopting);
+    }
+    if let Err(unusable) = access::credentials(observed, profile, actions) {
+        // Secrets are never watched.
+        return Err(Plan::new(std::mem::take(actions), unusable).again(slowly(observed)));
+    }
+    adopting::after(observed, actions);
     access::ways(observed, profile, actions);
     Ok(profile)
 }
@@ -270,6 +286,7 @@ fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> O
 pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
     let mut wanted = build::volume_spec(&observed.database, &volume.spec.zone, observed.database.spec.deletion_policy);
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
+    wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
 }
@@ -378,6 +395,6 @@ pub(super) fn engine_waiting(observed: &Observed) -> Option<Waiting> {
 }
 
 /// How long until the next look at something that wakes nobody.
-pub(super) fn slowly(observed: &Observed) -> Duration {
+fn slowly(observed: &Observed) -> Duration {
     observed.timing.recheck.saturating_mul(12)
 }

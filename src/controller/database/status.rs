@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
 use super::act::Acted;
+use super::adopting;
 use super::build;
 use super::history;
 use super::machines::{self, can_serve, is_lost, lost_reason};
@@ -81,7 +82,9 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
         Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, "nothing needs a person"),
     };
     let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
-    vec![ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]), machine, disk, engine, stalled]
+    let mut entries = vec![ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]), machine, disk, engine, stalled];
+    entries.extend(adopting::found(observed));
+    entries
 }
 
 /// Ready, from all the others: the only place that decides it.
@@ -167,6 +170,9 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus) -> Vec<Happened> {
         } else if ready.status != "True" && was_ready && ready.reason != Reason::Deleting.as_str() {
             happened.push(Happened::normal("NotReady", format!("{}: {}", ready.reason, ready.message)));
         }
+    }
+    if let Some(found) = conditions::find(new, Type::RetainedVolumeFound).filter(|_| !conditions::is_true(old, Type::RetainedVolumeFound)) {
+        happened.push(Happened::normal("RetainedVolumeFound", found.message.clone()));
     }
     happened.extend(worsened(old, new, Type::Stalled, "Stalled", |condition| condition.status == "True"));
     happened.extend(worsened(old, new, Type::EngineReady, "EngineFailing", |condition| condition.reason == Reason::EngineFailing.as_str()));

@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::machines::{self, is_lost};
 use super::observe::Observed;
-use super::plan::{Action, Plan, ground, node_conditions, said, slowly, volume_lost, volume_update};
+use super::plan::{Action, Plan, ground, node_conditions, said, volume_lost, volume_update};
 use super::workload;
 use crate::api::{ConditionType, Reason};
 use crate::controller::safety;
@@ -15,7 +15,11 @@ use crate::controller::waiting::Waiting;
 /// the spec.
 pub(super) fn paused(observed: &Observed, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
-    let trouble = ground(observed, &mut actions).err().or_else(|| volume_lost(observed));
+    let (mut trouble, mut again) = (volume_lost(observed), None);
+    if let Err(plan) = ground(observed, &mut actions) {
+        actions.extend(plan.actions);
+        (trouble, again) = (plan.waiting, plan.again);
+    }
     if trouble.is_none()
         && let Some(update) = observed.volume.ours().and_then(|volume| volume_update(observed, volume))
     {
@@ -28,8 +32,7 @@ pub(super) fn paused(observed: &Observed, now: Timestamp) -> Plan {
         return Plan::new(actions, waiting);
     }
     if let Some(trouble) = trouble {
-        // Neither what belongs to others nor a Secret wakes us.
-        return Plan::new(actions, trouble).again(slowly(observed));
+        return Plan { again, ..Plan::new(actions, trouble) };
     }
     let message = "paused by spec.running: the machine is given back, the volume is kept";
     Plan::new(actions, Waiting::on(Reason::Paused, message))

@@ -1,5 +1,6 @@
 //! Tables of the Database controller: one settled world, and what happens when something in it is otherwise.
 
+mod adopting;
 mod history;
 mod leaving;
 mod moving;
@@ -17,6 +18,7 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::build;
+use super::kept::Kept;
 use super::observe::{Child, Credentials, HeldSecret, Observed, TornDown};
 use super::password::Password;
 use super::plan::{Action, Plan, plan};
@@ -72,6 +74,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         volume: Child::Absent,
         credentials: Credentials::Read(Child::Absent),
         retained: Child::Absent,
+        kept: Kept::default(),
         config_map: Child::Absent,
         service: Child::Absent,
         network_policy: Child::Absent,
@@ -232,6 +235,10 @@ fn word(action: &Action) -> String {
     match action {
         Action::AddFinalizer => "add finalizer".to_owned(),
         Action::CreateCredentials(_) => "create credentials".to_owned(),
+        Action::TakeRecord(record) => format!("hold {}", record.name_any()),
+        Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
+        Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
+        Action::DeleteKept(name, uid) => format!("delete kept {name} {uid}"),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),
         Action::ApplyNetworkPolicy(object) => applied("apply policy", &object.metadata.uid),

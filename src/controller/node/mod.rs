@@ -41,6 +41,7 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
     let controller = Controller::new(nodes, watcher::Config::default());
     let store = controller.store();
     ctx.fleet.watch(controller.store());
+    ctx.metrics.show_conditions(controller.store(), |node: &Node| node.status.as_ref().map_or(&[], |status| &status.conditions));
     let leaving = leaving_of(&ctx, controller.store());
     let controller = controller
         .watches(classes, watcher::Config::default(), move |class| {

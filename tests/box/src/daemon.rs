@@ -245,6 +245,7 @@ fn record(identity: Identity, nodes: NodeKind, control_plane: &ControlPlane, sit
         operator_kubeconfig: control_plane.operator_kubeconfig().to_owned(),
         endpoint: site.endpoint(),
         region: site.region().to_owned(),
+        gateway: site.machines().map(|machines| machines.gateway()),
         programs: control_plane.kubectl().parent().map(Path::to_owned).unwrap_or_default(),
         components: control_plane.components(),
         log: files.log(),

@@ -10,13 +10,13 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
 use super::inside::{self, Inside};
-use super::operator::Operator;
 use super::parts;
 use super::report::{Report, Rows, Step, tenths};
+use super::running::Running;
 use super::story::{self, Milestone};
 use super::teller::{Teller, patiently};
 use super::world::{Calls, Eyes, NAMESPACE, World};
-use super::{BOX, Demo, Failure, SPEED};
+use super::{BOX, Demo, Failure};
 use crate::cache::Cache;
 use crate::daemon::{self, Record};
 use crate::images;
@@ -55,7 +55,7 @@ pub struct Play<'a> {
     pub record: &'a Record,
     pub client: Client,
     pub eyes: Eyes,
-    pub operator: Operator,
+    pub operator: Running,
     pub report: Report,
     /// How often each call that changes EC2 is made: no other one is.
     pub promised: Calls,
@@ -155,13 +155,13 @@ impl Play<'_> {
     }
 
     async fn operator_killed(&mut self, writer: &Writer) -> Result<(), Failure> {
-        println!("\n── kill -9 {}   (the operator), and start it again", self.operator.id());
+        println!("\n── kill -9 {}   (the operator), and start it again", self.operator.process().await?);
         let before = self.eyes.look().await?;
         let mut teller = Teller::begin(&self.eyes, "operator killed, started again").await?;
         self.operator.kill().await?;
         teller.say("operator killed");
-        self.operator = Operator::start(self.cache, self.binary, self.record, SPEED).await?;
-        teller.say(&format!("operator started again, as process {}", self.operator.id()));
+        self.operator.start_again(self.cache, self.binary, self.record).await?;
+        teller.say(&format!("operator started again, as process {}", self.operator.process().await?));
         teller.tell(&story::nothing(&before), STEP_LIMIT).await?;
         let step = counted(writer, teller).await?;
         self.report.add(step);
@@ -224,8 +224,8 @@ impl Play<'_> {
         teller.tell(&story::unheard_launch(&before), STEP_LIMIT).await?;
         self.operator.kill().await?;
         teller.say("operator killed: nobody has heard of that instance");
-        self.operator = Operator::start(self.cache, self.binary, self.record, SPEED).await?;
-        teller.say(&format!("operator started again, as process {}", self.operator.id()));
+        self.operator.start_again(self.cache, self.binary, self.record).await?;
+        teller.say(&format!("operator started again, as process {}", self.operator.process().await?));
         self.survived(teller, &story::resumption(&before), writer).await
     }
 

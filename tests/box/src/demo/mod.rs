@@ -3,9 +3,11 @@
 pub(crate) mod chapters;
 pub(crate) mod host;
 mod inside;
+mod installed;
 pub(crate) mod operator;
 pub(crate) mod parts;
 pub(crate) mod report;
+mod running;
 mod story;
 pub(crate) mod teller;
 pub(crate) mod world;
@@ -23,6 +25,7 @@ use kube::api::{Api, Patch, PatchParams};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
+use crate::control_plane::OPERATOR_USER;
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::machine;
 use crate::nodes::{NodeKind, Wanted};
@@ -30,8 +33,8 @@ use crate::progress::Progress;
 use crate::writer::Dialect;
 use chapters::Play;
 use host::Host;
-use operator::Operator;
 use report::{Report, Step};
+use running::Running;
 use world::{Calls, Eyes};
 
 /// The demo's box, beside any box of the developer's own.
@@ -92,21 +95,20 @@ impl Demo {
     }
 
     /// The database's life.
-    async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Operator), Failure> {
+    async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Running), Failure> {
         let client = client(&record.kubeconfig).await?;
         let eyes = Eyes::new(client.clone(), &record.endpoint)?;
         let mut report = Report { host: Host::this("cargo demo"), ..Report::default() };
 
         let started = Instant::now();
-        install(&client).await?;
-        let operator = Operator::start(cache, binary, record, SPEED).await?;
-        println!("operator: {} runs as process {}, its log is {}", binary.display(), operator.id(), operator.log().display());
+        let operator = Running::start(cache, binary, record, &client).await?;
+        println!("operator: {} runs as {}", binary.display(), operator.place().await?);
         report.add(Step::new("operator installed and ready", started.elapsed(), eyes.calls_since(0).await?));
 
         let mut play = Play { demo: self, cache, binary, record, client, eyes, operator, report, promised: Calls::new() };
         if let Err(error) = play.play().await {
             eprintln!("what was seen until then:\n{}", play.report);
-            eprintln!("the operator's log ends with:\n{}", play.operator.tail());
+            eprintln!("the operator's log ends with:\n{}", play.operator.tail().await);
             return Err(error);
         }
         println!("\n{}", play.report);
@@ -218,13 +220,14 @@ pub(crate) async fn client(kubeconfig: &Path) -> Result<Client, Failure> {
     Ok(Client::try_from(config)?)
 }
 
-/// The resource definitions and the NodeClass of the box.
+/// What an operator that is a process of its own needs: the resource definitions, the NodeClass of the box, and all rights.
 pub(crate) async fn install(client: &Client) -> Result<(), Failure> {
+    use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use kube::ResourceExt as _;
 
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
-    let apply = PatchParams::apply("freehold-demo").force();
+    let apply = apply();
     for definition in freehold::definitions::all() {
         let name = definition.name_any();
         definitions.patch(&name, &apply, &Patch::Apply(&definition)).await?;
@@ -234,9 +237,30 @@ pub(crate) async fn install(client: &Client) -> Result<(), Failure> {
             .await
             .map_err(|_| format!("the API server did not establish {name} within 30 s"))??;
     }
-    let class: NodeClass = serde_norway::from_str(include_str!("../../../../examples/nodeclass.yaml"))?;
-    Api::<NodeClass>::all(client.clone()).patch(&class.name_any(), &apply, &Patch::Apply(&class)).await?;
+    node_class(client, &example_class()?).await?;
+    let rights = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": OPERATOR_USER},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": OPERATOR_USER}],
+    });
+    Api::<ClusterRoleBinding>::all(client.clone()).patch(OPERATOR_USER, &apply, &Patch::Apply(&rights)).await?;
     Ok(())
+}
+
+/// The NodeClass of the box.
+fn example_class() -> Result<NodeClass, Failure> {
+    Ok(serde_norway::from_str(include_str!("../../../../examples/nodeclass.yaml"))?)
+}
+
+async fn node_class(client: &Client, class: &NodeClass) -> Result<(), Failure> {
+    use kube::ResourceExt as _;
+
+    Api::<NodeClass>::all(client.clone()).patch(&class.name_any(), &apply(), &Patch::Apply(class)).await?;
+    Ok(())
+}
+
+fn apply() -> PatchParams {
+    PatchParams::apply("freehold-demo").force()
 }
 
 /// How to go on by hand, and how to end it.

@@ -17,6 +17,9 @@ use super::Failure;
 /// The operator's access key id: its name in EC2's journal.
 pub const OPERATOR: &str = "freehold";
 
+/// Who launches the machine for the operator's pod: the name in EC2's journal, and of the machine.
+pub const PLATFORM: &str = "platform";
+
 /// The database's namespace.
 pub const NAMESPACE: &str = "default";
 
@@ -92,9 +95,14 @@ impl Eyes {
         })
     }
 
-    /// EC2's truth as it is now.
+    /// EC2's truth as it is now, without the platform's machine.
     pub async fn ec2(&self) -> Result<Ec2, Failure> {
-        Ok(self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?)
+        let mut ec2: Ec2 = self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?;
+        let is_platforms = |instance: &InstanceView| instance.tags.get("Name").is_some_and(|name| name == PLATFORM);
+        let platforms: Vec<String> = ec2.instances.iter().filter(|it| is_platforms(it)).map(|it| it.id.clone()).collect();
+        ec2.instances.retain(|instance| !platforms.contains(&instance.id));
+        ec2.volumes.retain(|volume| !volume.attachment.as_ref().is_some_and(|attachment| platforms.contains(&attachment.instance_id)));
+        Ok(ec2)
     }
 
     /// From now on something goes wrong in EC2.
@@ -131,10 +139,10 @@ impl Eyes {
         Ok(changes(&self.journal(0).await?))
     }
 
-    /// The calls of everyone else, by action: on real machines, of the EBS CSI driver.
+    /// The calls of everyone else, by action: on real machines, of the EBS CSI driver. The platform's own do not count.
     pub async fn calls_of_others(&self) -> Result<Calls, Failure> {
         let mut calls = Calls::new();
-        for entry in self.journal(0).await?.iter().filter(|entry| entry.caller != OPERATOR) {
+        for entry in self.journal(0).await?.iter().filter(|entry| ![OPERATOR, PLATFORM].contains(&entry.caller.as_str())) {
             *calls.entry(entry.action.clone()).or_default() += 1;
         }
         Ok(calls)
