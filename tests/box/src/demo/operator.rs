@@ -48,8 +48,8 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts it against the demo's box, with time passing at this speed, and waits until it is ready. From its first moment the box's `down` ends it too, whatever
-    /// becomes of this program.
+    /// Starts it against the demo's box, with time passing at this speed, and waits until it is ready. From its first moment the box's
+    /// `down` ends it too, whatever becomes of this program.
     pub async fn start(cache: &Cache, binary: &Path, record: &Record, speed: f64) -> Result<Self, Failure> {
         let log = record.log.with_file_name("operator.log");
         let address = free_address()?;

@@ -197,12 +197,15 @@ impl Model {
         subnet.addresses.saturating_sub(used)
     }
 
-    /// The lowest free address; the first four of a subnet are AWS's own (VPC user guide, "Subnet sizing").
+    /// The lowest free address that no terminated instance is still shown with, or else the lowest free one: EC2 hands an address out
+    /// again, and not at once. The first four of a subnet are AWS's own (VPC user guide, "Subnet sizing").
     fn free_address(&self, subnet: &Subnet) -> Option<Ipv4Addr> {
         let used = self.addresses_in_use(subnet);
+        let shown: BTreeSet<Ipv4Addr> = self.state.instances.values().filter_map(|held| held.view.private_ip.parse().ok()).collect();
         let base: Ipv4Addr = subnet.cidr.split('/').next()?.parse().ok()?;
         let first = u32::from(base) + 4;
-        (first..first + subnet.addresses).map(Ipv4Addr::from).find(|address| !used.contains(address))
+        let free = || (first..first + subnet.addresses).map(Ipv4Addr::from).filter(|address| !used.contains(address));
+        free().find(|address| !shown.contains(address)).or_else(|| free().next())
     }
 }
 
