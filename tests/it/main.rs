@@ -14,6 +14,7 @@ mod kit;
 mod life;
 mod loss;
 mod model_cloud;
+mod moving;
 mod purity;
 mod real;
 mod rules;
