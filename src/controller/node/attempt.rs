@@ -14,7 +14,7 @@ use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::error::{self, Class};
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::{Instance, InstanceState};
-use crate::controller::conditions;
+use crate::controller::conditions::{self, whole_second};
 use crate::controller::context::later;
 use crate::controller::launch::{Doubt, Facts, Verdict, judge, last_possible_send};
 
@@ -196,8 +196,8 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
         }
         Err(NoChoice::Mismatch(message)) => Plan::stalled(Reason::NodeClassMismatch, message),
         Err(NoChoice::NoCapacity { refused, until }) => {
-            Plan::wait(Reason::InsufficientCapacity, format!("EC2 has no capacity for {refused}; each is tried again within minutes"))
-                .until(until, now)
+            let message = format!("EC2 has no capacity for {refused}; the first of them is tried again at {}", whole_second(until));
+            Plan::wait(Reason::InsufficientCapacity, message).until(until, now)
         }
     }
 }
