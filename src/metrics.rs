@@ -1,8 +1,11 @@
 //! Prometheus metrics of the operator.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::runtime::reflector::Store;
+use kube::{Resource, ResourceExt};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -11,6 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::api::{ConditionType, Reason};
+
 /// The operator's counters, registered once.
 pub struct Metrics {
     registry: Registry,
@@ -18,6 +23,12 @@ pub struct Metrics {
     pass_duration: Family<ControllerLabels, Histogram>,
     ec2_calls: Family<CallLabels, Counter>,
     inventory_age: Family<ResourceLabels, Gauge>,
+    repairs: Gauge,
+    machines_lost: Family<CauseLabels, Counter>,
+    fences: Counter,
+    fence_duration: Histogram,
+    conditions: Family<ConditionLabels, Gauge>,
+    objects: Mutex<Vec<Box<dyn Fn() -> Vec<ConditionLabels> + Send + Sync>>>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -42,6 +53,21 @@ struct ResourceLabels {
     resource: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct CauseLabels {
+    cause: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ConditionLabels {
+    kind: String,
+    namespace: String,
+    name: String,
+    r#type: String,
+    status: String,
+    reason: String,
+}
+
 impl Metrics {
     /// Empty metrics.
     pub fn new() -> Arc<Self> {
@@ -54,7 +80,7 @@ impl Metrics {
         let ec2_calls = Family::<CallLabels, Counter>::default();
         registry.register(
             "ec2_calls",
-            "Calls to EC2 on the wire, by action and outcome: ok, refused (4xx), failed (5xx), no_answer",
+            "Calls to EC2 on the wire, by action and outcome: ok, throttled, refused (4xx), failed (5xx), no_answer",
             ec2_calls.clone(),
         );
         let inventory_age = Family::<ResourceLabels, Gauge>::default();
@@ -64,7 +90,38 @@ impl Metrics {
             Unit::Seconds,
             inventory_age.clone(),
         );
-        Arc::new(Self { registry, passes, pass_duration, ec2_calls, inventory_age })
+        let repairs = Gauge::default();
+        registry.register("repairs_underway", "Machines that are given up and not gone yet", repairs.clone());
+        let machines_lost = Family::<CauseLabels, Counter>::default();
+        registry.register("machines_lost", "Machines that were given up, by cause", machines_lost.clone());
+        let fences = Counter::default();
+        registry.register("fences_begun", "Machines that EC2 was asked to stop because they were given up", fences.clone());
+        let fence_duration = Histogram::new(exponential_buckets(1.0, 2.0, 12));
+        registry.register_with_unit(
+            "fence_duration",
+            "From the first sign that a machine is lost to the proof that nothing on it can write",
+            Unit::Seconds,
+            fence_duration.clone(),
+        );
+        let conditions = Family::<ConditionLabels, Gauge>::default();
+        registry.register(
+            "condition",
+            "1 for the condition Ready of every object, and for every other one that is not as it should be",
+            conditions.clone(),
+        );
+        Arc::new(Self {
+            registry,
+            passes,
+            pass_duration,
+            ec2_calls,
+            inventory_age,
+            repairs,
+            machines_lost,
+            fences,
+            fence_duration,
+            conditions,
+            objects: Mutex::default(),
+        })
     }
 
     /// Counts a pass.
@@ -83,17 +140,124 @@ impl Metrics {
         self.inventory_age.get_or_create(&ResourceLabels { resource }).set(seconds);
     }
 
+    /// Notes how many machines are given up and not gone yet.
+    pub fn repairs_underway(&self, count: usize) {
+        self.repairs.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a machine that was given up.
+    pub fn machine_lost(&self, cause: &str) {
+        self.machines_lost.get_or_create(&CauseLabels { cause: cause.to_owned() }).inc();
+    }
+
+    /// Counts a machine that EC2 was asked to stop.
+    pub fn fence_begun(&self) {
+        self.fences.inc();
+    }
+
+    /// Notes how long it took from the first sign of a loss to its proof.
+    pub fn fenced(&self, took: Duration) {
+        self.fence_duration.observe(took.as_secs_f64());
+    }
+
+    /// From now on the conditions of these objects are shown, as their copy has them at that time.
+    pub fn show_conditions<K>(&self, objects: Store<K>, conditions: fn(&K) -> &[Condition])
+    where
+        K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+    {
+        let shown = move || objects.state().iter().flat_map(|object| labels_of(object.as_ref(), conditions(object))).collect();
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(shown));
+    }
+
     /// The metrics in the OpenMetrics text format.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
+        // Anew each time: what is no longer so, and who is no longer there, leaves no series.
+        self.conditions.clear();
+        for shown in self.objects.lock().unwrap_or_else(PoisonError::into_inner).iter().flat_map(|objects| objects()) {
+            self.conditions.get_or_create(&shown).set(1);
+        }
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
     }
 }
 
+/// What is shown of an object's conditions: a few series, however many conditions it has.
+fn labels_of<'a, K>(object: &'a K, conditions: &'a [Condition]) -> impl Iterator<Item = ConditionLabels> + 'a
+where
+    K: Resource<DynamicType = ()>,
+{
+    conditions.iter().filter(|condition| is_shown(condition)).map(|condition| ConditionLabels {
+        kind: K::kind(&()).into_owned(),
+        namespace: object.namespace().unwrap_or_default(),
+        name: object.name_any(),
+        r#type: condition.type_.clone(),
+        status: condition.status.clone(),
+        reason: condition.reason.clone(),
+    })
+}
+
+fn is_shown(condition: &Condition) -> bool {
+    let is_calm = match Reason::named(&condition.reason) {
+        Some(Reason::AsExpected | Reason::UpToDate | Reason::Progressing) => true,
+        Some(_) | None => false,
+    };
+    condition.type_ == ConditionType::Ready.as_str() || !is_calm
+}
+
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use kube::runtime::reflector::store::Writer;
+    use kube::runtime::watcher::Event;
+
     use super::*;
+    use crate::api::Database;
+
+    fn condition(kind: &str, status: &str, reason: &str) -> Condition {
+        Condition {
+            type_: kind.to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message: String::new(),
+            observed_generation: None,
+            last_transition_time: Time(jiff::Timestamp::UNIX_EPOCH),
+        }
+    }
+
+    fn database(conditions: &[Condition]) -> Database {
+        let spec = serde_json::json!({"engine": {"type": "questdb", "version": "9.3.4"}, "storage": {"size": "100Gi"}});
+        serde_json::from_value(serde_json::json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
+            "metadata": {"name": "orders", "namespace": "team-a"}, "spec": spec, "status": {"conditions": conditions},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_not_as_it_should_be_is_shown_while_it_is_so() {
+        let mut copy = Writer::default();
+        let metrics = Metrics::new();
+        metrics.show_conditions(copy.as_reader(), |database: &Database| database.status.as_ref().map_or(&[], |status| &status.conditions));
+        let waiting = [
+            condition("Ready", "False", "AwaitingNode"),
+            condition("NodeReady", "False", "Launching"),
+            condition("Stalled", "False", "Progressing"),
+        ];
+        copy.apply_watcher_event(&Event::Apply(database(&waiting)));
+        let text = metrics.text().unwrap();
+        let shown = |text: &str| text.lines().filter(|line| line.starts_with("freehold_condition{")).map(str::to_owned).collect::<Vec<_>>();
+        let line = "freehold_condition{kind=\"Database\",namespace=\"team-a\",name=\"orders\",type=\"Ready\",status=\"False\",reason=\"AwaitingNode\"} 1";
+        assert!(shown(&text).len() == 2 && text.contains(line), "{text}");
+
+        let ready = [condition("Ready", "True", "AsExpected"), condition("NodeReady", "True", "AsExpected")];
+        copy.apply_watcher_event(&Event::Apply(database(&ready)));
+        let text = metrics.text().unwrap();
+        assert!(shown(&text).len() == 1 && text.contains("type=\"Ready\",status=\"True\""), "{text}");
+
+        copy.apply_watcher_event(&Event::Delete(database(&ready)));
+        assert!(shown(&metrics.text().unwrap()).is_empty());
+    }
 
     #[test]
     fn every_metric_is_in_the_text_with_its_labels() {
@@ -101,11 +265,19 @@ mod tests {
         metrics.pass("node", "ok", Duration::from_millis(3));
         metrics.ec2_call("RunInstances".to_owned(), "ok");
         metrics.inventory_age("instances", 12);
+        metrics.repairs_underway(2);
+        metrics.machine_lost("NodeNotReady");
+        metrics.fence_begun();
+        metrics.fenced(Duration::from_secs(3));
         let text = metrics.text().unwrap();
         for line in [
             "freehold_passes_total{controller=\"node\",outcome=\"ok\"} 1",
             "freehold_ec2_calls_total{action=\"RunInstances\",outcome=\"ok\"} 1",
             "freehold_inventory_age_seconds{resource=\"instances\"} 12",
+            "freehold_repairs_underway 2",
+            "freehold_machines_lost_total{cause=\"NodeNotReady\"} 1",
+            "freehold_fences_begun_total 1",
+            "freehold_fence_duration_seconds_count 1",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }

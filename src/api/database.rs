@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -333,6 +333,10 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
 
+    /// One Node taking the place of another: there are two only while this names both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<Replacement>,
+
     /// The Volume (`volumes.freehold.dev`) that holds the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume_name: Option<String>,
@@ -344,6 +348,95 @@ pub struct DatabaseStatus {
     /// The Secret with the administrator's credentials, laid out as the Service Binding specification says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials_secret_name: Option<String>,
+
+    /// The engine's current run: what a restart is told by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<EngineRun>,
+
+    /// What interrupted the database or was done to it, with its cause: the last ten, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub history: Vec<HistoryEntry>,
+}
+
+/// One Node taking the place of another. Written before the second Node is created, kept until the first is gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Replacement {
+    /// The Node that is replaced.
+    pub from: String,
+
+    /// The Node that takes its place.
+    pub to: String,
+
+    /// Why, in words.
+    pub cause: String,
+
+    /// When it was decided.
+    pub started_at: Time,
+}
+
+/// One run of the engine: one start of its container in one pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineRun {
+    /// The UID of the pod.
+    #[serde(rename = "podUID")]
+    pub pod_uid: String,
+
+    /// How often Kubernetes has started the container again in this pod.
+    pub restarts: i32,
+
+    /// When this run was first seen.
+    pub since: Time,
+}
+
+/// Something that interrupted the database, or was done to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// When: the last time, of what happened several times in a row.
+    pub at: Time,
+
+    /// What happened.
+    pub what: Occurrence,
+
+    /// Why, in words.
+    pub cause: String,
+
+    /// How many times in a row.
+    pub count: i32,
+}
+
+/// What can interrupt a database, or be done to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Occurrence {
+    /// Freehold replaced the pod, for a changed spec.
+    Restarted,
+    /// The database moved to another machine.
+    Moved,
+    /// It was paused: `spec.running` became false.
+    Paused,
+    /// It was resumed: `spec.running` became true.
+    Resumed,
+    /// The engine ended by itself, and Kubernetes started it again.
+    EngineRestarted,
+    /// Somebody else deleted the pod, and Kubernetes made another.
+    PodReplaced,
+}
+
+impl Occurrence {
+    /// The name: also the reason of the event that tells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Restarted => "Restarted",
+            Self::Moved => "Moved",
+            Self::Paused => "Paused",
+            Self::Resumed => "Resumed",
+            Self::EngineRestarted => "EngineRestarted",
+            Self::PodReplaced => "PodReplaced",
+        }
+    }
 }
 
 /// Where clients connect to.

@@ -12,6 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 pub enum Action {
     /// Launches an instance.
     RunInstances,
+    /// Stops instances.
+    StopInstances,
     /// Terminates instances.
     TerminateInstances,
     /// Lists instances.
@@ -40,8 +42,9 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::RunInstances,
+        Self::StopInstances,
         Self::TerminateInstances,
         Self::DescribeInstances,
         Self::DescribeInstanceStatus,
@@ -60,6 +63,7 @@ impl Action {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunInstances => "RunInstances",
+            Self::StopInstances => "StopInstances",
             Self::TerminateInstances => "TerminateInstances",
             Self::DescribeInstances => "DescribeInstances",
             Self::DescribeInstanceStatus => "DescribeInstanceStatus",
@@ -88,7 +92,7 @@ impl Action {
             Self::GetConsoleOutput => Limit::UnfilteredRead,
             // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
             Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot | Self::CreateTags => Limit::Storage,
-            Self::ModifyVolume => Limit::Mutating,
+            Self::ModifyVolume | Self::StopInstances => Limit::Mutating,
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod conditions;
 pub mod context;
 pub mod database;
 pub mod driver;
+pub mod fleet;
 pub mod launch;
 pub mod node;
 pub mod retained;

@@ -130,7 +130,13 @@ fn the_operator_answers_at_its_endpoints_and_ends_with_0_within_seconds_of_sigte
         assert_eq!(get("/livez").await.unwrap(), "ok\n");
         assert_eq!(get("/readyz").await.unwrap(), "ok\n");
         let metrics = get("/metrics").await.unwrap();
-        assert!(metrics.contains("freehold_") && metrics.ends_with("# EOF\n"), "{metrics}");
+        assert!(metrics.contains("freehold_passes_total") && metrics.ends_with("# EOF\n"), "{metrics}");
+        until("the Database's condition among the metrics", || async {
+            let metrics = get("/metrics").await.map_err(|error| error.to_string())?;
+            let line = "freehold_condition{kind=\"Database\",namespace=\"endpoints\",name=\"orders\",type=\"Ready\",status=\"True\"";
+            seen(metrics.contains(line).then_some(()), || metrics)
+        })
+        .await;
 
         // In the middle of a creation, so that there is something to end in good order.
         house.create("second", &json!({})).await;
@@ -155,6 +161,12 @@ fn an_operator_without_ec2_is_alive_and_says_that_it_is_not_ready() {
         until("the operator being alive", || async { get("/livez").await.map_err(|error| error.to_string()) }).await;
         let refused = get("/readyz").await.unwrap_err();
         assert!(matches!(refused, kube::Error::Api(status) if status.code == 503));
+        until("the throttles being counted", || async {
+            let metrics = get("/metrics").await.map_err(|error| error.to_string())?;
+            let line = "freehold_ec2_calls_total{action=\"DescribeInstances\",outcome=\"throttled\"}";
+            seen(metrics.contains(line).then_some(()), || metrics)
+        })
+        .await;
         house.ec2().clear_faults();
         until("the operator being ready", || async { get("/readyz").await.map_err(|error| error.to_string()) }).await;
         house.close().await;

@@ -5,12 +5,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail a test as tests do")]
 
 mod adoption;
+mod chart;
 mod cloud;
 mod crashes;
 mod deletion;
 mod fleet;
 mod kit;
 mod life;
+mod loss;
 mod model_cloud;
 mod purity;
 mod real;

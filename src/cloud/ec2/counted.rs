@@ -8,6 +8,7 @@ use aws_sdk_ec2::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_ec2::error::BoxError;
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 
+use crate::cloud::error::{Class, classify};
 use crate::metrics::Metrics;
 
 /// Counts, retries included: what EC2's rate limits see.
@@ -32,8 +33,10 @@ impl Intercept for Counted {
     ) -> Result<(), BoxError> {
         let action = config.load::<Metadata>().map_or("unknown", Metadata::name);
         let status = context.response().map(aws_smithy_runtime_api::http::Response::status);
+        let body = context.response().and_then(|response| response.body().bytes()).unwrap_or_default();
         let outcome = match status {
             Some(status) if status.is_success() => "ok",
+            Some(_) if is_throttle(body) => "throttled",
             Some(status) if status.is_client_error() => "refused",
             Some(_) => "failed",
             None => "no_answer",
@@ -41,4 +44,11 @@ impl Intercept for Counted {
         self.0.ec2_call(action.to_owned(), outcome);
         Ok(())
     }
+}
+
+/// EC2 says it with a status of its own for some actions, and as a server error for others: the code in the answer decides.
+fn is_throttle(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    let code = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
+    classify(code, "", None) == Class::Throttled
 }

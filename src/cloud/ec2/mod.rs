@@ -113,6 +113,12 @@ impl Cloud for Ec2 {
         convert::instance(action, instance)
     }
 
+    async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
+        let request = self.writes.stop_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect())).force(force);
+        request.send().await.map_err(|error| failed(Action::StopInstances, &error))?;
+        Ok(())
+    }
+
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let request = self.writes.terminate_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect()));
         request.send().await.map_err(|error| failed(Action::TerminateInstances, &error))?;

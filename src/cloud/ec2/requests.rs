@@ -132,6 +132,10 @@ pub(super) fn instance_selections(query: &InstanceQuery) -> Vec<Selection> {
             let tokens: Vec<_> = tokens.iter().map(|token| token.0.clone()).collect();
             chunked("client-token", &tokens).into_iter().map(Selection::Filters).collect()
         }
+        InstanceQuery::Among(ids) => {
+            let ids: Vec<_> = ids.iter().map(|id| id.0.clone()).collect();
+            chunked("instance-id", &ids).into_iter().map(Selection::Filters).collect()
+        }
         InstanceQuery::Ids(ids) => {
             let chunks = ids.chunks(VALUES_PER_FILTER);
             chunks.map(|ids| Selection::Ids(ids.iter().map(|id| id.0.clone()).collect())).collect()

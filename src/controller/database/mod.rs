@@ -4,13 +4,16 @@ mod access;
 pub mod act;
 mod adopting;
 pub mod build;
+mod history;
 mod invalid;
 pub mod kept;
 mod leaving;
+mod machines;
 pub mod observe;
 pub mod password;
 pub mod plan;
 mod pod;
+mod replacing;
 pub mod status;
 mod stopping;
 mod workload;
@@ -60,7 +63,10 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
     let Apis { databases, nodes, volumes, stateful_sets, services, config_maps, network_policies, pods } = apis;
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels("app.kubernetes.io/managed-by=freehold");
-    let controller = Controller::new(databases, watcher::Config::default())
+    let controller = Controller::new(databases, watcher::Config::default());
+    ctx.metrics
+        .show_conditions(controller.store(), |database: &Database| database.status.as_ref().map_or(&[], |status| &status.conditions));
+    let controller = controller
         .owns(nodes, watcher::Config::default())
         .owns(volumes, watcher::Config::default())
         .owns(stateful_sets, ours())
@@ -112,7 +118,7 @@ async fn close(
     let old = acted.database.status.clone().unwrap_or_default();
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
     write_status(&databases, &acted.database, &old, &new).await?;
-    for happened in status::changes(&old.conditions, &new.conditions) {
+    for happened in status::changes(&old, &new) {
         events.publish(&acted.database, &happened).await;
     }
     match acted.error {

@@ -1,7 +1,9 @@
 //! Tables of the Database controller: one settled world, and what happens when something in it is otherwise.
 
 mod adopting;
+mod history;
 mod leaving;
+mod moving;
 mod observe;
 mod plan;
 mod pod;
@@ -79,7 +81,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         stateful_set: Child::Absent,
         pod: None,
         attachment: None,
-        core_node: None,
+        core_nodes: Vec::new(),
         labelled: Vec::new(),
         torn_down: TornDown::default(),
         timing: Timing::default(),
@@ -112,7 +114,7 @@ fn settled_as(spec: Value) -> Observed {
     world.stateful_set = ours(stateful_set);
     world.nodes = vec![ready_node(&world, 1)];
     world.volume = ours(ready_volume(&world));
-    world.core_node = Some(core_node("ip-10-0-0-1", true));
+    world.core_nodes = vec![core_node("ip-10-0-0-1", true)];
     world.labelled = vec![core_node("ip-10-0-0-1", true)];
     world
 }
@@ -244,8 +246,9 @@ fn word(action: &Action) -> String {
             format!("{} x{}", applied("apply set", &object.metadata.uid), object.spec.as_ref().unwrap().replicas.unwrap())
         }
         Action::Scale(uid, replicas) => format!("scale {uid} to {replicas}"),
-        Action::CreateNode(ordinal, node) => {
-            format!("create node {ordinal} {} in {}", node.name_any(), node.spec.zone.as_deref().unwrap_or("any zone"))
+        Action::CreateNode(ordinal, node, replacement) => {
+            let place = replacement.as_ref().map(|it| format!(" for {}: {}", it.from, it.cause)).unwrap_or_default();
+            format!("create node {ordinal} {} in {}{place}", node.name_any(), node.spec.zone.as_deref().unwrap_or("any zone"))
         }
         Action::UpdateNode(name, uid, patch) => format!("update {name} {uid} {patch}"),
         Action::DeleteNode(name, uid, _) => format!("delete {name} {uid}"),
@@ -253,7 +256,8 @@ fn word(action: &Action) -> String {
         Action::CreateVolume(volume) => format!("create volume {} in {}", volume.spec.size, volume.spec.zone),
         Action::UpdateVolume(uid, patch) => format!("update {uid} {patch}"),
         Action::DeleteVolume(uid) | Action::DeleteCredentials(uid) => format!("delete {uid}"),
-        Action::Label(name, uid) => format!("label {name} {uid}"),
+        Action::Label(name, uid, None) => format!("label {name} {uid}"),
+        Action::Label(name, _, Some(moved)) => format!("label {name}, moved {moved}"),
         Action::Unlabel(name, uid) => format!("unlabel {name} {uid}"),
         Action::ReplacePod(name, uid, why) => format!("replace {name} {uid}: {why}"),
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),

@@ -40,6 +40,7 @@ pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<Persistent
     let ours = watcher::Config::default().labels(names::DATABASE_UID_LABEL);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
+    ctx.metrics.show_conditions(controller.store(), |volume: &Volume| volume.status.as_ref().map_or(&[], |status| &status.conditions));
     let controller = controller
         .owns(claims, ours.clone())
         .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {

@@ -1,4 +1,4 @@
-//! The command line: `up`, `down`, `status`, `env`, and the daemon that `up` starts.
+//! The command line: `up`, `down`, `status`, `env`, the demo, the measurement, and the daemon that `up` starts.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::demo::Demo;
 use crate::machine;
+use crate::measure::Measure;
 use crate::nodes::{Unable, Wanted};
 use crate::process::Identity;
 use crate::progress::Progress;
@@ -34,6 +35,8 @@ enum Command {
     Env(Named),
     /// Shows a database's life on a box of its own: created, grown, deleted.
     Demo(Demo),
+    /// Measures how long a client is without its database in a planned replacement and after a loss, on real machines.
+    Measure(Measure),
     /// The background process of `up`.
     #[command(hide = true)]
     Daemon(Up),
@@ -107,6 +110,7 @@ impl Cli {
                 None => return Err(not_running(&named.name).into()),
             },
             Command::Demo(demo) => demo.run(&cache).await?,
+            Command::Measure(measure) => measure.run(&cache).await?,
             Command::Daemon(up) => daemon::serve(&cache, &up.into_settings(&cache)?).await?,
         }
         Ok(())

@@ -31,6 +31,9 @@ use crate::tools::{Bundle, Program, Tools};
 /// The provisioner and attacher name of the EBS CSI driver.
 pub const EBS_DRIVER: &str = "ebs.csi.aws.com";
 
+/// The user of [`ControlPlane::operator_kubeconfig`].
+pub const OPERATOR_USER: &str = "freehold";
+
 /// How long the API server may take to be ready: 3 s on an idle machine, many times that on one that compiles meanwhile.
 const READY_LIMIT: Duration = Duration::from_secs(90);
 /// How often readiness is asked.
@@ -170,7 +173,7 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// The kubeconfig of the operator: the user `freehold`, so that the audit log tells it from everybody else.
+    /// The kubeconfig of the operator: [`OPERATOR_USER`], so that the audit log tells it from everybody else. It has no rights at first.
     pub fn operator_kubeconfig(&self) -> &Path {
         &self.operator_kubeconfig
     }
@@ -339,7 +342,8 @@ async fn start_servers(tools: &Tools, folder: &RunFolder, options: &ControlPlane
         let server = format!("https://127.0.0.1:{port}");
         for (file, user, group) in [
             ("admin", "admin", "system:masters"),
-            ("operator", "freehold", "system:masters"),
+            // It has the rights that somebody gives it.
+            ("operator", OPERATOR_USER, ""),
             ("box", "freehold-box", "system:masters"),
             ("kwok", "kwok", "system:masters"),
             ("csi", "ebs-csi-driver", "system:masters"),

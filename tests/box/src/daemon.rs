@@ -35,10 +35,23 @@ const POLL: Duration = Duration::from_millis(100);
 /// How long things take in a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pace {
+    /// EC2 and the machines' firmware take no time, Kubernetes is as it comes: what is left is the work itself.
+    Zero,
     /// Fractions of seconds: for development and tests.
     Fast,
     /// As in AWS and Kubernetes.
     Realistic,
+}
+
+impl Pace {
+    /// Its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Zero => "zero",
+            Self::Fast => "fast",
+            Self::Realistic => "realistic",
+        }
+    }
 }
 
 /// What a named box is started with.
@@ -64,7 +77,7 @@ impl Settings {
             cache: cache.clone(),
             timing: match self.pace {
                 Pace::Fast => NodeTiming::fast(),
-                Pace::Realistic => NodeTiming::kubernetes(),
+                Pace::Zero | Pace::Realistic => NodeTiming::kubernetes(),
             },
             state: self.state.clone(),
         }
@@ -73,13 +86,14 @@ impl Settings {
     /// The site's options.
     pub fn site(&self, real: Option<Real>) -> SiteOptions {
         let mut options = match self.pace {
+            Pace::Zero => SiteOptions::zero(),
             Pace::Fast => SiteOptions::fast(),
             Pace::Realistic => SiteOptions::realistic(),
         };
         options.simulator.clock = ec2sim::Clock::Running { speed: self.speed };
         options.simulator.state = self.state.as_ref().map(|folder| folder.join("ec2"));
         options.state.clone_from(&self.state);
-        if real.is_some() {
+        if real.is_some() && self.pace != Pace::Zero {
             // A real machine takes its time to shut down; what is left of it at the end of this loses its power.
             let least = Duration::from_secs(10);
             let delays = &mut options.simulator.delays;
@@ -146,10 +160,7 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
     let program = std::env::current_exe().map_err(system("find this program"))?;
     let mut command = Command::new(program);
     command.args(["daemon", "--name", &settings.name, "--speed", &settings.speed.to_string(), "--delays"]);
-    command.arg(match settings.pace {
-        Pace::Fast => "fast",
-        Pace::Realistic => "realistic",
-    });
+    command.arg(settings.pace.as_str());
     command.args(["--nodes", settings.nodes.as_str()]);
     if let Some(state) = &settings.state {
         command.arg("--state").arg(state);
@@ -234,6 +245,7 @@ fn record(identity: Identity, nodes: NodeKind, control_plane: &ControlPlane, sit
         operator_kubeconfig: control_plane.operator_kubeconfig().to_owned(),
         endpoint: site.endpoint(),
         region: site.region().to_owned(),
+        gateway: site.machines().map(|machines| machines.gateway()),
         programs: control_plane.kubectl().parent().map(Path::to_owned).unwrap_or_default(),
         components: control_plane.components(),
         log: files.log(),

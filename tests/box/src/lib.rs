@@ -6,6 +6,7 @@
 //!                 site ──► ec2sim                  one AWS account: machines that join, cloud-controller, CSI attacher, resizer
 //!                   ▲
 //!         cli ──► daemon ◄── demo ──► writer       `cargo box up | down | status | env`, `cargo demo`; a client that counts its rows
+//!                             └─► measure          `cargo box measure`: outages in their parts
 //! ```
 //!
 //! Several sites may share one control plane: each acts only on Nodes whose providerID names one of its own instances.
@@ -21,11 +22,14 @@ pub mod csi;
 pub mod daemon;
 pub mod demo;
 pub mod disks;
+pub mod helm;
 pub mod images;
 pub mod kubelet;
 pub mod machine;
+pub mod measure;
 pub mod network;
 pub mod nodes;
+pub mod platform;
 pub mod process;
 pub mod progress;
 pub mod quantity;

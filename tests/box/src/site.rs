@@ -1,7 +1,7 @@
 //! One AWS account with its machines, played for one simulator on a control plane.
 
 mod attacher;
-mod cloud;
+pub(crate) mod cloud;
 mod cloud_controller;
 mod hosts;
 pub mod machines;
@@ -61,10 +61,18 @@ impl SiteOptions {
         Self { simulator: ec2sim::Options::default(), real: None, state: None, boot, node_removal }
     }
 
-    /// As AWS and Amazon Linux take.
+    /// No time at all for what is AWS', but for the cloud-controller, which looks when it looks.
+    pub fn zero() -> Self {
+        let simulator = ec2sim::Options { delays: ec2sim::Delays::zero(), ..ec2sim::Options::default() };
+        Self { simulator, real: None, state: None, boot: Duration::ZERO, node_removal: Duration::from_secs(10) }
+    }
+
+    /// As AWS and Amazon Linux take: 30 s from the call to the start of the operating system, 20 s to a stop or an end, 3 s to attach.
     pub fn realistic() -> Self {
-        let simulator = ec2sim::Options { delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
-        let (boot, node_removal) = (Duration::from_secs(25), Duration::from_secs(10));
+        let (stop, realistic) = (Duration::from_secs(20), ec2sim::Delays::realistic());
+        let delays = ec2sim::Delays { stopping: stop, shutting_down: stop, ..realistic };
+        let simulator = ec2sim::Options { delays, ..ec2sim::Options::default() };
+        let (boot, node_removal) = (Duration::from_secs(30).saturating_sub(realistic.pending), Duration::from_secs(10));
         Self { simulator, real: None, state: None, boot, node_removal }
     }
 }

@@ -29,6 +29,7 @@ use super::objects::{self, Told as _};
 pub use super::process::OPERATOR;
 use super::process::{Operator, environment};
 use super::proxy::Proxy;
+use super::rights;
 use super::tap::{Point, Tap, Which};
 use super::wait::{LIMIT, seen, until, within};
 
@@ -47,6 +48,8 @@ pub struct Options {
     pub tapped_ec2: bool,
     /// From a machine's start to its Node, on the wall clock.
     pub boot: Duration,
+    /// The operator is a service account with the rights that the chart gives it for one namespace.
+    pub has_one_namespace: bool,
 }
 
 impl Default for Options {
@@ -54,7 +57,14 @@ impl Default for Options {
     /// while something is pending are a third of a second apart, and a machine has two minutes to join.
     fn default() -> Self {
         let settings = vec![("sweep-pending", "20".to_owned()), ("registration", "7200".to_owned())];
-        Self { scale: 60, settings, simulator: ec2sim::Options::default(), tapped_ec2: false, boot: SiteOptions::fast().boot }
+        Self {
+            scale: 60,
+            settings,
+            simulator: ec2sim::Options::default(),
+            tapped_ec2: false,
+            boot: SiteOptions::fast().boot,
+            has_one_namespace: false,
+        }
     }
 }
 
@@ -95,7 +105,7 @@ pub async fn control_plane() -> &'static Arc<ControlPlane> {
     control_plane
 }
 
-/// Installs the resource definitions and waits until they are served.
+/// Installs the resource definitions, waits until they are served, and gives the operator its rights.
 pub async fn install(control_plane: &ControlPlane) {
     let api = Api::<CustomResourceDefinition>::all(control_plane.client());
     for definition in definitions::all() {
@@ -110,6 +120,7 @@ pub async fn install(control_plane: &ControlPlane) {
         seen(all.items.iter().all(is_served).then_some(()), || "not all are established".to_owned())
     })
     .await;
+    rights::grant(control_plane).await;
 }
 
 impl House {
@@ -140,7 +151,11 @@ impl House {
 
         let tap = Arc::new(Tap::default());
         let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = Kubeconfig::read_from(control_plane.operator_kubeconfig()).unwrap();
+        let mut kubeconfig = Kubeconfig::read_from(control_plane.operator_kubeconfig()).unwrap();
+        if options.has_one_namespace {
+            let token = rights::account(&client, name).await;
+            kubeconfig.auth_infos[0].auth_info = Some(serde_json::from_value(json!({"token": token})).unwrap());
+        }
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         let upstream = Client::try_from(config).unwrap();
         let kubernetes = Proxy::before_kubernetes(Arc::clone(&tap), upstream, site.simulator().clone()).await;
@@ -366,6 +381,7 @@ impl House {
             operator.kill();
         }
         self.proxies.clear();
+        rights::note(&self.control_plane);
         for set in self.list::<StatefulSet>().await {
             let _ = self.api::<StatefulSet>().delete(&set.name_any(), &DeleteParams::background()).await;
         }

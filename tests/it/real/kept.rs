@@ -19,6 +19,7 @@ use crate::kit::house;
 use crate::kit::objects;
 use crate::kit::process::{Operator, environment};
 use crate::kit::real::{LIMIT, postgresql, questdb, turn};
+use crate::kit::rights;
 use crate::kit::wait::{seen, within};
 
 const NAMESPACE: &str = "default";
@@ -60,6 +61,7 @@ impl Kept {
 
     async fn down(self) {
         self.operator.kill();
+        rights::note(&self.control_plane);
         assert!(self.site.violations().is_empty(), "{:?}", self.site.violations());
         self.site.stop().await;
         self.control_plane.stop().await;

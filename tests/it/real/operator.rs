@@ -1,26 +1,63 @@
-//! The operator as users run it: its image, in a pod on a real node, with no more rights than it needs.
+//! The operator as users install it: by helm, as a pod on a real node; upgraded, rolled back, uninstalled, installed again.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 use aws_sdk_ec2::types::InstanceType;
 use data_encoding::BASE64;
-use freehold_box::images;
+use freehold::api::{Database, Volume};
+use freehold::definitions;
+use freehold_box::{images, platform};
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::Api;
+use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ListParams, PostParams};
+use kube::{Api, ResourceExt as _};
+use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::process::binary;
-use crate::kit::real::{LIMIT, RealHouse, on_real_machines, questdb};
-use crate::kit::wait::{seen, within};
+use crate::kit::chart::{CHART, helm};
+use crate::kit::process::{OPERATOR, binary};
+use crate::kit::real::{RealHouse, on_real_machines, questdb};
 
-const MANIFEST: &str = include_str!("operator.yaml");
+/// Where the chart is installed.
+const NAMESPACE: &str = "freehold-system";
 
-/// Launches a machine for the platform's own pods and puts the operator's image on it; the image's name.
-async fn platform_machine(house: &RealHouse) -> String {
+/// A folder with the operator (`freehold`) and, if it had one, the chart (`chart`) of the commit before this one. `.ci/run` sets it.
+const PREVIOUS: &str = "FREEHOLD_PREVIOUS";
+
+/// An operator and its chart.
+struct Version {
+    binary: PathBuf,
+    chart: String,
+}
+
+/// Those of this commit and of the one before.
+fn versions(house: &RealHouse) -> [(&'static str, Version); 2] {
+    let now = || Version { binary: binary(house.control_plane.folder()), chart: CHART.to_owned() };
+    let previous = std::env::var_os(PREVIOUS).map(PathBuf::from).map(|folder| {
+        let chart = folder.join("chart");
+        Version { binary: folder.join("freehold"), chart: if chart.exists() { chart.display().to_string() } else { CHART.to_owned() } }
+    });
+    if previous.is_none() {
+        // Not by a macro: what those print is kept back when a test passes.
+        let _ = writeln!(std::io::stderr(), "{PREVIOUS} is not set: the operator is upgraded to itself under another tag");
+    }
+    [("before", previous.unwrap_or_else(now)), ("now", now())]
+}
+
+/// Launches a machine for the platform's own pods, with the images of these operators.
+async fn platform_machine(house: &RealHouse, versions: &[(&str, Version)]) {
+    let mut archives = Vec::new();
+    for (tag, version) in versions {
+        let archive = house.control_plane.folder().join(format!("operator-{tag}.tar"));
+        images::write_operator_image(&version.binary, tag, &archive).await.unwrap();
+        archives.push(archive);
+    }
     let world = house.site.world();
-    let user_data = format!("#!/bin/sh\n/opt/freehold-box/bootstrap --node-labels freehold.dev/platform={}\n", house.name);
-    let launched = house
+    let user_data = platform::user_data(&house.name, &archives);
+    house
         .ec2_client()
         .run_instances()
         .image_id(&world.images[0].id)
@@ -32,58 +69,107 @@ async fn platform_machine(house: &RealHouse) -> String {
         .send()
         .await
         .unwrap();
-    let id = launched.instances()[0].instance_id().unwrap().to_owned();
-    let machines = house.site.machines().unwrap();
-    let machine = within(LIMIT, "the platform's machine", || async { seen(machines.get(&id), || id.clone()) }).await;
-    let archive = house.control_plane.folder().join("operator.tar");
-    let image = images::write_operator_image(&binary(house.control_plane.folder()), &house.name, &archive).await.unwrap();
-    within(LIMIT, "the operator's image on the machine", || async {
-        let ctr = "/opt/freehold-box/bin/ctr";
-        let import = images::import_arguments("/run/containerd/containerd.sock".as_ref(), &archive);
-        let output = machine.enter(ctr).args(import).output().unwrap();
-        seen(output.status.success().then_some(()), || String::from_utf8_lossy(&output.stderr).into_owned())
-    })
-    .await;
-    image
 }
 
-/// Gives the manifest to kubectl.
-fn kubectl(house: &RealHouse, verb: &str, manifest: &str) {
-    // Its objects have a namespace of their own.
-    let mut kubectl = Command::new(house.control_plane.kubectl());
-    kubectl.arg("--kubeconfig").arg(house.control_plane.kubeconfig()).args([verb, "-f", "-"]);
-    let mut child = kubectl.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success(), "kubectl {verb}");
+/// What a user prepares: a namespace that admits restricted pods only, credentials, values.
+async fn prepare(house: &RealHouse) -> PathBuf {
+    let namespace = json!({"metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+    let namespaces = Api::<Namespace>::all(house.client.clone());
+    namespaces.create(&PostParams::default(), &serde_json::from_value(namespace).unwrap()).await.unwrap();
+    let secret = json!({
+        "metadata": {"name": "aws"}, "stringData": {"AWS_ACCESS_KEY_ID": OPERATOR, "AWS_SECRET_ACCESS_KEY": "of-nothing"},
+    });
+    let secrets = Api::<Secret>::namespaced(house.client.clone(), NAMESPACE);
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    let port = house.site.endpoint().rsplit(':').next().unwrap().to_owned();
+    let values = json!({
+        "image": {"repository": "docker.io/library/freehold", "pullPolicy": "Never"},
+        "clusterId": house.name,
+        "aws": {"endpoint": format!("http://{}:{port}", house.gateway()), "region": house.site.region()},
+        "env": [{"name": "AWS_EC2_METADATA_DISABLED", "value": "true"}],
+        "envFrom": [{"secretRef": {"name": "aws"}}],
+        "nodeSelector": {platform::LABEL: house.name},
+        "extraArgs": [format!("--time-scale={}", house.scale)],
+    });
+    let path = house.control_plane.folder().join("values.yaml");
+    std::fs::write(&path, values.to_string()).unwrap();
+    path
+}
+
+/// Runs helm on the release.
+async fn release(house: &RealHouse, args: &[&str]) {
+    let kubeconfig = house.control_plane.kubeconfig().display().to_string();
+    let general = ["--kubeconfig", &kubeconfig, "--namespace", NAMESPACE, "--wait", "--timeout", "180s"];
+    if let Err(said) = helm(&[args, &general].concat()).await {
+        let mut kubectl = house.kubectl();
+        let pods = kubectl.args(["describe", "pods", "--namespace", NAMESPACE]).output().unwrap();
+        panic!("helm {}: {said}\n{}", args.join(" "), String::from_utf8_lossy(&pods.stdout));
+    }
+}
+
+/// What nothing that is done to the operator may change: the database's pod with its restarts, its machine, and every disk with its
+/// attachment.
+async fn house_of(house: &RealHouse, name: &str) -> impl PartialEq + std::fmt::Debug + use<> {
+    let machines: Vec<String> = house.live_instances().into_iter().map(|machine| machine.id).collect();
+    let disks: Vec<_> = house.data_volumes().into_iter().map(|disk| (disk.id, disk.attachment.map(|it| it.instance_id))).collect();
+    (house.run_of(name).await, machines, disks)
+}
+
+/// The one pod of the operator has this image, and it works on the database: a new generation of it becomes Ready.
+async fn works(house: &RealHouse, tag: &str, policy: &str) {
+    let pods = Api::<Pod>::namespaced(house.client.clone(), NAMESPACE);
+    let pods = pods.list(&ListParams::default()).await.unwrap().items.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let images: Vec<String> = pods.map(|pod| pod.spec.unwrap().containers[0].image.clone().unwrap()).collect();
+    assert_eq!(images, [format!("docker.io/library/freehold:{tag}")]);
+    house.edit("orders", &json!({"deletionPolicy": policy})).await;
+    house.serves("orders").await;
 }
 
 #[test]
-fn the_operator_runs_as_a_pod_with_the_rights_it_needs_and_makes_a_database() {
-    on_real_machines("as-a-pod", |mut house| async move {
+fn helm_installs_upgrades_rolls_back_and_uninstalls_the_operator_and_the_database_runs_on() {
+    on_real_machines("by-helm", |mut house| async move {
         house.has_tap = false;
-        let image = platform_machine(&house).await;
-        let port = house.site.endpoint().rsplit(':').next().unwrap().to_owned();
-        let manifest = MANIFEST
-            .replace("@IMAGE@", &image)
-            .replace("@ENDPOINT@", &format!("http://{}:{port}", house.gateway()))
-            .replace("@REGION@", house.site.region())
-            .replace("@HOUSE@", &house.name);
-        kubectl(&house, "apply", &manifest);
-        let deployments = Api::<Deployment>::namespaced(house.client.clone(), "freehold-system");
-        within(LIMIT, "the operator being available", || async {
-            let deployment = deployments.get("freehold").await.map_err(|error| error.to_string())?;
-            let available = deployment.status.as_ref().and_then(|status| status.available_replicas).unwrap_or_default();
-            seen((available == 1).then_some(()), || format!("{:?}", deployment.status))
-        })
-        .await;
+        let versions = versions(&house);
+        platform_machine(&house, &versions).await;
+        let [(before, old), (now, new)] = &versions;
+        let values = prepare(&house).await.display().to_string();
 
-        let mut spec = questdb();
-        spec["deletionPolicy"] = json!("Delete");
-        house.create("orders", &spec).await;
+        // Somebody has applied the definitions by hand.
+        let tag = format!("image.tag={before}");
+        release(&house, &["install", "freehold", &old.chart, "--values", &values, "--set", &tag, "--take-ownership"]).await;
+        house.create("orders", &questdb()).await;
         house.serves("orders").await;
+        let made = house_of(&house, "orders").await;
+
+        let tag = format!("image.tag={now}");
+        release(&house, &["upgrade", "freehold", &new.chart, "--values", &values, "--set", &tag]).await;
+        works(&house, now, "Snapshot").await;
+        assert_eq!(house_of(&house, "orders").await, made, "the upgrade changes nothing");
+
+        release(&house, &["rollback", "freehold", "1"]).await;
+        works(&house, before, "Retain").await;
+        assert_eq!(house_of(&house, "orders").await, made, "the way back changes nothing");
+
+        release(&house, &["uninstall", "freehold"]).await;
+        assert_eq!(
+            Api::<Deployment>::namespaced(house.client.clone(), NAMESPACE).list(&ListParams::default()).await.unwrap().items.len(),
+            0
+        );
+        let roles = Api::<ClusterRole>::all(house.client.clone());
+        assert!(roles.get_opt("freehold-system-freehold").await.unwrap().is_none());
+        let left = Api::<CustomResourceDefinition>::all(house.client.clone());
+        for definition in definitions::all() {
+            assert!(left.get_opt(&definition.name_any()).await.unwrap().is_some(), "{} stays", definition.name_any());
+        }
+        assert_eq!((house.list::<Database>().await.len(), house.list::<Volume>().await.len()), (1, 1));
+        assert_eq!(house_of(&house, "orders").await, made, "the end of the operator changes nothing");
+
+        release(&house, &["install", "freehold", &new.chart, "--values", &values, "--set", &tag]).await;
+        works(&house, now, "Delete").await;
+        assert_eq!(house_of(&house, "orders").await, made, "a new operator takes over what it finds");
         house.house.delete("orders").await;
         house.is_gone("orders").await;
-        kubectl(&house, "delete", &manifest);
+        release(&house, &["uninstall", "freehold"]).await;
         house
     });
 }

@@ -1,5 +1,6 @@
 //! What a named box leaves in its folder, so that other processes find it again.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ pub struct Record {
     pub endpoint: String,
     /// EC2's region.
     pub region: String,
+    /// The host as real machines see it: EC2 is there at the same port.
+    pub gateway: Option<Ipv4Addr>,
     /// The folder of the programs, kubectl among them.
     pub programs: PathBuf,
     /// Its processes.

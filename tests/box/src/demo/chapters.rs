@@ -3,18 +3,19 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ec2sim::{Effect, Fault, Outside};
 use freehold::api::Database;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
 use super::inside::{self, Inside};
-use super::operator::Operator;
 use super::parts;
 use super::report::{Report, Rows, Step, tenths};
+use super::running::Running;
 use super::story::{self, Milestone};
 use super::teller::{Teller, patiently};
-use super::world::{Eyes, NAMESPACE, World};
+use super::world::{Calls, Eyes, NAMESPACE, World};
 use super::{BOX, Demo, Failure};
 use crate::cache::Cache;
 use crate::daemon::{self, Record};
@@ -31,6 +32,9 @@ const GROWTH_LIMIT: Duration = Duration::from_secs(240);
 /// How long the database may take to accept the next row, and to give all rows back, once it is Ready.
 const SERVED_LIMIT: Duration = Duration::from_secs(60);
 
+/// How late EC2 answers the launch during which the operator is killed, in virtual seconds.
+const ANSWER_DELAY: f64 = 60.0;
+
 /// How often `df` is asked.
 const DISK_POLL: Duration = Duration::from_secs(1);
 
@@ -38,7 +42,7 @@ const DISK_POLL: Duration = Duration::from_secs(1);
 const KIB: u64 = 1 << 20;
 
 /// The example's name.
-const DATABASE: &str = "orders";
+pub const DATABASE: &str = "orders";
 
 /// The table of the writer's rows.
 const TABLE: &str = "freehold_demo";
@@ -51,8 +55,10 @@ pub struct Play<'a> {
     pub record: &'a Record,
     pub client: Client,
     pub eyes: Eyes,
-    pub operator: Operator,
+    pub operator: Running,
     pub report: Report,
+    /// How often each call that changes EC2 is made: no other one is.
+    pub promised: Calls,
 }
 
 impl Play<'_> {
@@ -62,18 +68,29 @@ impl Play<'_> {
         let (database, change) = database(self.demo.engine, nodes).await?;
         let writer = self.created(&database, &change, nodes).await?;
         self.grown(writer.as_ref()).await?;
-        let Some(writer) = writer else {
-            return if self.demo.keep { Ok(()) } else { self.deleted(None).await };
+        if let Some(writer) = &writer {
+            self.operator_killed(writer).await?;
+            self.engine_killed(writer).await?;
+            self.pod_deleted(writer).await?;
+        }
+        self.type_changed(writer.as_ref()).await?;
+        self.paused().await?;
+        self.resumed(writer.as_ref()).await?;
+        self.instance_killed(writer.as_ref()).await?;
+        let rows = match writer {
+            Some(writer) => Some(stop(writer, self.target()).await?),
+            None => None,
         };
-        self.operator_killed(&writer).await?;
-        self.engine_killed(&writer).await?;
-        self.pod_deleted(&writer).await?;
-        let rows = stop(writer, self.target()).await?;
         if !self.demo.keep {
-            self.deleted(Some(rows)).await?;
+            self.deleted(rows).await?;
         }
         self.report.driver = self.eyes.calls_of_others().await?;
         self.no_violation()
+    }
+
+    /// The operator will make this call once more.
+    fn promise(&mut self, action: &str) {
+        *self.promised.entry(action.to_owned()).or_default() += 1;
     }
 
     fn databases(&self) -> Api<Database> {
@@ -88,6 +105,8 @@ impl Play<'_> {
     /// Created; with its writer, where there is something to write to.
     async fn created(&mut self, database: &Database, change: &str, nodes: NodeKind) -> Result<Option<Writer>, Failure> {
         println!("\n── kubectl apply -f examples/database.yaml{change}");
+        self.promise("RunInstances");
+        self.promise("CreateVolume");
         let mut teller = Teller::begin(&self.eyes, "created").await?;
         self.databases().create(&PostParams::default(), database).await?;
         let writer = match nodes {
@@ -112,14 +131,14 @@ impl Play<'_> {
 
     async fn grown(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
         println!("\n── spec.storage: 200Gi, 6000 IOPS, 250 MiB/s");
+        self.promise("ModifyVolume");
         let before = self.eyes.look().await?;
         let size_before = match writer {
             Some(_) => Some(self.disk(&before).await?),
             None => None,
         };
         let mut teller = Teller::begin(&self.eyes, "grown, with more IOPS").await?;
-        let patch = json!({"spec": {"storage": {"size": "200Gi", "iops": 6000, "throughput": 250}}});
-        self.databases().patch(DATABASE, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        self.edit(&json!({"storage": {"size": "200Gi", "iops": 6000, "throughput": 250}})).await?;
         teller.tell(&story::growth(&before), GROWTH_LIMIT).await?;
         let step = match (writer, size_before) {
             (Some(writer), Some(size_before)) => {
@@ -136,13 +155,13 @@ impl Play<'_> {
     }
 
     async fn operator_killed(&mut self, writer: &Writer) -> Result<(), Failure> {
-        println!("\n── kill -9 {}   (the operator), and start it again", self.operator.id());
+        println!("\n── kill -9 {}   (the operator), and start it again", self.operator.process().await?);
         let before = self.eyes.look().await?;
         let mut teller = Teller::begin(&self.eyes, "operator killed, started again").await?;
         self.operator.kill().await?;
         teller.say("operator killed");
-        self.operator = Operator::start(self.cache, self.binary, self.record).await?;
-        teller.say(&format!("operator started again, as process {}", self.operator.id()));
+        self.operator.start_again(self.cache, self.binary, self.record).await?;
+        teller.say(&format!("operator started again, as process {}", self.operator.process().await?));
         teller.tell(&story::nothing(&before), STEP_LIMIT).await?;
         let step = counted(writer, teller).await?;
         self.report.add(step);
@@ -152,39 +171,99 @@ impl Play<'_> {
     async fn engine_killed(&mut self, writer: &Writer) -> Result<(), Failure> {
         let before = self.eyes.look().await?;
         let pod = before.serving_pod().ok_or("no pod serves")?;
-        let mut teller = Teller::begin(&self.eyes, "engine killed").await?;
+        let teller = Teller::begin(&self.eyes, "engine killed").await?;
         let id = inside::kill_engine(pod)?;
         println!("\n── kill -9 {id}   (the engine in {})", pod.name_any());
-        self.survived(&mut teller, &story::restart(&before), writer).await?;
-        let step = counted(writer, teller).await?;
-        self.report.add(step);
-        Ok(())
+        self.survived(teller, &story::restart(&before), Some(writer)).await
     }
 
     async fn pod_deleted(&mut self, writer: &Writer) -> Result<(), Failure> {
         let before = self.eyes.look().await?;
         let pod = before.serving_pod().ok_or("no pod serves")?;
         println!("\n── kubectl delete pod {}", pod.name_any());
-        let mut teller = Teller::begin(&self.eyes, "pod deleted").await?;
+        let teller = Teller::begin(&self.eyes, "pod deleted").await?;
         let pods = Api::<k8s_openapi::api::core::v1::Pod>::namespaced(self.client.clone(), NAMESPACE);
         pods.delete(&pod.name_any(), &DeleteParams::default()).await?;
-        self.survived(&mut teller, &story::replacement(&before), writer).await?;
-        let step = counted(writer, teller).await?;
-        self.report.add(step);
+        self.survived(teller, &story::replacement(&before), Some(writer)).await
+    }
+
+    /// The type in use leaves the list: another machine is launched, proven, and takes the database over.
+    async fn type_changed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
+        let before = self.eyes.look().await?;
+        let now = before.running_instance().ok_or("no instance runs")?.instance_type.clone();
+        let types = before.database().map(|database| database.spec.instance_types.clone()).unwrap_or_default();
+        let types: Vec<String> = types.into_iter().filter(|it| *it != now).collect();
+        println!("\n── spec.instanceTypes: [{}]   (and no more {now}, which is in use)", types.join(", "));
+        self.promise("RunInstances");
+        self.promise("TerminateInstances");
+        let teller = Teller::begin(&self.eyes, "moved to another type").await?;
+        self.edit(&json!({"instanceTypes": types})).await?;
+        self.survived(teller, &story::type_change(&before), writer).await
+    }
+
+    /// Paused: no machine, and the volume is kept.
+    async fn paused(&mut self) -> Result<(), Failure> {
+        println!("\n── spec.running: false");
+        self.promise("TerminateInstances");
+        let before = self.eyes.look().await?;
+        let mut teller = Teller::begin(&self.eyes, "paused").await?;
+        self.edit(&json!({"running": false})).await?;
+        teller.tell(&story::pause(&before), STEP_LIMIT).await?;
+        self.report.add(teller.end().await?);
         Ok(())
     }
 
-    /// The database is back, and takes rows.
-    async fn survived(&self, teller: &mut Teller<'_>, milestones: &[Milestone], writer: &Writer) -> Result<(), Failure> {
+    /// Resumed; the operator is killed when its call has launched an instance and the answer is on its way.
+    async fn resumed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
+        println!("\n── spec.running: true   (and the operator is killed during the launch)");
+        self.promise("RunInstances");
+        let before = self.eyes.look().await?;
+        let mut teller = Teller::begin(&self.eyes, "resumed, operator killed").await?;
+        self.eyes.fault(&Fault::on("RunInstances", Effect::Delay { seconds: ANSWER_DELAY }).count(1)).await?;
+        self.edit(&json!({"running": true})).await?;
+        teller.tell(&story::unheard_launch(&before), STEP_LIMIT).await?;
+        self.operator.kill().await?;
+        teller.say("operator killed: nobody has heard of that instance");
+        self.operator.start_again(self.cache, self.binary, self.record).await?;
+        teller.say(&format!("operator started again, as process {}", self.operator.process().await?));
+        self.survived(teller, &story::resumption(&before), writer).await
+    }
+
+    /// Somebody else terminates the instance: on a real machine that is a power cut.
+    async fn instance_killed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
+        let before = self.eyes.look().await?;
+        let instance = before.running_instance().ok_or("no instance runs")?.id.clone();
+        println!("\n── aws ec2 terminate-instances --instance-ids {instance}   (by somebody else)");
+        self.promise("RunInstances");
+        let teller = Teller::begin(&self.eyes, "instance killed").await?;
+        self.eyes.outside(&Outside::Terminate.to(&instance)).await?;
+        self.survived(teller, &story::loss(&before), writer).await
+    }
+
+    async fn edit(&self, spec: &serde_json::Value) -> Result<(), Failure> {
+        self.databases().patch(DATABASE, &PatchParams::default(), &Patch::Merge(&json!({"spec": spec}))).await?;
+        Ok(())
+    }
+
+    /// The database is back, and takes rows, where there is something to write to; then the step is over.
+    async fn survived(&mut self, mut teller: Teller, milestones: &[Milestone], writer: Option<&Writer>) -> Result<(), Failure> {
         teller.tell(milestones, STEP_LIMIT).await?;
-        served(writer).await?;
-        teller.say("serving: the client's rows are acknowledged again");
+        let step = match writer {
+            Some(writer) => {
+                served(writer).await?;
+                teller.say("serving: the client's rows are acknowledged again");
+                counted(writer, teller).await?
+            }
+            None => teller.end().await?,
+        };
+        self.report.add(step);
         Ok(())
     }
 
     /// Deleted; `rows`: what was read back before.
     async fn deleted(&mut self, rows: Option<Rows>) -> Result<(), Failure> {
         println!("\n── kubectl delete database {DATABASE}   (deletionPolicy: Retain)");
+        self.promise("TerminateInstances");
         let before = self.eyes.look().await?;
         let mut teller = Teller::begin(&self.eyes, "deleted").await?;
         self.databases().delete(DATABASE, &DeleteParams::default()).await?;
@@ -235,7 +314,7 @@ fn in_words(kib: u64, path: &str) -> String {
 
 /// The Database: the example, for the engine that was asked for, and with commits that are on the disk before they are answered; and
 /// how it differs from the example.
-async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, String), Failure> {
+pub async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, String), Failure> {
     let mut database: serde_json::Value = serde_norway::from_str(include_str!("../../../../examples/database.yaml"))?;
     let spec = database.get_mut("spec").ok_or("the example has no spec")?;
     let change = match (engine, nodes) {
@@ -254,29 +333,24 @@ async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, String)
     Ok((serde_json::from_value(database)?, change))
 }
 
-async fn served(writer: &Writer) -> Result<(), Failure> {
+pub async fn served(writer: &Writer) -> Result<(), Failure> {
     Ok(patiently("the next row to be acknowledged", SERVED_LIMIT, writer.is_served(SERVED_LIMIT)).await??)
 }
 
 /// Ends a step with its rows read back and checked.
-async fn counted(writer: &Writer, teller: Teller<'_>) -> Result<Step, Failure> {
+async fn counted(writer: &Writer, teller: Teller) -> Result<Step, Failure> {
     served(writer).await?;
-    let lived = writer.lived();
+    let outage = tenths(writer.lived().outage.map(|gap| gap.length).unwrap_or_default());
     let started = Instant::now();
     let tally = patiently("all rows to be read back", SERVED_LIMIT, writer.verify(SERVED_LIMIT)).await??;
     tally.check().map_err(|untrue| format!("the rows are not as they were written: {untrue}"))?;
-    let rows = Rows {
-        outage_seconds: Some(tenths(lived.outage)),
-        sent: tally.sent.len(),
-        acknowledged: tally.acknowledged.len(),
-        found: tally.found.len(),
-    };
+    let rows =
+        Rows { outage_seconds: Some(outage), sent: tally.sent.len(), acknowledged: tally.acknowledged.len(), found: tally.found.len() };
     teller.say(&format!(
-        "rows: {} sent, {} acknowledged, {} found, none twice; longest outage {:.1} s (read back in {:.1} s)",
+        "rows: {} sent, {} acknowledged, {} found, none twice; longest outage {outage:.1} s (read back in {:.1} s)",
         rows.sent,
         rows.acknowledged,
         rows.found,
-        tenths(lived.outage),
         started.elapsed().as_secs_f64(),
     ));
     let step = teller.end().await?;

@@ -18,17 +18,23 @@ pub struct Host {
 }
 
 impl Host {
-    /// This machine, and how this program was called.
-    pub fn this() -> Self {
+    /// This machine, and how this program was called: by this name, and with these arguments.
+    pub fn this(name: &str) -> Self {
         let arguments: Vec<String> = std::env::args().skip(2).collect();
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Self {
-            command: ["cargo demo".to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" "),
+            command: [name.to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" "),
             cores: std::thread::available_parallelism().map_or(0, usize::from),
             memory_gib: gib(&std::fs::read_to_string("/proc/meminfo").unwrap_or_default()),
             kernel: kernel.trim().to_owned(),
         }
     }
+}
+
+/// How busy this machine is with other things, in words; asked before a measurement begins.
+pub fn load() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    format!("Load of the host in the minute before: {}", load.split_ascii_whitespace().next().unwrap_or("unknown"))
 }
 
 /// `MemTotal` of `/proc/meminfo` (KiB) in whole GiB.

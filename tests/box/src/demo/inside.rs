@@ -69,13 +69,18 @@ fn size_in_kib(said: &str) -> Option<u64> {
 
 /// Kills the first process of the pod's container with SIGKILL, from outside: inside, the kernel shields it. Returns its id.
 pub fn kill_engine(pod: &Pod) -> Result<u32, Failure> {
+    let process = first_process_of(pod)?;
+    process.signal(Signal::SIGKILL);
+    Ok(process.id)
+}
+
+/// The process that is 1 in the pod's container.
+pub fn first_process_of(pod: &Pod) -> Result<Identity, Failure> {
     let name = pod.name_any();
     let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
     let id = statuses.filter_map(|status| status.container_id.as_deref()).find_map(|id| id.strip_prefix("containerd://"));
     let id = id.ok_or_else(|| format!("the pod {name} has no container that runs"))?;
-    let process = first_process(id)?.ok_or_else(|| format!("no process of the container {id} of {name} is on this host"))?;
-    process.signal(Signal::SIGKILL);
-    Ok(process.id)
+    first_process(id)?.ok_or_else(|| format!("no process of the container {id} of {name} is on this host").into())
 }
 
 /// The process that is 1 in the container of this id.

@@ -1,14 +1,16 @@
 //! The demo: a database's life on a box of its own, told as it happens and checked on the API server and in EC2.
 
-mod chapters;
-mod host;
+pub(crate) mod chapters;
+pub(crate) mod host;
 mod inside;
-mod operator;
-mod parts;
-mod report;
+mod installed;
+pub(crate) mod operator;
+pub(crate) mod parts;
+pub(crate) mod report;
+mod running;
 mod story;
-mod teller;
-mod world;
+pub(crate) mod teller;
+pub(crate) mod world;
 
 use std::error::Error as StdError;
 use std::fs::{File, TryLockError};
@@ -23,6 +25,7 @@ use kube::api::{Api, Patch, PatchParams};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cache::{Cache, make_private_folder};
+use crate::control_plane::OPERATOR_USER;
 use crate::daemon::{self, Pace, Record, Settings};
 use crate::machine;
 use crate::nodes::{NodeKind, Wanted};
@@ -30,12 +33,12 @@ use crate::progress::Progress;
 use crate::writer::Dialect;
 use chapters::Play;
 use host::Host;
-use operator::Operator;
 use report::{Report, Step};
-use world::Eyes;
+use running::Running;
+use world::{Calls, Eyes};
 
 /// The demo's box, beside any box of the developer's own.
-const BOX: &str = "demo";
+pub(crate) const BOX: &str = "demo";
 
 /// How many times faster than real time the operator and EC2's clock run.
 const SPEED: f64 = 5.0;
@@ -60,45 +63,19 @@ pub struct Demo {
     engine: Dialect,
 }
 
-type Failure = Box<dyn StdError + Send + Sync>;
+/// Why something was not seen to be true.
+pub(crate) type Failure = Box<dyn StdError + Send + Sync>;
 
 impl Demo {
     /// Runs it; an error means that something was not seen to be true, or that it was stopped by Ctrl-C or SIGTERM.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
-        let _turn = take_turn(cache)?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let stopped = async {
-            tokio::select! {
-                _ = interrupt.recv() => "stopped by Ctrl-C",
-                _ = terminate.recv() => "stopped by SIGTERM",
-            }
-        };
-        tokio::pin!(stopped);
-
         let nodes = self.nodes.decide(&machine::missing(cache))?;
-        let binary = tokio::select! {
-            binary = prepare(cache, nodes) => binary?,
-            how = &mut stopped => return Err(how.into()),
-        };
-        let (outcome, leave) = tokio::select! {
-            outcome = self.show(cache, nodes, &binary) => (outcome, self.keep),
-            how = &mut stopped => (Err(how.into()), false),
-        };
-        if outcome.is_err() && leave {
-            eprintln!("the box goes on running, for a look at what went wrong; `cargo box down --name {BOX}` ends it and its operator");
-        } else if outcome.is_err() {
-            match daemon::down(cache, BOX).await {
-                Ok(done) => eprintln!("{done}"),
-                Err(error) => eprintln!("{}; `cargo box down --name {BOX}` tries it again", crate::cli::chain(&error)),
-            }
-        }
-        outcome
+        on_stage(cache, nodes, self.keep, async |binary| self.show(cache, nodes, &binary).await).await
     }
 
     /// All of it, once what it needs is there.
     async fn show(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
-        let record = box_up(cache, nodes).await?;
+        let record = box_up(cache, nodes, SPEED, Pace::Fast).await?;
         let (report, operator) = self.live(cache, &record, binary).await?;
         self.write_report(&report)?;
         if self.keep {
@@ -118,25 +95,24 @@ impl Demo {
     }
 
     /// The database's life.
-    async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Operator), Failure> {
+    async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Running), Failure> {
         let client = client(&record.kubeconfig).await?;
         let eyes = Eyes::new(client.clone(), &record.endpoint)?;
-        let mut report = Report { host: Host::this(), ..Report::default() };
+        let mut report = Report { host: Host::this("cargo demo"), ..Report::default() };
 
         let started = Instant::now();
-        install(&client).await?;
-        let operator = Operator::start(cache, binary, record).await?;
-        println!("operator: {} runs as process {}, its log is {}", binary.display(), operator.id(), operator.log().display());
+        let operator = Running::start(cache, binary, record, &client).await?;
+        println!("operator: {} runs as {}", binary.display(), operator.place().await?);
         report.add(Step::new("operator installed and ready", started.elapsed(), eyes.calls_since(0).await?));
 
-        let mut play = Play { demo: self, cache, binary, record, client, eyes, operator, report };
+        let mut play = Play { demo: self, cache, binary, record, client, eyes, operator, report, promised: Calls::new() };
         if let Err(error) = play.play().await {
             eprintln!("what was seen until then:\n{}", play.report);
-            eprintln!("the operator's log ends with:\n{}", play.operator.tail());
+            eprintln!("the operator's log ends with:\n{}", play.operator.tail().await);
             return Err(error);
         }
         println!("\n{}", play.report);
-        report::judge(&play.eyes.calls_since(0).await?, self.keep)?;
+        report::judge(&play.eyes.changes().await?, &play.promised)?;
         Ok((play.report, play.operator))
     }
 
@@ -153,9 +129,48 @@ impl Demo {
     }
 }
 
-async fn box_up(cache: &Cache, nodes: NodeKind) -> Result<Record, Failure> {
+/// Runs something on the demo's box: alone, with the operator's binary and all else that it needs built, and the box goes down when
+/// it fails, unless it is to be kept, or is stopped by Ctrl-C or SIGTERM.
+pub(crate) async fn on_stage(
+    cache: &Cache,
+    nodes: NodeKind,
+    keep: bool,
+    show: impl AsyncFnOnce(PathBuf) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let _turn = take_turn(cache)?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stopped = async {
+        tokio::select! {
+            _ = interrupt.recv() => "stopped by Ctrl-C",
+            _ = terminate.recv() => "stopped by SIGTERM",
+        }
+    };
+    tokio::pin!(stopped);
+
+    let binary = tokio::select! {
+        binary = prepare(cache, nodes) => binary?,
+        how = &mut stopped => return Err(how.into()),
+    };
+    let (outcome, leave) = tokio::select! {
+        outcome = show(binary) => (outcome, keep),
+        how = &mut stopped => (Err(how.into()), false),
+    };
+    if outcome.is_err() && leave {
+        eprintln!("the box goes on running, for a look at what went wrong; `cargo box down --name {BOX}` ends it and its operator");
+    } else if outcome.is_err() {
+        match daemon::down(cache, BOX).await {
+            Ok(done) => eprintln!("{done}"),
+            Err(error) => eprintln!("{}; `cargo box down --name {BOX}` tries it again", crate::cli::chain(&error)),
+        }
+    }
+    outcome
+}
+
+/// Starts the box, with time passing at this speed.
+pub(crate) async fn box_up(cache: &Cache, nodes: NodeKind, speed: f64, pace: Pace) -> Result<Record, Failure> {
     let progress = Progress::on_stderr();
-    let settings = Settings { name: BOX.to_owned(), speed: SPEED, pace: Pace::Fast, state: None, nodes };
+    let settings = Settings { name: BOX.to_owned(), speed, pace, state: None, nodes };
     let record = daemon::up(cache, &settings, &progress).await?;
     progress.clear();
     println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
@@ -198,19 +213,21 @@ async fn prepare(cache: &Cache, nodes: NodeKind) -> Result<PathBuf, Failure> {
     Ok(binary)
 }
 
-async fn client(kubeconfig: &Path) -> Result<Client, Failure> {
+/// The administrator's client.
+pub(crate) async fn client(kubeconfig: &Path) -> Result<Client, Failure> {
     let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig)?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default()).await?;
     Ok(Client::try_from(config)?)
 }
 
-/// The resource definitions and the NodeClass of the box.
-async fn install(client: &Client) -> Result<(), Failure> {
+/// What an operator that is a process of its own needs: the resource definitions, the NodeClass of the box, and all rights.
+pub(crate) async fn install(client: &Client) -> Result<(), Failure> {
+    use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use kube::ResourceExt as _;
 
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
-    let apply = PatchParams::apply("freehold-demo").force();
+    let apply = apply();
     for definition in freehold::definitions::all() {
         let name = definition.name_any();
         definitions.patch(&name, &apply, &Patch::Apply(&definition)).await?;
@@ -220,9 +237,30 @@ async fn install(client: &Client) -> Result<(), Failure> {
             .await
             .map_err(|_| format!("the API server did not establish {name} within 30 s"))??;
     }
-    let class: NodeClass = serde_norway::from_str(include_str!("../../../../examples/nodeclass.yaml"))?;
-    Api::<NodeClass>::all(client.clone()).patch(&class.name_any(), &apply, &Patch::Apply(&class)).await?;
+    node_class(client, &example_class()?).await?;
+    let rights = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": OPERATOR_USER},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": OPERATOR_USER}],
+    });
+    Api::<ClusterRoleBinding>::all(client.clone()).patch(OPERATOR_USER, &apply, &Patch::Apply(&rights)).await?;
     Ok(())
+}
+
+/// The NodeClass of the box.
+fn example_class() -> Result<NodeClass, Failure> {
+    Ok(serde_norway::from_str(include_str!("../../../../examples/nodeclass.yaml"))?)
+}
+
+async fn node_class(client: &Client, class: &NodeClass) -> Result<(), Failure> {
+    use kube::ResourceExt as _;
+
+    Api::<NodeClass>::all(client.clone()).patch(&class.name_any(), &apply(), &Patch::Apply(class)).await?;
+    Ok(())
+}
+
+fn apply() -> PatchParams {
+    PatchParams::apply("freehold-demo").force()
 }
 
 /// How to go on by hand, and how to end it.

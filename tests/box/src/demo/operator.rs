@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-use super::{BOX, Failure, SPEED};
+use super::{BOX, Failure};
 use crate::cache::Cache;
 use crate::daemon::{self, Record};
 use crate::process::{Identity, tail};
@@ -48,13 +48,13 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts it against the demo's box and waits until it is ready. From its first moment the box's `down` ends it too, whatever
+    /// Starts it against the demo's box, with time passing at this speed, and waits until it is ready. From its first moment the box's `down` ends it too, whatever
     /// becomes of this program.
-    pub async fn start(cache: &Cache, binary: &Path, record: &Record) -> Result<Self, Failure> {
+    pub async fn start(cache: &Cache, binary: &Path, record: &Record, speed: f64) -> Result<Self, Failure> {
         let log = record.log.with_file_name("operator.log");
         let address = free_address()?;
         let child = Command::new(binary)
-            .args(["run", "--listen", &address, "--time-scale", &SPEED.to_string()])
+            .args(["run", "--listen", &address, "--time-scale", &speed.to_string()])
             .env("KUBECONFIG", &record.operator_kubeconfig)
             .env("AWS_ENDPOINT_URL_EC2", &record.endpoint)
             .env("AWS_ACCESS_KEY_ID", super::world::OPERATOR)

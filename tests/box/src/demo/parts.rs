@@ -1,4 +1,4 @@
-//! From `kubectl apply` to the first answered query: where the time went, from the moments at which each thing was seen.
+//! Where a time went, from the moments at which each thing was seen; and so the way from `kubectl apply` to the first answered query.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,7 +39,7 @@ pub struct Part {
 pub struct Way {
     /// One after the other.
     pub parts: Vec<Part>,
-    /// From the apply to the first answer.
+    /// From the begin to the end.
     pub seconds: f64,
 }
 
@@ -47,26 +47,32 @@ pub struct Way {
 ///
 /// The volume is made while the machine boots: only what it took beyond that is a part.
 pub fn way(seen: &Moments, answered: Duration) -> Option<Way> {
-    // Rounded before they are told apart, so that what is shown adds up.
-    let tenths = |moment: Duration| u32::try_from((moment.as_millis() + 50) / 100).unwrap_or(u32::MAX);
-    let seconds = |tenths: u32| f64::from(tenths) / 10.0;
-    let at = |what: &str| seen.get(what).copied().map(tenths);
-    let mut parts = Vec::new();
-    let mut before = 0;
-    for (name, what, end) in [
+    let at = |what: &str| seen.get(what).copied();
+    Some(divide(&[
         ("launch", "the operator's RunInstances", at(LAUNCHED)?),
         ("boot", "the machine, until its kubelet has made its Node", at(REGISTERED)?),
         ("join", "the Node, until it is Ready", at(JOINED)?),
         ("volume", "made and bound; the rest of it passed beside the boot", at(BOUND)?),
         ("attach", "StatefulSet, pod, scheduling, the CSI driver's AttachVolume", at(ATTACHED)?),
         ("mount", "file system, mount, the pod's sandbox", at(MOUNTED)?),
-        ("engine", "the engine's start, until its first answer to a client", tenths(answered)),
-    ] {
-        let end = end.max(before);
+        ("engine", "the engine's start, until its first answer to a client", answered),
+    ]))
+}
+
+/// Parts of a time: the name of each, what it is the time of, and when it ended since the begin. One that ended before the part in
+/// front of it took no time of its own.
+pub fn divide(ends: &[(&'static str, &'static str, Duration)]) -> Way {
+    // Rounded before they are told apart, so that what is shown adds up.
+    let tenths = |moment: Duration| u32::try_from((moment.as_millis() + 50) / 100).unwrap_or(u32::MAX);
+    let seconds = |tenths: u32| f64::from(tenths) / 10.0;
+    let mut parts = Vec::new();
+    let mut before = 0;
+    for &(name, what, end) in ends {
+        let end = tenths(end).max(before);
         parts.push(Part { name, what, seconds: seconds(end - before) });
         before = end;
     }
-    Some(Way { parts, seconds: seconds(before) })
+    Way { parts, seconds: seconds(before) }
 }
 
 impl Way {

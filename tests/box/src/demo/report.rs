@@ -11,12 +11,6 @@ use super::host::Host;
 use super::parts::Way;
 use super::world::Calls;
 
-/// The calls that change something in a whole life, and how often each is made: the protocol's promise. No other one is made.
-const PROMISED: [(&str, u64); 4] = [("RunInstances", 1), ("CreateVolume", 1), ("ModifyVolume", 1), (TERMINATE, 1)];
-
-/// The promised call that is not made when the database is kept.
-const TERMINATE: &str = "TerminateInstances";
-
 /// The table.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
@@ -80,17 +74,12 @@ impl Report {
     }
 }
 
-/// An error unless `made`, all calls of the operator by action, changes EC2 by exactly the promised calls; `kept`: the database
-/// was not deleted.
-pub fn judge(made: &Calls, kept: bool) -> Result<(), Failure> {
-    let is_read = |action: &str| action.starts_with("Describe") || action.starts_with("Get");
-    let made: Calls = made.iter().filter(|(action, _)| !is_read(action)).map(|(action, count)| (action.clone(), *count)).collect();
-    let promised = PROMISED.iter().filter(|(action, _)| !kept || *action != TERMINATE);
-    let promised: Calls = promised.map(|(action, count)| ((*action).to_owned(), *count)).collect();
+/// An error unless the operator's changes of EC2, by action, are exactly those that the chapters promised.
+pub fn judge(made: &Calls, promised: &Calls) -> Result<(), Failure> {
     if made == promised {
         return Ok(());
     }
-    Err(format!("the operator changed EC2 by {}, and {} was promised", in_words(&made), in_words(&promised)).into())
+    Err(format!("the operator changed EC2 by {}, and {} was promised", in_words(made), in_words(promised)).into())
 }
 
 fn in_words(calls: &Calls) -> String {
@@ -183,46 +172,21 @@ mod tests {
         calls.iter().map(|(action, count)| ((*action).to_owned(), *count)).collect()
     }
 
-    const LIFE: [(&str, u64); 6] = [
-        ("CreateVolume", 1),
-        ("DescribeInstances", 9),
-        ("GetConsoleOutput", 1),
-        ("ModifyVolume", 1),
-        ("RunInstances", 1),
-        ("TerminateInstances", 1),
-    ];
-
     #[test]
-    fn the_promised_calls_pass_and_reads_are_free() {
-        judge(&calls(&LIFE), false).unwrap();
-        judge(&calls(LIFE.split_last().unwrap().1), true).unwrap();
-    }
-
-    #[test]
-    fn a_call_that_was_not_promised_is_refused() {
-        let mut made = calls(&LIFE);
-        made.insert("DeleteVolume".to_owned(), 1);
-        let error = judge(&made, false).unwrap_err().to_string();
-        assert!(error.contains("by 1 CreateVolume, 1 DeleteVolume, 1 ModifyVolume"), "{error}");
-    }
-
-    #[test]
-    fn a_promised_call_must_be_made_exactly_once() {
-        for (action, _) in PROMISED {
-            for count in [0, 2] {
-                let mut made = calls(&LIFE);
-                made.insert(action.to_owned(), count);
-                assert!(judge(&made, false).is_err(), "{count} {action}");
-            }
-            let mut made = calls(&LIFE);
-            made.remove(action);
-            assert!(judge(&made, false).is_err(), "no {action}");
+    fn each_promised_call_is_made_as_often_as_promised_and_no_other() {
+        let promised = calls(&[("CreateVolume", 1), ("RunInstances", 4), ("TerminateInstances", 3)]);
+        judge(&promised, &promised).unwrap();
+        for (action, count) in [("RunInstances", 3), ("RunInstances", 5), ("DeleteVolume", 1)] {
+            let mut made = promised.clone();
+            made.insert(action.to_owned(), count);
+            assert!(judge(&made, &promised).is_err(), "{count} {action}");
         }
-    }
-
-    #[test]
-    fn a_kept_database_keeps_its_instance() {
-        assert!(judge(&calls(&LIFE), true).is_err());
+        let mut made = promised.clone();
+        made.remove("CreateVolume");
+        let error = judge(&made, &promised).unwrap_err().to_string();
+        let wanted =
+            "changed EC2 by 4 RunInstances, 3 TerminateInstances, and 1 CreateVolume, 4 RunInstances, 3 TerminateInstances was promised";
+        assert!(error.ends_with(wanted), "{error}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What must be seen in each step, in words and as a question to the world.
 
+use ec2sim::VolumeState;
 use kube::ResourceExt;
 
 use super::parts::{ATTACHED, BOUND, JOINED, LAUNCHED, MOUNTED, REGISTERED};
@@ -72,6 +73,112 @@ fn on_the_way() -> [Milestone; 4] {
     ]
 }
 
+/// Another machine takes the place of the one in use, which serves until then.
+pub fn type_change(before: &World) -> Vec<Milestone> {
+    let (pod, instance) = (before.pod_uid(), id_of(before));
+    let serves = move |world: &World| world.pod_uid().is_some() && world.pod_uid() == pod;
+    let mut milestones = vec![milestone("another machine launched", {
+        let (instance, serves) = (instance.clone(), serves.clone());
+        move |world| {
+            let other = world.other_instance(&instance)?;
+            let meanwhile = if serves(world) { format!(", while the database serves on {instance}") } else { String::new() };
+            Some(format!("RunInstances: {} ({} in {}){meanwhile}", other.id, other.instance_type, other.zone))
+        }
+    })];
+    milestones.extend(successor(before));
+    milestones
+}
+
+/// The database's instance has ended behind the operator's back: it is noticed, and another takes its place.
+pub fn loss(before: &World) -> Vec<Milestone> {
+    let instance = id_of(before);
+    let mut milestones = vec![
+        milestone("loss noticed", |world| {
+            let (reason, message) = world.unready()?;
+            Some(format!("noticed: Ready=False, {reason}: {message}"))
+        }),
+        milestone("another machine launched", move |world| {
+            let other = world.other_instance(&instance)?;
+            Some(format!("RunInstances: {} ({} in {})", other.id, other.instance_type, other.zone))
+        }),
+    ];
+    milestones.extend(successor(before));
+    milestones
+}
+
+/// The database serves on another machine, with its volume, and the machine of before is gone.
+fn successor(before: &World) -> [Milestone; 3] {
+    let (pod, instance, volume) = (before.pod_uid(), id_of(before), before.ebs_volume().map(|volume| volume.id.clone()));
+    let has_moved = {
+        let instance = instance.clone();
+        move |world: &World| {
+            let serving = world.serving_pod().filter(|serving| serving.uid() != pod)?;
+            let now = world.running_instance().filter(|now| now.id != instance)?;
+            let same = world.ebs_volume().map(|volume| &volume.id) == volume.as_ref();
+            same.then(|| format!("pod {} serves on {}, with the same volume attached there", serving.name_any(), now.id))
+        }
+    };
+    let moved = has_moved.clone();
+    let gone = instance.clone();
+    [
+        milestone("database on the other machine", move |world| Some(format!("moved: {}", has_moved(world)?))),
+        milestone("former machine gone", move |world| {
+            (world.nodes.len() == 1 && world.is_terminated(&gone)).then(|| format!("gone: {gone} is terminated, and one Node is left"))
+        }),
+        milestone("Ready", move |world| (moved(world).is_some() && world.is_ready()).then(|| ready(world))),
+    ]
+}
+
+fn id_of(world: &World) -> String {
+    world.running_instance().map(|instance| instance.id.clone()).unwrap_or_default()
+}
+
+/// The machine is given back; the volume stays.
+pub fn pause(before: &World) -> Vec<Milestone> {
+    let (instance, volume) = (id_of(before), before.ebs_volume().map(|volume| volume.id.clone()).unwrap_or_default());
+    vec![
+        milestone("engine stopped", |world| world.pods.is_empty().then(|| "engine stopped: the pod has ended".to_owned())),
+        milestone("instance terminated", move |world| {
+            (world.nodes.is_empty() && world.is_terminated(&instance)).then(|| format!("instance terminated: {instance}"))
+        }),
+        milestone("paused", move |world| {
+            let (reason, message) = world.unready().filter(|(reason, _)| *reason == "Paused")?;
+            let kept = world.ebs_volume().filter(|kept| kept.id == volume && kept.state == VolumeState::Available)?;
+            Some(format!("Ready=False, {reason}: {message}; {} is kept", kept.id))
+        }),
+    ]
+}
+
+/// EC2 has launched a machine for a database that has none, and nobody has written down which.
+pub fn unheard_launch(before: &World) -> Vec<Milestone> {
+    let known: Vec<String> = before.ec2.instances.iter().map(|instance| instance.id.clone()).collect();
+    vec![milestone("an instance in EC2", move |world| {
+        let launched = world.ec2.instances.iter().find(|instance| !known.contains(&instance.id))?;
+        world.instance().is_none().then(|| format!("RunInstances: EC2 launches {}, and its answer is on its way", launched.id))
+    })]
+}
+
+/// The database is back on a machine, with its volume; `before` is when it had none.
+pub fn resumption(before: &World) -> Vec<Milestone> {
+    let volume = before.ebs_volume().map(|volume| volume.id.clone());
+    let known: Vec<String> = before.ec2.instances.iter().map(|instance| instance.id.clone()).collect();
+    vec![
+        milestone("instance known", move |world| {
+            let launched: Vec<&str> =
+                world.ec2.instances.iter().map(|instance| instance.id.as_str()).filter(|id| !known.iter().any(|it| it == id)).collect();
+            let ours = world.instance()?;
+            (launched == [ours.id.as_str()]).then(|| format!("found: {}, and no other was launched", ours.id))
+        }),
+        milestone(JOINED, |world| Some(format!("node joined: Kubernetes node {} is Ready", world.ready_core_node()?.name_any()))),
+        milestone("StatefulSet running", move |world| {
+            let pod = world.serving_pod()?;
+            let same = world.ebs_volume().map(|volume| &volume.id) == volume.as_ref();
+            same.then(|| format!("StatefulSet running: pod {}, with the same volume", pod.name_any()))
+        }),
+        milestone("Ready", |world| world.is_ready().then(|| ready(world))),
+    ]
+}
+
 /// The disk grows under the running database.
 pub fn growth(before: &World) -> Vec<Milestone> {
     let same_pod = is_same_pod(before);
@@ -139,15 +246,11 @@ fn is_same_pod(before: &World) -> impl Fn(&World) -> bool + Send + Sync + 'stati
 
 /// The database goes; its data stays.
 pub fn deletion(before: &World) -> Vec<Milestone> {
-    let instance = before.running_instance().map(|instance| instance.id.clone()).unwrap_or_default();
-    let volume = before.ebs_volume().map(|volume| volume.id.clone()).unwrap_or_default();
+    let (instance, volume) = (id_of(before), before.ebs_volume().map(|volume| volume.id.clone()).unwrap_or_default());
     let kept = volume.clone();
     vec![
         milestone("StatefulSet stopped", |world| world.pods.is_empty().then(|| "StatefulSet stopped: the pod has ended".to_owned())),
-        milestone("instance terminated", move |world| {
-            let is_gone = world.ec2.instances.iter().all(|it| it.id != instance || it.state == ec2sim::InstanceState::Terminated);
-            is_gone.then(|| format!("instance terminated: {instance}"))
-        }),
+        milestone("instance terminated", move |world| world.is_terminated(&instance).then(|| format!("instance terminated: {instance}"))),
         milestone("objects gone", |world| {
             let is_gone = world.databases.is_empty() && world.nodes.is_empty() && world.volumes.is_empty();
             is_gone.then(|| "gone: Database, Node, Volume and their children".to_owned())

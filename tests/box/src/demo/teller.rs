@@ -16,19 +16,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(150);
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Tells one step.
-pub struct Teller<'a> {
-    eyes: &'a Eyes,
+pub struct Teller {
+    eyes: Eyes,
     name: &'static str,
     started: Instant,
     journal_before: u64,
     moments: Moments,
 }
 
-impl<'a> Teller<'a> {
+impl Teller {
     /// The step begins now.
-    pub async fn begin(eyes: &'a Eyes, name: &'static str) -> Result<Self, Failure> {
+    pub async fn begin(eyes: &Eyes, name: &'static str) -> Result<Self, Failure> {
         let journal_before = eyes.journal_end().await?;
-        Ok(Self { eyes, name, started: Instant::now(), journal_before, moments: Moments::new() })
+        Ok(Self { eyes: eyes.clone(), name, started: Instant::now(), journal_before, moments: Moments::new() })
     }
 
     /// When it began.

@@ -1,9 +1,9 @@
 //! Looks at the API server and at EC2's truth, and answers questions about one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ec2sim::{InstanceState, InstanceView, JournalEntry, SnapshotView, VolumeState, VolumeView};
-use freehold::api::{Database, Node, Volume, names};
+use ec2sim::{Fate, Fault, InstanceState, InstanceView, JournalEntry, OutsideAction, SnapshotView, VolumeState, VolumeView};
+use freehold::api::{DATABASE_NODE_LABEL, Database, Node, Volume, names};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -16,6 +16,9 @@ use super::Failure;
 
 /// The operator's access key id: its name in EC2's journal.
 pub const OPERATOR: &str = "freehold";
+
+/// Who launches the machine for the operator's pod: the name in EC2's journal, and of the machine.
+pub const PLATFORM: &str = "platform";
 
 /// The database's namespace.
 pub const NAMESPACE: &str = "default";
@@ -88,8 +91,32 @@ impl Eyes {
             attachments: Api::<VolumeAttachment>::all(client.clone()).list(&all).await?.items,
             secrets: Api::<Secret>::namespaced(client.clone(), NAMESPACE).list(&ours).await?.items,
             others,
-            ec2: self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?,
+            ec2: self.ec2().await?,
         })
+    }
+
+    /// EC2's truth as it is now, without the platform's machine.
+    pub async fn ec2(&self) -> Result<Ec2, Failure> {
+        let mut ec2: Ec2 = self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?;
+        let is_platforms = |instance: &InstanceView| instance.tags.get("Name").is_some_and(|name| name == PLATFORM);
+        let platforms: Vec<String> = ec2.instances.iter().filter(|it| is_platforms(it)).map(|it| it.id.clone()).collect();
+        ec2.instances.retain(|instance| !platforms.contains(&instance.id));
+        ec2.volumes.retain(|volume| !volume.attachment.as_ref().is_some_and(|attachment| platforms.contains(&attachment.instance_id)));
+        Ok(ec2)
+    }
+
+    /// From now on something goes wrong in EC2.
+    pub async fn fault(&self, fault: &Fault) -> Result<(), Failure> {
+        let request = http::Request::post("/_sim/faults").header("content-type", "application/json");
+        self.ec2.request_text(request.body(serde_json::to_vec(fault)?)?).await?;
+        Ok(())
+    }
+
+    /// Something happens in EC2 behind the operator's back.
+    pub async fn outside(&self, action: &OutsideAction) -> Result<(), Failure> {
+        let request = http::Request::post("/_sim/outside").header("content-type", "application/json");
+        self.ec2.request_text(request.body(serde_json::to_vec(action)?)?).await?;
+        Ok(())
     }
 
     /// The number of the journal's last entry.
@@ -106,10 +133,16 @@ impl Eyes {
         Ok(calls)
     }
 
-    /// The calls of everyone else, by action: on real machines, of the EBS CSI driver.
+    /// What the operator changed in EC2, by action: a creating call that was sent again with its token, or an instance that was
+    /// terminated once more, counts once.
+    pub async fn changes(&self) -> Result<Calls, Failure> {
+        Ok(changes(&self.journal(0).await?))
+    }
+
+    /// The calls of everyone else, by action: on real machines, of the EBS CSI driver. The platform's own do not count.
     pub async fn calls_of_others(&self) -> Result<Calls, Failure> {
         let mut calls = Calls::new();
-        for entry in self.journal(0).await?.iter().filter(|entry| entry.caller != OPERATOR) {
+        for entry in self.journal(0).await?.iter().filter(|entry| ![OPERATOR, PLATFORM].contains(&entry.caller.as_str())) {
             *calls.entry(entry.action.clone()).or_default() += 1;
         }
         Ok(calls)
@@ -120,15 +153,49 @@ impl Eyes {
     }
 }
 
+fn changes(journal: &[JournalEntry]) -> Calls {
+    let is_change = |entry: &&JournalEntry| entry.caller == OPERATOR && entry.fate != Fate::Read;
+    let mut counted = BTreeSet::new();
+    let mut calls = Calls::new();
+    for entry in journal.iter().filter(is_change) {
+        let which = match &entry.token {
+            Some(token) => token.clone(),
+            None if entry.action == "TerminateInstances" => entry.resources.join(" "),
+            None => entry.seq.to_string(),
+        };
+        if counted.insert((&entry.action, which)) {
+            *calls.entry(entry.action.clone()).or_default() += 1;
+        }
+    }
+    calls
+}
+
 impl World {
     /// The one Database.
     pub fn database(&self) -> Option<&Database> {
         self.databases.first()
     }
 
-    /// The one Node.
+    /// The Node that the database is on: the one whose machine carries its label; before any does, the newest.
     pub fn node(&self) -> Option<&Node> {
-        self.nodes.first()
+        let is_labelled = |node: &&Node| {
+            let name = node.status.as_ref().and_then(|status| status.core_node_name.as_ref());
+            let its = self.core_nodes.iter().find(|core_node| core_node.metadata.name.as_ref() == name);
+            name.is_some() && its.is_some_and(|core_node| core_node.labels().contains_key(DATABASE_NODE_LABEL))
+        };
+        self.nodes.iter().find(is_labelled).or_else(|| self.nodes.iter().max_by_key(|node| node.creation_timestamp().map(|time| time.0)))
+    }
+
+    /// A Node's instance that is not this one, as EC2 shows it.
+    pub fn other_instance(&self, than: &str) -> Option<&InstanceView> {
+        let ids = self.nodes.iter().filter_map(|node| node.status.as_ref()?.instance_id.as_ref());
+        let other = ids.map(|id| &id.0).find(|id| *id != than)?;
+        self.ec2.instances.iter().find(|instance| instance.id == *other)
+    }
+
+    /// Whether EC2 shows this instance as terminated, or no more.
+    pub fn is_terminated(&self, instance: &str) -> bool {
+        self.ec2.instances.iter().all(|it| it.id != instance || it.state == InstanceState::Terminated)
     }
 
     /// The one Volume.
@@ -224,6 +291,13 @@ impl World {
         })
     }
 
+    /// The Database's condition Ready, if it is not true: its reason and its message.
+    pub fn unready(&self) -> Option<(&str, &str)> {
+        let status = self.database()?.status.as_ref()?;
+        let ready = status.conditions.iter().find(|it| it.type_ == "Ready" && it.status != "True")?;
+        Some((&ready.reason, &ready.message))
+    }
+
     /// What Freehold's objects say of themselves, for a step that was not seen.
     pub fn words(&self) -> String {
         let mut lines = Vec::new();
@@ -289,4 +363,38 @@ fn handle(record: &PersistentVolume) -> Option<&String> {
 
 fn phase(record: &PersistentVolume) -> String {
     record.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_is_sent_again_changes_nothing_more() {
+        let entry = |seq: u64, caller: &str, action: &str, resource: &str, token: Option<&str>, fate: &str| {
+            json!({
+                "seq": seq, "time": "2026-01-01T00:00:00Z", "caller": caller, "action": action, "resources": [resource], "tags": {},
+                "token": token, "params_hash": "", "dry_run": false, "answer": "ok", "fate": fate, "faults": [], "late_of": null,
+                "parameters": {},
+            })
+        };
+        let journal = json!([
+            entry(1, OPERATOR, "RunInstances", "i-1", Some("a"), "lost"),
+            entry(2, OPERATOR, "RunInstances", "i-1", Some("a"), "committed"),
+            entry(3, OPERATOR, "RunInstances", "i-2", Some("b"), "committed"),
+            entry(4, OPERATOR, "StopInstances", "i-3", None, "refused"),
+            entry(5, OPERATOR, "TerminateInstances", "i-1", None, "committed"),
+            entry(6, OPERATOR, "TerminateInstances", "i-1", None, "committed"),
+            entry(7, OPERATOR, "ModifyVolume", "vol-1", None, "committed"),
+            entry(8, OPERATOR, "ModifyVolume", "vol-1", None, "committed"),
+            entry(9, OPERATOR, "DescribeInstances", "i-1", None, "read"),
+            entry(10, "csi-driver", "AttachVolume", "vol-1", None, "committed"),
+        ]);
+        let journal: Vec<JournalEntry> = serde_json::from_value(journal).unwrap();
+        let changes: Vec<(String, u64)> = changes(&journal).into_iter().collect();
+        let counted = [("ModifyVolume", 2), ("RunInstances", 2), ("StopInstances", 1), ("TerminateInstances", 1)];
+        assert_eq!(changes, counted.map(|(action, count)| (action.to_owned(), count)));
+    }
 }

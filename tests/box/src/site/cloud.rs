@@ -1,4 +1,4 @@
-//! The EC2 client of the played CSI driver. It goes over the wire like any other, so the journal shows what it did.
+//! The EC2 client of the played CSI driver, and of a person. It goes over the wire like any other, so the journal shows what it did.
 
 use aws_sdk_ec2::config::retry::RetryConfig;
 use aws_sdk_ec2::config::{BehaviorVersion, Credentials, Region};
@@ -8,13 +8,18 @@ use aws_sdk_ec2::types::{Instance, Volume};
 /// The access key id by which the journal tells the CSI driver from the operator.
 pub const CALLER: &str = "csi-driver";
 
-/// A client for the simulator at `endpoint`.
+/// The CSI driver's client for the simulator at `endpoint`.
 pub fn client(endpoint: &str, region: &str) -> aws_sdk_ec2::Client {
+    client_of(CALLER, endpoint, region)
+}
+
+/// A client of this name in the journal.
+pub fn client_of(caller: &str, endpoint: &str, region: &str) -> aws_sdk_ec2::Client {
     let config = aws_sdk_ec2::Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .endpoint_url(endpoint)
         .region(Region::new(region.to_owned()))
-        .credentials_provider(Credentials::new(CALLER, "box", None, None, "box"))
+        .credentials_provider(Credentials::new(caller, "box", None, None, "box"))
         .retry_config(RetryConfig::standard())
         .build();
     aws_sdk_ec2::Client::from_conf(config)

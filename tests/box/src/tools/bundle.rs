@@ -3,6 +3,9 @@
 /// The version that the Kubernetes programs say they are; without the linker flags they call themselves v0.0.0.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
+/// The version that helm says it is; without the linker flag it calls itself by its minor release alone.
+const HELM_VERSION: &str = "v4.3.1";
+
 /// Programs of one module that are built together, when they are first needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bundle {
@@ -16,6 +19,8 @@ pub enum Bundle {
     Runc,
     /// The EBS CSI driver and what stands between it and Kubernetes.
     Csi,
+    /// helm, which installs the operator as people do.
+    Helm,
 }
 
 impl Bundle {
@@ -23,7 +28,7 @@ impl Bundle {
     pub const VIRTUAL: &[Self] = &[Self::Kubernetes];
 
     /// What a box of real machines needs.
-    pub const REAL: &[Self] = &[Self::Kubernetes, Self::Kubelet, Self::Node, Self::Runc, Self::Csi];
+    pub const REAL: &[Self] = &[Self::Kubernetes, Self::Kubelet, Self::Node, Self::Runc, Self::Csi, Self::Helm];
 
     /// Its name, as people read it.
     pub const fn name(self) -> &'static str {
@@ -33,6 +38,7 @@ impl Bundle {
             Self::Node => "node",
             Self::Runc => "runc",
             Self::Csi => "csi",
+            Self::Helm => "helm",
         }
     }
 
@@ -40,7 +46,7 @@ impl Bundle {
     pub(super) fn folder(self, key: &str) -> String {
         match self {
             Self::Kubernetes => key.to_owned(),
-            Self::Kubelet | Self::Node | Self::Runc | Self::Csi => format!("{}-{key}", self.name()),
+            Self::Kubelet | Self::Node | Self::Runc | Self::Csi | Self::Helm => format!("{}-{key}", self.name()),
         }
     }
 
@@ -53,6 +59,7 @@ impl Bundle {
             Self::Node => (include_str!("../../tools/node/go.mod"), include_str!("../../tools/node/go.sum")),
             Self::Runc => (include_str!("../../tools/runc/go.mod"), include_str!("../../tools/runc/go.sum")),
             Self::Csi => (include_str!("../../tools/csi/go.mod"), include_str!("../../tools/csi/go.sum")),
+            Self::Helm => (include_str!("../../tools/helm/go.mod"), include_str!("../../tools/helm/go.sum")),
         }
     }
 
@@ -65,7 +72,7 @@ impl Bundle {
     /// starts no pod that asks for a profile.
     pub(super) const fn tags(self) -> Option<&'static str> {
         match self {
-            Self::Kubernetes | Self::Kubelet | Self::Csi => None,
+            Self::Kubernetes | Self::Kubelet | Self::Csi | Self::Helm => None,
             Self::Node => Some("-tags=no_btrfs,no_devmapper,no_zfs"),
             Self::Runc => Some("-tags=seccomp"),
         }
@@ -79,6 +86,7 @@ impl Bundle {
                 format!("-ldflags=-s -w -X {version}.gitVersion={KUBERNETES_VERSION} -X {version}.gitMajor=1 -X {version}.gitMinor=36")
             }
             Self::Node | Self::Runc | Self::Csi => "-ldflags=-s -w".to_owned(),
+            Self::Helm => format!("-ldflags=-s -w -X helm.sh/helm/v4/internal/version.version={HELM_VERSION}"),
         }
     }
 
@@ -86,7 +94,7 @@ impl Bundle {
     pub(super) const fn needs_c(self) -> bool {
         match self {
             Self::Runc => true,
-            Self::Kubernetes | Self::Kubelet | Self::Node | Self::Csi => false,
+            Self::Kubernetes | Self::Kubelet | Self::Node | Self::Csi | Self::Helm => false,
         }
     }
 
@@ -107,6 +115,7 @@ impl Bundle {
             Self::Node => "about two minutes",
             Self::Runc => "some seconds",
             Self::Csi => "about five minutes and 2 GB of memory",
+            Self::Helm => "about five minutes",
         }
     }
 }
@@ -148,10 +157,12 @@ pub enum Program {
     CsiAttacher,
     /// csi-resizer.
     CsiResizer,
+    /// helm.
+    Helm,
 }
 
 impl Program {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::Etcd,
         Self::ApiServer,
         Self::ControllerManager,
@@ -169,6 +180,7 @@ impl Program {
         Self::EbsDriver,
         Self::CsiAttacher,
         Self::CsiResizer,
+        Self::Helm,
     ];
 
     /// What it is built with.
@@ -179,6 +191,7 @@ impl Program {
             Self::Containerd | Self::ContainerdShim | Self::Ctr | Self::CniPtp | Self::CniLoopback | Self::CniHostLocal => Bundle::Node,
             Self::Runc => Bundle::Runc,
             Self::EbsDriver | Self::CsiAttacher | Self::CsiResizer => Bundle::Csi,
+            Self::Helm => Bundle::Helm,
         }
     }
 
@@ -202,6 +215,7 @@ impl Program {
             Self::EbsDriver => "github.com/kubernetes-sigs/aws-ebs-csi-driver/cmd",
             Self::CsiAttacher => "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher",
             Self::CsiResizer => "github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer",
+            Self::Helm => "helm.sh/helm/v4/cmd/helm",
         }
     }
 
@@ -226,6 +240,7 @@ impl Program {
             Self::EbsDriver => "aws-ebs-csi-driver",
             Self::CsiAttacher => "csi-attacher",
             Self::CsiResizer => "csi-resizer",
+            Self::Helm => "helm",
         }
     }
 

@@ -50,6 +50,34 @@ impl Dialect {
         }
     }
 
+    /// Makes another table, and puts so many rows into it.
+    pub(super) fn fill(self, table: &str, rows: u64) -> Vec<String> {
+        match self {
+            Self::Questdb => vec![
+                format!(
+                    "CREATE TABLE IF NOT EXISTS {table} (written TIMESTAMP, source SYMBOL, number LONG, reading DOUBLE) \
+                     TIMESTAMP(written) PARTITION BY DAY WAL"
+                ),
+                // A second apart: some days have their own folders.
+                format!(
+                    "INSERT INTO {table} SELECT timestamp_sequence('2026-01-01', 1000000L), rnd_symbol('a', 'b', 'c'), x, rnd_double() \
+                     FROM long_sequence({rows})"
+                ),
+            ],
+            Self::Postgresql => vec![
+                format!("CREATE TABLE IF NOT EXISTS {table} (number BIGINT PRIMARY KEY, reading DOUBLE PRECISION NOT NULL)"),
+                format!("INSERT INTO {table} SELECT number, random() FROM generate_series(1, {rows}) AS number ON CONFLICT DO NOTHING"),
+            ],
+        }
+    }
+
+    /// Counts the rows of a table.
+    pub(super) fn count(self, table: &str) -> String {
+        match self {
+            Self::Questdb | Self::Postgresql => format!("SELECT count(*) FROM {table}"),
+        }
+    }
+
     /// Says how far the table's write-ahead log is applied: (applied, accepted, suspended, why). Until it is, a query does not see
     /// all rows that were acknowledged.
     pub(super) fn applied(self, table: &str) -> Option<String> {

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::chain;
 
 pub use dialect::Dialect;
+pub use gaps::Gap;
 pub use rows::Rows;
 pub use session::Error;
 pub use source::{Access, NoAccess, Source};
@@ -58,8 +59,8 @@ pub struct Written {
 /// One step of a story, as the writer lived it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lived {
-    /// The longest time between two acknowledgements.
-    pub outage: Duration,
+    /// The longest time between two acknowledgements; none before the table was made.
+    pub outage: Option<Gap>,
     /// How many rows were sent since the start.
     pub sent: u64,
     /// How many rows were acknowledged since the start.
@@ -156,7 +157,7 @@ impl Writer {
     /// What happened since this was last asked, or since the table was made.
     pub fn lived(&self) -> Lived {
         let mut state = self.shared.state();
-        let outage = state.gaps.as_mut().map(|gaps| gaps.take(Instant::now())).unwrap_or_default();
+        let outage = state.gaps.as_mut().map(|gaps| gaps.take(Instant::now()));
         Lived { outage, sent: state.written.sent.len(), acknowledged: state.written.acknowledged.len() }
     }
 
@@ -193,6 +194,33 @@ impl Writer {
         self.stop.cancel();
         let _ = (&mut self.task).await;
         self.written()
+    }
+}
+
+impl Target {
+    /// Makes another table with at least so many rows, so that the engine has something to find when it starts, and waits until a query sees
+    /// them all.
+    pub async fn fill(&self, table: &str, rows: u64, limit: Duration) -> Result<(), TooLong> {
+        let fill = async || {
+            let session = Session::open(&self.source).await?;
+            for statement in self.dialect.fill(table, rows) {
+                session.run_long(&statement, limit).await?;
+            }
+            while session.number(&self.dialect.count(table)).await? < rows.cast_signed() {
+                tokio::time::sleep(APPLIED_POLL).await;
+            }
+            Ok(())
+        };
+        in_attempts("could not fill a table", limit, fill).await
+    }
+
+    /// How many rows another table has.
+    pub async fn count(&self, table: &str, limit: Duration) -> Result<u64, TooLong> {
+        let count = async || {
+            let session = Session::open(&self.source).await?;
+            Ok(session.number(&self.dialect.count(table)).await?.cast_unsigned())
+        };
+        in_attempts("could not count the rows of a table", limit, count).await
     }
 }
 
@@ -262,21 +290,27 @@ async fn connect(target: &Target, shared: &Shared) -> Result<Session, Error> {
 /// Reads all row numbers, in as many attempts as the limit allows.
 async fn read_back(target: &Target, limit: Duration) -> Result<(Rows, Rows), TooLong> {
     let started = Instant::now();
+    let read = async || read_once(target, limit.saturating_sub(started.elapsed())).await;
+    in_attempts("could not read all rows back", limit, read).await
+}
+
+/// Does something again and again until it succeeds, or the limit is over.
+async fn in_attempts<T>(waited_for: &'static str, limit: Duration, work: impl AsyncFn() -> Result<T, Error>) -> Result<T, TooLong> {
     let mut attempts = 0;
     let mut last = None;
-    let read = async {
+    let done = async {
         loop {
-            match read_once(target, limit.saturating_sub(started.elapsed())).await {
-                Ok(read) => return read,
+            match work().await {
+                Ok(done) => return done,
                 Err(error) => last = Some(Arc::new(error)),
             }
             attempts += 1;
             tokio::time::sleep(RETRY).await;
         }
     };
-    match tokio::time::timeout(limit, read).await {
-        Ok(read) => Ok(read),
-        Err(_) => Err(TooLong { waited_for: "could not read all rows back", limit, attempts, last }),
+    match tokio::time::timeout(limit, done).await {
+        Ok(done) => Ok(done),
+        Err(_) => Err(TooLong { waited_for, limit, attempts, last }),
     }
 }
 

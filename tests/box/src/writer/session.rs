@@ -119,6 +119,17 @@ impl Session {
         within(STATEMENT_LIMIT, statement, self.client.batch_execute(statement)).await
     }
 
+    /// Runs one statement that may take this long.
+    pub async fn run_long(&self, statement: &str, limit: Duration) -> Result<(), Error> {
+        within(limit, statement, self.client.batch_execute(statement)).await
+    }
+
+    /// Reads one number.
+    pub async fn number(&self, statement: &str) -> Result<i64, Error> {
+        let row = within(READ_LIMIT, statement, self.client.query_one(statement, &[])).await?;
+        row.try_get(0).map_err(|source| Error::Statement { what: statement.to_owned(), source })
+    }
+
     /// Reads one column of numbers: each number, and those that came more than once. Zero stands for a row without a number.
     pub async fn numbers(&self, statement: &str) -> Result<(Rows, Rows), Error> {
         let read = async {

@@ -230,18 +230,21 @@ fn the_audit_log_tells_the_operator_from_everybody_else() {
         let kubeconfig = Kubeconfig::read_from(control_plane.operator_kubeconfig()).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         let maps = Api::<ConfigMap>::namespaced(Client::try_from(config).unwrap(), "default");
+        // Nobody gave it any rights.
         let map = serde_json::from_value(json!({"metadata": {"name": "audited"}})).unwrap();
-        maps.create(&PostParams::default(), &map).await.unwrap();
-        maps.get("audited").await.unwrap();
+        maps.create(&PostParams::default(), &map).await.unwrap_err();
+        maps.get("audited").await.unwrap_err();
         let seen = until("both requests in the log", || async {
             let requests = audit::requests(&control_plane.audit_log()).unwrap();
             let mine: Vec<_> = requests.into_iter().filter(|request| request.user == "freehold").collect();
             (mine.len() >= 2).then_some(mine)
         })
         .await;
-        let seen: Vec<_> =
-            seen.iter().map(|request| (request.verb.as_str(), request.resource.as_str(), request.is_write(), request.code)).collect();
-        assert_eq!(seen, [("create", "configmaps", true, 201), ("get", "configmaps", false, 200)]);
+        let seen: Vec<_> = seen
+            .iter()
+            .map(|request| (request.verb.as_str(), request.resource.as_str(), request.is_write(), request.is_forbidden))
+            .collect();
+        assert_eq!(seen, [("create", "configmaps", true, true), ("get", "configmaps", false, true)]);
     });
 }
 

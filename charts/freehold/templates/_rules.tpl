@@ -1,0 +1,73 @@
+{{/*
+The operator's rights. The tests run it with these and no others, and fail when one of them is never used.
+*/}}
+
+{{/* On objects of the cluster, and on what lies across namespaces. */}}
+{{- define "freehold.clusterRules" -}}
+- apiGroups: [freehold.dev]
+  resources: [nodeclasses]
+  verbs: [get, list, watch]
+# The databases' machines: our finalizer, their label and taints; deleted when the machine is gone.
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch, patch, delete]
+- apiGroups: [""]
+  resources: [persistentvolumes]
+  verbs: [get, list, watch, create, patch, delete]
+# What runs on a machine that is given back, whatever its namespace, is evicted from it.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, delete]
+# Whether it is being deleted; the UID of kube-system is the cluster's identity.
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [get]
+- apiGroups: [storage.k8s.io]
+  resources: [csinodes]
+  verbs: [get]
+- apiGroups: [storage.k8s.io]
+  resources: [volumeattachments]
+  verbs: [get, list, watch]
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get]
+{{- end }}
+
+{{/* On objects of the watched namespace, or of all. */}}
+{{- define "freehold.namespacedRules" -}}
+- apiGroups: [freehold.dev]
+  resources: [databases]
+  verbs: [get, list, watch, patch]
+- apiGroups: [freehold.dev]
+  resources: [nodes, volumes]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [freehold.dev]
+  resources: [databases/status, nodes/status, volumes/status]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [configmaps, persistentvolumeclaims, services]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, delete]
+# Credentials: read by name, never listed.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, patch, delete]
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end }}
+
+{{/* In kube-node-lease: which kubelets are late. */}}
+{{- define "freehold.leaseRules" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [list]
+{{- end }}

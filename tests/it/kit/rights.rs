@@ -1,0 +1,124 @@
+//! The operator's rights: in every test it has those that the chart gives it and no others, and which of them it used is noted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use freehold_box::audit::{self, Request};
+use freehold_box::control_plane::{ControlPlane, OPERATOR_USER};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use kube::api::PostParams;
+use kube::{Api, Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::chart::{of_kind, template};
+
+/// The service account of a chart that is installed by a test ends with this.
+const ACCOUNT: &str = ":freehold";
+
+/// Gives the operator's user what the chart gives its service account.
+pub async fn grant(control_plane: &ControlPlane) {
+    let rendered = template("tests", &["--set", "rbac.aggregate=false"]).await.unwrap();
+    give(&control_plane.client(), rendered, &json!([{"kind": "User", "name": OPERATOR_USER}])).await;
+}
+
+/// Makes the service account of a release of the chart that watches its own namespace, with its rights; gives a token of it.
+pub async fn account(client: &Client, namespace: &str) -> String {
+    let watched = format!("namespace={namespace}");
+    let rendered = template(namespace, &["--set", &watched, "--set", "rbac.aggregate=false"]).await.unwrap();
+    let subjects = of_kind(&rendered, "ClusterRoleBinding")[0]["subjects"].clone();
+    let name = subjects[0]["name"].as_str().unwrap().to_owned();
+    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), namespace);
+    make(&accounts, of_kind(&rendered, "ServiceAccount")[0].clone()).await;
+    give(client, rendered, &subjects).await;
+    let request = serde_json::from_value(json!({"spec": {"audiences": []}})).unwrap();
+    let answer = accounts.create_token_request(&name, &PostParams::default(), &request).await.unwrap();
+    answer.status.unwrap().token
+}
+
+/// Makes the roles among these documents, and their bindings for these subjects.
+pub async fn give(client: &Client, documents: Vec<Value>, subjects: &Value) {
+    for mut document in documents {
+        if document["subjects"].is_array() {
+            document["subjects"].clone_from(subjects);
+        }
+        match document["kind"].as_str() {
+            Some("ClusterRole") => make::<ClusterRole>(&Api::all(client.clone()), document).await,
+            Some("ClusterRoleBinding") => make::<ClusterRoleBinding>(&Api::all(client.clone()), document).await,
+            Some("Role") => make::<Role>(&Api::namespaced(client.clone(), &namespace_of(&document)), document).await,
+            Some("RoleBinding") => make::<RoleBinding>(&Api::namespaced(client.clone(), &namespace_of(&document)), document).await,
+            Some(_) | None => {}
+        }
+    }
+}
+
+fn namespace_of(document: &Value) -> String {
+    document["metadata"]["namespace"].as_str().unwrap_or_default().to_owned()
+}
+
+async fn make<K>(api: &Api<K>, document: Value)
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
+{
+    api.create(&PostParams::default(), &serde_json::from_value(document).unwrap()).await.unwrap();
+}
+
+/// A right in words: `verb group resource`.
+fn right(verb: &str, group: &str, resource: &str) -> String {
+    format!("{verb} {} {resource}", if group.is_empty() { "core" } else { group })
+}
+
+/// The rights that the roles among these documents give.
+pub fn granted(documents: &[Value]) -> BTreeSet<String> {
+    let texts = |value: &Value| -> Vec<String> { serde_json::from_value(value.clone()).unwrap() };
+    let mut all = BTreeSet::new();
+    for rule in documents.iter().filter_map(|document| document["rules"].as_array()).flatten() {
+        for group in texts(&rule["apiGroups"]) {
+            for resource in texts(&rule["resources"]) {
+                all.extend(texts(&rule["verbs"]).iter().map(|verb| right(verb, &group, &resource)));
+            }
+        }
+    }
+    all
+}
+
+/// Where the used rights are noted, one a line, over all runs since the file was removed.
+fn notes() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("rights-used")
+}
+
+/// The rights that were noted.
+pub fn used() -> BTreeSet<String> {
+    std::fs::read_to_string(notes()).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// Notes what the operators on this control plane have asked of the API server so far; fails when they lacked a right.
+pub fn note(control_plane: &ControlPlane) {
+    static READ: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let log = control_plane.audit_log();
+    let requests = audit::requests_since(&log, read.entry(log.clone()).or_default()).unwrap();
+    let is_operator = |user: &str| user == OPERATOR_USER || user.starts_with("system:serviceaccount:") && user.ends_with(ACCOUNT);
+    let ours: Vec<_> = requests.into_iter().filter(|request| is_operator(&request.user)).collect();
+    let lacked: BTreeSet<_> = ours
+        .iter()
+        .filter(|request| request.is_forbidden)
+        .map(|request| format!("{} in {}", right(&request.verb, &request.group, &request.resource), request.namespace))
+        .collect();
+    assert!(lacked.is_empty(), "the chart does not give the operator what it asks for (templates/_rules.tpl): {lacked:?}");
+    let known = used();
+    let used: BTreeSet<String> = ours.iter().flat_map(asked).collect();
+    let new: String = used.difference(&known).map(|right| format!("{right}\n")).collect();
+    std::fs::File::options().create(true).append(true).open(notes()).unwrap().write_all(new.as_bytes()).unwrap();
+}
+
+/// The rights that a request took: an apply that makes the object needs the right to create it, too.
+fn asked(request: &Request) -> impl Iterator<Item = String> + use<> {
+    let creates = request.verb == "patch" && request.code == 201;
+    let place = |verb: &str| right(verb, &request.group, &request.resource);
+    [Some(place(&request.verb)), creates.then(|| place("create"))].into_iter().flatten()
+}
