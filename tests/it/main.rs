@@ -17,6 +17,7 @@ mod model_cloud;
 mod moving;
 mod purity;
 mod real;
+mod reference;
 mod rules;
 mod sdk;
 mod storage;
