@@ -24,7 +24,7 @@ pub struct Metrics {
     ec2_calls: Family<CallLabels, Counter>,
     inventory_age: Family<ResourceLabels, Gauge>,
     conditions: Family<ConditionLabels, Gauge>,
-    objects: Mutex<Vec<Box<dyn Fn() -> Vec<ConditionLabels> + Send + Sync>>>,
+    objects: Mutex<Vec<Shown>>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -58,6 +58,9 @@ struct ConditionLabels {
     status: String,
     reason: String,
 }
+
+/// Reads what is shown of the objects of one kind.
+type Shown = Box<dyn Fn() -> Vec<ConditionLabels> + Send + Sync>;
 
 impl Metrics {
     /// Empty metrics.

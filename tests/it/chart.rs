@@ -38,13 +38,13 @@ async fn rendered(args: &[&str]) -> Vec<Value> {
 
 /// The paths of everything that is not a table itself, or is an empty one.
 fn leaves(value: &Value, path: &str, all: &mut Vec<(String, Value)>) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
+    match value.as_object().filter(|fields| !fields.is_empty()) {
+        Some(fields) => {
             for (key, field) in fields {
                 leaves(field, &format!("{path}/{key}"), all);
             }
         }
-        leaf => all.push((path.to_owned(), leaf.clone())),
+        None => all.push((path.to_owned(), value.clone())),
     }
 }
 
