@@ -22,5 +22,6 @@ pub mod definitions;
 pub mod engine;
 pub mod metrics;
 pub mod operator;
+pub mod retained;
 pub mod server;
 pub mod settings;

@@ -1,4 +1,4 @@
-//! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions.
+//! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions, `freehold retained` lists what was kept.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use freehold::cloud::ec2::Ec2;
 use freehold::controller::driver::Chain;
 use freehold::metrics::Metrics;
 use freehold::settings::Settings;
-use freehold::{definitions, operator};
+use freehold::{definitions, operator, retained};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -32,6 +32,8 @@ enum Command {
         /// The folder.
         folder: Option<PathBuf>,
     },
+    /// List the volumes that were kept when their databases were deleted. The API server comes from KUBECONFIG.
+    Retained(retained::Options),
 }
 
 #[tokio::main]
@@ -40,6 +42,7 @@ async fn main() -> ExitCode {
         Command::Run(settings) => run(*settings).await,
         Command::Crds { folder: Some(folder) } => definitions::write(&folder).map_err(Into::into),
         Command::Crds { folder: None } => print_definitions(),
+        Command::Retained(options) => list_retained(&options).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -57,11 +60,21 @@ fn print_definitions() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+async fn list_retained(options: &retained::Options) -> Result<(), Box<dyn std::error::Error>> {
+    use_our_tls()?;
+    print!("{}", retained::run(options).await?);
+    Ok(())
+}
+
+/// kube and the AWS SDK use the same provider; rustls wants to be told which.
+fn use_our_tls() -> Result<(), &'static str> {
+    rustls::crypto::aws_lc_rs::default_provider().install_default().map_err(|_| "another TLS provider is installed already")
+}
+
 async fn run(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter).with_writer(std::io::stderr).init();
-    // kube and the AWS SDK use the same provider; rustls wants to be told which.
-    rustls::crypto::aws_lc_rs::default_provider().install_default().map_err(|_| "another TLS provider is installed already")?;
+    use_our_tls()?;
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stopping = stop.clone();

@@ -23,6 +23,10 @@ pub struct Metrics {
     pass_duration: Family<ControllerLabels, Histogram>,
     ec2_calls: Family<CallLabels, Counter>,
     inventory_age: Family<ResourceLabels, Gauge>,
+    repairs: Gauge,
+    machines_lost: Family<CauseLabels, Counter>,
+    fences: Counter,
+    fence_duration: Histogram,
     conditions: Family<ConditionLabels, Gauge>,
     objects: Mutex<Vec<Shown>>,
 }
@@ -47,6 +51,11 @@ struct CallLabels {
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ResourceLabels {
     resource: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct CauseLabels {
+    cause: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -84,13 +93,38 @@ impl Metrics {
             Unit::Seconds,
             inventory_age.clone(),
         );
+        let repairs = Gauge::default();
+        registry.register("repairs_underway", "Machines that are given up and not gone yet", repairs.clone());
+        let machines_lost = Family::<CauseLabels, Counter>::default();
+        registry.register("machines_lost", "Machines that were given up, by cause", machines_lost.clone());
+        let fences = Counter::default();
+        registry.register("fences_begun", "Machines that EC2 was asked to stop because they were given up", fences.clone());
+        let fence_duration = Histogram::new(exponential_buckets(1.0, 2.0, 12));
+        registry.register_with_unit(
+            "fence_duration",
+            "From the first sign that a machine is lost to the proof that nothing on it can write",
+            Unit::Seconds,
+            fence_duration.clone(),
+        );
         let conditions = Family::<ConditionLabels, Gauge>::default();
         registry.register(
             "condition",
             "1 for the condition Ready of every object, and for every other one that is not as it should be",
             conditions.clone(),
         );
-        Arc::new(Self { registry, passes, pass_duration, ec2_calls, inventory_age, conditions, objects: Mutex::default() })
+        Arc::new(Self {
+            registry,
+            passes,
+            pass_duration,
+            ec2_calls,
+            inventory_age,
+            repairs,
+            machines_lost,
+            fences,
+            fence_duration,
+            conditions,
+            objects: Mutex::default(),
+        })
     }
 
     /// Counts a pass.
@@ -107,6 +141,26 @@ impl Metrics {
     /// Notes how old the inventory of a resource is, in seconds.
     pub fn inventory_age(&self, resource: &'static str, seconds: i64) {
         self.inventory_age.get_or_create(&ResourceLabels { resource }).set(seconds);
+    }
+
+    /// Notes how many machines are given up and not gone yet.
+    pub fn repairs_underway(&self, count: usize) {
+        self.repairs.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a machine that was given up.
+    pub fn machine_lost(&self, cause: &str) {
+        self.machines_lost.get_or_create(&CauseLabels { cause: cause.to_owned() }).inc();
+    }
+
+    /// Counts a machine that EC2 was asked to stop.
+    pub fn fence_begun(&self) {
+        self.fences.inc();
+    }
+
+    /// Notes how long it took from the first sign of a loss to its proof.
+    pub fn fenced(&self, took: Duration) {
+        self.fence_duration.observe(took.as_secs_f64());
     }
 
     /// From now on the conditions of these objects are shown, as their copy has them at that time.
@@ -214,11 +268,19 @@ mod tests {
         metrics.pass("node", "ok", Duration::from_millis(3));
         metrics.ec2_call("RunInstances".to_owned(), "ok");
         metrics.inventory_age("instances", 12);
+        metrics.repairs_underway(2);
+        metrics.machine_lost("NodeNotReady");
+        metrics.fence_begun();
+        metrics.fenced(Duration::from_secs(3));
         let text = metrics.text().unwrap();
         for line in [
             "freehold_passes_total{controller=\"node\",outcome=\"ok\"} 1",
             "freehold_ec2_calls_total{action=\"RunInstances\",outcome=\"ok\"} 1",
             "freehold_inventory_age_seconds{resource=\"instances\"} 12",
+            "freehold_repairs_underway 2",
+            "freehold_machines_lost_total{cause=\"NodeNotReady\"} 1",
+            "freehold_fences_begun_total 1",
+            "freehold_fence_duration_seconds_count 1",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }

@@ -19,6 +19,7 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::controller::context::{Context, References, Sends};
+use crate::controller::fleet::Fleet;
 use crate::controller::retry::Retry;
 use crate::controller::waiting::Asks;
 use crate::controller::{database, node, volume};
@@ -89,6 +90,7 @@ pub async fn run(
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty()),
         attachments: Arc::new(Mirror::empty()),
+        fleet: Fleet::default(),
         metrics: Arc::clone(&metrics),
     });
     let scope = settings.namespace.as_deref();
@@ -113,6 +115,7 @@ pub async fn run(
     tasks.spawn(core_nodes.run(Api::all(client.clone()), dedicated, |core_node| core_node.status = None, stop.clone()));
     let attachments = Arc::clone(&ctx.attachments);
     tasks.spawn(attachments.run(Api::all(client.clone()), watcher::Config::default(), |held| held.status = None, stop.clone()));
+    tasks.spawn(node::late::run(Arc::clone(&ctx), stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(inventory.run(stop.clone()));
     let serving = stop.clone();

@@ -87,6 +87,25 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_SILENCE", default_value = "300", value_parser = seconds)]
     pub silence: Duration,
 
+    /// How long a machine that EC2 shows running must be impaired, not Ready, or without its Kubernetes node, until it is given up: what
+    /// comes back within minutes (a reboot, a short partition) costs less than a move.
+    #[arg(long, env = "FREEHOLD_LOSS_GRACE", default_value = "300", value_parser = seconds)]
+    pub loss_grace: Duration,
+
+    /// How long each stage of a fence lasts: stop, then stop by force, then terminate. EC2 stops a healthy instance within a minute.
+    #[arg(long, env = "FREEHOLD_FENCE_STEP", default_value = "120", value_parser = seconds)]
+    pub fence_step: Duration,
+
+    /// Between two looks at the kubelets' Leases: one list from the API server's cache for the whole fleet. Real time: kubelets do not run
+    /// faster with a faster clock.
+    #[arg(long, env = "FREEHOLD_LEASE_LOOK", default_value = "5", value_parser = seconds)]
+    pub lease_look: Duration,
+
+    /// How long a kubelet's Lease may stay the same until EC2 is asked about its machine. Kubelets renew every 10 s, and a change is seen up
+    /// to one look later. Real time, too.
+    #[arg(long, env = "FREEHOLD_LEASE_LATE", default_value = "17", value_parser = seconds)]
+    pub lease_late: Duration,
+
     /// How long edits of a volume are gathered before they become one ModifyVolume.
     #[arg(long, env = "FREEHOLD_COALESCE", default_value = "3", value_parser = seconds)]
     pub coalesce: Duration,
@@ -137,6 +156,11 @@ impl Timing {
             registration: scale(self.registration),
             rejoin_pause: scale(self.rejoin_pause),
             silence: scale(self.silence),
+            loss_grace: scale(self.loss_grace),
+            fence_step: scale(self.fence_step),
+            // Kubelets renew their Leases in real time.
+            lease_look: self.lease_look,
+            lease_late: self.lease_late,
             coalesce: scale(self.coalesce),
             modification_doubt: scale(self.modification_doubt),
             modification_window: scale(self.modification_window),
@@ -164,6 +188,10 @@ impl Default for Timing {
             registration: Duration::from_secs(900),
             rejoin_pause: Duration::from_secs(60),
             silence: Duration::from_secs(300),
+            loss_grace: Duration::from_secs(300),
+            fence_step: Duration::from_secs(120),
+            lease_look: Duration::from_secs(5),
+            lease_late: Duration::from_secs(17),
             coalesce: Duration::from_secs(3),
             modification_doubt: Duration::from_secs(60),
             modification_window: Duration::from_secs(86400),

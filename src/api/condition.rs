@@ -13,6 +13,8 @@ pub enum ConditionType {
     VolumeReady,
     /// Database: the engine answers.
     EngineReady,
+    /// Database, while there is one: a volume was kept under this name, and is not taken over.
+    RetainedVolumeFound,
     /// Node: EC2 shows the instance running.
     Launched,
     /// Node: its kubelet has registered.
@@ -21,6 +23,10 @@ pub enum ConditionType {
     Initialized,
     /// Node: the NodeClass has changed since this machine was made.
     Drifted,
+    /// Node: this machine is given up, and another takes its place. Stays true until the Node is gone.
+    Lost,
+    /// Node, while it is lost or taken down by force: EC2 shows the instance stopped or terminated, so nothing on it can write any more.
+    Fenced,
     /// Node, while deleting: no pod of a database is left on it.
     Drained,
     /// Node, while deleting: no volume is attached to it any more.
@@ -44,10 +50,13 @@ impl ConditionType {
             Self::NodeReady => "NodeReady",
             Self::VolumeReady => "VolumeReady",
             Self::EngineReady => "EngineReady",
+            Self::RetainedVolumeFound => "RetainedVolumeFound",
             Self::Launched => "Launched",
             Self::Registered => "Registered",
             Self::Initialized => "Initialized",
             Self::Drifted => "Drifted",
+            Self::Lost => "Lost",
+            Self::Fenced => "Fenced",
             Self::Drained => "Drained",
             Self::VolumeDetached => "VolumeDetached",
             Self::InstanceTerminated => "InstanceTerminated",
@@ -99,8 +108,26 @@ pub enum Reason {
     AwaitingInitialization,
     /// Machines run but never join the cluster.
     NeverJoined,
-    /// EC2 shows the instance stopped, terminated or about to be.
+    /// The machine is given up, or about to be; the condition Lost says why.
     InstanceLost,
+    /// EC2 shows the instance terminated or about to be, or it is proven gone.
+    InstanceTerminated,
+    /// EC2 shows the instance stopped or about to be.
+    InstanceStopped,
+    /// EC2's system or instance check fails.
+    InstanceImpaired,
+    /// The instance runs, and its Kubernetes node is gone.
+    NodeGone,
+    /// Somebody deletes the Kubernetes node of a machine that is well: that cannot be undone, so another machine takes its place.
+    KubernetesNodeDeleted,
+    /// The machine is being stopped from outside of it; the message names the stage.
+    Fencing,
+    /// Everything was asked of EC2, and it still does not show the instance stopped or terminated: nothing moves before it does.
+    FenceFailed,
+    /// The machine would be given up, but too many repairs are underway, or what is known of EC2 is old, or its zone looks down.
+    RepairHeldBack,
+    /// The Node was deleted while a database runs on it: its move to another machine is awaited.
+    AwaitingMove,
     /// The Kubernetes node is not Ready.
     NodeNotReady,
     /// More than one instance carries this Node's identity.
@@ -151,17 +178,25 @@ pub enum Reason {
     CredentialsUnreadable,
     /// A changed spec awaits the restart of the pod.
     RestartPending,
+    /// The database is being moved to another machine; the message says from where, to where and why.
+    Moving,
     /// The StatefulSet is being stopped.
     AwaitingStop,
     /// The API server refused a child object; the message says why.
     ChildRefused,
+    /// A volume that was kept is being taken over.
+    Adopting,
+    /// The kept volume that is asked for cannot be had; the message says why.
+    AdoptionRefused,
+    /// A volume was kept under the name of this Database, which starts anew.
+    RetainedVolumeFound,
     /// Nothing stands in the way.
     Progressing,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 61] = [
         Self::AsExpected,
         Self::Pending,
         Self::Deleting,
@@ -182,6 +217,15 @@ impl Reason {
         Self::AwaitingInitialization,
         Self::NeverJoined,
         Self::InstanceLost,
+        Self::InstanceTerminated,
+        Self::InstanceStopped,
+        Self::InstanceImpaired,
+        Self::NodeGone,
+        Self::KubernetesNodeDeleted,
+        Self::Fencing,
+        Self::FenceFailed,
+        Self::RepairHeldBack,
+        Self::AwaitingMove,
         Self::NodeNotReady,
         Self::DuplicateInstance,
         Self::UpToDate,
@@ -207,8 +251,12 @@ impl Reason {
         Self::EngineStarting,
         Self::CredentialsUnreadable,
         Self::RestartPending,
+        Self::Moving,
         Self::AwaitingStop,
         Self::ChildRefused,
+        Self::Adopting,
+        Self::AdoptionRefused,
+        Self::RetainedVolumeFound,
         Self::Progressing,
     ];
 
@@ -240,6 +288,15 @@ impl Reason {
             Self::AwaitingInitialization => "AwaitingInitialization",
             Self::NeverJoined => "NeverJoined",
             Self::InstanceLost => "InstanceLost",
+            Self::InstanceTerminated => "InstanceTerminated",
+            Self::InstanceStopped => "InstanceStopped",
+            Self::InstanceImpaired => "InstanceImpaired",
+            Self::NodeGone => "NodeGone",
+            Self::KubernetesNodeDeleted => "KubernetesNodeDeleted",
+            Self::Fencing => "Fencing",
+            Self::FenceFailed => "FenceFailed",
+            Self::RepairHeldBack => "RepairHeldBack",
+            Self::AwaitingMove => "AwaitingMove",
             Self::NodeNotReady => "NodeNotReady",
             Self::DuplicateInstance => "DuplicateInstance",
             Self::UpToDate => "UpToDate",
@@ -265,8 +322,12 @@ impl Reason {
             Self::EngineStarting => "EngineStarting",
             Self::CredentialsUnreadable => "CredentialsUnreadable",
             Self::RestartPending => "RestartPending",
+            Self::Moving => "Moving",
             Self::AwaitingStop => "AwaitingStop",
             Self::ChildRefused => "ChildRefused",
+            Self::Adopting => "Adopting",
+            Self::AdoptionRefused => "AdoptionRefused",
+            Self::RetainedVolumeFound => "RetainedVolumeFound",
             Self::Progressing => "Progressing",
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,8 @@ use super::size::Size;
         .message("metadata.name must start with a letter, hold only a-z, 0-9 and '-', and have at most 40 characters: the names of the Service, the StatefulSet and the Nodes are made from it"),
     validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.zone) || self.spec.zones == oldSelf.spec.zones")
         .message("spec.zones cannot change once the database has its zone (status.zone): an EBS volume cannot leave its zone; set spec.zones back, or create a new Database and copy the data"),
+    validation = Rule::new("!has(oldSelf.spec.storage.adoptRetained) || has(self.spec.storage.adoptRetained) || (has(oldSelf.status) && has(oldSelf.status.volumeName))")
+        .message("spec.storage.adoptRetained cannot be removed before the volume is taken over (status.volumeName): delete this Database and create it without the line"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {
@@ -195,6 +197,7 @@ pub struct CustomCredentials {
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("spec.storage.size cannot shrink: EBS volumes only grow; create a smaller Database and copy the data"))]
 #[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.storage.fileSystem cannot change: the volume is formatted once; set it back, or create a new Database and copy the data"))]
+#[x_kube(validation = Rule::new("!has(self.adoptRetained) || (has(oldSelf.adoptRetained) && self.adoptRetained == oldSelf.adoptRetained)").message("spec.storage.adoptRetained can be set only when the Database is created: delete this Database (its deletionPolicy says what becomes of its own volume) and create it with the line"))]
 #[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'").message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])").message("spec.storage.iops is not for this type: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("has(self.iops) || !(self.type in ['io1', 'io2'])").message("spec.storage.iops is required for io1 and io2"))]
@@ -221,6 +224,13 @@ pub struct Storage {
     /// The file system, made once by the EBS CSI driver: xfs or ext4. Default: xfs.
     #[serde(default)]
     pub file_system: FileSystem,
+
+    /// Takes over a volume that was kept when a Database of this namespace was deleted, with its data and its credentials, instead of a
+    /// new one: the name of the PersistentVolume that records it, as `freehold retained` lists it. Only when the Database is created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^freehold-[0-9a-f-]{36}$')").message("spec.storage.adoptRetained must be the name of a PersistentVolume that `freehold retained` lists, such as freehold-6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"))]
+    pub adopt_retained: Option<String>,
 }
 
 /// A file system that the EBS CSI driver makes and grows online.
@@ -323,6 +333,10 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
 
+    /// One Node taking the place of another: there are two only while this names both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<Replacement>,
+
     /// The Volume (`volumes.freehold.dev`) that holds the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume_name: Option<String>,
@@ -334,6 +348,95 @@ pub struct DatabaseStatus {
     /// The Secret with the administrator's credentials, laid out as the Service Binding specification says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials_secret_name: Option<String>,
+
+    /// The engine's current run: what a restart is told by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<EngineRun>,
+
+    /// What interrupted the database or was done to it, with its cause: the last ten, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub history: Vec<HistoryEntry>,
+}
+
+/// One Node taking the place of another. Written before the second Node is created, kept until the first is gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Replacement {
+    /// The Node that is replaced.
+    pub from: String,
+
+    /// The Node that takes its place.
+    pub to: String,
+
+    /// Why, in words.
+    pub cause: String,
+
+    /// When it was decided.
+    pub started_at: Time,
+}
+
+/// One run of the engine: one start of its container in one pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineRun {
+    /// The UID of the pod.
+    #[serde(rename = "podUID")]
+    pub pod_uid: String,
+
+    /// How often Kubernetes has started the container again in this pod.
+    pub restarts: i32,
+
+    /// When this run was first seen.
+    pub since: Time,
+}
+
+/// Something that interrupted the database, or was done to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// When: the last time, of what happened several times in a row.
+    pub at: Time,
+
+    /// What happened.
+    pub what: Occurrence,
+
+    /// Why, in words.
+    pub cause: String,
+
+    /// How many times in a row.
+    pub count: i32,
+}
+
+/// What can interrupt a database, or be done to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Occurrence {
+    /// Freehold replaced the pod, for a changed spec.
+    Restarted,
+    /// The database moved to another machine.
+    Moved,
+    /// It was paused: `spec.running` became false.
+    Paused,
+    /// It was resumed: `spec.running` became true.
+    Resumed,
+    /// The engine ended by itself, and Kubernetes started it again.
+    EngineRestarted,
+    /// Somebody else deleted the pod, and Kubernetes made another.
+    PodReplaced,
+}
+
+impl Occurrence {
+    /// The name: also the reason of the event that tells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Restarted => "Restarted",
+            Self::Moved => "Moved",
+            Self::Paused => "Paused",
+            Self::Resumed => "Resumed",
+            Self::EngineRestarted => "EngineRestarted",
+            Self::PodReplaced => "PodReplaced",
+        }
+    }
 }
 
 /// Where clients connect to.

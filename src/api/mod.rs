@@ -26,6 +26,10 @@ pub const DEDICATED_LABEL: &str = "freehold.dev/dedicated";
 /// The taint key (effect `NoExecute`) that keeps every other pod off a dedicated machine.
 pub const DEDICATED_TAINT: &str = "freehold.dev/dedicated";
 
+/// The taint (effect `NoExecute`) that tells Kubernetes that a machine is stopped for certain (Kubernetes docs, "Non-graceful node
+/// shutdown handling").
+pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
+
 /// Names the one core Node that a database's pod may run on; the value is the Database's UID. A kubelet cannot set a label with
 /// this prefix for itself (`NodeRestriction` admission).
 pub const DATABASE_NODE_LABEL: &str = "freehold.dev.node-restriction.kubernetes.io/database";

@@ -16,6 +16,9 @@ pub const DATABASE_UID_LABEL: &str = "freehold.dev/database-uid";
 /// On what was kept after a deletion: `true`.
 pub const RETAINED_LABEL: &str = "freehold.dev/retained";
 
+/// On a PersistentVolume: the UID of the Volume that made it. It has no owner reference, since it is cluster-scoped.
+pub const VOLUME_UID_LABEL: &str = "freehold.dev/volume-uid";
+
 /// The names and labels of one Database's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
@@ -62,7 +65,7 @@ impl Names {
             stateful_set: name.clone(),
             service: name.clone(),
             credentials_secret: format!("{name}-admin"),
-            retained_secret: format!("{volume}-admin"),
+            retained_secret: retained_secret(&volume),
             config_map: format!("{name}-config"),
             network_policy: name.clone(),
             database: name,
@@ -82,6 +85,11 @@ impl Names {
     pub fn pod(&self) -> String {
         format!("{}-0", self.stateful_set)
     }
+}
+
+/// The Secret that keeps the credentials of what a Volume of this name held.
+pub fn retained_secret(volume: &str) -> String {
+    format!("{volume}-admin")
 }
 
 /// The PersistentVolume of a Volume: cluster-scoped, so named by the Volume's UID.

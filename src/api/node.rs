@@ -63,7 +63,8 @@ pub struct NodeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Launched, Registered, Initialized, Ready, Drifted and Stalled; while deleting Drained, VolumeDetached and InstanceTerminated.
+    /// Launched, Registered, Initialized, Ready, Drifted, Stalled and Lost; while lost or taken down by force Fenced; while deleting Drained,
+    /// VolumeDetached and InstanceTerminated.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
@@ -91,6 +92,31 @@ pub struct NodeStatus {
     /// The zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+
+    /// Since when EC2's system or instance check fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impaired_since: Option<Time>,
+
+    /// That the machine is given up: written before anything is done to it, and never taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
+}
+
+/// The decision to give a machine up. From `startedAt` count the stages until EC2 shows it stopped or terminated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Fence {
+    /// When it was decided.
+    pub started_at: Time,
+
+    /// Why: the reason of the condition Lost.
+    pub cause: String,
+
+    /// Since when the cause was there.
+    pub since: Time,
+
+    /// The same in words.
+    pub message: String,
 }
 
 /// One decided launch: everything that RunInstances is sent, so that the identical call can be made again with the same token.

@@ -55,6 +55,7 @@ use super::size::Size;
 #[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("spec.size cannot shrink: EBS volumes only grow"))]
 #[x_kube(validation = Rule::new("has(self.snapshotID) == has(oldSelf.snapshotID) && (!has(self.snapshotID) || self.snapshotID == oldSelf.snapshotID)").message("spec.snapshotID cannot change: a volume is filled once"))]
 #[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.fileSystem cannot change: the volume is formatted once"))]
+#[x_kube(validation = Rule::new("has(self.adoptRetained) == has(oldSelf.adoptRetained) && (!has(self.adoptRetained) || self.adoptRetained == oldSelf.adoptRetained)").message("spec.adoptRetained cannot change: which EBS volume this is is decided once"))]
 pub struct VolumeSpec {
     /// The NodeClass that names the KMS key, the StorageClass and the tags.
     #[schemars(length(min = 1, max = 63))]
@@ -90,6 +91,11 @@ pub struct VolumeSpec {
     #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<SnapshotId>,
 
+    /// The PersistentVolume that records the kept EBS volume that this one takes over, instead of one that is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub adopt_retained: Option<String>,
+
     /// What becomes of the EBS volume when this object is deleted.
     pub deletion_policy: DeletionPolicy,
 }
@@ -124,10 +130,14 @@ pub struct VolumeStatus {
     #[serde(default)]
     pub ever_held: bool,
 
-    /// The last modifications (at most 10): EC2 allows four in a rolling day.
+    /// The last modifications that EC2 was asked for and did not refuse (at most 10): it allows four in a rolling day.
     #[serde(default)]
     #[schemars(length(max = 10))]
     pub modifications: Vec<ModificationRecord>,
+
+    /// Since when a change of size, type, IOPS or throughput is due that EC2 does not show yet: edits of the next seconds go with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_due_since: Option<Time>,
 
     /// The PersistentVolume.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -107,6 +107,14 @@ pub fn tags(owner: &Owner, attempt: i32, class_tags: &BTreeMap<String, String>) 
     tags
 }
 
+/// What a volume that another `Volume` takes over is tagged with anew: whose it is. The attempt that made it stays, and the class's tags.
+pub fn adoption_tags(owner: &Owner) -> BTreeMap<String, String> {
+    let mut tags = owner_tags(&owner.cluster_id, owner.kind, &owner.uid);
+    tags.insert(DATABASE_TAG.to_owned(), owner.database.clone());
+    tags.insert(NAME_TAG.to_owned(), owner.name.clone());
+    tags
+}
+
 /// True if a NodeClass cannot set this tag key.
 pub fn is_reserved(key: &str) -> bool {
     let key = key.to_ascii_lowercase();

@@ -12,6 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 pub enum Action {
     /// Launches an instance.
     RunInstances,
+    /// Stops instances.
+    StopInstances,
     /// Terminates instances.
     TerminateInstances,
     /// Lists instances.
@@ -26,6 +28,8 @@ pub enum Action {
     ModifyVolume,
     /// Deletes a volume.
     DeleteVolume,
+    /// Puts tags on a volume.
+    CreateTags,
     /// Lists volumes.
     DescribeVolumes,
     /// Lists modifications of volumes.
@@ -38,8 +42,9 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::RunInstances,
+        Self::StopInstances,
         Self::TerminateInstances,
         Self::DescribeInstances,
         Self::DescribeInstanceStatus,
@@ -47,6 +52,7 @@ impl Action {
         Self::CreateVolume,
         Self::ModifyVolume,
         Self::DeleteVolume,
+        Self::CreateTags,
         Self::DescribeVolumes,
         Self::DescribeVolumesModifications,
         Self::CreateSnapshot,
@@ -57,6 +63,7 @@ impl Action {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RunInstances => "RunInstances",
+            Self::StopInstances => "StopInstances",
             Self::TerminateInstances => "TerminateInstances",
             Self::DescribeInstances => "DescribeInstances",
             Self::DescribeInstanceStatus => "DescribeInstanceStatus",
@@ -64,6 +71,7 @@ impl Action {
             Self::CreateVolume => "CreateVolume",
             Self::ModifyVolume => "ModifyVolume",
             Self::DeleteVolume => "DeleteVolume",
+            Self::CreateTags => "CreateTags",
             Self::DescribeVolumes => "DescribeVolumes",
             Self::DescribeVolumesModifications => "DescribeVolumesModifications",
             Self::CreateSnapshot => "CreateSnapshot",
@@ -82,8 +90,9 @@ impl Action {
             | Self::DescribeVolumesModifications
             | Self::DescribeSnapshots => Limit::FilteredRead,
             Self::GetConsoleOutput => Limit::UnfilteredRead,
-            Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot => Limit::Storage,
-            Self::ModifyVolume => Limit::Mutating,
+            // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
+            Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot | Self::CreateTags => Limit::Storage,
+            Self::ModifyVolume | Self::StopInstances => Limit::Mutating,
         }
     }
 }

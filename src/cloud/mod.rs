@@ -27,6 +27,9 @@ pub trait Cloud: Send + Sync + 'static {
     /// is deleted on termination, and no data disk. One attempt on the wire.
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError>;
 
+    /// Asks EC2 to stop these instances; by force without the help of their operating systems.
+    async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError>;
+
     /// Asks for the termination of these instances.
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError>;
 
@@ -49,6 +52,9 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// Deletes an available volume.
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError>;
+
+    /// Puts these tags on a volume that exists; the others stay. The same call again changes nothing.
+    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
 
     /// Every volume that matches: complete, or an error.
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError>;
@@ -76,6 +82,8 @@ pub enum InstanceQuery {
     /// By id, all of which must be known to EC2, or the whole call fails. The only query that EC2 answers while a zone is disrupted, for
     /// ids of other zones.
     Ids(Vec<InstanceId>),
+    /// By the `instance-id` filter (at most 200 a call): those that EC2 does not know are left out of the answer.
+    Among(Vec<InstanceId>),
 }
 
 /// Which volumes. EC2 has no token filter for them.

@@ -61,6 +61,12 @@ where
         Some(self.store.state().iter().filter(|object| is_so(object)).map(|object| object.name_any()).collect())
     }
 
+    /// What this picks of each; `None` while the copy is not whole.
+    pub fn picked<T>(&self, pick: impl Fn(&K) -> Option<T>) -> Option<Vec<T>> {
+        self.store.wait_until_ready().now_or_never()?.ok()?;
+        Some(self.store.state().iter().filter_map(|object| pick(object)).collect())
+    }
+
     fn tell(&self, object: &K) {
         let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         subscribers.retain(|subscriber| subscriber.unbounded_send(object.clone()).is_ok());

@@ -3,6 +3,7 @@
 pub mod delete;
 pub mod events;
 pub mod finalizer;
+pub mod leases;
 pub mod mirror;
 pub mod status;
 

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Node as CoreNode;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::Client;
 
+use super::fleet::Fleet;
 use super::launch::{Sent, resend_pause};
 use super::retry::Retry;
 use super::waiting::Asks;
@@ -53,6 +54,8 @@ pub struct Context {
     pub core_nodes: Arc<Mirror<CoreNode>>,
     /// Every VolumeAttachment, without its status: they know no label to select them by.
     pub attachments: Arc<Mirror<VolumeAttachment>>,
+    /// All Nodes, and the repairs that are underway.
+    pub fleet: Fleet,
     /// Counters.
     pub metrics: Arc<Metrics>,
 }

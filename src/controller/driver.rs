@@ -126,7 +126,7 @@ pub async fn close<K, S>(
     acted: Acted<K>,
     old: &S,
     new: &S,
-    happened: Option<Happened>,
+    happened: impl IntoIterator<Item = Happened>,
     events: &Events,
 ) -> Result<(), PassError>
 where
@@ -137,7 +137,7 @@ where
         return Err(PassError::Conflict);
     }
     write_status(api, &acted.object, old, new).await?;
-    if let Some(happened) = happened {
+    for happened in happened {
         events.publish(&acted.object, &happened).await;
     }
     match acted.error {

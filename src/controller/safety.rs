@@ -6,8 +6,16 @@ use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::ResourceExt;
 use std::time::Duration;
 
-use crate::api::{DATABASE_NODE_LABEL, Reason, VolumeId};
+use super::conditions;
+use crate::api::{ConditionType, DATABASE_NODE_LABEL, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
+use crate::controller::fleet::FleetView;
+
+/// For how many intervals between sweeps what EC2 showed is trusted with the decision to give a machine up.
+const SWEEPS_OF_TRUST: u32 = 3;
+
+/// A zone with fewer machines is not judged: half of two is one machine that died.
+const SMALLEST_ZONE: usize = 4;
 
 /// Why something destructive must not be done now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +97,64 @@ pub fn may_terminate(
     Ok(())
 }
 
+/// Whether a machine that looks lost may be given up now. Whatever its cause, not while as many repairs as may be are underway, and not
+/// while what is known of EC2 is old: a mistake about the whole fleet (a broken network, a wrong credential, a bug of ours) must stop
+/// after few machines. And not while its zone looks down: its machines come back with it, and there would be no capacity to replace
+/// them. A terminated one cannot come back, so the zone does not matter to it.
+pub fn may_give_up(
+    fleet: &FleetView,
+    is_terminated: bool,
+    swept_at: Option<Timestamp>,
+    sweep: Duration,
+    now: Timestamp,
+) -> Result<(), Blocker> {
+    let held_back = |why: String| Err(Blocker::because(Reason::RepairHeldBack, format!("its repair is held back: {why}")));
+    let most = fleet.most();
+    if fleet.repairs >= most {
+        return Err(Blocker::because(Reason::RepairHeldBack, repairs_underway(fleet.repairs, most)));
+    }
+    let oldest = SignedDuration::try_from(sweep.saturating_mul(SWEEPS_OF_TRUST)).unwrap_or(SignedDuration::MAX);
+    if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
+        return held_back("the last complete look at EC2 is too long ago".to_owned());
+    }
+    if is_terminated {
+        return Ok(());
+    }
+    if fleet.zone_refused {
+        return held_back("EC2 refuses to list its zone".to_owned());
+    }
+    if fleet.zone_joined >= SMALLEST_ZONE && fleet.zone_lost * 2 > fleet.zone_joined {
+        let (lost, joined) = (fleet.zone_lost, fleet.zone_joined);
+        return held_back(format!("{lost} of the {joined} machines of its zone look lost, so the zone itself may be down"));
+    }
+    Ok(())
+}
+
+/// How many repairs are underway, in words.
+pub fn repairs_underway(count: usize, most: usize) -> String {
+    format!("its repair is held back: {count} machines are being repaired, and {most} may be at once")
+}
+
+/// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or its move took longer than `bound`. The
+/// Database controller takes its label off a machine before it gives it back, so a label that is still there tells of a Node that was
+/// deleted by hand.
+pub fn may_drain(
+    instance: &Instance,
+    core_node: Option<&CoreNode>,
+    deleted_at: Option<Timestamp>,
+    bound: Duration,
+    now: Timestamp,
+) -> Result<(), Blocker> {
+    let Some(core_node) = core_node.filter(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) else { return Ok(()) };
+    let is_well = instance.state == InstanceState::Running && kubelet(Some(core_node)) == Kubelet::Ready;
+    let waited = deleted_at.map_or(SignedDuration::ZERO, |deleted_at| now.duration_since(deleted_at));
+    if !is_well || waited >= SignedDuration::try_from(bound).unwrap_or(SignedDuration::MAX) {
+        return Ok(());
+    }
+    let message = format!("a database runs on {}: its move to another machine is awaited, for {bound:?} at most", core_node.name_any());
+    Err(Blocker::because(Reason::AwaitingMove, message))
+}
+
 /// Whether a second instance of one Node may be terminated: it is not the one that the Node's status names, its core Node never got a
 /// database's label, and it has no data volume. `is_own`: its client token is one of this Node's, since a tag can be put on anything.
 pub fn may_terminate_duplicate(instance: &Instance, is_own: bool, core_node: Option<&CoreNode>) -> Result<(), Blocker> {
@@ -166,6 +232,19 @@ pub fn may_give_back_machine(
     }
     let name = stateful_set.name_any();
     Err(Blocker::because(Reason::AwaitingStop, format!("StatefulSet {name} is not seen to be stopped yet")))
+}
+
+/// Whether a database may be moved away from the machine of this Node: at once while it is well, since its pod ends there as any pod;
+/// once it is lost only when EC2 has shown that nothing on it can write any more.
+pub fn may_move_from(node: &Node) -> Result<(), Blocker> {
+    let conditions = node.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    if !conditions::is_true(conditions, ConditionType::Lost) || conditions::is_true(conditions, ConditionType::Fenced) {
+        return Ok(());
+    }
+    let fenced = conditions::find(conditions, ConditionType::Fenced);
+    let reason = fenced.and_then(|fenced| Reason::named(&fenced.reason)).unwrap_or(Reason::InstanceLost);
+    let said = fenced.map_or("EC2 has not shown that nothing on it can write any more", |fenced| &fenced.message);
+    Err(Blocker::because(reason, format!("nothing moves before Node {} is fenced: {said}", node.name_any())))
 }
 
 /// Whether a pod may be deleted so that it comes back from the new template: the StatefulSet's controller has seen that template. A pod

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::acting::ActError;
+use super::conditions::whole_second;
 use super::context::{Context, later};
 use super::driver::Chain;
 use crate::api::Reason;
@@ -142,10 +143,15 @@ pub fn held_up(call: Call, error: &CloudError, ctx: &Context) -> HeldUp {
         Class::Invalid if call == Call::ModifyVolume => (Reason::ModificationRefused, None),
         Class::Invalid | Class::DryRun => (Reason::InvalidRequest, None),
         Class::NotYetUsable => (Reason::InvalidRequest, Some(later(now, timing.recheck))),
-        Class::ModificationBudget => (Reason::ModificationBudget, Some(later(now, timing.recheck))),
+        // EC2 does not say when; others may have used it up. An hour is soon enough for a budget of a day, and no call is wasted.
+        Class::ModificationBudget => (Reason::ModificationBudget, Some(later(now, timing.modification_window / 24))),
         // A volume's last modification still goes on.
         Class::State if call == Call::ModifyVolume => (Reason::Modifying, Some(later(now, timing.recheck))),
         Class::NotFound | Class::State => (Reason::Progressing, Some(later(now, timing.recheck))),
     };
-    HeldUp { reason, message: error.to_string(), until }
+    let message = match (error.class, until) {
+        (Class::ModificationBudget, Some(until)) => format!("{error} (it is asked again after {})", whole_second(until)),
+        _ => error.to_string(),
+    };
+    HeldUp { reason, message, until }
 }

@@ -78,12 +78,31 @@ async fn both_ways_send_the_same_requests() {
             ModifyVolumeRequest { id: volume.id.clone(), size: 200, volume_type: "gp3".into(), iops: Some(6000), throughput: Some(500) };
         world.cloud.modify_volume(&request).await.unwrap();
         world.cloud.create_snapshot(&volume.id, &identity::owner_tags(CLUSTER, Kind::Snapshot, "volume-1")).await.unwrap();
+        world.cloud.tag_volume(&volume.id, &identity::owner_tags(CLUSTER, Kind::Volume, "volume-2")).await.unwrap();
         world.cloud.describe_instances(&InstanceQuery::Ids(vec![instance.id.clone()])).await.unwrap();
         world.cloud.terminate_instances(&[instance.id]).await.unwrap();
         world.cloud.delete_volume(&volume.id).await.unwrap();
         sent.push(world.simulator.journal().into_iter().map(|entry| (entry.action, entry.parameters)).collect::<Vec<_>>());
     }
     assert_eq!(sent[0], sent[1]);
+}
+
+#[tokio::test]
+async fn tags_that_are_put_on_later_take_the_place_of_those_of_their_keys_and_the_others_stay() {
+    for face in BOTH {
+        let world = World::new(face).await;
+        let volume = world.cloud.create_volume(&create_volume("volume-1")).await.unwrap();
+        let anew = identity::owner_tags(CLUSTER, Kind::Volume, "volume-2");
+        for _ in 0..2 {
+            world.cloud.tag_volume(&volume.id, &anew).await.unwrap();
+        }
+        let wanted: BTreeMap<_, _> = volume.tags.iter().chain(&anew).map(|(key, value)| (key.clone(), value.clone())).collect();
+        assert_eq!(world.simulator.volumes()[0].tags, wanted, "{face:?}");
+        let of_former = VolumeQuery::Tags(identity::owner_tags(CLUSTER, Kind::Volume, "volume-1"));
+        assert_eq!(world.cloud.describe_volumes(&of_former).await.unwrap().len(), 0);
+        let unknown = VolumeId("vol-00000000000000000".into());
+        assert_eq!(world.cloud.tag_volume(&unknown, &anew).await.unwrap_err().class, Class::NotFound);
+    }
 }
 
 #[tokio::test]

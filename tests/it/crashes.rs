@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ec2sim::VolumeState;
+use ec2sim::{Outside, VolumeState};
 use freehold::api::{DeletionPolicy, Node, Volume};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -20,6 +20,15 @@ const EFFECTS: [(&str, Which); 6] = [
     ("volume-intent", Which { method: "PATCH", path: "/volumes/", body: &["\"launch\"", "\"token\""] }),
     ("create-volume", Which { method: "POST", path: "/", body: &["Action=CreateVolume"] }),
     ("volume-id", Which { method: "PATCH", path: "/volumes/", body: &["\"volumeID\""] }),
+];
+
+/// The effects of giving a machine up and freeing what it held, in their order.
+const REPAIR: [(&str, Which); 5] = [
+    ("given-up", Which { method: "PATCH", path: "/nodes/", body: &["\"fence\"", "\"startedAt\""] }),
+    ("stopped", Which { method: "POST", path: "/", body: &["Action=StopInstances"] }),
+    ("tainted", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["node.kubernetes.io/out-of-service"] }),
+    ("pod-deleted", Which { method: "DELETE", path: "/pods/", body: &["\"gracePeriodSeconds\":0"] }),
+    ("released", Which { method: "DELETE", path: "/api/v1/nodes/", body: &[] }),
 ];
 
 /// A house whose operator was killed at this point of making the database `orders`; nothing runs there now.
@@ -55,6 +64,41 @@ fn a_kill_at_any_point_of_a_creation_leaves_one_machine_and_one_disk() {
         let mut house = killed_at(&name, which, point, Options::default().boot, DeletionPolicy::Retain).await;
         house.start_operator();
         one_of_each(house).await;
+    }));
+}
+
+#[test]
+fn a_kill_at_any_point_of_a_repair_leaves_one_machine_and_the_same_disk() {
+    let mut cases = Vec::new();
+    for (effect, which) in REPAIR {
+        for (at, point) in [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)] {
+            cases.push((format!("repair-{effect}-{at}"), (which, point)));
+        }
+    }
+    run(each(cases, |name, (which, point)| async move {
+        let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
+        house.start_operator();
+        house.create("orders", &json!({})).await;
+        house.ready("orders").await;
+        let (machine, disk) = (house.live_instances().remove(0).id, house.data_volumes().remove(0).id);
+        let reached = house.tap.stop_at(which, point);
+        house.ec2().outside(&Outside::Impair.to(&machine)).unwrap();
+        let heard = tokio::time::timeout(LIMIT, reached).await;
+        assert!(heard.is_ok_and(|heard| heard.is_ok()), "the operator never came to {which:?}");
+        house.kill_operator();
+        house.tap.thaw();
+        house.start_operator();
+        until("another machine serving with the same disk", || async {
+            let live = house.live_instances();
+            let holder = house.data_volumes().remove(0).attachment.map(|held| held.instance_id);
+            let is_other = live.len() == 1 && live[0].id != machine && holder.as_ref() == Some(&live[0].id);
+            seen(is_other.then_some(()), || format!("{live:?}"))
+        })
+        .await;
+        house.ready("orders").await;
+        assert_eq!(house.data_volumes().into_iter().map(|volume| volume.id).collect::<Vec<_>>(), [disk]);
+        assert_eq!(house.ec2().instances().len(), 2, "one machine and one in its place");
+        house.close().await;
     }));
 }
 

@@ -4,17 +4,21 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail a test as tests do")]
 
+mod adoption;
 mod chart;
 mod cloud;
 mod crashes;
+mod deletion;
 mod fleet;
 mod kit;
 mod life;
+mod loss;
 mod model_cloud;
 mod purity;
 mod real;
 mod rules;
 mod sdk;
+mod storage;
 mod strangers;
 mod trouble;
 mod world;

@@ -133,6 +133,12 @@ impl Cloud for ModelCloud {
         reservation.instances.into_iter().next().map(instance).ok_or_else(|| not_the_answer("RunInstances"))
     }
 
+    async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
+        let mut params: Params = ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
+        params.push(param("Force", force));
+        self.call("StopInstances", &params).map(|_| ())
+    }
+
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let params = ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
         self.call("TerminateInstances", &params).map(|_| ())
@@ -144,6 +150,10 @@ impl Cloud for ModelCloud {
             InstanceQuery::Tokens(tokens) if tokens.is_empty() => Ok(vec![]),
             InstanceQuery::Tokens(tokens) => {
                 self.instances(&filters([("client-token".to_owned(), tokens.iter().map(|token| token.0.as_str()).collect())]))
+            }
+            InstanceQuery::Among(ids) if ids.is_empty() => Ok(vec![]),
+            InstanceQuery::Among(ids) => {
+                self.instances(&filters([("instance-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]))
             }
             InstanceQuery::Ids(ids) if ids.is_empty() => Ok(vec![]),
             InstanceQuery::Ids(ids) => {
@@ -205,6 +215,15 @@ impl Cloud for ModelCloud {
 
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError> {
         self.call("DeleteVolume", &vec![param("VolumeId", id)]).map(|_| ())
+    }
+
+    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        let mut params = vec![param("ResourceId.1", id)];
+        for (number, (key, value)) in tags.iter().enumerate() {
+            params.push(param(format!("Tag.{}.Key", number + 1), key));
+            params.push(param(format!("Tag.{}.Value", number + 1), value));
+        }
+        self.call("CreateTags", &params).map(|_| ())
     }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {

@@ -3,26 +3,33 @@
 use std::path::{Path, PathBuf};
 
 /// Files that decide: functions of values and `now`.
-const PURE: [&str; 15] = [
+const PURE: [&str; 22] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/conditions.rs",
     "controller/database/access.rs",
+    "controller/database/history.rs",
     "controller/database/invalid.rs",
     "controller/database/leaving.rs",
+    "controller/database/machines.rs",
     "controller/database/plan.rs",
     "controller/database/pod.rs",
+    "controller/database/replacing.rs",
     "controller/database/status.rs",
     "controller/database/stopping.rs",
     "controller/database/workload.rs",
     "controller/launch.rs",
     "controller/node/choose.rs",
+    "controller/node/decisions.rs",
+    "controller/node/fence.rs",
+    "controller/node/loss.rs",
+    "controller/retained.rs",
     "controller/safety.rs",
     "controller/volume/build.rs",
 ];
 
 /// Files of these names are pure wherever they are, and so is every file in a folder `build`.
-const PURE_NAMES: [&str; 5] = ["plan.rs", "status.rs", "leaving.rs", "growth.rs", "attempt.rs"];
+const PURE_NAMES: [&str; 6] = ["plan.rs", "status.rs", "leaving.rs", "growth.rs", "attempt.rs", "adopting.rs"];
 
 /// What no pure file holds: a client, a clock, or waiting.
 const IMPURE: [&str; 11] =

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use crate::kit::house::{control_plane, run};
 use crate::kit::objects::merge;
 
+/// The name of a record of a kept volume.
+const RECORD: &str = "freehold-6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11";
+
 /// No operator of these tests looks here.
 const NAMESPACE: &str = "default";
 
@@ -155,6 +158,8 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
         (json!({"spec": {"storage": {"type": "io2"}}}), &["spec.storage.iops", "is required"]),
         (json!({"spec": {"storage": {"type": "io2", "iops": 5000}}}), &[]),
         (json!({"spec": {"storage": {"type": "gp9", "iops": 5000}}}), &[]),
+        (json!({"spec": {"storage": {"adoptRetained": "pvc-1"}}}), &["spec.storage.adoptRetained", "freehold retained"]),
+        (json!({"spec": {"storage": {"adoptRetained": RECORD}}}), &[]),
         (json!({"spec": {"config": {"a-b": "1"}}}), &["spec.config", "letters, digits"]),
         (json!({"spec": {"config": {"a.b": "1\n2"}}}), &["spec.config", "one line"]),
         (json!({"spec": {"config": {"http.password": "x"}}}), &["spec.config", "status.credentialsSecretName"]),
@@ -210,20 +215,25 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
         let decided = with(database(), &json!({"metadata": {"name": "rules-decided"}}));
         let placed = with(database(), &json!({"metadata": {"name": "rules-placed"}}));
         let elephant = with(database(), &with(postgresql("17.5"), &json!({"metadata": {"name": "rules-elephant"}})));
-        for object in [decided.clone(), placed.clone(), elephant.clone()] {
+        let adopting = with(database(), &json!({"metadata": {"name": "rules-adopting"}, "spec": {"storage": {"adoptRetained": RECORD}}}));
+        let adopted = with(adopting.clone(), &json!({"metadata": {"name": "rules-adopted"}}));
+        for object in [decided.clone(), placed.clone(), elephant.clone(), adopting.clone(), adopted.clone()] {
             let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
             databases.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
         }
         let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
         let zone = Patch::Merge(json!({"status": {"zone": "us-east-1a"}}));
         databases.patch_status("rules-placed", &PatchParams::default(), &zone).await.unwrap();
+        let made = Patch::Merge(json!({"status": {"volumeName": "rules-adopted-aaaaa"}}));
+        databases.patch_status("rules-adopted", &PatchParams::default(), &made).await.unwrap();
         let volumes = Api::<Volume>::namespaced(client.clone(), NAMESPACE);
         volumes.create(&PostParams::default(), &serde_json::from_value(volume()).unwrap()).await.unwrap();
         let nodes = Api::<Node>::namespaced(client.clone(), NAMESPACE);
         nodes.create(&PostParams::default(), &serde_json::from_value(node()).unwrap()).await.unwrap();
 
         let mut failures = Vec::new();
-        let of_database: [(Value, &[&str]); 10] = [
+        let of_database: [(Value, &[&str]); 11] = [
+            (json!({"storage": {"adoptRetained": RECORD}}), &["spec.storage.adoptRetained", "only when the Database is created"]),
             (
                 json!({"engine": {"type": "custom", "version": null, "custom": {"image": "a:1", "port": 5432, "dataPath": "/d"}}}),
                 &["spec.engine.type", "create a new Database"],
@@ -248,6 +258,18 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
             let answer = update::<Database>(&client, placed.clone(), &json!({"spec": changes})).await;
             judge(&changes, answer.as_ref(), says, &mut failures);
         }
+        let another = RECORD.replace('6', "7");
+        let of_adopting: [(&Value, Value, &[&str]); 5] = [
+            (&adopting, json!({"storage": {"adoptRetained": another}}), &["spec.storage.adoptRetained", "only when"]),
+            (&adopting, json!({"storage": {"adoptRetained": null}}), &["cannot be removed before", "status.volumeName"]),
+            (&adopting, json!({"storage": {"size": "200Gi"}}), &[]),
+            (&adopted, json!({"storage": {"adoptRetained": another}}), &["spec.storage.adoptRetained", "only when"]),
+            (&adopted, json!({"storage": {"adoptRetained": null}}), &[]),
+        ];
+        for (object, changes, says) in of_adopting {
+            let answer = update::<Database>(&client, object.clone(), &json!({"spec": changes})).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
         let of_elephant: [(Value, &[&str]); 3] = [
             (json!({"engine": {"version": "17.6"}}), &[]),
             (json!({"engine": {"version": "18.0"}}), &["spec.engine.version cannot change to another major", "set the major version back"]),
@@ -257,7 +279,8 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
             let answer = update::<Database>(&client, elephant.clone(), &json!({"spec": changes})).await;
             judge(&changes, answer.as_ref(), says, &mut failures);
         }
-        let of_volume: [(Value, &[&str]); 7] = [
+        let of_volume: [(Value, &[&str]); 8] = [
+            (json!({"adoptRetained": RECORD}), &["spec.adoptRetained", "decided once"]),
             (json!({"zone": "us-east-1b"}), &["spec.zone", "cannot leave its zone"]),
             (json!({"size": "99Gi"}), &["spec.size", "only grow"]),
             (json!({"size": "lots"}), &["spec.size", "for example 100Gi"]),

@@ -113,6 +113,12 @@ impl Cloud for Ec2 {
         convert::instance(action, instance)
     }
 
+    async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
+        let request = self.writes.stop_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect())).force(force);
+        request.send().await.map_err(|error| failed(Action::StopInstances, &error))?;
+        Ok(())
+    }
+
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let request = self.writes.terminate_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect()));
         request.send().await.map_err(|error| failed(Action::TerminateInstances, &error))?;
@@ -183,6 +189,11 @@ impl Cloud for Ec2 {
 
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError> {
         self.writes.delete_volume().volume_id(&id.0).send().await.map_err(|error| failed(Action::DeleteVolume, &error))?;
+        Ok(())
+    }
+
+    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        requests::create_tags(&self.writes, id, tags).send().await.map_err(|error| failed(Action::CreateTags, &error))?;
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::operation::create_snapshot::builders::CreateSnapshotFluentBuilder;
+use aws_sdk_ec2::operation::create_tags::builders::CreateTagsFluentBuilder;
 use aws_sdk_ec2::operation::create_volume::builders::CreateVolumeFluentBuilder;
 use aws_sdk_ec2::operation::modify_volume::builders::ModifyVolumeFluentBuilder;
 use aws_sdk_ec2::operation::run_instances::builders::RunInstancesFluentBuilder;
@@ -104,9 +105,16 @@ pub(super) fn create_snapshot(client: &Client, volume: &VolumeId, tags: &BTreeMa
     client.create_snapshot().volume_id(&volume.0).tag_specifications(tag_specification(ResourceType::Snapshot, tags))
 }
 
+pub(super) fn create_tags(client: &Client, id: &VolumeId, tags: &BTreeMap<String, String>) -> CreateTagsFluentBuilder {
+    client.create_tags().resources(&id.0).set_tags(Some(tag_list(tags)))
+}
+
+fn tag_list(tags: &BTreeMap<String, String>) -> Vec<Tag> {
+    tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect()
+}
+
 fn tag_specification(resource: ResourceType, tags: &BTreeMap<String, String>) -> TagSpecification {
-    let tags = tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
-    TagSpecification::builder().resource_type(resource).set_tags(Some(tags)).build()
+    TagSpecification::builder().resource_type(resource).set_tags(Some(tag_list(tags))).build()
 }
 
 /// How one list call says what it wants.
@@ -123,6 +131,10 @@ pub(super) fn instance_selections(query: &InstanceQuery) -> Vec<Selection> {
         InstanceQuery::Tokens(tokens) => {
             let tokens: Vec<_> = tokens.iter().map(|token| token.0.clone()).collect();
             chunked("client-token", &tokens).into_iter().map(Selection::Filters).collect()
+        }
+        InstanceQuery::Among(ids) => {
+            let ids: Vec<_> = ids.iter().map(|id| id.0.clone()).collect();
+            chunked("instance-id", &ids).into_iter().map(Selection::Filters).collect()
         }
         InstanceQuery::Ids(ids) => {
             let chunks = ids.chunks(VALUES_PER_FILTER);

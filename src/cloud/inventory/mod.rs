@@ -9,21 +9,22 @@ mod sweep;
 mod tests;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::Stream;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use jiff::Timestamp;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::store::Store;
 pub use self::view::{Awaited, EmptyRuns, InstanceView, Interest, SnapshotView, SweepStats, VolumeView, Wake};
 use super::identity::Kind;
 use super::limits::Limits;
-use super::{Cloud, EbsVolume, Instance, InstanceHealth, Modification, Snapshot};
-use crate::api::VolumeId;
+use super::{Cloud, EbsVolume, Instance, InstanceHealth, InstanceState, Modification, Snapshot};
+use crate::api::{InstanceId, VolumeId};
 use crate::clock::Clock;
 use crate::settings::Timing;
 
@@ -37,6 +38,8 @@ pub struct Inventory {
     state: Mutex<State>,
     /// Tells the loop of a kind to look again at when its next sweep is due.
     nudges: Nudges,
+    /// When instances were last asked whether they are well.
+    health_at: Mutex<Option<Instant>>,
 }
 
 /// One signal for each loop.
@@ -64,6 +67,8 @@ struct State {
     volumes: Store<EbsVolume>,
     snapshots: Store<Snapshot>,
     unhealthy: Vec<InstanceHealth>,
+    /// Zones that EC2 did not answer for, since the last complete sweep.
+    refused_zones: BTreeSet<String>,
     modifications: BTreeMap<VolumeId, Modification>,
     subscribers: Vec<UnboundedSender<Wake>>,
 }
@@ -87,7 +92,16 @@ impl Inventory {
         timing: Timing,
         cluster_id: impl Into<String>,
     ) -> Arc<Self> {
-        Arc::new(Self { cloud, limits, clock, timing, cluster_id: cluster_id.into(), state: Mutex::default(), nudges: Nudges::default() })
+        Arc::new(Self {
+            cloud,
+            limits,
+            clock,
+            timing,
+            cluster_id: cluster_id.into(),
+            state: Mutex::default(),
+            nudges: Nudges::default(),
+            health_at: Mutex::default(),
+        })
     }
 
     /// Sweeps until it is told to stop.
@@ -106,6 +120,17 @@ impl Inventory {
             token_looked_up_at: state.instances.token_looked_up_at(node_uid),
             empty: state.instances.empty_runs(node_uid),
         }
+    }
+
+    /// Whether EC2 shows this instance of a `Node`'s neither starting nor running.
+    pub fn has_ended(&self, node_uid: &str, instance: &InstanceId) -> bool {
+        let is_well = |state| matches!(state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown);
+        self.lock().instances.of(node_uid).iter().any(|known| known.id == *instance && !is_well(known.state))
+    }
+
+    /// Whether EC2 refused to list the instances of this zone, and no complete sweep has followed.
+    pub fn refuses_zone(&self, zone: &str) -> bool {
+        self.lock().refused_zones.contains(zone)
     }
 
     /// What EC2 shows of the EBS volumes of this `Volume`.

@@ -74,6 +74,8 @@ impl Resource for Snapshot {
 pub(super) struct Store<T> {
     swept: BTreeMap<String, Vec<T>>,
     ownerless: Vec<T>,
+    /// Facts of point reads, each with the start of its read, that a sweep which began earlier must not overwrite.
+    refreshed: BTreeMap<String, (Timestamp, T)>,
     watches: BTreeMap<String, Watch<T>>,
     stats: SweepStats,
     is_poked: bool,
@@ -111,7 +113,14 @@ impl<T> Watch<T> {
 
 impl<T> Default for Store<T> {
     fn default() -> Self {
-        Self { swept: BTreeMap::new(), ownerless: Vec::new(), watches: BTreeMap::new(), stats: SweepStats::default(), is_poked: false }
+        Self {
+            swept: BTreeMap::new(),
+            ownerless: Vec::new(),
+            refreshed: BTreeMap::new(),
+            watches: BTreeMap::new(),
+            stats: SweepStats::default(),
+            is_poked: false,
+        }
     }
 }
 
@@ -122,7 +131,10 @@ impl<T: Resource> Store<T> {
         let is_first = self.stats.last_complete.is_none();
         let mut swept: BTreeMap<String, Vec<T>> = BTreeMap::new();
         self.ownerless.clear();
+        self.refreshed.retain(|_, (read_at, _)| *read_at > started);
         for resource in resources {
+            let newer = self.refreshed.get(resource.id()).map(|(_, newer)| newer.clone());
+            let resource = newer.unwrap_or(resource);
             match identity::owner_uid(T::KIND, resource.tags()) {
                 Some(uid) => swept.entry(uid.to_owned()).or_default().push(resource),
                 None => self.ownerless.push(resource),
@@ -152,8 +164,9 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// Takes newer facts about resources that the last sweep showed. Returns the owners of those that changed.
-    pub fn refresh(&mut self, resources: Vec<T>) -> BTreeSet<String> {
+    /// Takes newer facts, of a read that started then, about resources that the last sweep showed. Returns the owners of those that
+    /// changed.
+    pub fn refresh(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let mut woken = BTreeSet::new();
         for resource in resources {
             for (uid, owned) in &mut self.swept {
@@ -162,6 +175,7 @@ impl<T: Resource> Store<T> {
                     woken.insert(uid.clone());
                 }
             }
+            self.refreshed.insert(resource.id().to_owned(), (started, resource));
         }
         woken
     }

@@ -1,6 +1,7 @@
 //! The loops that fill the inventory: when to list, and what.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -16,18 +17,19 @@ use crate::cloud::{CloudError, InstanceQuery, InstanceState, VolumeQuery};
 /// The most values that one filter takes (EC2 API reference, "Filters").
 const VALUES_PER_FILTER: usize = 200;
 
+/// Between two looks at whether instances are well while some kubelet is late. EC2 runs its checks every minute: a look costs three calls.
+pub(super) const SOON: Duration = Duration::from_secs(15);
+
 /// What one loop remembers between its sweeps.
 pub(super) struct Rhythm {
     kind: Kind,
     pub started: Instant,
     failures: u32,
-    /// When instances were last asked whether they are well.
-    health_at: Option<Instant>,
 }
 
 impl Rhythm {
     pub fn new(kind: Kind, now: Instant) -> Self {
-        Self { kind, started: now, failures: 0, health_at: None }
+        Self { kind, started: now, failures: 0 }
     }
 }
 
@@ -96,10 +98,8 @@ impl Inventory {
                 self.sweep_instances().await?;
                 self.look_up_tokens().await?;
                 // Three calls: only at the idle rhythm, however fast the sweeps come.
-                let is_due = rhythm.health_at.is_none_or(|at| rhythm.started.duration_since(at) >= self.timing.sweep_instances);
-                if is_due && !self.lock().instances.is_empty() {
-                    self.look_at_health().await?;
-                    rhythm.health_at = Some(rhythm.started);
+                if self.is_health_due(self.timing.sweep_instances, rhythm.started) && !self.lock().instances.is_empty() {
+                    self.look_at_health(rhythm.started).await?;
                 }
                 Ok(())
             }
@@ -127,6 +127,7 @@ impl Inventory {
             }
         };
         let mut state = self.lock();
+        state.refused_zones.clear();
         let woken = state.instances.apply_sweep(started, instances);
         state.wake(Kind::Node, woken);
         Ok(())
@@ -143,16 +144,45 @@ impl Inventory {
         for (zone, ids) in zones {
             for ids in ids.chunks(VALUES_PER_FILTER) {
                 self.turn(Action::DescribeInstances, 1).await;
+                let started = self.clock.now();
                 match self.cloud.describe_instances(&InstanceQuery::Ids(ids.to_vec())).await {
                     Ok(instances) => {
                         let mut state = self.lock();
-                        let woken = state.instances.refresh(instances);
+                        let woken = state.instances.refresh(started, instances);
                         state.wake(Kind::Node, woken);
                     }
-                    Err(error) => tracing::warn!(zone, error = %error, "EC2 does not answer for the instances of this zone"),
+                    Err(error) => {
+                        tracing::warn!(zone, error = %error, "EC2 does not answer for the instances of this zone");
+                        self.lock().refused_zones.insert(zone.clone());
+                    }
                 }
             }
         }
+    }
+
+    /// Looks at these instances now, whatever the rhythm of the sweeps, and wakes the owners of those that changed; while any of them
+    /// still runs, asks soon whether instances are well, too. For machines whose kubelets are late.
+    pub async fn look_at(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
+        let mut still_runs = false;
+        for ids in ids.chunks(VALUES_PER_FILTER) {
+            self.turn(Action::DescribeInstances, 1).await;
+            let started = self.clock.now();
+            let instances = self.cloud.describe_instances(&InstanceQuery::Among(ids.to_vec())).await?;
+            still_runs |= instances.iter().any(|instance| instance.state == InstanceState::Running);
+            let mut state = self.lock();
+            let woken = state.instances.refresh(started, instances);
+            state.wake(Kind::Node, woken);
+        }
+        let now = Instant::now();
+        if still_runs && self.is_health_due(SOON, now) {
+            self.look_at_health(now).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether it is this long since instances were last asked whether they are well.
+    fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
+        self.health_at.lock().unwrap_or_else(PoisonError::into_inner).is_none_or(|at| now.duration_since(at) >= pause)
     }
 
     async fn look_up_tokens(&self) -> Result<(), CloudError> {
@@ -169,7 +199,7 @@ impl Inventory {
         Ok(())
     }
 
-    async fn look_at_health(&self) -> Result<(), CloudError> {
+    async fn look_at_health(&self, began: Instant) -> Result<(), CloudError> {
         self.turn(Action::DescribeInstanceStatus, 3).await;
         let unhealthy = self.cloud.describe_unhealthy_instances().await?;
         let mut state = self.lock();
@@ -185,6 +215,7 @@ impl Inventory {
         };
         state.unhealthy = unhealthy;
         state.wake(Kind::Node, woken);
+        *self.health_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
         Ok(())
     }
 

@@ -75,6 +75,10 @@ impl Cloud for Small {
                 let all = shown.instances.iter().chain(&shown.by_token_only);
                 Ok(all.filter(|i| i.token.as_ref().is_some_and(|token| tokens.contains(token))).cloned().collect())
             }
+            InstanceQuery::Among(ids) => {
+                let shown = self.called("among")?;
+                Ok(shown.instances.iter().filter(|i| ids.contains(&i.id)).cloned().collect())
+            }
             InstanceQuery::Ids(ids) => {
                 let mut shown = self.lock();
                 shown.calls.push("ids");
@@ -108,6 +112,10 @@ impl Cloud for Small {
         unreachable!("the inventory only reads")
     }
 
+    async fn stop_instances(&self, _: &[InstanceId], _: bool) -> Result<(), CloudError> {
+        unreachable!("the inventory only reads")
+    }
+
     async fn terminate_instances(&self, _ids: &[InstanceId]) -> Result<(), CloudError> {
         unreachable!("the inventory only reads")
     }
@@ -117,6 +125,10 @@ impl Cloud for Small {
     }
 
     async fn create_volume(&self, _request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError> {
+        unreachable!("the inventory only reads")
+    }
+
+    async fn tag_volume(&self, _id: &VolumeId, _tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
         unreachable!("the inventory only reads")
     }
 
@@ -538,6 +550,66 @@ async fn while_a_zone_is_disrupted_the_instances_of_the_others_are_still_seen_bu
     assert_eq!(world.inventory.instances_of("two").instances, [Instance { state: InstanceState::Running, ..healthy }]);
     assert_eq!(world.inventory.instances_of("two").swept_at, Some(at(0)));
     assert_eq!(woken(&mut wakes), uids(&["two"]));
+}
+
+#[tokio::test]
+async fn a_look_at_some_instances_is_one_call_wakes_whom_it_concerns_and_leaves_out_what_ec2_does_not_know() {
+    let mut world = World::new(Kind::Node);
+    let (one, two) = (instance("i-1", "one", "t1", InstanceState::Running), instance("i-2", "two", "t2", InstanceState::Running));
+    world.cloud.lock().instances = vec![one.clone(), two.clone()];
+    world.sweep().await;
+    let mut wakes = world.inventory.wakes();
+    world.cloud.lock().instances[0].state = InstanceState::Terminated;
+    world.inventory.look_at(&[one.id.clone(), two.id.clone(), InstanceId("i-9".into())]).await.unwrap();
+    assert_eq!((world.cloud.count("list"), world.cloud.count("among")), (1, 1));
+    assert_eq!(world.inventory.instances_of("one").instances[0].state, InstanceState::Terminated);
+    assert_eq!(woken(&mut wakes), uids(&["one"]));
+    assert!(world.inventory.has_ended("one", &one.id) && !world.inventory.has_ended("two", &two.id));
+}
+
+#[tokio::test]
+async fn health_is_asked_for_soon_while_a_late_machine_still_runs_and_not_at_every_look() {
+    let mut world = World::new(Kind::Node);
+    world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running)];
+    world.sweep().await;
+    world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
+    assert_eq!(world.cloud.count("health"), 1, "asked a moment ago");
+    *world.inventory.health_at.lock().unwrap() = Some(Instant::now().checked_sub(super::sweep::SOON).unwrap());
+    world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
+    world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
+    assert_eq!(world.cloud.count("health"), 2);
+    *world.inventory.health_at.lock().unwrap() = None;
+    world.cloud.lock().instances[0].state = InstanceState::Terminated;
+    world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
+    assert_eq!(world.cloud.count("health"), 2, "what has ended is not ill");
+}
+
+#[test]
+fn a_sweep_that_began_before_a_point_read_does_not_overwrite_it() {
+    let mut store = super::store::Store::<Instance>::default();
+    let running = instance("i-1", "one", "t1", InstanceState::Running);
+    let ended = Instance { state: InstanceState::Terminated, ..running.clone() };
+    store.apply_sweep(at(0), vec![running.clone()]);
+    assert_eq!(store.refresh(at(11), vec![ended.clone()]), uids(&["one"]));
+    assert_eq!(store.apply_sweep(at(10), vec![running.clone()]).len(), 0, "nothing changed");
+    assert_eq!(store.of("one"), [ended]);
+    store.apply_sweep(at(12), vec![running.clone()]);
+    assert_eq!(store.of("one"), [running]);
+}
+
+#[tokio::test]
+async fn a_zone_that_ec2_does_not_answer_for_is_known_until_a_sweep_is_complete() {
+    let mut world = World::new(Kind::Node);
+    let healthy = Instance { zone: "us-east-1b".into(), ..instance("i-2", "two", "t2", InstanceState::Running) };
+    world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running), healthy];
+    world.sweep().await;
+    world.cloud.lock().error = Some(unavailable());
+    world.cloud.lock().zone_down = Some("us-east-1a".into());
+    world.next_sweep().await;
+    assert!(world.inventory.refuses_zone("us-east-1a") && !world.inventory.refuses_zone("us-east-1b"));
+    world.cloud.lock().error = None;
+    world.next_sweep().await;
+    assert!(!world.inventory.refuses_zone("us-east-1a"));
 }
 
 #[tokio::test]

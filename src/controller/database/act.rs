@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Resource, ResourceExt};
@@ -12,14 +12,17 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::build;
+use super::history;
 use super::password::Password;
 use super::plan::{Action, ChildKind, Plan};
+use crate::api::database::{Occurrence, Replacement};
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, Node, Volume};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{self, delete, finalizer, status};
 use crate::controller::acting::ActError;
 use crate::controller::context::Context;
+use crate::controller::retained::{ADOPTED_BY, Holder};
 
 /// The field manager of everything that this controller writes.
 const MANAGER: &str = "freehold-database";
@@ -101,6 +104,20 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             let note = format!("Secret {} holds the generated credentials", names.credentials_secret);
             events.publish(&acted.database, &Happened::normal("CredentialsCreated", note)).await;
         }
+        Action::TakeRecord(record) => {
+            hold(record, Some(&Holder::of(&acted.database)), ctx).await?;
+            let note =
+                format!("PersistentVolume {} is held for this Database, which takes over the volume that it records", record.name_any());
+            events.publish(&acted.database, &Happened::normal("RetainedVolumeHeld", note)).await;
+        }
+        Action::ReleaseRecord(record) => hold(record, None, ctx).await?,
+        Action::TakeCredentials(profile, held) => {
+            let record = acted.database.spec.storage.adopt_retained.clone().unwrap_or_default();
+            secrets.create(&created(), &build::taken_over(names, profile, &held.0, &record)).await?;
+            let note = format!("Secret {} holds the credentials that were kept as {}", names.credentials_secret, held.0.name_any());
+            events.publish(&acted.database, &Happened::normal("CredentialsTakenOver", note)).await;
+        }
+        Action::DeleteKept(name, uid) => delete::delete(&secrets, name, uid).await?,
         Action::ApplyConfigMap(object) => apply(&Api::<ConfigMap>::namespaced(client(), namespace), object.as_ref()).await?,
         Action::ApplyService(object) => apply(&Api::<Service>::namespaced(client(), namespace), object.as_ref()).await?,
         Action::ApplyNetworkPolicy(object) => apply(&Api::<NetworkPolicy>::namespaced(client(), namespace), object.as_ref()).await?,
@@ -118,7 +135,7 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
                 events.publish(&acted.database, &Happened::normal("EngineStopping", note)).await;
             }
         }
-        Action::CreateNode(ordinal, node) => create_node(*ordinal, node, acted, ctx, events).await?,
+        Action::CreateNode(ordinal, node, replacement) => create_node(*ordinal, node, replacement.as_ref(), acted, ctx, events).await?,
         Action::UpdateNode(name, uid, spec) => merge(&nodes, name, &json!({"metadata": {"uid": uid}, "spec": spec})).await?,
         Action::DeleteNode(name, uid, why) => {
             delete::delete(&nodes, name, uid).await?;
@@ -148,7 +165,10 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             let note = format!("Volume {} is taken down as its deletionPolicy says", names.volume);
             events.publish(&acted.database, &Happened::normal("VolumeDeleted", note)).await;
         }
-        Action::Label(name, uid) => {
+        Action::Label(name, uid, moved) => {
+            if let Some(moved) = moved {
+                announce(Occurrence::Moved, moved, acted, ctx, events).await?;
+            }
             let patch = json!({"metadata": {"uid": uid, "labels": {DATABASE_NODE_LABEL: names.uid}}});
             merge(&core_nodes, name, &patch).await?;
         }
@@ -157,8 +177,8 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             merge(&core_nodes, name, &patch).await?;
         }
         Action::ReplacePod(name, uid, why) => {
+            announce(Occurrence::Restarted, why, acted, ctx, events).await?;
             delete::delete(&Api::<Pod>::namespaced(client(), namespace), name, uid).await?;
-            events.publish(&acted.database, &Happened::normal("Restarted", format!("pod {name} is replaced: {why}"))).await;
         }
         Action::KeepCredentials(held) => {
             // Should there be one meanwhile: whose it is, the next pass sees.
@@ -181,20 +201,60 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
     Ok(())
 }
 
-/// The ordinal first, with the resourceVersion of this pass' read: the check that this view is not old. Then the Node of that name, so
-/// that a lost answer cannot make a second one.
-async fn create_node(ordinal: i32, node: &Node, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), Failed> {
+/// The ordinal and the replacement first, with the resourceVersion of this pass' read: the check that this view is not old. Then the Node
+/// of that name, so that a lost answer cannot make a second one.
+async fn create_node(
+    ordinal: i32,
+    node: &Node,
+    replacement: Option<&Replacement>,
+    acted: &mut Acted,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), Failed> {
     let namespace = acted.database.namespace().unwrap_or_default();
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &namespace);
     let old = acted.database.status.clone().unwrap_or_default();
-    let new = DatabaseStatus { node_ordinal: Some(ordinal), ..old.clone() };
+    let new = DatabaseStatus { node_ordinal: Some(ordinal), replacement: replacement.cloned(), ..old.clone() };
     if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
         acted.database = written;
     }
     Api::<Node>::namespaced(ctx.client.clone(), &namespace).create(&created(), node).await?;
-    let happened = format!("Node {} is asked for: {}", node.name_any(), node.spec.instance_types.join(", "));
-    events.publish(&acted.database, &Happened::normal("NodeCreated", happened)).await;
+    let asked = format!("Node {} is asked for ({})", node.name_any(), node.spec.instance_types.join(", "));
+    let happened = match replacement {
+        Some(Replacement { from, cause, .. }) => {
+            Happened::normal("ReplacementStarted", format!("{asked} to take the place of Node {from}: {cause}"))
+        }
+        None => Happened::normal("NodeCreated", asked),
+    };
+    events.publish(&acted.database, &happened).await;
     Ok(())
+}
+
+/// What interrupts the database is written down before it is done, with the resourceVersion of this pass' read: the check that this view is
+/// not old, and no restart without its cause.
+async fn announce(what: Occurrence, cause: &str, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), Failed> {
+    let old = acted.database.status.clone().unwrap_or_default();
+    if history::is_announced(&old, what, cause) {
+        return Ok(());
+    }
+    let history = history::extended(&old.history, Some(&(what, cause.to_owned())), ctx.clock.now());
+    let new = DatabaseStatus { history, ..old.clone() };
+    let databases = Api::<Database>::namespaced(ctx.client.clone(), &acted.database.namespace().unwrap_or_default());
+    if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
+        acted.database = written;
+    }
+    events.publish(&acted.database, &Happened::normal(what.as_str(), cause.to_owned())).await;
+    Ok(())
+}
+
+/// Says on a record which Database takes its volume. With the resourceVersion of what was read: of two Databases one wins.
+async fn hold(record: &PersistentVolume, holder: Option<&Holder>, ctx: &Context) -> Result<(), kube::Error> {
+    let patch = json!({"metadata": {
+        "uid": record.metadata.uid,
+        "resourceVersion": record.metadata.resource_version,
+        "annotations": {ADOPTED_BY: holder.map(Holder::to_annotation)},
+    }});
+    merge(&Api::<PersistentVolume>::all(ctx.client.clone()), &record.name_any(), &patch).await
 }
 
 /// A new object is applied without force: one of the name that appeared since it was looked for answers with a conflict. One that is

@@ -54,7 +54,7 @@ fn data_directory(observed: &Observed) -> Option<String> {
 }
 
 fn storage(observed: &Observed) -> Option<String> {
-    let Storage { size, volume_type, iops, throughput, file_system } = &observed.database.spec.storage;
+    let Storage { size, volume_type, iops, throughput, file_system, adopt_retained: _ } = &observed.database.spec.storage;
     let Some(gib) = size.gib() else {
         return Some(format!("spec.storage.size {size} must be a whole number of GiB or TiB, for example 100Gi or 2Ti"));
     };

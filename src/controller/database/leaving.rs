@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
+use super::adopting;
 use super::observe::{Child, Credentials, Observed};
 use super::plan::{Action, ChildKind, Plan, said, volume_conditions};
 use super::stopping::{give_back, stop};
@@ -60,9 +61,10 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
         Credentials::Read(Child::Ours(held)) => Some(held),
         Credentials::Read(Child::Absent | Child::Foreign) => None,
     };
+    actions.extend(adopting::release(observed));
     // Nothing can be created in a namespace that is being deleted, and the Secret goes with it.
     if let (Some(held), false) = (held, observed.torn_down.namespace) {
-        if policy(observed) != DeletionPolicy::Delete {
+        if policy(observed) != DeletionPolicy::Delete && !adopting::is_untaken(observed) {
             match &observed.retained {
                 Child::Absent => actions.push(Action::KeepCredentials(held.clone())),
                 Child::Ours(_) => {}
@@ -73,6 +75,7 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
                 }
             }
         }
+        adopting::after(observed, &mut actions);
         actions.push(Action::DeleteCredentials(held.0.uid().unwrap_or_default()));
     }
     actions.extend(children(observed));

@@ -2,13 +2,18 @@
 
 mod access;
 pub mod act;
+mod adopting;
 pub mod build;
+mod history;
 mod invalid;
+pub mod kept;
 mod leaving;
+mod machines;
 pub mod observe;
 pub mod password;
 pub mod plan;
 mod pod;
+mod replacing;
 pub mod status;
 mod stopping;
 mod workload;
@@ -113,7 +118,7 @@ async fn close(
     let old = acted.database.status.clone().unwrap_or_default();
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
     write_status(&databases, &acted.database, &old, &new).await?;
-    for happened in status::changes(&old.conditions, &new.conditions) {
+    for happened in status::changes(&old, &new) {
         events.publish(&acted.database, &happened).await;
     }
     match acted.error {

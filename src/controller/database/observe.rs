@@ -12,6 +12,7 @@ use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, Resource, ResourceExt};
 use sha2::{Digest, Sha256};
 
+use super::kept::{self, Kept};
 use super::pod;
 use crate::api::names::{self, Names};
 use crate::api::{DATABASE_NODE_LABEL, Database, EBS_CSI_DRIVER, Node, Volume};
@@ -94,6 +95,8 @@ pub struct Observed {
     pub credentials: Credentials,
     /// The Secret that is kept with the disk; read only while the Database is being deleted.
     pub retained: Child<HeldSecret>,
+    /// What was kept of former databases and concerns this one.
+    pub kept: Kept,
     /// The engine's settings.
     pub config_map: Child<ConfigMap>,
     /// The Service.
@@ -106,8 +109,8 @@ pub struct Observed {
     pub pod: Option<Pod>,
     /// The attachment of the volume to the machine of the pod; read only while the pod is scheduled and not started.
     pub attachment: Option<VolumeAttachment>,
-    /// The core Node of the newest Node, matched by providerID.
-    pub core_node: Option<CoreNode>,
+    /// The core Nodes of our Nodes, matched by providerID.
+    pub core_nodes: Vec<CoreNode>,
     /// Every core Node that carries this Database's label.
     pub labelled: Vec<CoreNode>,
     /// What is being taken down around it.
@@ -117,9 +120,29 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// The Node with the highest ordinal, and the ordinal.
-    pub fn newest_node(&self) -> Option<(i32, &Node)> {
-        self.nodes.iter().filter_map(|node| Some((ordinal(&self.names, &node.name_any())?, node))).max_by_key(|(ordinal, _)| *ordinal)
+    /// Our Nodes, the oldest first.
+    pub fn by_ordinal(&self) -> Vec<&Node> {
+        let mut nodes: Vec<(i32, &Node)> =
+            self.nodes.iter().filter_map(|node| Some((ordinal(&self.names, &node.name_any())?, node))).collect();
+        nodes.sort_by_key(|(ordinal, _)| *ordinal);
+        nodes.into_iter().map(|(_, node)| node).collect()
+    }
+
+    /// The core Node that this Node's machine registered as.
+    pub fn core_node_of(&self, node: &Node) -> Option<&CoreNode> {
+        let name = node.status.as_ref()?.core_node_name.as_deref()?;
+        self.core_nodes.iter().find(|core_node| core_node.metadata.name.as_deref() == Some(name))
+    }
+
+    /// Whether this Node's machine carries the label that the pod selects.
+    pub fn carries_label(&self, node: &Node) -> bool {
+        let core_node = self.core_node_of(node);
+        core_node.is_some_and(|core_node| self.labelled.iter().any(|labelled| labelled.metadata.uid == core_node.metadata.uid))
+    }
+
+    /// The name of the core Node that the pod was put on.
+    pub fn runs_on(&self) -> Option<&str> {
+        self.pod.as_ref().and_then(pod::machine)
     }
 }
 
@@ -170,20 +193,22 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
             // The original is unreadable, too, and says so.
             Credentials::Unreadable(_) => Child::Absent,
         },
+        kept: Kept::default(),
         config_map: child(config_maps.get_opt(&names.config_map).await?, &names.uid),
         service: child(services.get_opt(&names.service).await?, &names.uid),
         network_policy: child(network_policies.get_opt(&names.network_policy).await?, &names.uid),
         stateful_set: child(stateful_sets.get_opt(&names.stateful_set).await?, &names.uid),
         pod: pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid)),
         attachment: None,
-        core_node: None,
+        core_nodes: Vec::new(),
         labelled: labelled(&names, ctx).await?,
         torn_down: if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() },
         timing: ctx.timing.clone(),
         names,
         database,
     };
-    observed.core_node = core_node(&observed, ctx).await?;
+    observed.kept = kept::observe(&observed, ctx).await?;
+    observed.core_nodes = core_nodes(&observed.nodes, ctx).await?;
     observed.attachment = attachment(&observed, ctx).await?;
     Ok(Some(observed))
 }
@@ -239,12 +264,17 @@ async fn secret(secrets: &Api<Secret>, name: &str, uid: &str) -> Result<Credenti
     }))
 }
 
-/// The core Node of the newest Node: by the name that it registered with, if the providerID is still the machine's.
-async fn core_node(observed: &Observed, ctx: &Context) -> Result<Option<CoreNode>, kube::Error> {
-    let Some(status) = observed.newest_node().and_then(|(_, node)| node.status.as_ref()) else { return Ok(None) };
-    let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { return Ok(None) };
-    let core_node = Api::<CoreNode>::all(ctx.client.clone()).get_opt(name).await?;
-    Ok(core_node.filter(|core_node| core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id)))
+/// The core Nodes of our Nodes: each by the name that it registered with, if the providerID is still the machine's.
+async fn core_nodes(nodes: &[Node], ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
+    let api = Api::<CoreNode>::all(ctx.client.clone());
+    let mut core_nodes = Vec::new();
+    for status in nodes.iter().filter_map(|node| node.status.as_ref()) {
+        let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { continue };
+        let core_node = api.get_opt(name).await?;
+        let is_it = |core_node: &CoreNode| core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id);
+        core_nodes.extend(core_node.filter(is_it));
+    }
+    Ok(core_nodes)
 }
 
 /// The VolumeAttachment that Kubernetes makes for the pod's volume: its name follows from volume, driver and node

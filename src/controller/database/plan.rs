@@ -4,18 +4,21 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt;
 use serde_json::Value;
 
+use super::machines::{self, is_initialized, is_lost, misplaced};
 use super::observe::{Child, HeldSecret, Observed, next_ordinal};
 use super::pod::{EngineState, attaching, engine_state};
-use super::{access, build, invalid, leaving, pod, stopping, workload};
+use super::{access, adopting, build, invalid, leaving, pod, replacing, stopping, workload};
+use crate::api::database::Replacement;
 use crate::api::node::NodeStatus;
 use crate::api::{ConditionType, Node, Reason, Volume, VolumeStatus};
 use crate::cluster::{finalizer, status::difference};
 use crate::controller::conditions;
+use crate::controller::safety;
 use crate::controller::waiting::Waiting;
 use crate::engine::Profile;
 
@@ -37,6 +40,14 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
+    /// Hold the record of a kept volume for this Database.
+    TakeRecord(Box<PersistentVolume>),
+    /// Give it back.
+    ReleaseRecord(Box<PersistentVolume>),
+    /// Make the Secret from the one that was kept with a volume.
+    TakeCredentials(Box<Profile>, Box<HeldSecret>),
+    /// Delete the Secret that was kept with a volume which this Database has taken over: name, UID.
+    DeleteKept(String, String),
     /// Apply the ConfigMap; one that names a UID changes that very object, one without is new.
     ApplyConfigMap(Box<ConfigMap>),
     /// The same for the Service.
@@ -47,8 +58,8 @@ pub enum Action {
     ApplyStatefulSet(Box<StatefulSet>),
     /// Set the number of pods: UID, replicas.
     Scale(String, i32),
-    /// Write the ordinal down, then create the Node: one compound action.
-    CreateNode(i32, Box<Node>),
+    /// Write the ordinal down, and whose place the Node is to take, then create it: one compound action.
+    CreateNode(i32, Box<Node>, Option<Replacement>),
     /// Change a Node's spec: name, UID, JSON merge patch of the spec.
     UpdateNode(String, String, Value),
     /// Delete a Node: name, UID, why.
@@ -61,8 +72,8 @@ pub enum Action {
     UpdateVolume(String, Value),
     /// Delete the Volume: UID.
     DeleteVolume(String),
-    /// Put the Database's label on a core Node: name, UID.
-    Label(String, String),
+    /// Put the Database's label on a core Node: name, UID; what is told of it when the database moves there from another machine.
+    Label(String, String, Option<String>),
     /// Take the Database's label off a core Node: name, UID.
     Unlabel(String, String),
     /// Delete the pod so that it comes back from the new template: name, UID, why.
@@ -108,29 +119,46 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.database) {
         return Plan::new(vec![Action::AddFinalizer], Waiting::on(Reason::Progressing, "the Database is being taken on"));
     }
-    let profile = match (invalid::invalid(observed), &observed.profile) {
-        (None, Ok(profile)) => profile,
-        (Some(message), _) => return Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, message)),
-        (None, Err(error)) => return Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, error.to_string())),
-    };
-    if let Some(conflict) = access::conflict(observed, profile) {
-        // What belongs to others wakes nobody when it goes.
-        return Plan::new(Vec::new(), conflict).again(slowly(observed));
+    if !observed.database.spec.running {
+        return stopping::paused(observed, now);
     }
     let mut actions = Vec::new();
-    if let Err(unusable) = access::credentials(observed, profile, &mut actions) {
-        // Secrets are never watched.
-        return Plan::new(actions, unusable).again(slowly(observed));
-    }
-    access::ways(observed, profile, &mut actions);
+    let profile = match ground(observed, &mut actions) {
+        Ok(profile) => profile,
+        Err(plan) => return plan,
+    };
     if let Some(lost) = volume_lost(observed) {
         return Plan::new(actions, lost);
     }
-    if observed.database.spec.running { running(observed, profile, actions) } else { stopping::paused(observed, actions, now) }
+    running(observed, profile, actions, now)
+}
+
+/// What every database needs, running or paused: a spec that can be, names that are free, the volume that it asks to take over,
+/// credentials, and the ways to the engine. Otherwise the whole plan.
+pub(super) fn ground<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Plan> {
+    let profile = match (invalid::invalid(observed), &observed.profile) {
+        (None, Ok(profile)) => profile,
+        (Some(message), _) => return Err(Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, message))),
+        (None, Err(error)) => return Err(Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, error.to_string()))),
+    };
+    if let Some(conflict) = access::conflict(observed, profile) {
+        // What belongs to others wakes nobody when it goes.
+        return Err(Plan::new(Vec::new(), conflict).again(slowly(observed)));
+    }
+    if let Some(adopting) = adopting::plan(observed, profile) {
+        return Err(adopting);
+    }
+    if let Err(unusable) = access::credentials(observed, profile, actions) {
+        // Secrets are never watched.
+        return Err(Plan::new(std::mem::take(actions), unusable).again(slowly(observed)));
+    }
+    adopting::after(observed, actions);
+    access::ways(observed, profile, actions);
+    Ok(profile)
 }
 
 /// A Volume that was there once, and is gone or going: it is never replaced by an empty one.
-fn volume_lost(observed: &Observed) -> Option<Waiting> {
+pub(super) fn volume_lost(observed: &Observed) -> Option<Waiting> {
     let name = &observed.names.volume;
     let was_made = observed.database.status.as_ref().is_some_and(|status| status.volume_name.is_some());
     let message = match &observed.volume {
@@ -143,31 +171,43 @@ fn volume_lost(observed: &Observed) -> Option<Waiting> {
     Some(Waiting::stalled(Reason::VolumeLost, message))
 }
 
-/// The machine, then the disk in its zone, then the engine on both.
-fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>) -> Plan {
-    let Some((_, node)) = observed.newest_node() else {
+/// The machine, then the disk in its zone, then the engine on both; another machine in its place when it must go.
+fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>, now: Timestamp) -> Plan {
+    let Some(machines) = machines::of(observed) else {
         return create_node(observed, actions);
     };
-    let name = node.name_any();
-    if node.metadata.deletion_timestamp.is_some() {
-        let message =
-            format!("Node {name} is being taken down, and another follows: {}", said(node_conditions(node), ConditionType::Ready));
-        return Plan::new(actions, Waiting::on(Reason::AwaitingNode, message));
-    }
-    if let Some(why) = lost(node) {
-        actions.push(Action::DeleteNode(name.clone(), node.uid().unwrap_or_default(), why.clone()));
-        return Plan::new(actions, Waiting::on(Reason::InstanceLost, format!("{why}; Node {name} is taken down, and another follows")));
-    }
-    if let Some(why) = misplaced(observed, node) {
-        actions.push(Action::DeleteNode(name.clone(), node.uid().unwrap_or_default(), why.clone()));
+    let host = machines.host;
+    if let (Some(why), None) = (misplaced(observed, host), machines.successor) {
+        let name = host.name_any();
+        if host.metadata.deletion_timestamp.is_none() {
+            actions.push(Action::DeleteNode(name.clone(), host.uid().unwrap_or_default(), why.clone()));
+        }
         return Plan::new(actions, Waiting::on(Reason::AwaitingNode, format!("{why}; Node {name} is taken down, and another follows")));
     }
+    let replacing = replacing::plan(observed, &machines, now, &mut actions);
+    let Some(node) = replacing.serves_on else {
+        let disk = disk(observed, next_zone(observed).as_deref(), &mut actions);
+        return Plan { actions, waiting: replacing.waiting.or(disk), again: None };
+    };
+    let plan = serve(observed, profile, node, replacing.waiting.is_some(), actions);
+    Plan { waiting: plan.waiting.or(replacing.waiting), ..plan }
+}
+
+/// Runs the engine on the machine of this Node.
+fn serve(observed: &Observed, profile: &Profile, node: &Node, is_replaced: bool, mut actions: Vec<Action>) -> Plan {
+    let name = node.name_any();
     let zone = zone(observed, node);
     let disk = disk(observed, zone.as_deref(), &mut actions);
-    let machine = machine(observed, node, zone.as_deref(), &mut actions);
-    if !conditions::is_true(node_conditions(node), ConditionType::Initialized) {
+    // One that is to go stays as it is until then.
+    let machine = if is_replaced { node_awaited(node) } else { machine(observed, node, zone.as_deref(), &mut actions) };
+    if !is_initialized(node) {
         let starting = || Waiting::on(Reason::AwaitingNode, format!("Node {name} is being made ready"));
         return Plan::new(actions, machine.unwrap_or_else(starting));
+    }
+    if !observed.carries_label(node)
+        && let Some(waiting) = workload::before_move(observed, profile, &mut actions)
+    {
+        return Plan::new(actions, waiting);
     }
     if let Some(waiting) = label(observed, node, &mut actions) {
         return Plan::new(actions, waiting).again(observed.timing.recheck);
@@ -185,36 +225,24 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>) -> 
 
 fn create_node(observed: &Observed, mut actions: Vec<Action>) -> Plan {
     let ordinal = next_ordinal(&observed.database, &observed.names);
-    let zone = disk_zone(observed).or_else(|| recorded_zone(observed));
-    let node = build::node(&observed.database, &observed.names, ordinal, zone.as_deref());
+    let node = build::node(&observed.database, &observed.names, ordinal, next_zone(observed).as_deref());
     let message = format!("a machine is asked for: Node {}", node.name_any());
-    actions.push(Action::CreateNode(ordinal, Box::new(node)));
+    actions.push(Action::CreateNode(ordinal, Box::new(node), None));
     Plan::new(actions, Waiting::on(Reason::AwaitingNode, message))
 }
 
-/// Why a machine that had joined is lost for good. One that has not joined yet is the Node controller's own affair.
-pub(super) fn lost(node: &Node) -> Option<String> {
-    let status = node.status.as_ref()?;
-    status.core_node_name.as_ref()?;
-    let ready = conditions::find(&status.conditions, ConditionType::Ready)?;
-    (ready.status != "True" && ready.reason == Reason::InstanceLost.as_str()).then(|| ready.message.clone())
+/// The zone of the next machine, if it is decided.
+pub(super) fn next_zone(observed: &Observed) -> Option<String> {
+    disk_zone(observed).or_else(|| recorded_zone(observed))
 }
 
 /// Where the disk is. It cannot leave, so it decides against any record: one that was restored from a backup of the cluster may lie.
-fn disk_zone(observed: &Observed) -> Option<String> {
+pub(super) fn disk_zone(observed: &Observed) -> Option<String> {
     observed.volume.ours().map(|volume| volume.spec.zone.clone())
 }
 
 fn recorded_zone(observed: &Observed) -> Option<String> {
     observed.database.status.as_ref().and_then(|status| status.zone.clone())
-}
-
-/// Why a machine can never serve this database: it is not where the disk is.
-fn misplaced(observed: &Observed, node: &Node) -> Option<String> {
-    let disk = disk_zone(observed)?;
-    let machine = node.status.as_ref()?.zone.as_ref()?;
-    let is_settled = node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
-    (*machine != disk && is_settled).then(|| format!("the machine is in {machine}, and the disk in {disk}"))
 }
 
 /// The zone: a fact once the Volume exists or it is recorded; before that, where the first machine was seen to run.
@@ -258,20 +286,26 @@ fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> O
 pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
     let mut wanted = build::volume_spec(&observed.database, &volume.spec.zone, observed.database.spec.deletion_policy);
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
+    wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
 }
 
 /// Keeps the machine as the spec says; what is awaited of it.
-fn machine(observed: &Observed, node: &Node, zone: Option<&str>, actions: &mut Vec<Action>) -> Option<Waiting> {
+pub(super) fn machine(observed: &Observed, node: &Node, zone: Option<&str>, actions: &mut Vec<Action>) -> Option<Waiting> {
     let name = node.name_any();
     let mut changed = None;
     if let Some(patch) = patch(&node.spec, &build::node_spec(&observed.database, zone)) {
         actions.push(Action::UpdateNode(name.clone(), node.uid().unwrap_or_default(), patch));
         changed = Some(Waiting::on(Reason::Progressing, format!("Node {name} is being changed")));
     }
+    node_awaited(node).or(changed)
+}
+
+/// What is awaited of a machine, in its own words.
+pub(super) fn node_awaited(node: &Node) -> Option<Waiting> {
     let is_current = node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
-    awaited(&format!("Node {name}"), node_conditions(node), is_current, Reason::AwaitingNode).or(changed)
+    awaited(&format!("Node {}", node.name_any()), node_conditions(node), is_current, Reason::AwaitingNode)
 }
 
 /// The JSON merge patch of a spec; `None` when nothing differs.
@@ -298,24 +332,40 @@ pub(super) fn awaited(
     }
 }
 
-/// The label that the pod selects, on the one core Node of the newest Node.
+/// The label that the pod selects, on the one core Node of this Node; a pod that runs elsewhere is ended there, so that it comes back here.
 fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>) -> Option<Waiting> {
-    let Some(core_node) = &observed.core_node else {
+    let Some(core_node) = observed.core_node_of(node) else {
         return Some(Waiting::on(Reason::NodeNotReady, format!("the Kubernetes node of Node {} is gone", node.name_any())));
     };
-    let runs_on = observed.pod.as_ref().and_then(|pod| pod.spec.as_ref()).and_then(|spec| spec.node_name.as_deref());
     for other in observed.labelled.iter().filter(|other| other.metadata.uid != core_node.metadata.uid) {
-        let name = other.name_any();
-        if runs_on == Some(name.as_str()) {
-            let message = format!("the pod still runs on Kubernetes node {name}, the database's former machine");
-            return Some(Waiting::on(Reason::AwaitingNode, message));
-        }
-        actions.push(Action::Unlabel(name, other.uid().unwrap_or_default()));
+        actions.push(Action::Unlabel(other.name_any(), other.uid().unwrap_or_default()));
     }
-    if !observed.labelled.iter().any(|labelled| labelled.metadata.uid == core_node.metadata.uid) {
-        actions.push(Action::Label(core_node.name_any(), core_node.uid().unwrap_or_default()));
+    let moved = cause_of_move(observed, node);
+    if !observed.carries_label(node) {
+        let told = moved.as_ref().map(|(from, cause)| format!("from Node {from} to Node {}: {cause}", node.name_any()));
+        actions.push(Action::Label(core_node.name_any(), core_node.uid().unwrap_or_default(), told));
     }
-    None
+    let pod = observed.pod.as_ref()?;
+    let elsewhere = observed.runs_on().filter(|name| *name != core_node.name_any())?;
+    let cause = moved.map_or_else(|| "the database has another machine".to_owned(), |(_, cause)| cause);
+    let message = format!("pod {} moves from Kubernetes node {elsewhere} to {}: {cause}", pod.name_any(), core_node.name_any());
+    // A pod on a machine that is lost is taken away by the Node controller, which knows when that is safe.
+    let is_on_lost = observed.nodes.iter().any(|node| is_lost(node) && is_named(node, elsewhere));
+    let blocker = observed.stateful_set.ours().and_then(|live| safety::may_replace_pod(live).err());
+    if pod.metadata.deletion_timestamp.is_none() && !is_on_lost && blocker.is_none() {
+        actions.push(Action::ReplacePod(pod.name_any(), pod.uid().unwrap_or_default(), message.clone()));
+    }
+    Some(Waiting::on(Reason::Moving, message))
+}
+
+/// From which Node the database moves to this one, and why, if it does.
+fn cause_of_move(observed: &Observed, node: &Node) -> Option<(String, String)> {
+    let replacement = observed.database.status.as_ref()?.replacement.as_ref()?;
+    (replacement.to == node.name_any()).then(|| (replacement.from.clone(), replacement.cause.clone()))
+}
+
+fn is_named(node: &Node, core_node: &str) -> bool {
+    node.status.as_ref().and_then(|status| status.core_node_name.as_deref()) == Some(core_node)
 }
 
 /// What a condition says, as the end of a sentence.

@@ -1,6 +1,6 @@
 //! What a pod's status says of the engine. Pure.
 
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 
@@ -77,6 +77,25 @@ pub fn has_started(pod: &Pod) -> bool {
     container.restart_count > 0 || state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 
+/// A run of the engine, as a pod shows it.
+pub struct Run {
+    /// The pod's UID.
+    pub pod_uid: String,
+    /// How often its container was started again.
+    pub restarts: i32,
+}
+
+/// The run that the pod shows; `None` before its container was ever started.
+pub fn run(pod: &Pod) -> Option<Run> {
+    let restarts = engine_status(pod).filter(|_| has_started(pod))?.restart_count;
+    Some(Run { pod_uid: pod.uid()?, restarts })
+}
+
+/// How the last run of the engine's container ended.
+pub fn last_end(pod: &Pod) -> Option<String> {
+    engine_status(pod)?.last_state.as_ref()?.terminated.as_ref().map(ended)
+}
+
 fn engine_status(pod: &Pod) -> Option<&ContainerStatus> {
     pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == CONTAINER)
 }
@@ -114,10 +133,13 @@ fn problem(container: &ContainerStatus) -> Option<String> {
 }
 
 fn ending(state: &ContainerState) -> Option<String> {
-    let terminated = state.terminated.as_ref()?;
+    Some(format!(" (last: {})", ended(state.terminated.as_ref()?)))
+}
+
+fn ended(terminated: &ContainerStateTerminated) -> String {
     let reason = terminated.reason.as_deref().unwrap_or("Error");
     let said = terminated.message.as_deref().and_then(last_words).map(|said| format!(": {said}")).unwrap_or_default();
-    Some(format!(" (last: {reason}, exit code {}{said})", terminated.exit_code))
+    format!("{reason}, exit code {}{said}", terminated.exit_code)
 }
 
 /// What the engine left for this place, else the end of its log: the last line says that it ended, and those before it why.

@@ -5,12 +5,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
 use super::act::Acted;
+use super::adopting;
 use super::build;
+use super::history;
+use super::machines::{self, can_serve, is_lost, lost_reason};
 use super::observe::{Child, Credentials, Observed};
-use super::plan::{Plan, awaited, engine_waiting, node_conditions, volume_conditions};
+use super::plan::{Plan, awaited, engine_waiting, node_awaited, node_conditions, said, volume_conditions};
 use super::pod::inputs_of;
 use crate::api::ConditionType as Type;
-use crate::api::database::Endpoint;
+use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
 use crate::api::{DatabaseStatus, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
@@ -23,7 +26,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -
     let old = acted.database.status.clone().unwrap_or_default();
     let generation = acted.database.metadata.generation;
     let entries = entries(observed, plan, acted);
-    let node = observed.newest_node().map(|(_, node)| node);
+    let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
     DatabaseStatus {
         observed_generation: generation,
@@ -36,7 +39,19 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -
         credentials_secret_name: is_ours.then(|| observed.names.credentials_secret.clone()).or(old.credentials_secret_name),
         zone: old.zone,
         node_ordinal: old.node_ordinal,
+        replacement: replacement(observed, old.replacement),
+        run: history::run(observed, now),
+        history: history::extended(&old.history, history::occurred(observed).as_ref(), now),
     }
+}
+
+/// The replacement, until the replaced Node is gone, or the other that was to take its place.
+fn replacement(observed: &Observed, recorded: Option<Replacement>) -> Option<Replacement> {
+    let recorded = recorded?;
+    let before = observed.database.status.as_ref().and_then(|status| status.replacement.as_ref());
+    let is_new = before != Some(&recorded);
+    let is_there = |name: &str| observed.nodes.iter().any(|node| node.name_any() == name);
+    (is_new || (is_there(&recorded.from) && is_there(&recorded.to))).then_some(recorded)
 }
 
 /// Where clients connect to, once the Service is there.
@@ -67,7 +82,9 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
         Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, "nothing needs a person"),
     };
     let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
-    vec![ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]), machine, disk, engine, stalled]
+    let mut entries = vec![ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]), machine, disk, engine, stalled];
+    entries.extend(adopting::found(observed));
+    entries
 }
 
 /// Ready, from all the others: the only place that decides it.
@@ -91,13 +108,17 @@ fn entry(kind: Type, waiting: Option<Waiting>, good: &str) -> Entry {
     }
 }
 
-/// What is awaited of the machine.
+/// What is awaited of the machine: of the one in use, else of the one that takes its place.
 fn machine(observed: &Observed) -> Option<Waiting> {
-    let Some((_, node)) = observed.newest_node() else {
+    let Some(machines) = machines::of(observed) else {
         return Some(Waiting::on(idle(observed, Reason::AwaitingNode), "there is no machine at the moment"));
     };
-    let is_current = node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
-    awaited(&format!("Node {}", node.name_any()), node_conditions(node), is_current, Reason::AwaitingNode)
+    let host = machines.host;
+    if is_lost(host) {
+        return Some(Waiting::on(lost_reason(host), said(node_conditions(host), Type::Lost)));
+    }
+    let in_use = machines.successor.filter(|_| !can_serve(observed, host)).unwrap_or(host);
+    node_awaited(in_use)
 }
 
 /// What is awaited of the disk.
@@ -111,6 +132,10 @@ fn disk(observed: &Observed) -> Option<Waiting> {
 
 /// What is awaited of the engine, of this generation's inputs.
 fn engine(observed: &Observed) -> Option<Waiting> {
+    if let Some(host) = machines::of(observed).map(|machines| machines.host).filter(|host| is_lost(host)) {
+        // What its pod last said is older than that.
+        return Some(Waiting::on(lost_reason(host), "the machine that the engine ran on is lost"));
+    }
     match &observed.pod {
         None => Some(Waiting::on(idle(observed, Reason::AwaitingPod), "the engine does not run")),
         Some(pod) => engine_waiting(observed).or_else(|| {
@@ -132,22 +157,34 @@ fn idle(observed: &Observed, otherwise: Reason) -> Reason {
 }
 
 /// The changes that a person wants to know of.
-pub fn changes(old: &[Condition], new: &[Condition]) -> Vec<Happened> {
-    let mut happened = Vec::new();
+pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus) -> Vec<Happened> {
+    let mut happened: Vec<Happened> = occurred(&old.history, &new.history).into_iter().collect();
+    let (old, new) = (old.conditions.as_slice(), new.conditions.as_slice());
     if let Some(ready) = conditions::find(new, Type::Ready) {
         let was_ready = conditions::is_true(old, Type::Ready);
         let has_new_reason = conditions::find(old, Type::Ready).is_none_or(|before| before.reason != ready.reason);
         if ready.status == "True" && !was_ready {
             happened.push(Happened::normal("Ready", ready.message.clone()));
         } else if ready.reason == Reason::Paused.as_str() && has_new_reason {
-            happened.push(Happened::normal("Paused", ready.message.clone()));
+            happened.push(Happened::normal("MachineGivenBack", ready.message.clone()));
         } else if ready.status != "True" && was_ready && ready.reason != Reason::Deleting.as_str() {
             happened.push(Happened::normal("NotReady", format!("{}: {}", ready.reason, ready.message)));
         }
     }
+    if let Some(found) = conditions::find(new, Type::RetainedVolumeFound).filter(|_| !conditions::is_true(old, Type::RetainedVolumeFound)) {
+        happened.push(Happened::normal("RetainedVolumeFound", found.message.clone()));
+    }
     happened.extend(worsened(old, new, Type::Stalled, "Stalled", |condition| condition.status == "True"));
     happened.extend(worsened(old, new, Type::EngineReady, "EngineFailing", |condition| condition.reason == Reason::EngineFailing.as_str()));
     happened
+}
+
+/// What the history has more than before.
+fn occurred(old: &[HistoryEntry], new: &[HistoryEntry]) -> Option<Happened> {
+    let last = new.last().filter(|last| old.last() != Some(last))?;
+    let note = last.cause.clone();
+    let is_unasked = matches!(last.what, Occurrence::EngineRestarted | Occurrence::PodReplaced);
+    Some(if is_unasked { Happened::warning(last.what.as_str(), note) } else { Happened::normal(last.what.as_str(), note) })
 }
 
 /// A warning when a condition has become bad, or is bad for another reason.

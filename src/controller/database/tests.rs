@@ -1,6 +1,9 @@
 //! Tables of the Database controller: one settled world, and what happens when something in it is otherwise.
 
+mod adopting;
+mod history;
 mod leaving;
+mod moving;
 mod observe;
 mod plan;
 mod pod;
@@ -15,6 +18,7 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::build;
+use super::kept::Kept;
 use super::observe::{Child, Credentials, HeldSecret, Observed, TornDown};
 use super::password::Password;
 use super::plan::{Action, Plan, plan};
@@ -70,13 +74,14 @@ fn empty(spec: Value, status: Value) -> Observed {
         volume: Child::Absent,
         credentials: Credentials::Read(Child::Absent),
         retained: Child::Absent,
+        kept: Kept::default(),
         config_map: Child::Absent,
         service: Child::Absent,
         network_policy: Child::Absent,
         stateful_set: Child::Absent,
         pod: None,
         attachment: None,
-        core_node: None,
+        core_nodes: Vec::new(),
         labelled: Vec::new(),
         torn_down: TornDown::default(),
         timing: Timing::default(),
@@ -109,7 +114,7 @@ fn settled_as(spec: Value) -> Observed {
     world.stateful_set = ours(stateful_set);
     world.nodes = vec![ready_node(&world, 1)];
     world.volume = ours(ready_volume(&world));
-    world.core_node = Some(core_node("ip-10-0-0-1", true));
+    world.core_nodes = vec![core_node("ip-10-0-0-1", true)];
     world.labelled = vec![core_node("ip-10-0-0-1", true)];
     world
 }
@@ -230,6 +235,10 @@ fn word(action: &Action) -> String {
     match action {
         Action::AddFinalizer => "add finalizer".to_owned(),
         Action::CreateCredentials(_) => "create credentials".to_owned(),
+        Action::TakeRecord(record) => format!("hold {}", record.name_any()),
+        Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
+        Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
+        Action::DeleteKept(name, uid) => format!("delete kept {name} {uid}"),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),
         Action::ApplyNetworkPolicy(object) => applied("apply policy", &object.metadata.uid),
@@ -237,8 +246,9 @@ fn word(action: &Action) -> String {
             format!("{} x{}", applied("apply set", &object.metadata.uid), object.spec.as_ref().unwrap().replicas.unwrap())
         }
         Action::Scale(uid, replicas) => format!("scale {uid} to {replicas}"),
-        Action::CreateNode(ordinal, node) => {
-            format!("create node {ordinal} {} in {}", node.name_any(), node.spec.zone.as_deref().unwrap_or("any zone"))
+        Action::CreateNode(ordinal, node, replacement) => {
+            let place = replacement.as_ref().map(|it| format!(" for {}: {}", it.from, it.cause)).unwrap_or_default();
+            format!("create node {ordinal} {} in {}{place}", node.name_any(), node.spec.zone.as_deref().unwrap_or("any zone"))
         }
         Action::UpdateNode(name, uid, patch) => format!("update {name} {uid} {patch}"),
         Action::DeleteNode(name, uid, _) => format!("delete {name} {uid}"),
@@ -246,7 +256,8 @@ fn word(action: &Action) -> String {
         Action::CreateVolume(volume) => format!("create volume {} in {}", volume.spec.size, volume.spec.zone),
         Action::UpdateVolume(uid, patch) => format!("update {uid} {patch}"),
         Action::DeleteVolume(uid) | Action::DeleteCredentials(uid) => format!("delete {uid}"),
-        Action::Label(name, uid) => format!("label {name} {uid}"),
+        Action::Label(name, uid, None) => format!("label {name} {uid}"),
+        Action::Label(name, _, Some(moved)) => format!("label {name}, moved {moved}"),
         Action::Unlabel(name, uid) => format!("unlabel {name} {uid}"),
         Action::ReplacePod(name, uid, why) => format!("replace {name} {uid}: {why}"),
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),

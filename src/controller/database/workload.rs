@@ -8,7 +8,7 @@ use super::access::bound;
 use super::build::{self, INPUTS_HASH};
 use super::observe::{Child, Observed};
 use super::plan::{Action, engine_waiting};
-use super::pod::{engine_container, inputs_of};
+use super::pod::{engine_container, inputs_of, machine};
 use crate::api::Reason;
 use crate::controller::safety;
 use crate::controller::waiting::Waiting;
@@ -16,38 +16,61 @@ use crate::engine::Profile;
 
 /// Starts the engine or replaces its pod; what is awaited of it. Machine, disk and label are there.
 pub(super) fn plan(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
-    let wanted = build::inputs_hash(&observed.database.spec);
-    settings(observed, profile, &wanted, actions);
-    let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
-    let live = match &observed.stateful_set {
-        Child::Ours(live) => live.as_ref(),
-        Child::Absent | Child::Foreign => {
-            actions.push(Action::ApplyStatefulSet(Box::new(template)));
-            return Some(Waiting::on(Reason::AwaitingPod, "the engine is being started"));
-        }
+    let Child::Ours(live) = &observed.stateful_set else {
+        let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
+        settings(observed, profile, actions);
+        actions.push(Action::ApplyStatefulSet(Box::new(template)));
+        return Some(Waiting::on(Reason::AwaitingPod, "the engine is being started"));
     };
-    // A template that differs only because a newer operator renders it differently is left as it is.
-    let is_outdated = inputs_of_set(live) != Some(wanted.as_str());
-    if is_outdated || replicas(live) == 0 {
-        actions.push(Action::ApplyStatefulSet(Box::new(bound(live, template))));
-        return Some(match &observed.pod {
-            Some(pod) if is_outdated => restart_pending(pod, "the new template is on its way"),
-            Some(_) | None => Waiting::on(Reason::AwaitingPod, "the engine is being started"),
-        });
+    if let Some(waiting) = settle(observed, profile, actions) {
+        return Some(waiting);
     }
     if replicas(live) != 1 {
         actions.push(Action::Scale(live.uid().unwrap_or_default(), 1));
     }
+    let wanted = build::inputs_hash(&observed.database.spec);
     match &observed.pod {
         Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => Some(replace(live, pod, actions)),
         Some(_) | None => engine_waiting(observed),
     }
 }
 
+/// Gives an existing StatefulSet the template of the newest spec; what is awaited until that is done. A template that differs only
+/// because a newer operator renders it differently is left as it is.
+fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
+    let live = observed.stateful_set.ours()?;
+    settings(observed, profile, actions);
+    let is_outdated = is_outdated(observed, live);
+    if !is_outdated && replicas(live) != 0 {
+        return None;
+    }
+    let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    actions.push(Action::ApplyStatefulSet(Box::new(bound(live, template))));
+    Some(match &observed.pod {
+        Some(pod) if is_outdated => restart_pending(pod, "the new template is on its way"),
+        Some(_) | None => Waiting::on(Reason::AwaitingPod, "the engine is being started"),
+    })
+}
+
+/// A pod that is to come back on another machine, or that waits for one, comes back from the newest template: what is awaited until it can.
+pub(super) fn before_move(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
+    let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
+    if is_outdated(observed, live) {
+        return settle(observed, profile, actions);
+    }
+    let waits = machine(pod).is_none() && inputs_of(pod) != inputs_of_set(live);
+    waits.then(|| replace(live, pod, actions))
+}
+
+fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
+    inputs_of_set(live) != Some(build::inputs_hash(&observed.database.spec).as_str())
+}
+
 /// The files of settings change with the template, so that a pod never finds those of another generation for long.
-fn settings(observed: &Observed, profile: &Profile, wanted: &str, actions: &mut Vec<Action>) {
+fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
+    let wanted = build::inputs_hash(&observed.database.spec);
     if let (Child::Ours(live), Some(files)) = (&observed.config_map, build::config_map(&observed.database, &observed.names, profile))
-        && live.annotations().get(INPUTS_HASH).map(String::as_str) != Some(wanted)
+        && live.annotations().get(INPUTS_HASH).map(String::as_str) != Some(wanted.as_str())
     {
         actions.push(Action::ApplyConfigMap(Box::new(bound(live.as_ref(), files))));
     }

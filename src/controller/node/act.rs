@@ -1,13 +1,13 @@
 //! Act, Node: carries the plan out. Only writes; it makes no choice.
 
-use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod, Taint};
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use super::plan::{Action, Plan};
-use crate::api::node::NodeLaunch;
-use crate::api::{InstanceId, Node, NodeStatus};
+use crate::api::node::{Fence, NodeLaunch};
+use crate::api::{InstanceId, Node, NodeStatus, OUT_OF_SERVICE_TAINT, Reason};
 use crate::cloud::identity::Kind;
 use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, LaunchRequest};
@@ -16,7 +16,8 @@ use crate::cluster::{delete, finalizer, status};
 use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::context::{Context, later};
 use crate::controller::launch::{Outcome, outcome};
-use crate::controller::waiting::{held_up, throttled};
+use crate::controller::safety;
+use crate::controller::waiting::{HeldUp, held_up, throttled};
 
 /// How much of a console goes to the log, in bytes.
 const CONSOLE_TAIL: usize = 4096;
@@ -80,6 +81,20 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
                 }
             }
         }
+        Action::GiveUp(fence) => return give_up(fence, acted, ctx, events).await,
+        Action::Stop(id, force) => return stop(id, *force, acted, ctx, events).await,
+        Action::OutOfService(core_node) => {
+            let name = core_node.name_any();
+            let mut taints = core_node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+            let (key, effect) = (OUT_OF_SERVICE_TAINT.to_owned(), "NoExecute".to_owned());
+            taints.push(Taint { key, value: Some("nodeshutdown".to_owned()), effect, time_added: None });
+            // Taints are one list: with the resourceVersion, so that nobody else's is lost.
+            let metadata = json!({"uid": core_node.metadata.uid, "resourceVersion": core_node.metadata.resource_version});
+            let patch = json!({"metadata": metadata, "spec": {"taints": taints}});
+            core_nodes.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+            let note = format!("Kubernetes node {name} is out of service: nothing on its machine can write any more");
+            events.publish(&acted.object, &Happened::normal("OutOfService", note)).await;
+        }
         Action::HoldCoreNode(core_node) => {
             finalizer::add(&core_nodes, core_node.as_ref()).await?;
         }
@@ -104,6 +119,59 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
             finalizer::remove(&nodes, &acted.object).await?;
             acted.finished = true;
         }
+    }
+    Ok(())
+}
+
+/// Writes down that the machine is given up, unless other passes have begun as many repairs as may be meanwhile.
+async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    match ctx.fleet.try_begin(&acted.object.uid().unwrap_or_default()) {
+        Ok(underway) => ctx.metrics.repairs_underway(underway),
+        Err((underway, most)) => {
+            let message = format!("{}; {}", fence.message, safety::repairs_underway(underway, most));
+            let until = Some(later(ctx.clock.now(), ctx.timing.recheck));
+            acted.held_up = Some(HeldUp { reason: Reason::RepairHeldBack, message, until });
+            return Ok(());
+        }
+    }
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
+    let old = acted.object.status.clone().unwrap_or_default();
+    let new = NodeStatus { fence: Some(fence.clone()), ..old.clone() };
+    // With the resourceVersion of this pass' read: nothing is given up on an old view.
+    if let Some(written) = status::patch(&nodes, &acted.object, &old, &new).await? {
+        acted.object = written;
+    }
+    ctx.metrics.machine_lost(&fence.cause);
+    let note = format!("{}: the machine is given up, and another takes its place", fence.message);
+    events.publish(&acted.object, &Happened::warning("MachineLost", note)).await;
+    Ok(())
+}
+
+/// Asks EC2 to stop an instance.
+async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    let call = Call::StopInstances;
+    if let Err(wait) = ctx.limits.try_take(call, Priority::Repair, ctx.clock.now()) {
+        acted.held_up = Some(throttled(wait.until));
+        return Ok(());
+    }
+    let is_first = ctx.asks.of(call, &id.0).is_none();
+    match ctx.cloud.stop_instances(std::slice::from_ref(id), force).await {
+        Ok(()) => {
+            ctx.asks.note(call, &id.0, ctx.clock.now(), None);
+            ctx.inventory.poke(Kind::Node);
+        }
+        Err(error) => {
+            acted.held_up = Some(held_up(call, &error, ctx));
+            ctx.asks.note(call, &id.0, ctx.clock.now(), acted.held_up.clone());
+        }
+    }
+    if is_first {
+        ctx.metrics.fence_begun();
+    }
+    if is_first || force {
+        let how = if force { " by force" } else { "" };
+        let note = format!("EC2 is asked to stop instance {id}{how}, so that nothing on it can write any more");
+        events.publish(&acted.object, &Happened::normal("InstanceStopping", note)).await;
     }
     Ok(())
 }

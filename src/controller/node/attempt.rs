@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::choose::{self, NoChoice};
 use super::observe::Observed;
-use super::plan::{Action, Plan, has_joined, is_live, unwanted};
+use super::plan::{Action, Plan, is_live, unwanted};
 use crate::api::node::{NodeLaunch, Refusal};
 use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
@@ -217,9 +217,6 @@ fn quota(until: Timestamp, now: Timestamp) -> Plan {
 /// The instance is terminated, or proven absent.
 pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, reason: Option<&str>, now: Timestamp) -> Plan {
     let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-    if has_joined(status) || observed.core_node.is_some() {
-        return Plan::wait(Reason::InstanceLost, format!("instance {id} is terminated{why}: this machine is lost"));
-    }
     let (attempt, never_joined) = status.launch.as_ref().map_or_else(
         || (observed.instances.instances.iter().filter_map(|other| identity::attempt(&other.tags)).max().unwrap_or(1), 0),
         |launch| (launch.attempt, launch.never_joined),

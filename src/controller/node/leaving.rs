@@ -4,11 +4,14 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::attempt::{attempt_facts, is_own, proven_absent};
+use super::fence;
 use super::observe::Observed;
 use super::plan::{Action, Plan, again_to_terminate, is_live, terminate};
 use crate::api::Reason;
+use crate::api::node::Fence;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
+use crate::controller::context::later;
 use crate::controller::launch::{Verdict, judge};
 use crate::controller::safety;
 use crate::controller::waiting::Again;
@@ -63,17 +66,43 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
 /// EC2 shows the Node's instance.
 fn known(observed: &Observed, instance: &Instance, live: &[&Instance], now: Timestamp) -> Plan {
     let id = &instance.id;
+    let fence = observed.node.status.as_ref().and_then(|status| status.fence.as_ref());
     match instance.state {
         InstanceState::Terminated => released(observed, live, now),
-        InstanceState::ShuttingDown => Plan::wait(Reason::AwaitingTermination, format!("EC2 is terminating instance {id}")).pending(),
-        InstanceState::Pending | InstanceState::Running | InstanceState::Stopping | InstanceState::Stopped | InstanceState::Unknown => {
-            drained(observed, instance, now)
+        InstanceState::ShuttingDown if fence.is_none() => {
+            Plan::wait(Reason::AwaitingTermination, format!("EC2 is terminating instance {id}")).pending()
         }
+        InstanceState::Pending
+        | InstanceState::Running
+        | InstanceState::Stopping
+        | InstanceState::Stopped
+        | InstanceState::ShuttingDown
+        | InstanceState::Unknown => match fence {
+            Some(fence) => given_up(observed, instance, fence, now),
+            None => drained(observed, instance, now),
+        },
     }
+}
+
+/// The machine was given up: a stopped one is terminated, another is fenced first.
+fn given_up(observed: &Observed, instance: &Instance, fence: &Fence, now: Timestamp) -> Plan {
+    let id = &instance.id;
+    if instance.state != InstanceState::Stopped {
+        return fence::staged(observed, id, fence, now);
+    }
+    let message = format!("{}; the stopped instance is terminated", fence.message);
+    let mut plan = terminate(observed, id, fence.message.clone(), (Reason::AwaitingTermination, message), now);
+    plan.actions.splice(0..0, fence::out_of_service(observed, true));
+    plan
 }
 
 /// Empties the machine and terminates it.
 fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
+    let deleted_at = observed.node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+    if let Err(blocker) = safety::may_drain(instance, observed.core_node.as_ref(), deleted_at, observed.timing.registration, now) {
+        let bound = later(deleted_at.unwrap_or(now), observed.timing.registration);
+        return Plan::wait(blocker.reason, blocker.message).until(bound, now);
+    }
     let mut actions = Vec::new();
     if let Some(core_node) = &observed.core_node {
         if !core_node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false) {
@@ -120,7 +149,12 @@ fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
     if let Some(shutting) = observed.instances.instances.iter().find(|instance| instance.state == InstanceState::ShuttingDown) {
         return Plan::wait(Reason::AwaitingTermination, format!("EC2 is terminating instance {}", shutting.id)).pending();
     }
-    let mut actions = evictions(observed, true);
+    let mut actions = fence::out_of_service(observed, false);
+    // While something is attached the Kubernetes node must stay: without it Kubernetes waits six minutes before it detaches.
+    let status = observed.node.status.clone().unwrap_or_default();
+    if let Some(held) = fence::held(observed, &status, now).filter(|_| observed.core_node.is_some()) {
+        return Plan { again: Some(observed.timing.recheck), ..Plan::act(actions, Reason::AwaitingDetach, held) };
+    }
     if let Some(core_node) = &observed.core_node {
         actions.push(Action::ReleaseCoreNode(Box::new(core_node.clone())));
     }
@@ -129,7 +163,7 @@ fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
 }
 
 /// Pods that are still there: asked to end once; deleted at once when their machine is gone for certain.
-fn evictions(observed: &Observed, at_once: bool) -> Vec<Action> {
+pub(super) fn evictions(observed: &Observed, at_once: bool) -> Vec<Action> {
     observed
         .pods
         .iter()

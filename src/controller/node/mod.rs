@@ -3,7 +3,11 @@
 pub mod act;
 mod attempt;
 mod choose;
+pub mod decisions;
+pub mod fence;
+pub mod late;
 mod leaving;
+pub mod loss;
 pub mod observe;
 pub mod plan;
 pub mod status;
@@ -36,6 +40,7 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
     let joining = joining(&ctx);
     let controller = Controller::new(nodes, watcher::Config::default());
     let store = controller.store();
+    ctx.fleet.watch(controller.store());
     ctx.metrics.show_conditions(controller.store(), |node: &Node| node.status.as_ref().map_or(&[], |status| &status.conditions));
     let leaving = leaving_of(&ctx, controller.store());
     let controller = controller
@@ -58,8 +63,7 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
 async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, PassError> {
     let Some(observed) = observe::observe(node, ctx).await.map_err(|error| PassError::Observe(error.into()))? else {
         let uid = node.uid().unwrap_or_default();
-        ctx.inventory.forget(Kind::Node, &uid);
-        ctx.references.forget(&uid);
+        forget(&uid, ctx);
         return Ok(ctx.timing.resync);
     };
     remember(&observed.node, ctx);
@@ -67,8 +71,7 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
     let acted = act::act(&plan, observed.node.clone(), ctx, events).await;
     if acted.finished {
         let uid = observed.node.uid().unwrap_or_default();
-        ctx.inventory.forget(Kind::Node, &uid);
-        ctx.references.forget(&uid);
+        forget(&uid, ctx);
         for instance in &observed.instances.instances {
             ctx.asks.forget(&instance.id.0);
         }
@@ -81,12 +84,18 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
     let new = status::status(&observed, &plan, &acted, ctx.clock.now());
     let old = acted.object.status.clone().unwrap_or_default();
     let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
-    let became_ready = status::became_ready(&old.conditions, &new.conditions).then(|| {
-        let name = new.core_node_name.as_deref().unwrap_or_default();
-        Happened::normal("NodeReady", format!("Kubernetes node {name} is ready for the database"))
-    });
-    close(&nodes, acted, &old, &new, became_ready, events).await?;
+    if let Some(took) = status::fenced_after(&old, &new) {
+        ctx.metrics.fenced(took);
+    }
+    let changes = status::changes(&old, &new);
+    close(&nodes, acted, &old, &new, changes, events).await?;
     Ok(again)
+}
+
+fn forget(uid: &str, ctx: &Context) {
+    ctx.inventory.forget(Kind::Node, uid);
+    ctx.references.forget(uid);
+    ctx.metrics.repairs_underway(ctx.fleet.forget(uid));
 }
 
 fn remember(node: &Node, ctx: &Context) {
@@ -137,12 +146,13 @@ fn joining(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Node>> + Send + '
     })
 }
 
-/// The Nodes that are being deleted, and whose VolumeAttachments changed.
+/// The Nodes that are being deleted or given up, and whose VolumeAttachments changed.
 fn leaving_of(ctx: &Arc<Context>, nodes: Store<Node>) -> impl Stream<Item = ObjectRef<Node>> + Send + 'static {
     ctx.attachments.changes().filter_map(move |attachment| {
         let is_of = |node: &Node| {
             let core_node = node.status.as_ref().and_then(|status| status.core_node_name.as_ref());
-            node.metadata.deletion_timestamp.is_some() && core_node == Some(&attachment.spec.node_name)
+            let is_given_up = node.status.as_ref().is_some_and(|status| status.fence.is_some());
+            (node.metadata.deletion_timestamp.is_some() || is_given_up) && core_node == Some(&attachment.spec.node_name)
         };
         let node = nodes.find(is_of).map(|node| ObjectRef::from_obj(node.as_ref()));
         async move { node }

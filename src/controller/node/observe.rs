@@ -10,12 +10,14 @@ use kube::{Client, ResourceExt};
 
 use super::plan;
 use crate::api::{DEDICATED_LABEL, EBS_CSI_DRIVER, InstanceId, Node, NodeClass};
-use crate::cloud::Instance;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
+use crate::cloud::{Instance, InstanceState};
 use crate::controller::context::Context;
+use crate::controller::fleet::FleetView;
 use crate::controller::launch::Sent;
+use crate::controller::safety::{self, Kubelet};
 use crate::controller::waiting::Asked;
 use crate::settings::Timing;
 
@@ -34,15 +36,19 @@ pub struct Observed {
     pub sent: Option<Sent>,
     /// When this process last asked EC2 to terminate which of the instances.
     pub asked: BTreeMap<InstanceId, Asked>,
+    /// When this process last asked EC2 to stop the instance that the status names.
+    pub stop_asked: Option<Asked>,
+    /// The other machines; asked for only while this one does not look well.
+    pub fleet: FleetView,
     /// The core Node with the instance's providerID.
     pub core_node: Option<CoreNode>,
     /// The core Nodes of other instances with this Node's UID; read only when there are such instances that live.
     pub other_core_nodes: Vec<CoreNode>,
     /// CSINode lists the EBS driver for the core Node.
     pub driver_registered: bool,
-    /// Pods on the core Node that are not a DaemonSet's; read only while the Node is being deleted.
+    /// Pods on the core Node that are not a DaemonSet's; read only while the Node is being deleted, or its instance has ended.
     pub pods: Vec<Pod>,
-    /// VolumeAttachments to the core Node; read only while the Node is being deleted.
+    /// VolumeAttachments to the core Node; read only while the Node is being deleted, or its instance has ended.
     pub attachments: Vec<String>,
     /// This cluster's identity.
     pub cluster_id: String,
@@ -87,11 +93,14 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         Some(provider_id) => core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?,
         None => None,
     };
+    let is_running =
+        |instance: &Instance| matches!(instance.state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown);
+    let has_ended = !seen.is_some_and(is_running);
     let (mut driver_registered, mut pods, mut attachments) = (false, Vec::new(), Vec::new());
     if let Some(core_node) = &core_node {
         let name = core_node.name_any();
         driver_registered = driver_is_registered(&ctx.client, &name).await?;
-        if node.metadata.deletion_timestamp.is_some() {
+        if node.metadata.deletion_timestamp.is_some() || has_ended {
             pods = pods_on(&ctx.client, &name).await?;
             attachments = attachments_to(ctx, &name).await?;
         }
@@ -99,9 +108,13 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let has_others =
         instances.instances.iter().any(|instance| plan::is_live(instance) && Some(&instance.id) != status.instance_id.as_ref());
     let other_core_nodes = if has_others { dedicated(&ctx.client).await?.items } else { Vec::new() };
+    let is_well =
+        !has_ended && status.fence.is_none() && safety::kubelet(core_node.as_ref()) == Kubelet::Ready && instances.unhealthy.is_empty();
     let asked = |instance: &Instance| Some((instance.id.clone(), ctx.asks.of(Call::TerminateInstances, &instance.id.0)?));
     Ok(Some(Observed {
         asked: instances.instances.iter().filter_map(asked).collect(),
+        stop_asked: status.instance_id.as_ref().and_then(|id| ctx.asks.of(Call::StopInstances, &id.0)),
+        fleet: if is_well || status.core_node_name.is_none() { FleetView::default() } else { fleet(&node, ctx) },
         instances,
         other_core_nodes,
         offerings: ctx.offerings.view(now),
@@ -116,6 +129,16 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         timing: ctx.timing.clone(),
         node,
     }))
+}
+
+/// What the repair of this machine must know of the others.
+fn fleet(node: &Node, ctx: &Context) -> FleetView {
+    let has_ended = |other: &Node| {
+        let id = other.status.as_ref().and_then(|status| status.instance_id.as_ref());
+        id.is_some_and(|id| ctx.inventory.has_ended(&other.uid().unwrap_or_default(), id))
+    };
+    let zone = node.status.as_ref().and_then(|status| status.zone.as_deref());
+    ctx.fleet.view(node, has_ended, zone.is_some_and(|zone| ctx.inventory.refuses_zone(zone)))
 }
 
 /// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not. The copy tells its name; that

@@ -8,9 +8,11 @@ use kube::ResourceExt;
 
 use super::attempt;
 use super::choose;
+use super::fence;
 use super::leaving;
+use super::loss::{self, Judgement};
 use super::observe::Observed;
-use crate::api::node::NodeLaunch;
+use crate::api::node::{Fence, NodeLaunch};
 use crate::api::node_class::NodeClassSpec;
 use crate::api::{ConditionType, InstanceId, Node, NodeSpec, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
@@ -51,6 +53,12 @@ pub enum Action {
     LogConsole(InstanceId),
     /// Terminate an instance, for this reason.
     Terminate(InstanceId, String),
+    /// Write down that the machine is given up: before anything is done to it.
+    GiveUp(Box<Fence>),
+    /// Stop an instance; by force if so.
+    Stop(InstanceId, bool),
+    /// Taint the core Node as out of service: the machine is proven stopped.
+    OutOfService(Box<CoreNode>),
     /// Put our finalizer on the core Node.
     HoldCoreNode(Box<CoreNode>),
     /// Mark the core Node unschedulable: name, UID.
@@ -124,6 +132,20 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
 
 /// The Node has an instance.
 fn identified(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
+    match loss::judge(observed, status, now) {
+        Judgement::Well => shown(observed, status, id, now),
+        Judgement::Suspected(loss) => {
+            let plan = shown(observed, status, id, now);
+            let waiting = plan.waiting.clone().unwrap_or_else(|| Waiting::on(loss.cause.reason(), loss.message.clone()));
+            Plan { waiting: Some(waiting), ..plan }.until(loss.due, now)
+        }
+        Judgement::Due(loss) => fence::begin(observed, status, id, &loss, now),
+        Judgement::Lost(fence) => fence::given_up(observed, status, id, &fence, now),
+    }
+}
+
+/// The Node has an instance that is not given up.
+fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
     let Some(instance) = observed.instances.instances.iter().find(|instance| instance.id == *id) else {
         return if attempt::proven_absent(observed, status.launch.as_ref()).is_some() {
             // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
@@ -137,16 +159,13 @@ fn identified(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Ti
         InstanceState::Running => running(observed, status, instance, now),
         InstanceState::Terminated => attempt::ended(observed, status, id, instance.state_reason.as_deref(), now),
         InstanceState::ShuttingDown => Plan::wait(Reason::InstanceLost, format!("instance {id} is being terminated")).pending(),
-        InstanceState::Stopping | InstanceState::Stopped if !has_joined(status) => terminate(
+        InstanceState::Stopping | InstanceState::Stopped => terminate(
             observed,
             id,
             "it was stopped before it joined the cluster".to_owned(),
             (Reason::InstanceLost, format!("instance {id} was stopped before it joined the cluster, and is terminated")),
             now,
         ),
-        InstanceState::Stopping | InstanceState::Stopped => {
-            Plan::wait(Reason::InstanceLost, format!("instance {id} was stopped from outside: this machine is lost"))
-        }
         InstanceState::Unknown => Plan::wait(Reason::Launching, format!("EC2 shows instance {id} in a state that is not known here")),
     }
 }
@@ -179,6 +198,10 @@ fn running(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
         );
     }
     let name = core_node.name_any();
+    if core_node.metadata.deletion_timestamp.is_some() {
+        let message = format!("somebody deletes Kubernetes node {name}, which cannot be undone: the machine must be replaced");
+        return Plan::wait(Reason::KubernetesNodeDeleted, message);
+    }
     match safety::kubelet(Some(core_node)) {
         Kubelet::Ready if observed.driver_registered => Plan { actions: Vec::new(), waiting: None, again: None, pending: false },
         Kubelet::Ready => {
@@ -223,7 +246,8 @@ fn registers_until(status: &NodeStatus, timing: &Timing, now: Timestamp) -> Time
 pub(super) fn is_awaited(node: &Node, instance: &Instance, timing: &Timing, now: Timestamp) -> bool {
     let deadline = node.status.as_ref().map_or(now, |status| registers_until(status, timing, now));
     let is_wanted = unwanted(&node.spec, &instance.instance_type, &instance.zone).is_none();
-    node.metadata.deletion_timestamp.is_none() && is_wanted && now < deadline
+    let has_joined = node.status.as_ref().is_some_and(has_joined);
+    node.metadata.deletion_timestamp.is_none() && is_wanted && !has_joined && now < deadline
 }
 
 /// Asks EC2 once to terminate an instance, and says what it waits for until EC2 shows that.

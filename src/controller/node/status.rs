@@ -1,17 +1,23 @@
 //! Status, Node: what is told of it. Pure.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 use super::choose;
+use super::fence::{self, Stage};
+use super::loss::{self, Judgement};
 use super::observe::{Observed, provider_id};
 use super::plan::Plan;
 use crate::api::ConditionType as Type;
 use crate::api::{Node, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
+use crate::cluster::events::Happened;
 use crate::controller::acting::Acted;
-use crate::controller::conditions::{self, Entry};
+use crate::controller::conditions::{self, Entry, whole_second};
+use crate::controller::context::later;
 use crate::controller::safety::{self, Kubelet};
 use crate::controller::waiting::why;
 
@@ -24,7 +30,9 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
     }
     let instance = old.instance_id.as_ref().and_then(|id| observed.instances.instances.iter().find(|instance| instance.id == *id));
     let core_node_name = observed.core_node.as_ref().map(ResourceExt::name_any).or_else(|| old.core_node_name.clone());
-    let entries = entries(observed, plan, acted, instance, core_node_name.is_some());
+    let entries = entries(observed, plan, acted, instance, core_node_name.is_some(), now);
+    let is_impaired = old.instance_id.as_ref().is_some_and(|id| loss::is_impaired(observed, id));
+    let impaired_since = old.impaired_since.clone().unwrap_or_else(|| Time(whole_second(now)));
     NodeStatus {
         observed_generation: acted.object.metadata.generation,
         conditions: conditions::merge(&old.conditions, &entries, acted.object.metadata.generation, now),
@@ -34,10 +42,19 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
         core_node_name,
         launch: old.launch,
         instance_id: old.instance_id,
+        impaired_since: is_impaired.then_some(impaired_since),
+        fence: old.fence,
     }
 }
 
-fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Node>, instance: Option<&Instance>, has_joined: bool) -> Vec<Entry> {
+fn entries(
+    observed: &Observed,
+    plan: &Plan,
+    acted: &Acted<Node>,
+    instance: Option<&Instance>,
+    has_joined: bool,
+    now: Timestamp,
+) -> Vec<Entry> {
     let (reason, message) = why(acted.error.as_ref(), acted.held_up.as_ref(), plan.waiting.as_ref());
     let mut said = false;
     let mut not_yet = |kind: Type| {
@@ -81,11 +98,51 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Node>, instance: Opti
         Some(waiting) if waiting.stalled => Entry::yes(Type::Stalled, waiting.reason, waiting.message.clone()),
         Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, "nothing needs a person"),
     };
-    let mut entries = vec![ready, launched, registered, initialized, drifted(observed, acted), stalled];
+    let mut entries =
+        vec![ready, launched, registered, initialized, drifted(observed, acted), stalled, lost(observed, acted, (reason, &message), now)];
+    entries.extend(fenced(observed, acted, now));
     if deleting {
         entries.extend(leaving(observed, instance, &message));
     }
     entries
+}
+
+/// Whether the machine is given up, or what speaks against it.
+fn lost(observed: &Observed, acted: &Acted<Node>, (reason, message): (Reason, &str), now: Timestamp) -> Entry {
+    let status = acted.object.status.clone().unwrap_or_default();
+    match loss::judge(observed, &status, now) {
+        Judgement::Lost(fence) => Entry::yes(Type::Lost, Reason::named(&fence.cause).unwrap_or(Reason::InstanceLost), fence.message),
+        Judgement::Well => Entry::no(Type::Lost, Reason::Progressing, "nothing speaks against the machine"),
+        Judgement::Suspected(loss) => {
+            let message = format!("{}; the machine is given up at {} if that stays so", loss.message, whole_second(loss.due));
+            Entry::no(Type::Lost, loss.cause.reason(), message)
+        }
+        Judgement::Due(_) if reason == Reason::RepairHeldBack => Entry::no(Type::Lost, reason, message),
+        Judgement::Due(loss) => Entry::no(Type::Lost, loss.cause.reason(), loss.message),
+    }
+}
+
+/// Whether anything on a machine that is given up, or taken down by force, can still write.
+fn fenced(observed: &Observed, acted: &Acted<Node>, now: Timestamp) -> Option<Entry> {
+    let status = acted.object.status.clone().unwrap_or_default();
+    let is_silent = match safety::kubelet(observed.core_node.as_ref()) {
+        Kubelet::NotReady(since) => now >= later(since, observed.timing.silence),
+        Kubelet::Ready | Kubelet::Absent => false,
+    };
+    let is_forced = observed.node.metadata.deletion_timestamp.is_some() && is_silent;
+    if status.fence.is_none() && !is_forced {
+        return None;
+    }
+    if let Some(proof) = fence::proof(observed, &status) {
+        return Some(Entry::yes(Type::Fenced, Reason::AsExpected, format!("{proof}: nothing on it can write any more")));
+    }
+    let Some(fence) = &status.fence else {
+        return Some(Entry::no(Type::Fenced, Reason::Fencing, "its kubelet is silent, and EC2 is asked to terminate the instance"));
+    };
+    let (stage, since, _) = Stage::at(fence, &observed.timing, now);
+    let reason = if stage == Stage::Failed { Reason::FenceFailed } else { Reason::Fencing };
+    let message = format!("EC2 does not show the instance stopped or terminated, so nothing moves; {} since {since}", stage.words());
+    Some(Entry::no(Type::Fenced, reason, message))
 }
 
 fn drifted(observed: &Observed, acted: &Acted<Node>) -> Entry {
@@ -112,7 +169,7 @@ fn leaving(observed: &Observed, instance: Option<&Instance>, message: &str) -> [
         Entry::no(Type::Drained, Reason::AwaitingDrain, message)
     };
     let attached = !observed.attachments.is_empty() || instance.is_some_and(|instance| !safety::data_volumes(instance).is_empty());
-    let detached = if is_terminated || !attached {
+    let detached = if observed.attachments.is_empty() && (is_terminated || !attached) {
         Entry::yes(Type::VolumeDetached, Reason::AsExpected, "no volume is attached to the machine")
     } else {
         Entry::no(Type::VolumeDetached, Reason::AwaitingDetach, message)
@@ -125,7 +182,36 @@ fn leaving(observed: &Observed, instance: Option<&Instance>, message: &str) -> [
     [drained, detached, terminated]
 }
 
-/// Whether Ready changed, and to what: for the event.
-pub fn became_ready(old: &[Condition], new: &[Condition]) -> bool {
-    !conditions::is_true(old, Type::Ready) && conditions::is_true(new, Type::Ready)
+/// What changed so that somebody should hear of it.
+pub fn changes(old: &NodeStatus, new: &NodeStatus) -> Vec<Happened> {
+    let mut happened = Vec::new();
+    let became_true = |kind| !conditions::is_true(&old.conditions, kind) && conditions::is_true(&new.conditions, kind);
+    if became_true(Type::Ready) {
+        let name = new.core_node_name.as_deref().unwrap_or_default();
+        happened.push(Happened::normal("NodeReady", format!("Kubernetes node {name} is ready for the database")));
+    }
+    if became_true(Type::Fenced)
+        && let Some(fenced) = conditions::find(&new.conditions, Type::Fenced)
+    {
+        happened.push(Happened::normal("MachineFenced", fenced.message.clone()));
+    }
+    let reason = |conditions: &[Condition], kind| conditions::find(conditions, kind).map(|condition| condition.reason.clone());
+    for (kind, event) in [(Type::Lost, "MachineSuspected"), (Type::Fenced, "FenceFailed")] {
+        let Some(now) = conditions::find(&new.conditions, kind).filter(|now| now.status == "False") else { continue };
+        let is_news = reason(&old.conditions, kind).as_ref() != Some(&now.reason);
+        let is_calm = now.reason == Reason::Progressing.as_str() || now.reason == Reason::Fencing.as_str();
+        if is_news && !is_calm {
+            let event = if now.reason == Reason::RepairHeldBack.as_str() { "RepairHeldBack" } else { event };
+            happened.push(Happened::warning(event, now.message.clone()));
+        }
+    }
+    happened
+}
+
+/// How long it took from the first sign of a loss to its proof, when the proof is new.
+pub fn fenced_after(old: &NodeStatus, new: &NodeStatus) -> Option<Duration> {
+    let is_new = !conditions::is_true(&old.conditions, Type::Fenced) && conditions::is_true(&new.conditions, Type::Fenced);
+    let proven = conditions::find(&new.conditions, Type::Fenced).filter(|_| is_new)?;
+    let since = new.fence.as_ref()?.since.0;
+    Some(Duration::try_from(proven.last_transition_time.0.duration_since(since)).unwrap_or_default())
 }

@@ -2,6 +2,7 @@
 
 mod ended;
 mod leaving;
+mod loss;
 mod proof;
 mod running;
 mod status;
@@ -25,6 +26,7 @@ use crate::cloud::inventory::{EmptyRuns, InstanceView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::{Instance, InstanceState};
 use crate::controller::conditions::{self, Entry};
+use crate::controller::fleet::FleetView;
 use crate::settings::Timing;
 
 const CORE_NODE: &str = "ip-10-0-0-1";
@@ -91,6 +93,8 @@ fn world() -> Observed {
         offerings: OfferingsView::default(),
         sent: None,
         asked: BTreeMap::new(),
+        stop_asked: None,
+        fleet: FleetView { nodes: 1, zone_joined: 1, zone_lost: 1, ..FleetView::default() },
         core_node: None,
         other_core_nodes: Vec::new(),
         driver_registered: false,

@@ -1,5 +1,7 @@
 //! Act, Volume: carries the plan out. Only writes; it makes no choice.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -8,26 +10,24 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::attempt::owner_of;
-use super::plan::{Action, Plan};
+use super::plan::{Action, Modify, Plan};
 use crate::api::names::RETAINED_LABEL;
-use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
+use crate::api::volume::{FinalSnapshot, VolumeLaunch};
 use crate::api::{Reason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::limits::{Action as Call, Priority};
-use crate::cloud::{Class, CloudError, CreateVolumeRequest, ModifyVolumeRequest, VolumeQuery};
+use crate::cloud::{Class, CloudError, CreateVolumeRequest, VolumeQuery};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
 use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::conditions::whole_second;
 use crate::controller::context::{Context, later};
 use crate::controller::launch::{Outcome, outcome};
+use crate::controller::retained::ADOPTED_BY;
 use crate::controller::waiting::{HeldUp, held_up, throttled};
 
 /// How many modifications the status remembers.
 const REMEMBERED_MODIFICATIONS: usize = 10;
-
-/// On the PersistentVolume of a kept volume: when it was kept.
-pub const RETAINED_AT_ANNOTATION: &str = "freehold.dev/retained-at";
 
 /// Carries out every action in order, up to the first that fails.
 pub async fn act(plan: &Plan, volume: Volume, ctx: &Context, events: &Events) -> Acted<Volume> {
@@ -84,7 +84,7 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
             records.patch(&record.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
         }
         Action::CreateClaim(claim) => create_once(&claims, claim.as_ref()).await?,
-        Action::Modify(record, request) => modify(record, request, acted, ctx, events).await?,
+        Action::Modify(change) => modify(change, acted, ctx, events).await?,
         Action::GrowClaim(claim) => {
             let patch = json!({
                 "metadata": {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version},
@@ -93,13 +93,25 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
             claims.patch(&claim.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
         }
         Action::DeleteClaim(claim) => delete::delete(&claims, &claim.name_any(), &claim.uid().unwrap_or_default()).await?,
-        Action::MarkRetained(record) => {
-            let kept_at = whole_second(ctx.clock.now()).to_string();
+        Action::Adopt(id, tags) => adopt(id, tags, acted, ctx, events).await?,
+        Action::Retag(id, tags) => {
+            if may_call(Call::CreateTags, Priority::Repair, acted, ctx) {
+                tag(id, tags, acted, ctx).await;
+            }
+        }
+        Action::ReleaseRecord(record) => {
             let patch = json!({"metadata": {
                 "uid": record.metadata.uid,
-                "labels": {RETAINED_LABEL: "true"},
-                "annotations": {RETAINED_AT_ANNOTATION: kept_at},
+                "resourceVersion": record.metadata.resource_version,
+                "annotations": {ADOPTED_BY: null},
             }});
+            records.patch(&record.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        }
+        Action::MarkRetained(record) => {
+            let patch = json!({
+                "metadata": {"uid": record.metadata.uid, "labels": {RETAINED_LABEL: "true"}, "annotations": record.annotations()},
+                "spec": {"claimRef": record.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref())},
+            });
             records.patch(&record.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
         }
         Action::Snapshot(id) => snapshot(id, acted, ctx, events).await?,
@@ -201,19 +213,16 @@ fn request(launch: &VolumeLaunch) -> CreateVolumeRequest {
 }
 
 /// Writes the modification down, with the resourceVersion of this pass' read, then asks for it: EC2 has no token for it.
-async fn modify(
-    record: &ModificationRecord,
-    request: &ModifyVolumeRequest,
-    acted: &mut Acted<Volume>,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), ActError> {
+async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+    let Modify { record, request, replaces_last } = change;
     if !may_call(Call::ModifyVolume, Priority::Repair, acted, ctx) {
         return Ok(());
     }
     let volumes = volumes(&acted.object, ctx);
     let old = acted.object.status.clone().unwrap_or_default();
-    let mut modifications = old.modifications.clone();
+    let mut before = old.modifications.clone();
+    before.truncate(before.len() - usize::from(*replaces_last));
+    let mut modifications = before.clone();
     modifications.push(record.clone());
     let surplus = modifications.len().saturating_sub(REMEMBERED_MODIFICATIONS);
     modifications.drain(..surplus);
@@ -238,15 +247,44 @@ async fn modify(
         Err(error) => {
             refused(Call::ModifyVolume, &request.id, &error, acted, ctx);
             if error.class != Class::InDoubt {
-                // Refused for certain: it does not count, unless EC2 says that the budget is used up, which is obeyed.
-                if error.class != Class::ModificationBudget {
-                    acted.object = status::record(&volumes, &acted.object, json!({"modifications": old.modifications})).await?;
-                }
+                // Refused for certain: EC2 does not count it.
+                acted.object = status::record(&volumes, &acted.object, json!({"modifications": before})).await?;
                 events.publish(&acted.object, &Happened::warning("ModificationRefused", error.to_string())).await;
             }
         }
     }
     Ok(())
+}
+
+/// Announces that the kept volume is this Volume's, with the resourceVersion of this pass' read, then tags it so.
+async fn adopt(
+    id: &VolumeId,
+    tags: &BTreeMap<String, String>,
+    acted: &mut Acted<Volume>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    if !may_call(Call::CreateTags, Priority::Create, acted, ctx) {
+        return Ok(());
+    }
+    let old = acted.object.status.clone().unwrap_or_default();
+    let new = VolumeStatus { volume_id: Some(id.clone()), ever_held: true, ..old.clone() };
+    if let Some(written) = status::patch(&volumes(&acted.object, ctx), &acted.object, &old, &new).await? {
+        acted.object = written;
+    }
+    tag(id, tags, acted, ctx).await;
+    let note = format!("EBS volume {id}, which was kept, is this Volume's from now on");
+    events.publish(&acted.object, &Happened::normal("VolumeAdopted", note)).await;
+    Ok(())
+}
+
+async fn tag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<Volume>, ctx: &Context) {
+    let answer = ctx.cloud.tag_volume(id, tags).await;
+    ctx.inventory.poke(Kind::Volume);
+    match answer {
+        Ok(()) => ctx.asks.note(Call::CreateTags, &id.0, ctx.clock.now(), None),
+        Err(error) => refused(Call::CreateTags, id, &error, acted, ctx),
+    }
 }
 
 /// Announces the final snapshot, then takes it: EC2 has no token for it, so it is found again by its tags.
@@ -263,7 +301,7 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, event
     }
     let mut owner = owner_of(&acted.object, &ctx.cluster_id);
     owner.kind = Kind::Snapshot;
-    let answer = ctx.cloud.create_snapshot(id, &identity::tags(&owner, 1, &std::collections::BTreeMap::new())).await;
+    let answer = ctx.cloud.create_snapshot(id, &identity::tags(&owner, 1, &BTreeMap::new())).await;
     ctx.inventory.poke(Kind::Snapshot);
     match answer {
         Ok(taken) => {

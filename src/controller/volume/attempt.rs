@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
+use super::adopting;
 use super::observe::Observed;
 use super::plan::{Action, Plan, Stage};
 use crate::api::node_class::NodeClassSpec;
@@ -29,7 +30,10 @@ pub(super) fn uncreated(observed: &Observed, size: i32, now: Timestamp) -> Plan 
                 Reason::Creating,
                 format!("EBS volume {id} is named by this Volume's PersistentVolume and is taken on"),
             ),
-            None => next_attempt(observed, 1, size, now),
+            None => match observed.volume.spec.adopt_retained.as_deref() {
+                Some(record) => adopting::take(observed, record, size),
+                None => next_attempt(observed, 1, size, now),
+            },
         },
         [one] => Plan::act(
             Stage::Nothing,

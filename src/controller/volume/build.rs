@@ -10,13 +10,9 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
+use crate::api::names::VOLUME_UID_LABEL;
 use crate::api::{EBS_CSI_DRIVER, Size, Volume, VolumeId, names};
-
-/// On a PersistentVolume: the UID of the Volume that made it. It has no owner reference, since it is cluster-scoped.
-pub const VOLUME_UID_LABEL: &str = "freehold.dev/volume-uid";
-
-/// Whom a volume was kept for, on the PersistentVolume that records it: `<namespace>/<database>`.
-pub const DATABASE_ANNOTATION: &str = "freehold.dev/database";
+use crate::controller::retained::DATABASE_ANNOTATION;
 
 /// The node label that the EBS CSI driver's topology uses.
 const ZONE_LABEL: &str = "topology.kubernetes.io/zone";

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 use super::observe::Observed;
-use super::plan::{Action, Plan, Stage, refused};
+use super::plan::{Action, Modify, Plan, Stage, refused};
 use crate::api::volume::{ModificationRecord, VolumeSpec};
 use crate::api::{ConditionType, Reason, Size, VolumeStatus};
 use crate::cloud::limits::Action as Call;
@@ -81,7 +81,7 @@ pub(super) fn plan(
     // The new size may be shown before it can be used, which is from "optimizing" on.
     let is_early = observed.volumes.modification.as_ref().is_some_and(|it| it.state == ModificationState::Modifying);
     if !wanted.is_met_by(volume) || is_early {
-        return modify(observed, status, volume, &wanted, now);
+        return Plan { due: !wanted.is_met_by(volume), ..modify(observed, status, volume, &wanted, now) };
     }
     grow_claim(claim, size)
 }
@@ -100,8 +100,7 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         return wait(Reason::Modifying, message);
     }
     // Edits within a few seconds become one call: the budget is four a day.
-    let gathering_since =
-        modified.filter(|condition| condition.status == "False").map_or(now, |condition| condition.last_transition_time.0);
+    let gathering_since = status.change_due_since.as_ref().map_or(now, |since| since.0);
     let ripe = later(gathering_since, observed.timing.coalesce);
     if now < ripe {
         return wait(Reason::Modifying, format!("a change of EBS volume {id} is due; edits of the next seconds go with it"))
@@ -114,7 +113,11 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
             return wait(Reason::Modifying, format!("EC2 was asked to change volume {id} and does not show it yet")).until(due, now);
         }
     }
-    if let Some(next) = next_allowed(&status.modifications, observed.timing.modification_window, now) {
+    let replaces_last = status.modifications.last().is_some_and(|last| wanted.is_recorded_as(last) && !was_shown(modification, last));
+    let counted = &status.modifications[..status.modifications.len() - usize::from(replaces_last)];
+    // EC2 counts from when it took the call, which may be a little after it was decided on.
+    let window = observed.timing.modification_window.saturating_add(observed.timing.modification_doubt);
+    if let Some(next) = next_allowed(counted, window, now) {
         let message = format!(
             "EBS allows {DAILY_MODIFICATIONS} changes of a volume in a day, and all were used: volume {id} is changed after {}",
             whole_second(next)
@@ -122,7 +125,9 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         return Plan::wait(Stage::Bound, Reason::ModificationBudget, message).until(next, now);
     }
     if let Some(plan) = refused(observed, Call::ModifyVolume, Stage::Bound, now) {
-        return plan;
+        // A budget of a day is not worth a look every few seconds.
+        let is_budget = plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::ModificationBudget);
+        return Plan { pending: !is_budget, ..plan };
     }
     let record = ModificationRecord {
         at: Time(whole_second(now)),
@@ -139,7 +144,7 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         throughput: record.throughput,
     };
     let message = format!("EC2 is asked to change volume {id} to {} GiB {}", record.size, record.volume_type);
-    Plan::act(Stage::Bound, vec![Action::Modify(record, request)], Reason::Modifying, message).pending()
+    Plan::act(Stage::Bound, vec![Action::Modify(Box::new(Modify { record, request, replaces_last }))], Reason::Modifying, message).pending()
 }
 
 /// Whether EC2 has refused this generation's modification as invalid: only another spec helps.
@@ -151,10 +156,13 @@ fn is_refusal(modified: &Condition, observed: &Observed) -> bool {
 
 /// Whether EC2 shows that this modification is over.
 fn has_ended(modification: Option<&Modification>, last: &ModificationRecord) -> bool {
-    modification.is_some_and(|modification| {
-        modification.started_at.is_some_and(|at| at >= last.at.0)
-            && matches!(modification.state, ModificationState::Completed | ModificationState::Failed)
-    })
+    let is_over = |state| matches!(state, ModificationState::Completed | ModificationState::Failed);
+    was_shown(modification, last) && modification.is_some_and(|modification| is_over(modification.state))
+}
+
+/// Whether EC2 has shown that it carried this modification out, or a later one.
+fn was_shown(modification: Option<&Modification>, last: &ModificationRecord) -> bool {
+    modification.and_then(|modification| modification.started_at).is_some_and(|at| at >= last.at.0)
 }
 
 /// When the next modification is allowed, if it is not allowed now.
@@ -184,7 +192,7 @@ fn grow_claim(claim: &PersistentVolumeClaim, size: i32) -> Plan {
         );
         return Plan::wait(Stage::Bound, Reason::AwaitingFileSystem, message);
     }
-    Plan { actions: Vec::new(), waiting: None, stage: Stage::AsWanted, again: None, pending: false }
+    Plan { actions: Vec::new(), waiting: None, stage: Stage::AsWanted, again: None, pending: false, due: false }
 }
 
 fn claim_request(claim: &PersistentVolumeClaim) -> Option<i32> {

@@ -5,9 +5,9 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
 
 use super::attempt::{attempt_facts, owner_of, proven_absent};
-use super::build;
 use super::observe::Observed;
 use super::plan::{Action, Plan, Stage, refused};
+use super::{adopting, build};
 use crate::api::volume::FinalSnapshot;
 use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, names};
 use crate::cloud::absence::{self, TokenLookup};
@@ -16,7 +16,7 @@ use crate::cloud::limits::Action as Call;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::cluster::finalizer;
 use crate::controller::launch::{Verdict, judge};
-use crate::controller::safety;
+use crate::controller::{retained, safety};
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.volume) {
@@ -71,7 +71,14 @@ fn unrecorded(observed: &Observed) -> Plan {
                 Reason::Deleting,
                 format!("EBS volume {id} is named by this Volume's PersistentVolume and is dealt with as the policy says"),
             ),
-            None => finished(observed),
+            None => {
+                let mut plan = finished(observed);
+                // Nothing was announced: the kept volume stays what it was, under its own record.
+                if let Some(release) = adopting::release(observed) {
+                    plan.actions.insert(0, release);
+                }
+                plan
+            }
         },
         [one] => Plan::act(
             Stage::Nothing,
@@ -119,12 +126,12 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Ti
         }
         Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Error | VolumeState::Unknown)) => {
             match effective_policy(observed) {
-                DeletionPolicy::Retain => retained(observed, volume),
+                DeletionPolicy::Retain => retained(observed, volume, now),
                 DeletionPolicy::Snapshot => snapshotted(observed, status, volume, now),
                 DeletionPolicy::Delete => deleted(observed, status, volume, now),
             }
         }
-        None => gone(observed, status, id),
+        None => adopting::moving(observed, id, now).unwrap_or_else(|| gone(observed, status, id)),
     }
 }
 
@@ -149,27 +156,49 @@ fn gone(observed: &Observed, status: &VolumeStatus, id: &VolumeId) -> Plan {
 }
 
 /// Retain: the EBS volume stays, and a PersistentVolume is the record of it.
-fn retained(observed: &Observed, volume: &EbsVolume) -> Plan {
+fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     let uid = observed.volume.uid().unwrap_or_default();
     let kept = format!("EBS volume {} is kept; PersistentVolume {} is the record of it", volume.id, names::persistent_volume(&uid));
     let mut actions = Vec::new();
     match &observed.persistent_volume {
         Some(record) if build::is_record_of(record, &observed.volume) && record.labels().get(names::RETAINED_LABEL).is_none() => {
-            actions.push(Action::MarkRetained(Box::new(record.clone())));
+            actions.push(Action::MarkRetained(Box::new(marked(observed, volume, record.clone(), now))));
         }
         Some(_) => {}
-        None => actions.push(Action::CreatePersistentVolume(Box::new(record_of(observed, volume)))),
+        None => actions.push(Action::CreatePersistentVolume(Box::new(record_of(observed, volume, now)))),
     }
+    actions.extend(adopting::close_record(observed, &volume.id));
     actions.push(Action::RemoveFinalizer);
     Plan::act(Stage::Created, actions, Reason::Deleting, kept)
 }
 
 /// The record of a volume that never had a PersistentVolume: claimed by a claim that is gone, so that it shows as Released.
-fn record_of(observed: &Observed, volume: &EbsVolume) -> PersistentVolume {
+fn record_of(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> PersistentVolume {
     let storage_class = observed.class.as_ref().map(|class| class.spec.storage_class_name.clone()).unwrap_or_default();
-    let mut record =
-        build::persistent_volume(&observed.volume, &volume.id, &Size::from_gib(volume.size), &storage_class, observed.volume.uid());
+    let record = build::persistent_volume(&observed.volume, &volume.id, &Size::from_gib(volume.size), &storage_class, None);
+    marked(observed, volume, record, now)
+}
+
+/// The PersistentVolume as the record of what was kept: it says what, when and why, and is Released, since the claim that it names
+/// can come no more.
+fn marked(observed: &Observed, volume: &EbsVolume, mut record: PersistentVolume, now: Timestamp) -> PersistentVolume {
+    let name = observed.volume.name_any();
+    let because = if observed.house_is_torn_down {
+        "its namespace or Freehold's resource definitions were deleted, which keeps every volume"
+    } else {
+        "the Database was deleted under deletionPolicy Retain"
+    };
+    let engine = observed.volume.labels().get("app.kubernetes.io/name");
+    let size = Size::from_gib(volume.size);
+    let marks = retained::marks(&name, engine, observed.owner.as_ref(), &size, because, now);
+    record.annotations_mut().extend(marks);
     record.labels_mut().insert(names::RETAINED_LABEL.to_owned(), "true".to_owned());
+    if let Some(spec) = &mut record.spec {
+        let claim = spec.claim_ref.get_or_insert_default();
+        claim.name.get_or_insert(name);
+        claim.namespace = observed.volume.namespace();
+        claim.uid = claim.uid.take().or_else(|| observed.volume.uid());
+    }
     record
 }
 
@@ -273,6 +302,8 @@ fn finished(observed: &Observed) -> Plan {
         .filter(|record| build::is_record_of(record, &observed.volume))
         .map(|record| Action::DeletePersistentVolume(Box::new(record.clone())))
         .collect();
+    let taken = observed.volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
+    actions.extend(taken.and_then(|id| adopting::close_record(observed, id)));
     actions.push(Action::RemoveFinalizer);
     Plan::act(Stage::Nothing, actions, Reason::Deleting, "the EBS volume is gone")
 }

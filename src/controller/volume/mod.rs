@@ -1,6 +1,7 @@
 //! The Volume controller: one EBS volume, its PersistentVolume and its claim for each `Volume`.
 
 pub mod act;
+mod adopting;
 mod attempt;
 pub mod build;
 mod growth;
@@ -43,7 +44,7 @@ pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<Persistent
     let controller = controller
         .owns(claims, ours.clone())
         .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {
-            let uid = record.labels().get(build::VOLUME_UID_LABEL);
+            let uid = record.labels().get(names::VOLUME_UID_LABEL);
             uid.and_then(|uid| references.references.by_uid(uid)).map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
         })
         .watches(Api::<NodeClass>::all(ctx.client.clone()), watcher::Config::default(), move |class| {

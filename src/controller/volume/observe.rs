@@ -38,6 +38,10 @@ pub struct Observed {
     pub asked: BTreeMap<Call, Asked>,
     /// The PersistentVolume of its name.
     pub persistent_volume: Option<PersistentVolume>,
+    /// The record of the kept volume that it takes over, if it takes one over.
+    pub record: Option<PersistentVolume>,
+    /// What EC2 has under the UID of the Volume that had the kept volume before.
+    pub former: VolumeView,
     /// The claim of its name.
     pub claim: Option<PersistentVolumeClaim>,
     /// VolumeAttachments of the PersistentVolume; read only while the Volume is being deleted.
@@ -61,9 +65,11 @@ impl Observed {
         Some(VolumeId(record.spec.as_ref()?.csi.as_ref()?.volume_handle.clone()))
     }
 
-    /// Whether the EBS volume may hold data: a PersistentVolume was ever made for it.
+    /// Whether the EBS volume may hold data: a PersistentVolume was ever made for it, or it was kept with its data.
     pub fn has_held(&self) -> bool {
-        self.volume.status.as_ref().is_some_and(|status| status.ever_held) || self.recorded_volume().is_some()
+        self.volume.spec.adopt_retained.is_some()
+            || self.volume.status.as_ref().is_some_and(|status| status.ever_held)
+            || self.recorded_volume().is_some()
     }
 }
 
@@ -82,12 +88,19 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         house_is_torn_down = is_torn_down(ctx, &namespace).await?;
         owner = owner_of(&volume, ctx, &namespace).await?;
     }
+    let adopted = volume.spec.adopt_retained.as_deref();
+    let record = match adopted {
+        Some(record) => Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(record).await?,
+        None => None,
+    };
     let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
     let asked = |call: Call| Some((call, ctx.asks.of(call, &id?.0)?));
     Ok(Some(Observed {
-        asked: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume].into_iter().filter_map(asked).collect(),
+        asked: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume, Call::CreateTags].into_iter().filter_map(asked).collect(),
         class: Api::<NodeClass>::all(ctx.client.clone()).get_opt(&volume.spec.node_class_name).await?,
         volumes: ctx.inventory.volumes_of(&uid),
+        former: ctx.inventory.volumes_of(adopted.and_then(names::volume_uid_of).unwrap_or_default()),
+        record,
         snapshots: ctx.inventory.snapshots_of(&uid),
         offerings: ctx.offerings.view(ctx.clock.now()),
         sent: volume.status.as_ref().and_then(|status| status.launch.as_ref()).and_then(|launch| ctx.sends.of(&launch.token)),

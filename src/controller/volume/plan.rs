@@ -1,5 +1,6 @@
 //! Plan, Volume: what is, what should be, what to do about it. Pure.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,7 +8,7 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::{Resource, ResourceExt};
 
 use super::observe::Observed;
-use super::{attempt, build, growth, leaving};
+use super::{adopting, attempt, build, growth, leaving};
 use crate::api::volume::{ModificationRecord, VolumeLaunch};
 use crate::api::{ConditionType, Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus};
 use crate::cloud::limits::Action as Call;
@@ -30,6 +31,8 @@ pub struct Plan {
     pub again: Option<Duration>,
     /// EC2 is about to change: look often.
     pub pending: bool,
+    /// A change of size, type, IOPS or throughput is due, and EC2 does not show it.
+    pub due: bool,
 }
 
 /// How far a Volume is: what has been seen to be true.
@@ -56,6 +59,12 @@ pub enum Action {
     Create(Box<VolumeLaunch>),
     /// CreateVolume again, identical.
     Resend,
+    /// Announce that this kept volume is this Volume's from now on, then tag it so: one compound action.
+    Adopt(VolumeId, BTreeMap<String, String>),
+    /// CreateTags again, identical.
+    Retag(VolumeId, BTreeMap<String, String>),
+    /// Give back the record of a kept volume that was never taken.
+    ReleaseRecord(Box<PersistentVolume>),
     /// Record the volume that a look-up found.
     RecordVolume(VolumeId),
     /// Record that the volume may hold data from now on, then make its PersistentVolume.
@@ -65,7 +74,7 @@ pub enum Action {
     /// Make the claim.
     CreateClaim(Box<PersistentVolumeClaim>),
     /// Write the modification down, then ModifyVolume.
-    Modify(ModificationRecord, ModifyVolumeRequest),
+    Modify(Box<Modify>),
     /// Ask for the new size in the claim.
     GrowClaim(Box<PersistentVolumeClaim>),
     /// Delete the claim.
@@ -86,17 +95,28 @@ pub enum Action {
     RemoveFinalizer,
 }
 
+/// One ModifyVolume, and what is remembered of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modify {
+    /// What is written down before the call.
+    pub record: ModificationRecord,
+    /// The call.
+    pub request: ModifyVolumeRequest,
+    /// The last record is of the same wish, and EC2 never carried it out: this one takes its place.
+    pub replaces_last: bool,
+}
+
 impl Plan {
     pub(super) fn act(stage: Stage, actions: Vec<Action>, reason: Reason, message: impl Into<String>) -> Self {
         Self { actions, ..Self::wait(stage, reason, message) }
     }
 
     pub(super) fn wait(stage: Stage, reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions: Vec::new(), waiting: Some(Waiting::on(reason, message)), stage, again: None, pending: false }
+        Self { actions: Vec::new(), waiting: Some(Waiting::on(reason, message)), stage, again: None, pending: false, due: false }
     }
 
     pub(super) fn stalled(stage: Stage, reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions: Vec::new(), waiting: Some(Waiting::stalled(reason, message)), stage, again: None, pending: false }
+        Self { actions: Vec::new(), waiting: Some(Waiting::stalled(reason, message)), stage, again: None, pending: false, due: false }
     }
 
     pub(super) fn pending(self) -> Self {
@@ -153,7 +173,8 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i
                 "EC2 shows EBS volume {id} in the state error: look at it in EC2 (often its KMS key); once it is deleted there and never held data, another is made"
             ),
         ),
-        None | Some((_, VolumeState::Deleting | VolumeState::Deleted)) => missing(observed, status, id, size, now),
+        None => adopting::moving(observed, id, now).unwrap_or_else(|| missing(observed, status, id, size, now)),
+        Some((_, VolumeState::Deleting | VolumeState::Deleted)) => missing(observed, status, id, size, now),
     }
 }
 
@@ -243,7 +264,7 @@ fn present(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size:
         }
         return Plan::wait(Stage::Created, Reason::AwaitingBinding, message);
     }
-    growth::plan(observed, status, volume, claim, size, now)
+    adopting::closing(observed, &volume.id).unwrap_or_else(|| growth::plan(observed, status, volume, claim, size, now))
 }
 
 fn is_ours(observed: &Observed, claim: &PersistentVolumeClaim) -> bool {

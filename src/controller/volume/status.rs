@@ -1,13 +1,14 @@
 //! Status, Volume: what is told of it. Pure.
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::observe::Observed;
 use super::plan::{Plan, Stage};
 use crate::api::ConditionType as Type;
 use crate::api::{Reason, Size, Volume, VolumeStatus};
 use crate::controller::acting::Acted;
-use crate::controller::conditions::{self, Entry};
+use crate::controller::conditions::{self, Entry, whole_second};
 use crate::controller::waiting::why;
 
 /// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
@@ -21,6 +22,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Time
     VolumeStatus {
         observed_generation: acted.object.metadata.generation,
         conditions: conditions::merge(&old.conditions, &entries(observed, plan, acted), acted.object.metadata.generation, now),
+        change_due_since: if plan.due { old.change_due_since.clone().or_else(|| Some(Time(whole_second(now)))) } else { None },
         size: volume.map(|volume| Size::from_gib(volume.size)).or_else(|| old.size.clone()),
         ..old
     }

@@ -1,5 +1,6 @@
 //! Tables of the Volume controller: one obvious world, and what is planned when something in it is otherwise.
 
+mod adopting;
 mod bound;
 mod create;
 mod growth;
@@ -18,7 +19,7 @@ use serde_json::json;
 
 use super::build;
 use super::observe::Observed;
-use super::plan::{Action, Plan, Stage, plan};
+use super::plan::{Action, Modify, Plan, Stage, plan};
 use crate::api::node::Refusal;
 use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
 use crate::api::{ConditionType, DeletionPolicy, FINALIZER, NodeClass, Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus};
@@ -95,6 +96,8 @@ fn world() -> Observed {
         sent: None,
         asked: BTreeMap::new(),
         persistent_volume: None,
+        record: None,
+        former: VolumeView { volumes: Vec::new(), modification: None, swept_at: Some(at(8)), empty: None },
         claim: None,
         attachments: Vec::new(),
         owner: None,

@@ -30,7 +30,7 @@ pub use super::process::OPERATOR;
 use super::process::{Operator, environment};
 use super::proxy::Proxy;
 use super::rights;
-use super::tap::Tap;
+use super::tap::{Point, Tap, Which};
 use super::wait::{LIMIT, seen, until, within};
 
 /// How much of the journal and of the log a failure shows, in lines.
@@ -199,6 +199,32 @@ impl House {
     /// SIGKILL.
     pub fn kill_operator(&mut self) {
         self.operator.take().unwrap().kill();
+    }
+
+    /// Lets the operator, which must be down, come to each of these effects in turn and kills it there; then it is down again. Ends early
+    /// when `is_over`; gives the names of the effects that it never came to.
+    pub async fn kill_at_each<F>(&mut self, effects: &[(&'static str, Which)], point: Point, is_over: impl Fn() -> F) -> Vec<&'static str>
+    where
+        F: Future<Output = bool>,
+    {
+        let mut missed = Vec::new();
+        for (name, which) in effects {
+            let mut reached = self.tap.stop_at(*which, point);
+            self.start_operator();
+            let came = until(&format!("the operator coming to {name}"), || {
+                let came = reached.try_recv().is_ok();
+                let is_over = is_over();
+                async move { if came { Ok(true) } else { seen(is_over.await.then_some(false), || "not yet".to_owned()) } }
+            })
+            .await;
+            self.kill_operator();
+            self.tap.disarm();
+            self.tap.thaw();
+            if !came {
+                missed.push(*name);
+            }
+        }
+        missed
     }
 
     /// SIGTERM; gives how long the end took and whether it was with 0.

@@ -17,6 +17,7 @@ const UID_TAGS: [(&str, Kind); 2] = [("freehold.dev/node-uid", Kind::Node), ("fr
 pub async fn check(house: &House) {
     let calls = house.calls_since(0);
     foreign_calls(&calls);
+    taken_over(house, &calls);
     for entry in calls.iter().filter(|entry| ["RunInstances", "CreateVolume"].contains(&entry.action.as_str())) {
         creation(house, entry);
     }
@@ -27,9 +28,21 @@ pub async fn check(house: &House) {
 
 /// What others do, or what doing means that tags were forgotten at creation.
 fn foreign_calls(calls: &[JournalEntry]) {
-    let never = ["AttachVolume", "DetachVolume", "CreateTags", "DeleteTags"];
+    let never = ["AttachVolume", "DetachVolume", "DeleteTags"];
     let found: Vec<_> = calls.iter().filter(|entry| never.contains(&entry.action.as_str())).collect();
     assert!(found.is_empty(), "the operator never calls these: {found:?}");
+}
+
+/// Tags are put on later for one cause: a kept volume is taken over, which its new Volume announced before.
+fn taken_over(house: &House, calls: &[JournalEntry]) {
+    for entry in calls.iter().filter(|entry| entry.action == "CreateTags") {
+        let [volume] = entry.resources.as_slice() else { panic!("not one volume: {entry:?}") };
+        let announced = house.tap.seen().into_iter().any(|seen| {
+            let says = ["\"everHeld\":true", "\"volumeID\"", volume.as_str()];
+            seen.journal < entry.seq && seen.status < 300 && seen.is_write() && says.iter().all(|part| seen.body.contains(part))
+        });
+        assert!(announced, "a take-over that nobody announced: {entry:?}");
+    }
 }
 
 /// One creating call, sent, whatever became of it.

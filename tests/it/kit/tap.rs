@@ -80,6 +80,11 @@ impl Tap {
         hears
     }
 
+    /// Stops nobody any more, should the request never have come.
+    pub fn disarm(&self) {
+        self.lock().armed = None;
+    }
+
     /// Lets requests through again; those that were held are never carried out.
     pub fn thaw(&self) {
         self.frozen.send_replace(false);

@@ -1,5 +1,6 @@
 //! Scenarios on real machines: a real kubelet, the real EBS CSI driver, real engines, and rows that are counted.
 
+mod adopted;
 mod faults;
 mod kept;
 mod operator;

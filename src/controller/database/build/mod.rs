@@ -17,7 +17,7 @@ pub use compare::holds;
 pub use config_map::config_map;
 pub use network_policy::network_policy;
 pub use node::{node, node_spec};
-pub use secret::{CredentialsError, check_credentials, credentials, retained};
+pub use secret::{ADOPTED_RECORD, CredentialsError, TAKEN_FROM, check_credentials, credentials, retained, taken_over};
 pub use service::{host, service};
 pub use stateful_set::{CONTAINER, stateful_set};
 pub use volume::{volume, volume_spec};

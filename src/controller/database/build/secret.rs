@@ -1,6 +1,7 @@
 //! Builds and checks the Secret of the administrator's credentials, laid out as the Service Binding specification says.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -9,6 +10,12 @@ use super::{host, unowned};
 use crate::api::names::{Names, RETAINED_LABEL};
 use crate::controller::database::password::Password;
 use crate::engine::{ADMINISTRATOR, Profile};
+
+/// On a Secret whose credentials were taken over with a volume: the Secret that had kept them.
+pub const TAKEN_FROM: &str = "freehold.dev/taken-from";
+
+/// On the same: the PersistentVolume that was the record of the volume.
+pub const ADOPTED_RECORD: &str = "freehold.dev/adopted-record";
 
 /// The shortest password that counts as one of ours.
 const SHORTEST_PASSWORD: usize = 16;
@@ -29,18 +36,34 @@ pub enum CredentialsError {
 
 /// The Secret. It has no owner: on a deletion that keeps the data, the password is kept with it, since the engine may have it stored.
 pub fn credentials(names: &Names, profile: &Profile, password: &Password) -> Secret {
+    binding(names, profile, ADMINISTRATOR, password.expose())
+}
+
+/// The same from the credentials that were kept with a volume, which its data was made with: user and password as they were, everything
+/// else as this Database's. It says where it was taken from.
+pub fn taken_over(names: &Names, profile: &Profile, kept: &Secret, record: &str) -> Secret {
+    let value = |key: &str| kept.data.as_ref().and_then(|data| data.get(key)).map(|value| String::from_utf8_lossy(&value.0).into_owned());
+    let mut secret = binding(names, profile, &value("username").unwrap_or_default(), &value("password").unwrap_or_default());
+    secret.metadata.annotations = Some(BTreeMap::from([
+        (TAKEN_FROM.to_owned(), kept.metadata.name.clone().unwrap_or_default()),
+        (ADOPTED_RECORD.to_owned(), record.to_owned()),
+    ]));
+    secret
+}
+
+fn binding(names: &Names, profile: &Profile, username: &str, password: &str) -> Secret {
     let host = host(names);
     let port = profile.primary_port_number().unwrap_or_default();
     let binding = &profile.binding;
     let path = binding.database.map(|name| format!("/{name}")).unwrap_or_default();
-    let uri = format!("{}://{ADMINISTRATOR}:{}@{host}:{port}{path}", binding.scheme, password.expose());
+    let uri = format!("{}://{}:{}@{host}:{port}{path}", binding.scheme, escaped(username), escaped(password));
     let mut entries = BTreeMap::from([
         ("type", binding.kind.to_owned()),
         ("provider", binding.provider.to_owned()),
         ("host", host),
         ("port", port.to_string()),
-        ("username", ADMINISTRATOR.to_owned()),
-        ("password", password.expose().to_owned()),
+        ("username", username.to_owned()),
+        ("password", password.to_owned()),
         ("uri", uri),
     ]);
     if let Some(database) = binding.database {
@@ -53,6 +76,18 @@ pub fn credentials(names: &Names, profile: &Profile, password: &Password) -> Sec
         data: Some(data),
         ..Secret::default()
     }
+}
+
+/// A text as it stands in a URI's user information (RFC 3986). What is generated needs no escape.
+fn escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut text, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+        text
+    })
 }
 
 /// Whether the engine can be started with this Secret: what it holds is never mended, since the engine may have stored it.

@@ -9,7 +9,7 @@ use crate::api::{Database, DeletionPolicy, Volume, VolumeSpec};
 
 /// What the spec asks of the disk.
 pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPolicy) -> VolumeSpec {
-    let Storage { size, volume_type, iops, throughput, file_system } = &database.spec.storage;
+    let Storage { size, volume_type, iops, throughput, file_system, adopt_retained } = &database.spec.storage;
     VolumeSpec {
         node_class_name: database.spec.node_class_name.clone(),
         size: size.clone(),
@@ -19,6 +19,7 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         file_system: *file_system,
         zone: zone.to_owned(),
         snapshot_id: None,
+        adopt_retained: adopt_retained.clone(),
         deletion_policy,
     }
 }

@@ -30,7 +30,7 @@ fn stopped(mut world: Observed) -> Observed {
 
 fn without_machine(world: Observed) -> Observed {
     let mut world = stopped(world);
-    (world.nodes, world.core_node, world.labelled) = (Vec::new(), None, Vec::new());
+    (world.nodes, world.core_nodes, world.labelled) = (Vec::new(), Vec::new(), Vec::new());
     world
 }
 
@@ -46,7 +46,9 @@ fn the_house_comes_down_in_order() {
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     assert_eq!(planned(&world), "[] AwaitingStop");
     let mut world = stopped(world);
-    assert_eq!(planned(&world), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    let given_back = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
+    assert_eq!(planned(&world), given_back);
+    world.labelled = Vec::new();
     deleting(&mut world.nodes[0], 1);
     assert_eq!(planned(&world), "[] AwaitingNode");
     let mut world = without_machine(world);
@@ -129,14 +131,14 @@ fn a_pod_that_hangs_on_a_dead_machine_does_not_keep_the_house() {
     let mut world = leaving("Retain");
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     deleting(world.pod.as_mut().unwrap(), now().as_second() - 1);
-    assert_eq!(planned(&world), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    assert_eq!(planned(&world), "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
 }
 
 #[test]
 fn every_node_goes_whatever_its_ordinal() {
     let mut world = stopped(leaving("Retain"));
     world.nodes.push(ready_node(&world, 2));
-    let expected = "[delete orders-gqmgm-1 orders-gqmgm-1-uid, delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
+    let expected = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid, delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
     assert_eq!(planned(&world), expected);
 }
 

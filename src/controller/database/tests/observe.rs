@@ -22,10 +22,11 @@ fn an_ordinal_is_used_again_until_its_node_was_seen() {
 }
 
 #[test]
-fn the_newest_node_is_the_one_with_the_highest_ordinal() {
+fn nodes_are_told_apart_by_their_ordinals_as_numbers() {
     let mut world = settled();
     world.nodes = vec![ready_node(&world, 9), ready_node(&world, 10), ready_node(&world, 2)];
-    assert_eq!(world.newest_node().map(|(ordinal, node)| (ordinal, node.name_any())), Some((10, "orders-gqmgm-10".to_owned())));
+    let names: Vec<String> = world.by_ordinal().into_iter().map(ResourceExt::name_any).collect();
+    assert_eq!(names, ["orders-gqmgm-2", "orders-gqmgm-9", "orders-gqmgm-10"]);
 }
 
 #[test]

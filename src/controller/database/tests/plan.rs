@@ -156,7 +156,7 @@ fn the_engine_waits_for_machine_label_and_disk() {
         world.volume = ours(volume_with(*volume, json!({"observedGeneration": 1, "conditions": conditions})));
     });
     assert_eq!(unbound, "[] Creating");
-    let gone = start(|world| world.core_node = None);
+    let gone = start(|world| world.core_nodes = Vec::new());
     assert_eq!(gone, "[] NodeNotReady");
 }
 
@@ -168,10 +168,12 @@ fn the_label_is_on_one_machine_at_a_time() {
         world.labelled = vec![core_node("ip-10-0-0-9", true)];
         world.pod.as_mut().unwrap().spec.as_mut().unwrap().node_name = Some("ip-10-0-0-9".to_owned());
     });
-    assert_eq!(occupied, "[] AwaitingNode");
+    let moves = "[unlabel ip-10-0-0-9 ip-10-0-0-9-uid, label ip-10-0-0-1 ip-10-0-0-1-uid, replace orders-0 pod-uid: \
+                 pod orders-0 moves from Kubernetes node ip-10-0-0-9 to ip-10-0-0-1: the database has another machine] Moving";
+    assert_eq!(occupied, moves);
     let renewed = planned(|world| {
         // The same name, another machine: the label went with the old object.
-        world.core_node = Some(with_uid(core_node("ip-10-0-0-1", false), "second-uid"));
+        world.core_nodes = vec![with_uid(core_node("ip-10-0-0-1", false), "second-uid")];
         world.labelled = Vec::new();
     });
     assert_eq!(renewed, "[label ip-10-0-0-1 second-uid] as wanted");
@@ -186,8 +188,8 @@ fn an_edit_of_the_spec_flows_to_the_children() {
         ),
         (json!({"deletionPolicy": "Snapshot"}), "[update volume-uid {\"deletionPolicy\":\"Snapshot\"}] Progressing"),
         (
-            json!({"instanceTypes": ["m7i.large"]}),
-            "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"instanceTypes\":[\"m7i.large\"]}] Progressing",
+            json!({"instanceTypes": ["m7i.large", "r7i.large"]}),
+            "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"instanceTypes\":[\"m7i.large\",\"r7i.large\"]}] Progressing",
         ),
         (
             json!({"nodeClassName": "big"}),

@@ -4,6 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
+use crate::api::Size;
 
 #[test]
 fn a_changed_input_replaces_template_settings_and_then_the_pod() {
@@ -93,27 +94,6 @@ fn another_major_version_of_postgresql_changes_nothing_and_another_minor_restart
 }
 
 #[test]
-fn a_lost_machine_is_given_back_and_another_follows_once_it_is_gone() {
-    let lost = |world: &mut Observed| {
-        let conditions = json!([
-            condition("Ready", "False", "InstanceLost", "instance i-1 is terminated"),
-            condition("Launched", "False", "InstanceLost", "m"),
-            condition("Initialized", "True", "AsExpected", "m"),
-        ]);
-        let status = json!({"observedGeneration": 1, "conditions": conditions, "coreNodeName": "ip-10-0-0-1", "zone": ZONE});
-        world.nodes = vec![node_with(world.nodes[0].clone(), status)];
-    };
-    assert_eq!(planned(lost), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] InstanceLost");
-    let going = planned(|world| {
-        lost(world);
-        deleting(&mut world.nodes[0], 1);
-    });
-    assert_eq!(going, "[] AwaitingNode", "never two machines");
-    let gone = planned(|world| world.nodes = Vec::new());
-    assert_eq!(gone, "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
-}
-
-#[test]
 fn a_machine_that_never_joined_is_the_node_controllers_affair() {
     let row = planned(|world| {
         let conditions = json!([condition("Ready", "False", "InstanceLost", "stopped"), condition("Initialized", "False", "Pending", "m")]);
@@ -151,8 +131,10 @@ fn a_paused_database_stops_in_order_and_keeps_its_disk() {
     deleting(stopping.pod.as_mut().unwrap(), now().as_second() + 60);
     assert_eq!(line(&plan(&stopping, now())), "[] AwaitingStop");
     stopping.pod = None;
-    assert_eq!(line(&plan(&stopping, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    let given_back = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
+    assert_eq!(line(&plan(&stopping, now())), given_back);
     deleting(&mut stopping.nodes[0], 1);
+    stopping.labelled = Vec::new();
     assert_eq!(line(&plan(&stopping, now())), "[] AwaitingNode");
     stopping.nodes = Vec::new();
     assert_eq!(line(&plan(&stopping, now())), "[] Paused");
@@ -174,13 +156,14 @@ fn a_pod_that_does_not_stop_in_time_does_not_keep_the_machine() {
     let mut world = edited(json!({"running": false}));
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     deleting(world.pod.as_mut().unwrap(), now().as_second() - 1);
-    assert_eq!(line(&plan(&world, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    let given_back = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
+    assert_eq!(line(&plan(&world, now())), given_back);
 }
 
 #[test]
 fn a_disk_grows_while_the_database_is_paused() {
     let mut world = edited(json!({"running": false, "storage": {"size": "200Gi"}}));
-    (world.nodes, world.pod) = (Vec::new(), None);
+    (world.nodes, world.pod, world.core_nodes, world.labelled) = (Vec::new(), None, Vec::new(), Vec::new());
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     assert_eq!(line(&plan(&world, now())), "[update volume-uid {\"size\":\"200Gi\"}] Paused");
 }
@@ -188,11 +171,42 @@ fn a_disk_grows_while_the_database_is_paused() {
 #[test]
 fn a_resumed_database_gets_a_new_machine_in_its_zone_and_the_newest_template() {
     let mut world = settled();
-    (world.nodes, world.pod, world.core_node, world.labelled) = (Vec::new(), None, None, Vec::new());
+    (world.nodes, world.pod, world.core_nodes, world.labelled) = (Vec::new(), None, Vec::new(), Vec::new());
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     assert_eq!(line(&plan(&world, now())), "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
     world.nodes = vec![ready_node(&world, 2)];
-    world.core_node = Some(core_node("ip-10-0-0-1", false));
+    world.core_nodes = vec![core_node("ip-10-0-0-1", false)];
     let row = line(&plan(&world, now()));
     assert_eq!(row, "[label ip-10-0-0-1 ip-10-0-0-1-uid, apply set set-uid x1] AwaitingPod");
+}
+
+#[test]
+fn a_database_is_paused_whatever_else_is_wrong_with_it() {
+    type Wrong = (&'static str, fn(&mut Observed), &'static str);
+    let wrongs: [Wrong; 5] = [
+        ("an invalid spec", |world| world.database.spec.storage.size = Size("50Gi".to_owned()), "stalled InvalidSpec"),
+        ("an unreadable Secret", |world| world.credentials = Credentials::Unreadable("no".to_owned()), "stalled CredentialsUnreadable"),
+        ("a foreign Service", |world| world.service = Child::Foreign, "stalled NameConflict"),
+        ("a lost volume", |world| world.volume = Child::Absent, "stalled VolumeLost"),
+        (
+            "a crash loop",
+            |world| {
+                let state = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+                let status = json!({"phase": "Running", "containerStatuses": [container_status(state)]});
+                world.pod = world.pod.take().map(|pod| pod_with(pod, status));
+            },
+            "Paused",
+        ),
+    ];
+    for (name, wrong, told) in wrongs {
+        let mut world = edited(json!({"running": false}));
+        wrong(&mut world);
+        assert_eq!(line(&plan(&world, now())), "[scale set-uid to 0] AwaitingStop", "{name}");
+        change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+        world.pod = None;
+        let given_back = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
+        assert_eq!(line(&plan(&world, now())), given_back, "{name}");
+        (world.nodes, world.core_nodes, world.labelled) = (Vec::new(), Vec::new(), Vec::new());
+        assert_eq!(line(&plan(&world, now())), format!("[] {told}"), "{name}");
+    }
 }

@@ -50,7 +50,11 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         volume_name,
         endpoint,
         credentials_secret_name,
+        replacement,
+        run,
+        history,
     } = told;
+    assert_eq!((replacement, run.map(|run| run.pod_uid), history), (None, Some("pod-uid".to_owned()), Vec::new()));
     assert_eq!(observed_generation, Some(3));
     assert_eq!((zone.as_deref(), instance_type.as_deref()), (Some(ZONE), Some("r7i.large")));
     assert_eq!((node_ordinal, node_name.as_deref(), volume_name.as_deref()), (Some(1), Some("orders-gqmgm-1"), Some("orders-gqmgm")));
@@ -165,7 +169,7 @@ fn a_person_is_told_of_each_change_once() {
     let rows = [
         ("it became ready", &new, &ready, vec!["Ready"]),
         ("it stays ready", &ready, &ready, vec![]),
-        ("it was paused", &ready, &paused, vec!["Paused"]),
+        ("it was paused", &ready, &paused, vec!["MachineGivenBack"]),
         ("it stays paused", &paused, &paused, vec![]),
         ("it was resumed", &paused, &ready, vec!["Ready"]),
         ("its engine fails", &ready, &failing, vec!["NotReady", "EngineFailing"]),
@@ -174,7 +178,7 @@ fn a_person_is_told_of_each_change_once() {
         ("it is taken up again", &invalid, &ready, vec!["Ready"]),
     ];
     for (name, old, new, expected) in rows {
-        let happened = changes(&told(old).conditions, &told(new).conditions);
+        let happened = changes(&told(old), &told(new));
         assert_eq!(happened.iter().map(|happened| happened.reason).collect::<Vec<_>>(), expected, "{name}");
     }
 }

@@ -186,20 +186,24 @@ fn a_machine_that_was_not_wanted_any_more_is_followed_at_once_and_not_counted() 
 }
 
 #[test]
-fn a_machine_that_joined_is_never_followed_here() {
-    hold(vec![
-        ("the status says so", ended(1, 0, joined), at(100_000), waits(Reason::InstanceLost)),
-        ("it joined between two looks", ended(1, 0, |it| it.core_node = Some(core_node())), at(100_000), waits(Reason::InstanceLost)),
+fn a_machine_that_joined_is_never_followed_here_but_given_up() {
+    let rows = [
+        ("the status says so", ended(1, 0, joined)),
+        ("it joined between two looks", ended(1, 0, |it| it.core_node = Some(core_node()))),
         (
             "it joined and found no capacity later",
             ended(1, 0, |it| {
                 joined(it);
                 capacity(it);
             }),
-            at(20),
-            waits(Reason::InstanceLost),
         ),
-    ]);
+    ];
+    for (name, observed) in rows {
+        let plan = plan(&observed, now());
+        assert!(matches!(plan.actions.first(), Some(Action::GiveUp(_))), "{name}: {plan:?}");
+        assert!(!plan.actions.iter().any(|action| matches!(action, Action::Launch(..))), "{name}: {plan:?}");
+        assert_eq!(plan.waiting.unwrap().reason, Reason::InstanceLost, "{name}");
+    }
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
             "its pods are deleted at once: nothing can run them",
             gone(|it| it.pods = vec![pod("orders-0", true)]),
             now(),
-            released_with(vec![evicts("orders-0", true)]),
+            released_with(vec![Action::OutOfService(Box::new(core_node())), evicts("orders-0", true)]),
         ),
         ("without a Kubernetes node", gone(|it| it.core_node = None), now(), released()),
         (

@@ -50,15 +50,16 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
             launches(launch_of(2, "r7i.large", 0, 1, late)),
         ),
         (
-            "a machine that had joined is lost: pending, or the proof would be forgotten",
+            "a machine that had joined is lost, and its repair held back: pending, or the proof would be forgotten",
             missing(|it| {
                 joined(it);
                 it.instances.empty = empty(1, 1201);
+                it.fleet.repairs = 5;
             }),
             late,
-            waits(Reason::InstanceLost).pending(),
+            waits(Reason::RepairHeldBack).again(5).pending(),
         ),
-        ("a machine that had joined is not lost without proof", missing(joined), late, waits(Reason::Launching).pending()),
+        ("a machine that had joined is not lost without proof", missing(joined), late, waits(Reason::Launching).pending().again(300)),
         (
             "the status was lost but for the id: proven by tag",
             missing(|it| {
@@ -66,9 +67,10 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
                 status.launch = None;
                 status.core_node_name = Some(CORE_NODE.into());
                 it.instances.empty = EmptyRuns { by_token: None, ..empty(1, 1201) };
+                it.fleet.repairs = 5;
             }),
             late,
-            waits(Reason::InstanceLost).pending(),
+            waits(Reason::RepairHeldBack).again(5).pending(),
         ),
         (
             "the status was lost but for the id: not proven by one sweep",

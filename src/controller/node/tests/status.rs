@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::controller::acting::Acted;
-use crate::controller::node::status::{became_ready, status as told};
+use crate::controller::node::status::{changes, status as told};
 use crate::controller::waiting::HeldUp;
 
 fn acted(observed: &Observed) -> Acted<Node> {
@@ -22,6 +22,7 @@ fn whole(status: &NodeStatus) -> Vec<(&str, &str, &str, &str)> {
 
 const NOBODY: (&str, &str, &str, &str) = ("Stalled", "False", "Progressing", "nothing needs a person");
 const SAME: (&str, &str, &str, &str) = ("Drifted", "False", "UpToDate", "the machine is as its NodeClass says");
+const FOUND: (&str, &str, &str, &str) = ("Lost", "False", "Progressing", "nothing speaks against the machine");
 const EARLIER: &str = "an earlier step is awaited";
 
 #[test]
@@ -36,6 +37,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             ("Initialized", "False", "Pending", EARLIER),
             SAME,
             NOBODY,
+            FOUND,
         ]
     );
     let waiting = "instance i-1 runs; its kubelet is awaited";
@@ -48,6 +50,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             ("Initialized", "False", "Pending", EARLIER),
             SAME,
             NOBODY,
+            FOUND,
         ]
     );
     assert_eq!(
@@ -59,6 +62,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             ("Initialized", "True", "AsExpected", "the Kubernetes node was made ready for the database"),
             SAME,
             NOBODY,
+            FOUND,
         ]
     );
 }
@@ -117,7 +121,7 @@ fn a_deletion_shows_its_three_stages() {
     observed.attachments = vec!["csi-1".into()];
     let waiting = "pods still run on the machine: team-a/orders-0";
     assert_eq!(
-        whole(&after(&observed, now()))[6..],
+        whole(&after(&observed, now()))[7..],
         [
             ("Drained", "False", "AwaitingDrain", waiting),
             ("VolumeDetached", "False", "AwaitingDetach", waiting),
@@ -127,7 +131,7 @@ fn a_deletion_shows_its_three_stages() {
     observed.pods.clear();
     observed.attachments.clear();
     assert_eq!(
-        whole(&after(&observed, now()))[6..],
+        whole(&after(&observed, now()))[7..],
         [
             ("Drained", "True", "AsExpected", "no pod is left on the machine"),
             ("VolumeDetached", "True", "AsExpected", "no volume is attached to the machine"),
@@ -205,7 +209,9 @@ fn what_ec2_shows_is_told_and_stays_when_it_shows_nothing() {
 
 #[test]
 fn becoming_ready_is_an_event_once() {
-    let not_ready = after(&launched(InstanceState::Running), now()).conditions;
-    let ready = after(&settled(), now()).conditions;
-    assert!(became_ready(&not_ready, &ready) && !became_ready(&ready, &ready) && !became_ready(&ready, &not_ready));
+    let not_ready = after(&launched(InstanceState::Running), now());
+    let ready = after(&settled(), now());
+    let events = |old, new| changes(old, new).into_iter().map(|it| it.reason).collect::<Vec<_>>();
+    assert_eq!(events(&not_ready, &ready), ["NodeReady"]);
+    assert_eq!((events(&ready, &ready), events(&ready, &not_ready)), (vec![], vec![]));
 }

@@ -3,6 +3,8 @@
 use super::*;
 use crate::cloud::limits::Action as Call;
 use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
+use crate::controller::acting::Acted;
+use crate::controller::volume::status::status as told;
 
 const DAY: i64 = 86_400;
 
@@ -11,7 +13,7 @@ fn wanted(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = settled();
     observed.volume.spec.size = Size("200Gi".into());
     observed.volume.spec.iops = Some(6000);
-    says(&mut observed, ConditionType::Modified, false, Reason::Modifying, at(0));
+    status(&mut observed).change_due_since = Some(Time(at(0)));
     change(&mut observed);
     observed
 }
@@ -22,7 +24,16 @@ fn record(at_second: i64, size: i32, iops: i32) -> ModificationRecord {
 
 fn modifies(when: i64, size: i32, iops: i32) -> Row {
     let request = ModifyVolumeRequest { id: id("vol-1"), size, volume_type: "gp3".into(), iops: Some(iops), throughput: Some(125) };
-    acts(Stage::Bound, vec![Action::Modify(record(when, size, iops), request)], Reason::Modifying).pending()
+    let modify = Modify { record: record(when, size, iops), request, replaces_last: false };
+    acts(Stage::Bound, vec![Action::Modify(Box::new(modify))], Reason::Modifying).pending()
+}
+
+/// The same, in the place of a record whose call EC2 never carried out.
+fn modifies_instead(when: i64, size: i32, iops: i32) -> Row {
+    let mut row = modifies(when, size, iops);
+    let Some(Action::Modify(modify)) = row.actions.first_mut() else { panic!("{row:?}") };
+    modify.replaces_last = true;
+    row
 }
 
 fn modification(state: ModificationState, started: i64) -> Modification {
@@ -36,12 +47,7 @@ fn waits_for_ec2() -> Row {
 #[test]
 fn edits_are_gathered_and_become_one_call() {
     hold(vec![
-        (
-            "the first look at a change gathers",
-            wanted(|it| says(it, ConditionType::Modified, true, Reason::AsExpected, at(-500))),
-            now(),
-            waits_for_ec2().again(3),
-        ),
+        ("the first look at a change gathers", wanted(|it| status(it).change_due_since = None), now(), waits_for_ec2().again(3)),
         ("a second before it is ripe", wanted(|_| {}), at(2), waits_for_ec2().again(1)),
         ("ripe: size and IOPS in one call", wanted(|_| {}), at(3), modifies(3, 200, 6000)),
         ("IOPS alone", wanted(|it| it.volume.spec.size = Size("100Gi".into())), at(3), modifies(3, 100, 6000)),
@@ -66,7 +72,8 @@ fn another_type_is_asked_for_without_gp3s_defaults() {
         it.volume.spec.throughput = None;
     });
     let plan = plan(&observed, at(3));
-    let [Action::Modify(_, request)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    let [Action::Modify(modify)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    let request = &modify.request;
     assert_eq!((request.volume_type.as_str(), request.iops, request.throughput), ("io2", Some(6000), None));
 }
 
@@ -89,7 +96,7 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
             at(10),
             waits_for_ec2().again(55),
         ),
-        ("never shown: asked for again", asked(|_| {}), at(65), modifies(65, 200, 6000)),
+        ("never shown: asked for again, and it counts once", asked(|_| {}), at(65), modifies_instead(65, 200, 6000)),
         ("a restart gives it the time again", asked(|it| it.process_started = at(60)), at(65), waits_for_ec2().again(55)),
         (
             "asked for more than is wanted now, since EC2 had more: still the same",
@@ -120,7 +127,6 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
 fn the_fifth_change_in_a_day_waits_for_the_first_to_be_a_day_old() {
     let past = |seconds: &'static [i64]| {
         wanted(|it| {
-            says(it, ConditionType::Modified, false, Reason::Modifying, at(-DAY));
             status(it).modifications = seconds.iter().map(|second| record(*second, 150, 3000)).collect();
         })
     };
@@ -128,14 +134,19 @@ fn the_fifth_change_in_a_day_waits_for_the_first_to_be_a_day_old() {
     let budget = || waits(Stage::Bound, Reason::ModificationBudget);
     hold(vec![
         ("the fourth", over(past(&[100, 200, 300])), at(50_000), modifies(50_000, 200, 6000)),
-        ("the fifth", over(past(&[100, 200, 300, 400])), at(50_000), budget().again(36_500)),
-        ("a second before", over(past(&[100, 200, 300, 400])), at(DAY + 99), budget().again(1)),
-        ("to the second", over(past(&[100, 200, 300, 400])), at(DAY + 100), modifies(DAY + 100, 200, 6000)),
+        ("the fifth", over(past(&[100, 200, 300, 400])), at(50_000), budget().again(36_560)),
+        ("a second before", over(past(&[100, 200, 300, 400])), at(DAY + 159), budget().again(1)),
+        (
+            "to the second, and EC2's own a minute later at most",
+            over(past(&[100, 200, 300, 400])),
+            at(DAY + 160),
+            modifies(DAY + 160, 200, 6000),
+        ),
         ("those of earlier days do not count", over(past(&[-2 * DAY, 100, 200, 300])), at(50_000), modifies(50_000, 200, 6000)),
-        ("more than four remembered: the fourth last counts", over(past(&[50, 100, 200, 300, 400])), at(50_000), budget().again(36_500)),
+        ("more than four remembered: the fourth last counts", over(past(&[50, 100, 200, 300, 400])), at(50_000), budget().again(36_560)),
     ]);
     let said = plan(&over(past(&[100, 200, 300, 400])), at(50_000));
-    assert!(message(&said).contains(&at(DAY + 100).to_string()), "{}", message(&said));
+    assert!(message(&said).contains(&at(DAY + 160).to_string()), "{}", message(&said));
 }
 
 #[test]
@@ -146,6 +157,12 @@ fn a_refusal_is_not_hammered() {
             change(it);
         })
     };
+    let used_up = |it: &mut Observed| {
+        let message = "EC2 says no (it is asked again after then)".to_owned();
+        let held_up = HeldUp { reason: Reason::ModificationBudget, message, until: Some(at(3605)) };
+        it.asked = BTreeMap::from([(Call::ModifyVolume, Asked { at: at(5), held_up: Some(held_up) })]);
+    };
+    let budget = || waits(Stage::Bound, Reason::ModificationBudget);
     let said = |until: i64| move |it: &mut Observed| it.asked = BTreeMap::from([(Call::ModifyVolume, forbidden(5, until))]);
     hold(vec![
         ("invalid: nothing until the spec changes", invalid(|_| {}), at(100_000), stalls(Stage::Bound, Reason::ModificationRefused)),
@@ -161,6 +178,18 @@ fn a_refusal_is_not_hammered() {
         ),
         ("forbidden: its pause", wanted(said(305)), at(10), waits(Stage::Bound, Reason::Forbidden).again(295).pending()),
         ("forbidden: the pause is over", wanted(said(305)), at(305), modifies(305, 200, 6000)),
+        ("EC2 says that the budget is used up, though we count less", wanted(used_up), at(10), budget().again(3595)),
+        ("edited meanwhile: still used up", with(wanted(used_up), |it| it.volume.spec.iops = Some(7000)), at(10), budget().again(3595)),
+        (
+            "set back meanwhile: nothing is due",
+            with(wanted(used_up), |it| {
+                it.volume.spec.size = Size("100Gi".into());
+                it.volume.spec.iops = None;
+            }),
+            at(10),
+            done(),
+        ),
+        ("an hour later it is asked again", wanted(used_up), at(3605), modifies(3605, 200, 6000)),
     ]);
     assert_eq!(message(&plan(&invalid(|_| {}), at(9))), "as EC2 said");
 }
@@ -205,6 +234,43 @@ fn the_claim_grows_when_ec2_has_the_size_and_the_file_system_follows() {
             done(),
         ),
     ]);
+}
+
+#[test]
+fn edits_are_gathered_whatever_was_waited_for_before() {
+    // The file system of a paused database was awaited since yesterday, which is no reason to take the next edit alone.
+    let paused = |since: Option<i64>| {
+        with(settled(), |it| {
+            it.volumes.volumes[0].size = 200;
+            it.claim = Some(claim("200Gi", "100Gi"));
+            it.volume.spec.size = Size("300Gi".into());
+            says(it, ConditionType::Modified, false, Reason::AwaitingFileSystem, at(-DAY));
+            status(it).change_due_since = since.map(|second| Time(at(second)));
+        })
+    };
+    hold(vec![
+        ("the first look", paused(None), now(), waits_for_ec2().again(3)),
+        ("a second later", paused(Some(10)), at(11), waits_for_ec2().again(2)),
+        ("ripe", paused(Some(10)), at(13), modifies(13, 300, 3000)),
+    ]);
+    let acted = |observed: &Observed| Acted { object: observed.volume.clone(), finished: false, held_up: None, error: None };
+    let since =
+        |observed: &Observed, second: i64| told(observed, &plan(observed, at(second)), &acted(observed), at(second)).change_due_since;
+    assert_eq!(since(&paused(None), 10), Some(Time(at(10))), "noted when it is first seen");
+    assert_eq!(since(&paused(Some(10)), 11), Some(Time(at(10))), "and kept");
+    assert_eq!(since(&settled(), 11), None);
+    assert_eq!(since(&with(paused(Some(10)), |it| it.volume.spec.size = Size("200Gi".into())), 11), None, "set back in time");
+}
+
+#[test]
+fn edits_back_and_forth_within_seconds_cost_no_call() {
+    let mut observed = settled();
+    for iops in [Some(6000), None, Some(4000), None] {
+        observed.volume.spec.iops = iops;
+        let planned = plan(&observed, now());
+        assert_eq!(planned.actions, [], "{iops:?}");
+    }
+    assert_eq!(Row::of(plan(&observed, now())), done());
 }
 
 #[test]

@@ -16,6 +16,24 @@ fn released() -> Row {
     acts(Stage::Nothing, vec![Action::RemoveFinalizer], Reason::Deleting)
 }
 
+const BY_POLICY: &str = "the Database was deleted under deletionPolicy Retain";
+const TORN_DOWN: &str = "its namespace or Freehold's resource definitions were deleted, which keeps every volume";
+
+/// The PersistentVolume as the record of what was kept for this reason.
+fn kept(because: &str) -> PersistentVolume {
+    let mut kept = retained();
+    let marks = [("at", "2027-01-15T08:00:10Z"), ("because", because)].map(|(key, value)| (format!("freehold.dev/retained-{key}"), value));
+    kept.annotations_mut().extend(marks.map(|(key, value)| (key, value.to_owned())));
+    kept.annotations_mut().insert("freehold.dev/size".into(), "100Gi".into());
+    kept.annotations_mut().insert("freehold.dev/credentials-secret".into(), "orders-k3f9q-admin".into());
+    kept.spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = Some("volume-uid".into());
+    kept
+}
+
+fn marks(because: &str) -> Row {
+    acts(Stage::Created, vec![Action::MarkRetained(Box::new(kept(because))), Action::RemoveFinalizer], Reason::Deleting)
+}
+
 fn retained() -> PersistentVolume {
     let mut record = record();
     record.labels_mut().insert("freehold.dev/retained".into(), "true".into());
@@ -45,7 +63,7 @@ fn the_claim_goes_first_and_only_ours() {
                 it.volume.spec.deletion_policy = DeletionPolicy::Retain;
             }),
             now(),
-            acts(Stage::Created, vec![Action::MarkRetained(Box::new(record())), Action::RemoveFinalizer], Reason::Deleting),
+            marks(BY_POLICY),
         ),
         (
             "others' finalizers are theirs",
@@ -111,9 +129,8 @@ fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
 #[test]
 fn retain_keeps_the_volume_and_leaves_its_record() {
     let keep = |state: VolumeState| detached(DeletionPolicy::Retain, state, |_| {});
-    let marked = || acts(Stage::Created, vec![Action::MarkRetained(Box::new(record())), Action::RemoveFinalizer], Reason::Deleting);
-    let mut made = build::persistent_volume(&volume(None), &id("vol-1"), &Size("100Gi".into()), "freehold", Some("volume-uid".into()));
-    made.labels_mut().insert("freehold.dev/retained".into(), "true".into());
+    let marked = || marks(BY_POLICY);
+    let made = kept(BY_POLICY);
     let mut stranger = record();
     stranger.metadata.labels = None;
     let only_released = || acts(Stage::Created, vec![Action::RemoveFinalizer], Reason::Deleting);
@@ -137,9 +154,23 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
     ]);
     for policy in [DeletionPolicy::Delete, DeletionPolicy::Snapshot] {
         let torn_down = detached(policy, VolumeState::Available, |it| it.house_is_torn_down = true);
-        hold(vec![("nobody decided to delete when the house is torn down", torn_down, now(), marked())]);
+        hold(vec![("nobody decided to delete when the house is torn down", torn_down, now(), marks(TORN_DOWN))]);
     }
     assert!(message(&plan(&keep(VolumeState::Available), now())).contains("freehold-volume-uid"));
+}
+
+#[test]
+fn the_record_names_the_engine_the_size_and_the_claim_that_it_had() {
+    let observed = detached(DeletionPolicy::Retain, VolumeState::Available, |it| {
+        it.owner = Some(owner("Retain", true));
+        it.volumes.volumes[0].size = 150;
+        it.persistent_volume.as_mut().unwrap().spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = Some("of-the-claim".into());
+    });
+    let planned = plan(&observed, now());
+    let [Action::MarkRetained(record), Action::RemoveFinalizer] = planned.actions.as_slice() else { panic!("{planned:?}") };
+    let note = |key: &str| record.annotations()[&format!("freehold.dev/{key}")].as_str();
+    assert_eq!((note("engine"), note("engine-version"), note("size")), ("questdb", "9.3.4", "150Gi"));
+    assert_eq!(record.spec.as_ref().unwrap().claim_ref.as_ref().unwrap().uid.as_deref(), Some("of-the-claim"));
 }
 
 /// The Database that owns the Volume, with this policy.

@@ -34,6 +34,8 @@ pub enum What {
         uid: String,
         /// Whether its volumes are mounted and its sandbox is there.
         has_sandbox: bool,
+        /// Whether it is Ready: clients are sent to it.
+        is_ready: bool,
     },
     /// A pod is gone: its UID.
     PodGone(String),
@@ -109,9 +111,11 @@ where
 }
 
 fn pod(pod: &Pod) -> Option<What> {
-    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let has_sandbox = conditions.any(|it| it.type_ == "PodReadyToStartContainers" && it.status == "True");
-    Some(What::Pod { uid: pod.uid()?, has_sandbox })
+    let is_true = |kind: &str| {
+        let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        conditions.any(|it| it.type_ == kind && it.status == "True")
+    };
+    Some(What::Pod { uid: pod.uid()?, has_sandbox: is_true("PodReadyToStartContainers"), is_ready: is_true("Ready") })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is one of several that may have nothing to note")]

@@ -13,7 +13,7 @@ use clap::Args;
 
 use crate::cache::Cache;
 use crate::daemon::{self, Pace};
-use crate::demo::host::Host;
+use crate::demo::host::{self, Host};
 use crate::demo::{self, BOX, Failure};
 use crate::machine;
 use crate::nodes::{NodeKind, Wanted};
@@ -75,9 +75,10 @@ impl Measure {
 
     /// The operator's ways first, then it is stopped, and the same database goes the bare ones.
     async fn chapter(&self, cache: &Cache, nodes: NodeKind, binary: &Path, pace: Pace) -> Result<Chapter, Failure> {
+        let load = host::load();
         let record = demo::box_up(cache, nodes, SPEED, pace).await?;
         let mut stage = Stage::set(cache, &record, binary, self.engine, self.rows).await?;
-        let mut chapter = Chapter { pace, series: Vec::new() };
+        let mut chapter = Chapter { pace, load, series: Vec::new() };
         for variant in [Variant::PlannedReplacement, Variant::KilledInstance, Variant::BareMove, Variant::BareLoss] {
             if !self.only.is_empty() && !self.only.contains(&variant) {
                 continue;

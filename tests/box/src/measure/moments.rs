@@ -50,7 +50,8 @@ const MACHINE: (&str, &str) = ("machine", "until the other machine is there for 
 const ATTACH: (&str, &str) = ("attach", "until the volume is attached to it: controller-manager, CSI driver, AttachVolume");
 const CLAIM: (&str, &str) = ("claim", "until its kubelet has reported that it uses the volume, as far as that took longer");
 const MOUNT: (&str, &str) = ("mount", "file system, mount, the pod's sandbox");
-const ENGINE: (&str, &str) = ("engine", "the engine's start, until a row is acknowledged");
+const ENGINE: (&str, &str) = ("engine", "the engine's start, until its pod is Ready");
+const CLIENT: (&str, &str) = ("client", "until the client has found it and a row is acknowledged");
 
 /// The parts of a move between two healthy machines; none if a moment was missed.
 pub fn of_move(scene: &Scene, seen: &[Sighting]) -> Option<Way> {
@@ -63,7 +64,8 @@ pub fn of_move(scene: &Scene, seen: &[Sighting]) -> Option<Way> {
         part(ATTACH, since.attached(scene)?),
         part(CLAIM, since.claimed(scene)?),
         part(MOUNT, since.mounted(scene)?),
-        part(ENGINE, scene.outage.length),
+        part(ENGINE, since.ready(scene)?.min(scene.outage.length)),
+        part(CLIENT, scene.outage.length),
     ]))
 }
 
@@ -82,7 +84,8 @@ pub fn of_loss(scene: &Scene, loss: &Loss, by_operator: bool, seen: &[Sighting])
         part(ATTACH, since.attached(scene)?),
         part(CLAIM, since.claimed(scene)?),
         part(MOUNT, since.mounted(scene)?),
-        part(ENGINE, scene.outage.length),
+        part(ENGINE, since.ready(scene)?.min(scene.outage.length)),
+        part(CLIENT, scene.outage.length),
     ]);
     let detection = (scene.outage.began + proof).saturating_duration_since(loss.killed);
     Some(LossParts { way, detection, after_proof: scene.outage.length.saturating_sub(proof) })
@@ -140,7 +143,11 @@ impl Since<'_> {
     }
 
     fn mounted(&self, scene: &Scene) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Pod { uid, has_sandbox: true } if *uid == scene.successor))
+        self.first(|what| matches!(what, What::Pod { uid, has_sandbox: true, .. } if *uid == scene.successor))
+    }
+
+    fn ready(&self, scene: &Scene) -> Option<Duration> {
+        self.first(|what| matches!(what, What::Pod { uid, is_ready: true, .. } if *uid == scene.successor))
     }
 
     /// The operator acts on its proof before it writes that it has it.
@@ -188,21 +195,22 @@ mod tests {
         What::Attachment { machine: machine.to_owned(), is_attached }
     }
 
-    fn pod(uid: &str, has_sandbox: bool) -> What {
-        What::Pod { uid: uid.to_owned(), has_sandbox }
+    fn pod(uid: &str, has_sandbox: bool, is_ready: bool) -> What {
+        What::Pod { uid: uid.to_owned(), has_sandbox, is_ready }
     }
 
     /// What is seen from the pod's end on.
     fn moved() -> Vec<(i64, What)> {
         vec![
             (12, What::PodGone("one".to_owned())),
-            (13, pod("two", false)),
+            (13, pod("two", false, false)),
             (40, machine("b", true, true)),
             (70, machine("a", false, false)),
             (75, What::AttachmentGone("a".to_owned())),
             (76, attachment("b", false)),
             (90, attachment("b", true)),
-            (100, pod("two", true)),
+            (100, pod("two", true, false)),
+            (148, pod("two", true, true)),
         ]
     }
 
@@ -223,7 +231,8 @@ mod tests {
             ("attach", 1.5),
             ("claim", 0.0),
             ("mount", 1.0),
-            ("engine", 5.0),
+            ("engine", 4.8),
+            ("client", 0.2),
         ];
         assert_eq!((names(&way), way.seconds), (parts.to_vec(), 15.0));
     }
@@ -241,7 +250,7 @@ mod tests {
         for missing in 0..moved().len() {
             let mut left = moved();
             let (_, what) = left.remove(missing);
-            let matters = !matches!(what, What::Pod { has_sandbox: false, .. } | What::Attachment { is_attached: false, .. });
+            let matters = !matches!(what, What::Pod { is_ready: false, .. } | What::Attachment { is_attached: false, .. });
             let (scene, seen) = scene(left);
             assert_eq!(of_move(&scene, &seen).is_none(), matters, "without {what:?}");
         }
@@ -265,7 +274,8 @@ mod tests {
             ("attach", 1.5),
             ("claim", 0.0),
             ("mount", 1.0),
-            ("engine", 5.0),
+            ("engine", 4.8),
+            ("client", 0.2),
         ];
         assert_eq!(names(&operator.way), parts);
         assert_eq!((operator.detection, operator.after_proof), (Duration::from_millis(2_900), Duration::from_millis(12_000)));

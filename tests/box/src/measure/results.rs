@@ -76,6 +76,8 @@ pub struct Series {
 pub struct Chapter {
     /// The pace.
     pub pace: Pace,
+    /// How busy the host was: see [`load`](crate::demo::host::load).
+    pub load: String,
     /// Each variant.
     pub series: Vec<Series>,
 }
@@ -201,7 +203,7 @@ impl Results {
              every acknowledged row was found, no row that was not sent, and none twice.\n"
         );
         for chapter in &self.chapters {
-            let _ = writeln!(page, "\n## {}", chapter.pace());
+            let _ = writeln!(page, "\n## {}\n\n{}.", chapter.pace(), chapter.load);
             if let Some(table) = chapter.goals_table(presets::ASCII_MARKDOWN) {
                 let _ = writeln!(page, "\n{table}");
             }
@@ -246,7 +248,11 @@ mod tests {
     }
 
     fn chapter(series: Vec<(Variant, Vec<Run>)>) -> Chapter {
-        Chapter { pace: Pace::Zero, series: series.into_iter().map(|(variant, runs)| Series { variant, runs }).collect() }
+        Chapter {
+            pace: Pace::Zero,
+            load: String::new(),
+            series: series.into_iter().map(|(variant, runs)| Series { variant, runs }).collect(),
+        }
     }
 
     #[test]

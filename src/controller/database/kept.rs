@@ -1,0 +1,109 @@
+//! Observe, Database: what was kept of former databases and concerns this one. Only reads.
+
+use k8s_openapi::api::core::v1::{PersistentVolume, Secret};
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+
+use super::build::{ADOPTED_RECORD, TAKEN_FROM};
+use super::observe::{Child, Credentials, HeldSecret, Observed};
+use crate::api::{ConditionType, Database, Volume, names};
+use crate::controller::conditions;
+use crate::controller::context::Context;
+use crate::controller::retained::{self, Holder, Retained};
+
+/// What was kept of former databases and concerns this one.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The records under this Database's own name and namespace; `None`: they were not looked for.
+    pub found: Option<Vec<Retained>>,
+    /// The record that this Database takes over, or took over from.
+    pub record: Option<PersistentVolume>,
+    /// Another Database holds the record, and does not exist any more.
+    pub holder_is_gone: bool,
+    /// The Volume that had the disk before is not gone yet.
+    pub former_exists: bool,
+    /// The Secret that was kept with the disk.
+    pub credentials: Credentials,
+}
+
+impl Default for Kept {
+    /// Nothing was looked for.
+    fn default() -> Self {
+        Self { found: None, record: None, holder_is_gone: false, former_exists: false, credentials: Credentials::Read(Child::Absent) }
+    }
+}
+
+/// Reads only what this Database may still need: usually nothing.
+pub async fn observe(observed: &Observed, ctx: &Context) -> Result<Kept, kube::Error> {
+    let own = match &observed.credentials {
+        Credentials::Read(Child::Ours(held)) => Some(&held.0),
+        Credentials::Read(Child::Absent | Child::Foreign) | Credentials::Unreadable(_) => None,
+    };
+    let note = |key: &str| own.and_then(|secret| secret.annotations().get(key)).cloned();
+    let asked = observed.database.spec.storage.adopt_retained.clone();
+    let mut kept = Kept { found: found(observed, asked.is_some(), ctx).await?, ..Kept::default() };
+    let Some(name) = asked.or_else(|| note(ADOPTED_RECORD)) else { return Ok(kept) };
+    kept.record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;
+    let namespace = observed.names.namespace.as_str();
+    let record = kept.record.as_ref().and_then(retained::read).filter(|record| record.namespace == namespace);
+    if let Some(record) = &record {
+        kept.holder_is_gone = is_gone(record.adopted_by.as_ref(), observed, ctx).await?;
+        kept.former_exists = exists(record, namespace, ctx).await?;
+    }
+    let secret = note(TAKEN_FROM).or_else(|| record.as_ref()?.credentials_secret.clone());
+    if let Some(secret) = secret {
+        let uid = record.as_ref().and_then(|record| record.database_uid.as_deref());
+        kept.credentials = credentials(&Api::namespaced(ctx.client.clone(), namespace), &secret, uid).await?;
+    }
+    Ok(kept)
+}
+
+/// The records under the Database's name: looked for until it has a volume of its own, and as long as it says that there are some.
+async fn found(observed: &Observed, is_adopting: bool, ctx: &Context) -> Result<Option<Vec<Retained>>, kube::Error> {
+    let database = &observed.database;
+    let conditions = database.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let is_new = observed.volume == Child::Absent;
+    let is_told = conditions::is_true(conditions, ConditionType::RetainedVolumeFound);
+    if is_adopting || database.metadata.deletion_timestamp.is_some() || !(is_new || is_told) {
+        return Ok(None);
+    }
+    let selector = format!("{}=true,{}={}", names::RETAINED_LABEL, names::DATABASE_NAME_LABEL, observed.names.database);
+    let records = Api::<PersistentVolume>::all(ctx.client.clone()).list(&ListParams::default().labels(&selector)).await?;
+    let of_this_name = |record: &Retained| record.namespace == observed.names.namespace && record.database == observed.names.database;
+    Ok(Some(records.items.iter().filter_map(retained::read).filter(of_this_name).collect()))
+}
+
+/// Whether the Database that holds the record is another one, and gone.
+async fn is_gone(holder: Option<&Holder>, observed: &Observed, ctx: &Context) -> Result<bool, kube::Error> {
+    let Some(holder) = holder.filter(|holder| holder.uid != observed.names.uid && !holder.name.is_empty()) else { return Ok(false) };
+    let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
+    let database = databases.get_opt(&holder.name).await?;
+    Ok(database.and_then(|database| database.uid()).as_ref() != Some(&holder.uid))
+}
+
+/// Whether the Volume that had the disk is still there: until it is gone, its own deletion decides.
+async fn exists(record: &Retained, namespace: &str, ctx: &Context) -> Result<bool, kube::Error> {
+    let Some(name) = &record.volume else { return Ok(false) };
+    let volume = Api::<Volume>::namespaced(ctx.client.clone(), namespace).get_opt(name).await?;
+    Ok(volume.and_then(|volume| volume.uid()).as_ref() == Some(&record.volume_uid))
+}
+
+/// The kept Secret; ours to use when it is marked as kept, for the Database of the record.
+async fn credentials(secrets: &Api<Secret>, name: &str, uid: Option<&str>) -> Result<Credentials, kube::Error> {
+    let secret = match secrets.get_opt(name).await {
+        Ok(secret) => secret,
+        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(Credentials::Unreadable(status.message.clone())),
+        Err(error) => return Err(error),
+    };
+    let label = |secret: &Secret, key: &str| secret.labels().get(key).cloned();
+    Ok(Credentials::Read(match secret {
+        None => Child::Absent,
+        Some(secret)
+            if label(&secret, names::RETAINED_LABEL).as_deref() == Some("true")
+                && uid.is_none_or(|uid| label(&secret, names::DATABASE_UID_LABEL).as_deref() == Some(uid)) =>
+        {
+            Child::Ours(Box::new(HeldSecret(secret)))
+        }
+        Some(_) => Child::Foreign,
+    }))
+}

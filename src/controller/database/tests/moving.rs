@@ -1,0 +1,222 @@
+//! How one machine takes the place of another: planned, or because it is lost.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::api::Reason;
+use crate::controller::database::machines;
+
+/// The settled world after its machine's type has left the list.
+fn type_left() -> Observed {
+    edited(json!({"instanceTypes": ["m7i.large"]}))
+}
+
+/// The second Node, as far as these conditions say.
+fn successor(world: &Observed, conditions: Value) -> Node {
+    let status = json!({
+        "observedGeneration": 1, "conditions": conditions, "instanceID": "i-2", "providerID": "aws:///us-east-1b/i-2",
+        "coreNodeName": "ip-10-0-0-2", "instanceType": "m7i.large", "zone": ZONE,
+    });
+    node_with(build::node(&world.database, &world.names, 2, Some(ZONE)), status)
+}
+
+/// The same world with a second Node that is ready, and the record of what it is for.
+fn with_successor(mut world: Observed) -> Observed {
+    let second = successor(&world, good(&["Ready", "Launched", "Registered", "Initialized"]));
+    world.nodes.push(second);
+    world.core_nodes.push(core_node("ip-10-0-0-2", false));
+    let status = world.database.status.as_mut().unwrap();
+    status.node_ordinal = Some(2);
+    status.replacement = serde_json::from_value(json!({
+        "from": "orders-gqmgm-1", "to": "orders-gqmgm-2", "cause": "the cause", "startedAt": "2023-01-01T00:00:00Z",
+    }))
+    .unwrap();
+    world
+}
+
+/// The first machine is lost; `fenced` is what is said of the fence around it.
+fn lost(mut world: Observed, fenced: Option<(&str, &str)>) -> Observed {
+    let mut conditions = vec![
+        condition("Ready", "False", "InstanceLost", "instance i-1 is terminated"),
+        condition("Initialized", "True", "AsExpected", "m"),
+        condition("Lost", "True", "InstanceLost", "instance i-1 is terminated"),
+    ];
+    conditions.extend(fenced.map(|(status, reason)| condition("Fenced", status, reason, "what EC2 shows")));
+    let status = json!({"observedGeneration": 1, "conditions": conditions, "coreNodeName": "ip-10-0-0-1", "instanceType": "r7i.large", "zone": ZONE});
+    world.nodes[0] = node_with(world.nodes[0].clone(), status);
+    world
+}
+
+fn said(world: &Observed) -> String {
+    line(&plan(world, now()))
+}
+
+#[test]
+fn a_type_that_leaves_the_list_asks_for_another_machine_and_the_old_one_goes_on_serving() {
+    let world = type_left();
+    let asked = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: its type r7i.large is no longer in spec.instanceTypes] AwaitingNode";
+    assert_eq!(said(&world), asked);
+    let mut restarted = type_left();
+    change(&mut restarted.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    let row = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: its type r7i.large is no longer in spec.instanceTypes, apply set set-uid x1] AwaitingPod";
+    assert_eq!(said(&restarted), row, "the engine is kept up on the old machine all the while");
+}
+
+#[test]
+fn without_capacity_the_old_machine_goes_on_serving_and_the_condition_names_what_was_refused() {
+    let mut world = with_successor(type_left());
+    world.nodes[1] =
+        successor(&world, json!([condition("Ready", "False", "InsufficientCapacity", "EC2 has none of m7i.large in us-east-1b")]));
+    let plan = plan(&world, now());
+    assert_eq!(line(&plan), "[] InsufficientCapacity");
+    let message = plan.waiting.unwrap().message;
+    assert!(message.contains("which serves until then") && message.ends_with("EC2 has none of m7i.large in us-east-1b"), "{message}");
+}
+
+#[test]
+fn the_database_moves_once_the_new_machine_is_proven() {
+    let world = with_successor(type_left());
+    let moves = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, label ip-10-0-0-2, moved from Node orders-gqmgm-1 to Node orders-gqmgm-2: the cause, \
+                 replace orders-0 pod-uid: pod orders-0 moves from Kubernetes node ip-10-0-0-1 to ip-10-0-0-2: the cause] Moving";
+    assert_eq!(said(&world), moves);
+    let mut moved = with_successor(type_left());
+    moved.labelled = vec![core_node("ip-10-0-0-2", true)];
+    deleting(moved.pod.as_mut().unwrap(), now().as_second() + 60);
+    assert_eq!(said(&moved), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] Moving", "the old machine is given back when it is left");
+    deleting(&mut moved.nodes[0], 1);
+    moved.pod = None;
+    assert_eq!(said(&moved), "[] AwaitingPod");
+    moved.pod = settled().pod;
+    moved.pod.as_mut().unwrap().spec.as_mut().unwrap().node_name = Some("ip-10-0-0-2".to_owned());
+    assert_eq!(said(&moved), "[] as wanted", "what is left of the old machine is not awaited");
+}
+
+#[test]
+fn a_move_that_was_interrupted_anywhere_is_finished() {
+    let between = |labelled: Vec<CoreNode>| {
+        let mut world = with_successor(type_left());
+        world.labelled = labelled;
+        said(&world)
+    };
+    let rest = "replace orders-0 pod-uid: pod orders-0 moves from Kubernetes node ip-10-0-0-1 to ip-10-0-0-2: the cause] Moving";
+    let unlabelled = between(Vec::new());
+    assert_eq!(unlabelled, format!("[label ip-10-0-0-2, moved from Node orders-gqmgm-1 to Node orders-gqmgm-2: the cause, {rest}"));
+    let both = between(vec![core_node("ip-10-0-0-1", true), core_node("ip-10-0-0-2", true)]);
+    assert!(both.starts_with("[") && both.contains("unlabel ip-10-0-0-1") && both.ends_with(rest), "{both}");
+    let labelled = between(vec![core_node("ip-10-0-0-2", true)]);
+    assert_eq!(labelled, format!("[delete orders-gqmgm-1 orders-gqmgm-1-uid, {rest}"));
+}
+
+#[test]
+fn a_pod_that_moves_comes_back_from_the_newest_template() {
+    let mut world = with_successor(edited(json!({"instanceTypes": ["m7i.large"], "engine": {"type": "questdb", "version": "9.3.5"}})));
+    assert_eq!(said(&world), "[apply config config-uid, apply set set-uid x1] RestartPending");
+    let profile = world.profile.clone().unwrap();
+    world.config_map = ours(with_uid(build::config_map(&world.database, &world.names, &profile).unwrap(), "config-uid"));
+    let mut set = seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid"));
+    set.metadata.generation = Some(6);
+    world.stateful_set = ours(set);
+    assert!(!said(&world).contains("replace orders-0"), "a pod deleted now would come back from the old template: {}", said(&world));
+}
+
+#[test]
+fn a_type_that_returns_to_the_list_ends_the_replacement() {
+    let world = with_successor(settled());
+    assert_eq!(said(&world), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] as wanted");
+    let mut leaving = with_successor(settled());
+    deleting(&mut leaving.nodes[1], 1);
+    assert_eq!(said(&leaving), "[] as wanted");
+}
+
+#[test]
+fn a_successor_that_is_lost_or_unfit_is_taken_down_and_another_follows() {
+    let mut world = with_successor(type_left());
+    let conditions = json!([condition("Ready", "False", "InstanceLost", "m"), condition("Lost", "True", "InstanceLost", "it is gone")]);
+    world.nodes[1] = successor(&world, conditions);
+    assert_eq!(said(&world), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode");
+    deleting(&mut world.nodes[1], 1);
+    assert_eq!(said(&world), "[] AwaitingNode", "never a third");
+    let elsewhere = with_successor(edited(json!({"instanceTypes": ["c7i.large"]})));
+    assert_eq!(said(&elsewhere), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "neither has a wanted type");
+}
+
+#[test]
+fn the_boot_of_another_machine_is_hidden_behind_the_fence_of_a_lost_one() {
+    for fenced in [None, Some(("False", "AsExpected")), Some(("True", "AsExpected"))] {
+        let asked = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: instance i-1 is terminated] InstanceLost";
+        assert_eq!(said(&lost(settled(), fenced)), asked);
+    }
+}
+
+#[test]
+fn nothing_moves_before_a_lost_machine_is_fenced() {
+    let unfenced = lost(with_successor(settled()), Some(("False", "AsExpected")));
+    let unfenced = plan(&unfenced, now());
+    assert!(unfenced.actions.is_empty(), "{}", line(&unfenced));
+    assert!(unfenced.waiting.unwrap().message.contains("nothing moves before Node orders-gqmgm-1 is fenced: what EC2 shows"));
+    let mut without_pod = lost(with_successor(settled()), None);
+    without_pod.pod = None;
+    assert_eq!(said(&without_pod), "[] InstanceLost", "not even when somebody has deleted the pod");
+}
+
+#[test]
+fn a_fenced_machine_is_left_at_once_and_its_pod_is_the_node_controllers_affair() {
+    let fenced = lost(with_successor(settled()), Some(("True", "AsExpected")));
+    let moves =
+        "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, label ip-10-0-0-2, moved from Node orders-gqmgm-1 to Node orders-gqmgm-2: the cause] Moving";
+    assert_eq!(said(&fenced), moves);
+    let mut moved = lost(with_successor(settled()), Some(("True", "AsExpected")));
+    moved.labelled = vec![core_node("ip-10-0-0-2", true)];
+    moved.pod = None;
+    assert_eq!(said(&moved), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingPod");
+}
+
+#[test]
+fn a_node_or_kubernetes_node_that_somebody_deletes_is_moved_away_from() {
+    let mut deleted = settled();
+    deleting(&mut deleted.nodes[0], 1);
+    let asked = |cause: &str| format!("[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: {cause}] AwaitingNode");
+    assert_eq!(said(&deleted), asked("Node orders-gqmgm-1 is being deleted"));
+    let mut core = settled();
+    deleting(&mut core.core_nodes[0], 1);
+    assert_eq!(said(&core), asked("Kubernetes node ip-10-0-0-1 is being deleted, which cannot be taken back"));
+    let mut emptied = settled();
+    deleting(&mut emptied.nodes[0], 1);
+    (emptied.labelled, emptied.pod) = (Vec::new(), None);
+    assert_eq!(said(&emptied), asked("Node orders-gqmgm-1 is being deleted"), "and nothing is started on a machine that is being emptied");
+}
+
+#[test]
+fn before_there_is_a_disk_a_machine_that_goes_is_awaited() {
+    let mut world = lost(settled(), None);
+    world.volume = Child::Absent;
+    world.database.status.as_mut().unwrap().volume_name = None;
+    (world.stateful_set, world.pod) = (Child::Absent, None);
+    assert!(said(&world).starts_with("[delete orders-gqmgm-1 orders-gqmgm-1-uid"), "{}", said(&world));
+    deleting(&mut world.nodes[0], 1);
+    assert!(!said(&world).contains("create node"), "{}", said(&world));
+}
+
+#[test]
+fn there_are_never_more_than_two_nodes() {
+    let mut world = with_successor(edited(json!({"instanceTypes": ["c7i.large"]})));
+    world.labelled = vec![core_node("ip-10-0-0-2", true)];
+    world.pod.as_mut().unwrap().spec.as_mut().unwrap().node_name = Some("ip-10-0-0-2".to_owned());
+    deleting(&mut world.nodes[0], 1);
+    let plan = plan(&world, now());
+    assert_eq!(line(&plan), "[] AwaitingNode");
+    assert!(plan.waiting.unwrap().message.contains("begins when Node orders-gqmgm-1 is gone"));
+    let third = ready_node(&world, 3);
+    world.nodes.push(third);
+    assert_eq!(machines::of(&world).unwrap().former.len() + 2, 3, "should there ever be three, one is left");
+}
+
+#[test]
+fn a_lost_machine_can_be_paused() {
+    let mut world = lost(with_successor(edited(json!({"running": false}))), Some(("False", "AsExpected")));
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    let both = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid, delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
+    assert_eq!(said(&world), both, "whatever its pod says");
+    assert_eq!(plan(&world, now()).waiting.unwrap().reason, Reason::AwaitingNode);
+}

@@ -1,0 +1,209 @@
+//! What one repair must know of the others: how many are underway, and whether a whole zone looks lost.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use kube::ResourceExt;
+use kube::runtime::reflector::Store;
+
+use super::conditions;
+use crate::api::{ConditionType, Node, Reason};
+
+/// The fewest repairs that may be underway at once, however small the fleet is.
+const FEWEST: usize = 5;
+
+/// One repair at once for this many Nodes.
+const NODES_FOR_EACH: usize = 100;
+
+/// The fleet as a repair sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FleetView {
+    /// Every Node, joined or not.
+    pub nodes: usize,
+    /// Other machines that are given up and not gone yet.
+    pub repairs: usize,
+    /// Machines of its zone that have joined, itself among them.
+    pub zone_joined: usize,
+    /// Those of them that look lost, itself among them.
+    pub zone_lost: usize,
+    /// EC2 refuses to list its zone.
+    pub zone_refused: bool,
+}
+
+impl FleetView {
+    /// How many repairs may be underway at once.
+    pub fn most(&self) -> usize {
+        most(self.nodes)
+    }
+}
+
+fn most(nodes: usize) -> usize {
+    FEWEST.max(nodes / NODES_FOR_EACH)
+}
+
+/// All Nodes, as the controller's own watch has them, and the repairs that this process has begun: a pass may decide before the watch
+/// brings what another has written. After a restart the Nodes' status tells the same.
+#[derive(Default)]
+pub struct Fleet {
+    nodes: OnceLock<Store<Node>>,
+    begun: Mutex<BTreeSet<String>>,
+}
+
+impl Fleet {
+    /// Reads the Nodes from here.
+    pub fn watch(&self, nodes: Store<Node>) {
+        // A second controller of Nodes does not exist.
+        let _ = self.nodes.set(nodes);
+    }
+
+    /// What the repair of this Node must know. `has_ended`: EC2 shows the instance of a Node neither starting nor running.
+    pub fn view(&self, node: &Node, has_ended: impl Fn(&Node) -> bool, zone_refused: bool) -> FleetView {
+        let nodes = self.state();
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let uid = node.uid();
+        let zone = zone(node);
+        let of_zone = nodes.iter().filter(|other| zone.is_some() && self::zone(other) == zone && other.uid() != uid && counts(other));
+        let (mut zone_joined, mut zone_lost) = (1, 1);
+        for other in of_zone {
+            zone_joined += 1;
+            zone_lost += usize::from(looks_lost(other) || has_ended(other));
+        }
+        let underway = underway(&nodes, &begun);
+        FleetView {
+            nodes: nodes.len(),
+            repairs: underway.iter().filter(|other| Some(*other) != uid.as_ref()).count(),
+            zone_joined,
+            zone_lost,
+            zone_refused,
+        }
+    }
+
+    /// Begins the repair of the Node with this UID and gives how many are underway; or, when as many as may be are, their number and the
+    /// most.
+    pub fn try_begin(&self, uid: &str) -> Result<usize, (usize, usize)> {
+        let nodes = self.state();
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut underway = underway(&nodes, &begun);
+        if !underway.contains(uid) && underway.len() >= most(nodes.len()) {
+            return Err((underway.len(), most(nodes.len())));
+        }
+        begun.insert(uid.to_owned());
+        underway.insert(uid.to_owned());
+        Ok(underway.len())
+    }
+
+    /// The Node is gone, and its repair with it; gives how many are still underway.
+    pub fn forget(&self, uid: &str) -> usize {
+        let nodes = self.state();
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.remove(uid);
+        underway(&nodes, &begun).iter().filter(|other| *other != uid).count()
+    }
+
+    fn state(&self) -> Vec<std::sync::Arc<Node>> {
+        self.nodes.get().map(Store::state).unwrap_or_default()
+    }
+}
+
+/// The UIDs of the machines that are given up and not gone.
+fn underway(nodes: &[std::sync::Arc<Node>], begun: &BTreeSet<String>) -> BTreeSet<String> {
+    let recorded = nodes.iter().filter(|node| node.status.as_ref().is_some_and(|status| status.fence.is_some()));
+    recorded.filter_map(|node| node.uid()).chain(begun.iter().cloned()).collect()
+}
+
+/// Whether a Node counts when its zone is judged: its machine has joined, and nobody gives it back.
+fn counts(node: &Node) -> bool {
+    let has_joined = node.status.as_ref().is_some_and(|status| status.core_node_name.is_some());
+    has_joined && (node.metadata.deletion_timestamp.is_none() || looks_lost(node))
+}
+
+fn zone(node: &Node) -> Option<&str> {
+    node.status.as_ref()?.zone.as_deref()
+}
+
+/// Whether what was last told of a Node speaks of a loss: given up, held back, or only suspected.
+fn looks_lost(node: &Node) -> bool {
+    let conditions = node.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    conditions::find(conditions, ConditionType::Lost)
+        .is_some_and(|lost| lost.status == "True" || lost.reason != Reason::Progressing.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::reflector::store::Writer;
+    use kube::runtime::watcher::Event;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(uid: &str, zone: &str, lost: Option<(&str, &str)>) -> Node {
+        let conditions = lost.map(|(status, reason)| {
+            json!([{"type": "Lost", "status": status, "reason": reason, "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+        });
+        let at = "2026-01-01T00:00:00Z";
+        let is_lost = lost.is_some_and(|(status, _)| status == "True");
+        let fence = is_lost.then(|| json!({"startedAt": at, "cause": "NodeNotReady", "since": at, "message": "m"}));
+        serde_json::from_value(json!({
+            "metadata": {"name": uid, "namespace": "team-a", "uid": uid},
+            "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large"]},
+            "status": {"coreNodeName": uid, "zone": zone, "conditions": conditions.unwrap_or_else(|| json!([])), "fence": fence},
+        }))
+        .unwrap()
+    }
+
+    fn fleet(nodes: Vec<Node>) -> Fleet {
+        let mut writer = Writer::<Node>::default();
+        let fleet = Fleet::default();
+        fleet.watch(writer.as_reader());
+        for node in nodes {
+            writer.apply_watcher_event(&Event::Apply(node));
+        }
+        fleet
+    }
+
+    #[test]
+    fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
+        let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
+        let begun: Vec<bool> = (0..7).map(|number| fleet.try_begin(&number.to_string()).is_ok()).collect();
+        assert_eq!(begun, [true, true, true, true, true, false, false]);
+        assert_eq!(fleet.try_begin("0"), Ok(5), "once more, after a write that failed");
+        assert_eq!(fleet.try_begin("6"), Err((5, 5)));
+        assert_eq!(fleet.forget("3"), 4);
+        assert_eq!(fleet.try_begin("6"), Ok(5));
+    }
+
+    #[test]
+    fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
+        let nodes = (0..10).map(|number| node(&number.to_string(), "a", (number < 5).then_some(("True", "NodeNotReady")))).collect();
+        let fleet = fleet(nodes);
+        assert_eq!(fleet.try_begin("7"), Err((5, 5)));
+        assert_eq!(fleet.try_begin("2"), Ok(5), "it is one of them");
+    }
+
+    #[test]
+    fn one_repair_for_a_hundred_nodes_may_be_underway_and_never_fewer_than_five() {
+        for (nodes, most_repairs) in [(0, 5), (599, 5), (600, 6), (10_000, 100)] {
+            assert_eq!(most(nodes), most_repairs);
+        }
+    }
+
+    #[test]
+    fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_them() {
+        let mut new = node("new", "a", None);
+        new.status.as_mut().unwrap().core_node_name = None;
+        let me = node("me", "a", Some(("False", "NodeNotReady")));
+        let fleet = fleet(vec![
+            me.clone(),
+            node("well", "a", Some(("False", "Progressing"))),
+            node("suspected", "a", Some(("False", "InstanceImpaired"))),
+            node("held back", "a", Some(("False", "RepairHeldBack"))),
+            node("lost", "a", Some(("True", "NodeNotReady"))),
+            node("ended in EC2 a moment ago", "a", Some(("False", "Progressing"))),
+            node("elsewhere", "b", Some(("True", "NodeNotReady"))),
+            new,
+        ]);
+        let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false);
+        assert_eq!(view, FleetView { nodes: 8, repairs: 2, zone_joined: 6, zone_lost: 5, zone_refused: false });
+    }
+}

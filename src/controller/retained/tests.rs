@@ -1,0 +1,125 @@
+//! Records: what is read of them, and who may take what they record.
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+
+const UID: &str = "5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99";
+
+fn record(changes: &[(&str, Value)]) -> PersistentVolume {
+    let mut record = json!({
+        "metadata": {
+            "name": format!("freehold-{UID}"), "uid": "record-uid",
+            "labels": {
+                "freehold.dev/retained": "true", "freehold.dev/volume-uid": UID, "freehold.dev/database": "orders",
+                "freehold.dev/database-uid": "former", "app.kubernetes.io/name": "postgresql",
+            },
+            "annotations": {
+                "freehold.dev/database": "team-a/orders", "freehold.dev/retained-at": "2026-11-22T01:00:00Z",
+                "freehold.dev/retained-because": "why", "freehold.dev/size": "150Gi", "freehold.dev/engine": "postgresql",
+                "freehold.dev/engine-version": "17.6",
+            },
+        },
+        "spec": {
+            "capacity": {"storage": "100Gi"},
+            "claimRef": {"namespace": "team-a", "name": "orders-aaaaa", "uid": "gone"},
+            "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-9", "fsType": "xfs"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["us-east-1b"]},
+            ]}]}},
+        },
+        "status": {"phase": "Released"},
+    });
+    for (pointer, value) in changes {
+        *record.pointer_mut(pointer).unwrap() = value.clone();
+    }
+    serde_json::from_value(record).unwrap()
+}
+
+fn database(namespace: &str, changes: Value) -> Database {
+    let mut spec = json!({
+        "engine": {"type": "postgresql", "version": "17.7"},
+        "storage": {"size": "150Gi", "adoptRetained": format!("freehold-{UID}")},
+    });
+    for (key, value) in changes.as_object().unwrap() {
+        spec[key] = value.clone();
+    }
+    let metadata = json!({"name": "orders", "namespace": namespace, "uid": "u"});
+    serde_json::from_value(json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": metadata, "spec": spec})).unwrap()
+}
+
+#[test]
+fn a_record_tells_everything_that_a_person_asks_for() {
+    let expected = Retained {
+        persistent_volume: format!("freehold-{UID}"),
+        namespace: "team-a".to_owned(),
+        database: "orders".to_owned(),
+        database_uid: Some("former".to_owned()),
+        volume: Some("orders-aaaaa".to_owned()),
+        volume_uid: UID.to_owned(),
+        volume_id: VolumeId("vol-9".to_owned()),
+        size: Some(Size("150Gi".to_owned())),
+        zone: Some("us-east-1b".to_owned()),
+        file_system: Some("xfs".to_owned()),
+        engine: Some("postgresql".to_owned()),
+        engine_version: Some("17.6".to_owned()),
+        retained_at: Some("2026-11-22T01:00:00Z".to_owned()),
+        because: Some("why".to_owned()),
+        credentials_secret: Some("orders-aaaaa-admin".to_owned()),
+        adopted_by: None,
+        is_released: true,
+    };
+    assert_eq!(read(&record(&[])), Some(expected));
+    let mut held = record(&[]);
+    held.annotations_mut().insert(ADOPTED_BY.to_owned(), "orders/u".to_owned());
+    assert_eq!(read(&held).unwrap().adopted_by, Some(Holder::of(&database("team-a", json!({})))));
+}
+
+#[test]
+fn what_contradicts_itself_or_is_nobodys_record_is_none() {
+    let rows: [(&str, Value); 6] = [
+        ("/metadata/labels/freehold.dev~1retained", json!("no")),
+        ("/metadata/labels/freehold.dev~1volume-uid", json!("another")),
+        ("/metadata/name", json!("freehold-another")),
+        ("/metadata/annotations/freehold.dev~1database", json!("team-b/orders")),
+        ("/spec/claimRef/namespace", json!("team-b")),
+        ("/spec/csi/driver", json!("other.csi")),
+    ];
+    for row in rows {
+        assert_eq!(read(&record(std::slice::from_ref(&row))), None, "{row:?}");
+    }
+}
+
+#[test]
+fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zone() {
+    let name = format!("freehold-{UID}");
+    let fits = |record: &PersistentVolume, namespace: &str, changes: Value| may_adopt(&name, Some(record), &database(namespace, changes));
+    assert!(fits(&record(&[]), "team-a", json!({})).is_ok());
+    assert!(fits(&record(&[]), "team-a", json!({"zones": ["us-east-1a", "us-east-1b"], "storage": {"size": "1Ti"}})).is_ok());
+
+    let stranger = fits(&record(&[]), "team-b", json!({})).unwrap_err();
+    let nothing = may_adopt(&name, None, &database("team-b", json!({}))).unwrap_err();
+    assert_eq!(stranger, nothing, "a tenant learns nothing of what others have");
+    assert!(nothing.contains("team-b") && nothing.contains("freehold retained"), "{nothing}");
+
+    let rows: [(PersistentVolume, Value, &[&str]); 9] = [
+        (record(&[("/status/phase", json!("Bound"))]), json!({}), &["not Released"]),
+        (record(&[]), json!({"engine": {"type": "questdb", "version": "9.3.4"}}), &["written by postgresql", "not by questdb"]),
+        (record(&[]), json!({"engine": {"type": "postgresql", "version": "18.0"}}), &["PostgreSQL 17", "17.x"]),
+        (
+            record(&[("/metadata/annotations/freehold.dev~1engine-version", json!(""))]),
+            json!({}),
+            &["does not say which version", ENGINE_VERSION],
+        ),
+        (record(&[]), json!({"storage": {"size": "150Gi", "fileSystem": "ext4"}}), &["formatted with xfs", "fileSystem: xfs"]),
+        (record(&[]), json!({"storage": {"size": "149Gi"}}), &["150 GiB", "150Gi or more"]),
+        (record(&[]), json!({"zones": ["us-east-1a"]}), &["us-east-1b", "spec.zones"]),
+        (record(&[("/spec/nodeAffinity", Value::Null)]), json!({}), &["which zone"]),
+        (record(&[("/spec/csi/fsType", Value::Null)]), json!({}), &["an unknown file system"]),
+    ];
+    for (record, changes, says) in rows {
+        let why = fits(&record, "team-a", changes.clone()).unwrap_err();
+        assert!(says.iter().all(|part| why.contains(part)), "{changes}: {why}");
+    }
+}

@@ -1,0 +1,190 @@
+//! `freehold retained`: lists what was kept of deleted databases, from the records on PersistentVolumes.
+
+use std::fmt::Write as _;
+
+use clap::{Args, ValueEnum};
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::api::{Api, ListParams};
+use kube::{Client, Config};
+
+use crate::api::names::RETAINED_LABEL;
+use crate::controller::retained::{Retained, read};
+
+/// The options of `freehold retained`.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Of this namespace. Default: that of the current context.
+    #[arg(short, long)]
+    namespace: Option<String>,
+
+    /// Of all namespaces.
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+
+    /// How the list is printed.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+/// How the list is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A line for each volume.
+    Table,
+    /// Everything that the records say.
+    Json,
+}
+
+/// Why there is no list.
+#[derive(Debug, thiserror::Error)]
+pub enum RetainedError {
+    /// There is no way to a cluster.
+    #[error("failed to find a cluster: set KUBECONFIG, or run this inside a cluster")]
+    Configuration(#[source] kube::config::InferConfigError),
+    /// The client could not be made.
+    #[error("failed to make a client of the API server at {address}")]
+    Client {
+        /// Where.
+        address: String,
+        /// Why.
+        #[source]
+        source: kube::Error,
+    },
+    /// The API server refused.
+    #[error(
+        "the API server does not let you list PersistentVolumes, which are of no namespace: ask for the right to list persistentvolumes"
+    )]
+    Forbidden(#[source] kube::Error),
+    /// The API server did not answer.
+    #[error("failed to list PersistentVolumes of the API server at {address}: is it there, and is KUBECONFIG the right one?")]
+    List {
+        /// Where.
+        address: String,
+        /// Why.
+        #[source]
+        source: kube::Error,
+    },
+    /// JSON.
+    #[error("failed to write the list as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+/// The list, as it is printed.
+pub async fn run(options: &Options) -> Result<String, RetainedError> {
+    let config = Config::infer().await.map_err(RetainedError::Configuration)?;
+    let (address, own) = (config.cluster_url.to_string(), config.default_namespace.clone());
+    let client = Client::try_from(config).map_err(|source| RetainedError::Client { address: address.clone(), source })?;
+    let selector = ListParams::default().labels(&format!("{RETAINED_LABEL}=true"));
+    let records = Api::<PersistentVolume>::all(client).list(&selector).await.map_err(|source| match &source {
+        kube::Error::Api(status) if matches!(status.code, 401 | 403) => RetainedError::Forbidden(source),
+        _ => RetainedError::List { address, source },
+    })?;
+    let namespace = (!options.all_namespaces).then(|| options.namespace.clone().unwrap_or(own));
+    let mut kept: Vec<Retained> = records.items.iter().filter_map(read).collect();
+    kept.retain(|kept| namespace.as_ref().is_none_or(|namespace| kept.namespace == *namespace));
+    kept.sort_by(|one, other| {
+        (&one.namespace, &one.database, &one.retained_at).cmp(&(&other.namespace, &other.database, &other.retained_at))
+    });
+    Ok(match options.output {
+        Output::Json => format!("{}\n", serde_json::to_string_pretty(&kept)?),
+        Output::Table => table(&kept, namespace.as_deref()),
+    })
+}
+
+/// What each column is called.
+const COLUMNS: [&str; 11] =
+    ["NAMESPACE", "DATABASE", "ENGINE", "VOLUME", "SIZE", "ZONE", "KEPT AT", "PERSISTENT VOLUME", "SECRET", "STATE", "WHY"];
+
+fn table(kept: &[Retained], namespace: Option<&str>) -> String {
+    if kept.is_empty() {
+        return match namespace {
+            Some(namespace) => format!("no volume of a deleted database is kept in namespace {namespace} (-A looks in all)\n"),
+            None => "no volume of a deleted database is kept in this cluster\n".to_owned(),
+        };
+    }
+    let rows: Vec<[String; 11]> = kept.iter().map(row).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([COLUMNS[column].len()]).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+    let mut text = String::new();
+    for row in [COLUMNS.map(str::to_owned)].iter().chain(&rows) {
+        let line = row.iter().zip(&widths).fold(String::new(), |mut line, (cell, width)| {
+            let _ = write!(line, "{cell:width$}  ");
+            line
+        });
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text.push_str("\nTo have one again, create a Database in its namespace with spec.storage.adoptRetained: <PERSISTENT VOLUME>.\n");
+    text
+}
+
+fn row(kept: &Retained) -> [String; 11] {
+    let known = |value: Option<&String>| value.cloned().unwrap_or_else(|| "-".to_owned());
+    let version = kept.engine_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let state = match (&kept.adopted_by, kept.is_released) {
+        (Some(holder), _) => format!("taken over by {}", holder.name),
+        (None, true) => "kept".to_owned(),
+        (None, false) => "not Released".to_owned(),
+    };
+    [
+        kept.namespace.clone(),
+        kept.database.clone(),
+        format!("{}{version}", known(kept.engine.as_ref())),
+        kept.volume_id.0.clone(),
+        kept.size.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+        known(kept.zone.as_ref()),
+        known(kept.retained_at.as_ref()),
+        kept.persistent_volume.clone(),
+        known(kept.credentials_secret.as_ref()),
+        state,
+        known(kept.because.as_ref()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::api::{Size, VolumeId};
+
+    fn kept() -> Retained {
+        Retained {
+            persistent_volume: "freehold-1".to_owned(),
+            namespace: "team-a".to_owned(),
+            database: "orders".to_owned(),
+            database_uid: Some("2".to_owned()),
+            volume: Some("orders-k3f9q".to_owned()),
+            volume_uid: "1".to_owned(),
+            volume_id: VolumeId("vol-1".to_owned()),
+            size: Some(Size("100Gi".to_owned())),
+            zone: Some("us-east-1b".to_owned()),
+            file_system: Some("xfs".to_owned()),
+            engine: Some("questdb".to_owned()),
+            engine_version: Some("9.3.4".to_owned()),
+            retained_at: Some("2026-11-22T01:00:00Z".to_owned()),
+            because: Some("the Database was deleted".to_owned()),
+            credentials_secret: Some("orders-k3f9q-admin".to_owned()),
+            adopted_by: None,
+            is_released: true,
+        }
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_each_and_says_how_to_have_it_again() {
+        let bare = Retained { engine: None, engine_version: None, zone: None, because: None, is_released: false, ..kept() };
+        let text = table(&[kept(), bare], None);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("NAMESPACE  DATABASE  ENGINE"), "{text}");
+        let first =
+            "team-a     orders    questdb 9.3.4  vol-1   100Gi  us-east-1b  2026-11-22T01:00:00Z  freehold-1         orders-k3f9q-admin";
+        assert!(lines[1].starts_with(first) && lines[1].ends_with("the Database was deleted"), "{text}");
+        assert!(lines[2].contains("not Released") && lines[2].ends_with('-'), "{text}");
+        assert!(text.contains("spec.storage.adoptRetained"));
+    }
+
+    #[test]
+    fn nothing_kept_is_a_sentence() {
+        assert_eq!(table(&[], Some("team-a")), "no volume of a deleted database is kept in namespace team-a (-A looks in all)\n");
+        assert_eq!(table(&[], None), "no volume of a deleted database is kept in this cluster\n");
+    }
+}

@@ -1,0 +1,181 @@
+//! Deletions that are interrupted at every effect, under every policy; and a namespace or the definitions that go: nothing is lost.
+
+use std::sync::Arc;
+
+use ec2sim::VolumeState;
+use freehold::api::Database;
+use freehold::definitions;
+use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions};
+use freehold_box::site::{Site, SiteOptions};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt as _};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::house::{House, Options, install, run};
+use crate::kit::tap::{Point, Which};
+use crate::kit::wait::{each, seen, until};
+
+const fn api(method: &'static str, path: &'static str, body: &'static [&'static str]) -> Which {
+    Which { method, path, body }
+}
+
+const fn ec2(body: &'static [&'static str]) -> Which {
+    Which { method: "POST", path: "/", body }
+}
+
+/// What every deletion does until its Volume is deleted.
+const FIRST: [(&str, Which); 6] = [
+    ("stop", api("PATCH", "/statefulsets/", &["\"replicas\":0"])),
+    ("delete-node", api("DELETE", "/nodes/orders", &[])),
+    ("terminate", ec2(&["Action=TerminateInstances"])),
+    ("release-node", api("PATCH", "/nodes/orders", &["\"finalizers\""])),
+    ("delete-volume-object", api("DELETE", "/volumes/", &[])),
+    ("delete-claim", api("DELETE", "/persistentvolumeclaims/", &[])),
+];
+
+/// What every deletion does once the disk is dealt with.
+const LAST: [(&str, Which); 3] = [
+    ("delete-credentials", api("DELETE", "/secrets/", &[])),
+    ("delete-service", api("DELETE", "/services/", &[])),
+    ("release-database", api("PATCH", "/databases/", &["\"finalizers\""])),
+];
+
+const KEEP: (&str, Which) = ("keep-credentials", api("POST", "/secrets", &["freehold.dev/retained"]));
+const MARK: (&str, Which) = ("mark", api("PATCH", "/persistentvolumes/", &["retained-at"]));
+const ANNOUNCE: (&str, Which) = ("announce-snapshot", api("PATCH", "/volumes/", &["\"finalSnapshot\"", "startedAt"]));
+const TAKE: (&str, Which) = ("create-snapshot", ec2(&["Action=CreateSnapshot"]));
+const RECORD: (&str, Which) = ("record-snapshot", api("PATCH", "/volumes/", &["\"finalSnapshot\"", "snapshotID"]));
+const DELETE: (&str, Which) = ("delete-volume", ec2(&["Action=DeleteVolume"]));
+const NOTE: (&str, Which) = ("note-deleted", api("PATCH", "/volumes/", &["\"deletedAt\""]));
+const FORGET: (&str, Which) = ("delete-record", api("DELETE", "/persistentvolumes/", &[]));
+const RELEASE: (&str, Which) = ("release-volume", api("PATCH", "/volumes/", &["\"finalizers\""]));
+
+/// The effects of a deletion under this policy, in their order. One that is killed at DeleteVolume does not note it, so each of these
+/// two is in one list only.
+fn effects(policy: &str) -> Vec<(&'static str, Which)> {
+    let own = match policy {
+        "Retain" => vec![MARK, RELEASE, KEEP],
+        "Snapshot" => vec![ANNOUNCE, TAKE, RECORD, DELETE, FORGET, RELEASE, KEEP],
+        _ => vec![NOTE, FORGET, RELEASE],
+    };
+    FIRST.into_iter().chain(own).chain(LAST).collect()
+}
+
+/// The records of the house's volumes.
+async fn records(house: &House) -> Vec<PersistentVolume> {
+    let all = Api::<PersistentVolume>::all(house.client.clone()).list(&ListParams::default().labels("freehold.dev/retained=true")).await;
+    let ours = format!("{}/orders", house.name);
+    all.unwrap().items.into_iter().filter(|record| record.annotations().get("freehold.dev/database") == Some(&ours)).collect()
+}
+
+#[test]
+fn a_deletion_that_is_killed_at_each_of_its_effects_finishes_as_its_policy_says() {
+    let mut cases = Vec::new();
+    for policy in ["Retain", "Snapshot", "Delete"] {
+        for (at, point) in [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)] {
+            cases.push((format!("gone-{}-{at}", policy.to_lowercase()), (policy, point)));
+        }
+    }
+    run(each(cases, |name, (policy, point)| async move {
+        let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
+        house.start_operator();
+        house.create("orders", &json!({"deletionPolicy": policy})).await;
+        house.ready("orders").await;
+        house.kill_operator();
+        house.delete("orders").await;
+        let databases = house.api::<Database>();
+        let is_gone = || {
+            let databases = databases.clone();
+            async move { databases.get_opt("orders").await.is_ok_and(|database| database.is_none()) }
+        };
+        let missed = house.kill_at_each(&effects(policy), point, is_gone).await;
+        assert_eq!(missed, [] as [&str; 0], "{name}: the operator never came to these");
+        house.start_operator();
+        house.gone("orders").await;
+        assert_eq!(house.live_instances().len(), 0, "{name}");
+        let (volumes, snapshots, secrets) = match policy {
+            "Retain" => (1, 0, 1),
+            "Snapshot" => (0, 1, 1),
+            _ => (0, 0, 0),
+        };
+        until("the disk being as the policy says", || async {
+            let disks = house.data_volumes();
+            let is_so = disks.len() == volumes && disks.iter().all(|disk| disk.state == VolumeState::Available);
+            seen(is_so.then_some(()), || format!("{disks:?}"))
+        })
+        .await;
+        assert_eq!(house.ec2().snapshots().len(), snapshots, "{name}");
+        assert_eq!(house.list::<Secret>().await.len(), secrets, "{name}");
+        assert_eq!(records(&house).await.len(), volumes, "{name}: one record for each volume that is kept");
+        house.close().await;
+    }));
+}
+
+/// The volume of `orders`, which was to be deleted with it, is kept, and its record says why.
+async fn keeps_the_volume(house: &House) {
+    let record = until("the record of what was kept", || async {
+        let mut records = records(house).await;
+        seen(records.pop(), || "none".to_owned())
+    })
+    .await;
+    assert!(record.annotations()["freehold.dev/retained-because"].contains("were deleted"), "{:?}", record.annotations());
+    assert_eq!((record.annotations()["freehold.dev/engine"].as_str(), house.data_volumes().len()), ("questdb", 1));
+    until("the volume being available and its record Released", || async {
+        let state = house.data_volumes().remove(0).state;
+        let phase = records(house).await.remove(0).status.and_then(|status| status.phase);
+        let is_so = state == VolumeState::Available && phase.as_deref() == Some("Released");
+        seen(is_so.then_some(()), || format!("{state:?} {phase:?}"))
+    })
+    .await;
+    assert_eq!(house.live_instances().len(), 0);
+    assert_eq!(house.mutations().get("DeleteVolume"), None);
+}
+
+#[test]
+fn a_namespace_that_is_deleted_keeps_the_volumes_of_its_databases() {
+    run(async {
+        let house = House::start("namespace-goes").await;
+        house.create("orders", &json!({"deletionPolicy": "Delete"})).await;
+        house.ready("orders").await;
+        let namespaces = Api::<Namespace>::all(house.client.clone());
+        namespaces.delete(&house.name, &DeleteParams::default()).await.unwrap();
+        until("the namespace being gone", || async {
+            let left = namespaces.get_opt(&house.name).await.map_err(|error| error.to_string())?;
+            seen(left.is_none().then_some(()), || format!("{:?}", left.and_then(|namespace| namespace.status)))
+        })
+        .await;
+        keeps_the_volume(&house).await;
+        house.close().await;
+    });
+}
+
+#[test]
+fn definitions_that_are_deleted_keep_the_volumes_of_all_databases() {
+    run(async {
+        // Nobody else's definitions go with them.
+        let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named("definitions")).await.unwrap());
+        install(&control_plane).await;
+        let clock = ec2sim::Clock::Running { speed: f64::from(Options::default().scale) };
+        let simulator = ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
+        let site = Site::start(&control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
+        let mut house = House::build_at(Arc::clone(&control_plane), site, "definitions-go", Options::default()).await;
+        house.start_operator();
+        house.create("orders", &json!({"deletionPolicy": "Delete"})).await;
+        house.ready("orders").await;
+        let installed = Api::<CustomResourceDefinition>::all(house.client.clone());
+        for definition in definitions::all() {
+            installed.delete(&definition.name_any(), &DeleteParams::default()).await.unwrap();
+        }
+        until("the definitions being gone", || async {
+            let left = installed.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+            let names: Vec<String> = left.items.iter().map(kube::ResourceExt::name_any).collect();
+            seen(names.is_empty().then_some(()), || format!("{names:?}"))
+        })
+        .await;
+        keeps_the_volume(&house).await;
+        house.close_unchecked().await;
+    });
+}

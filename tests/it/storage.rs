@@ -1,0 +1,145 @@
+//! Volumes that change: while the database is paused, while EBS is busy, and when its budget is used up, by us or by others.
+
+use std::time::Duration;
+
+use freehold::api::{Database, Volume};
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::house::{House, run};
+use crate::kit::objects::Told as _;
+use crate::kit::outage;
+use crate::kit::wait::{seen, until};
+
+/// The ModifyVolume calls that EC2 carried out.
+fn modifications(house: &House) -> usize {
+    house.mutations().get("ModifyVolume").copied().unwrap_or_default()
+}
+
+/// All ModifyVolume calls that the operator sent.
+fn sent(house: &House) -> usize {
+    house.calls_since(0).iter().filter(|entry| entry.action == "ModifyVolume").count()
+}
+
+/// Waits until EC2 shows the one data volume with these IOPS.
+async fn has_iops(house: &House, iops: u32) {
+    until(&format!("the volume having {iops} IOPS"), || async {
+        let shape = house.data_volumes().remove(0).shape;
+        seen((shape.iops == Some(iops)).then_some(()), || format!("{shape:?}"))
+    })
+    .await;
+}
+
+/// EBS is through with the last change.
+fn settle(house: &House) {
+    house.ec2().advance(Duration::from_mins(15));
+}
+
+#[test]
+fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
+    run(async {
+        let house = House::start("grow-paused").await;
+        house.create("orders", &json!({})).await;
+        house.ready("orders").await;
+        house.edit("orders", &json!({"running": false})).await;
+        house.told("orders", "Ready", "False", "Paused").await;
+        until("the machine being gone", || async {
+            let left = house.live_instances();
+            seen(left.is_empty().then_some(()), || format!("{left:?}"))
+        })
+        .await;
+        house.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
+        let message = house.told("orders", "VolumeReady", "False", "AwaitingFileSystem").await;
+        assert!(message.contains("the pod must run"), "{message}");
+        let shape = house.data_volumes().remove(0).shape;
+        assert_eq!((shape.size, shape.iops), (200, Some(6000)));
+        let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
+        assert_eq!(claim.spec.unwrap().resources.unwrap().requests.unwrap()["storage"].0, "200Gi");
+        let database = house.api::<Database>().get("orders").await.unwrap();
+        let told = |kind: &str| database.condition(kind);
+        assert_eq!((told("Ready").1.as_str(), told("Stalled").0.as_str()), ("Paused", "False"), "it is paused, not stuck");
+
+        // Another change while the file system of the last one is still awaited: gathered, and one more call.
+        settle(&house);
+        for iops in [7000, 8000, 9000] {
+            house.edit("orders", &json!({"storage": {"iops": iops}})).await;
+        }
+        has_iops(&house, 9000).await;
+        assert_eq!(modifications(&house), 2, "three edits, one call");
+
+        house.edit("orders", &json!({"running": true})).await;
+        house.ready("orders").await;
+        let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
+        assert_eq!(claim.status.unwrap().capacity.unwrap()["storage"].0, "200Gi");
+        assert_eq!((modifications(&house), sent(&house)), (2, 2));
+        house.close().await;
+    });
+}
+
+#[test]
+fn a_change_waits_for_the_one_before_and_the_fifth_of_a_day_for_the_next_day() {
+    run(async {
+        let mut house = House::start("budget").await;
+        house.create("orders", &json!({"storage": {"iops": 3000}})).await;
+        house.ready("orders").await;
+        house.edit("orders", &json!({"storage": {"iops": 4000}})).await;
+        has_iops(&house, 4000).await;
+        // EBS optimizes for ten minutes; what is edited back meanwhile costs nothing.
+        house.edit("orders", &json!({"storage": {"iops": 4500}})).await;
+        let message = house.told("orders", "VolumeReady", "False", "Modifying").await;
+        assert!(message.contains("follows when it is completed") || message.contains("is due"), "{message}");
+        house.edit("orders", &json!({"storage": {"iops": 4000}})).await;
+        house.ready("orders").await;
+        assert_eq!(sent(&house), 1);
+        for iops in [5000, 6000, 7000] {
+            settle(&house);
+            house.edit("orders", &json!({"storage": {"iops": iops}})).await;
+            has_iops(&house, iops).await;
+        }
+        settle(&house);
+        house.edit("orders", &json!({"storage": {"size": "150Gi", "iops": 8000}})).await;
+        let message = house.told("orders", "VolumeReady", "False", "ModificationBudget").await;
+        assert!(message.contains("is changed after 20"), "the next allowed time is named: {message}");
+        assert_eq!((modifications(&house), sent(&house)), (4, 4), "EC2 was not asked for what it would refuse");
+        assert_eq!(house.list::<Volume>().await[0].status.as_ref().unwrap().modifications.len(), 4);
+
+        house.kill_operator();
+        outage::pass(&house, Duration::from_hours(25)).await;
+        house.start_operator();
+        house.ready("orders").await;
+        let shape = house.data_volumes().remove(0).shape;
+        assert_eq!((shape.size, shape.iops), (150, Some(8000)));
+        assert_eq!((modifications(&house), sent(&house)), (5, 5));
+        house.close().await;
+    });
+}
+
+#[test]
+fn ec2s_word_on_the_budget_is_obeyed_where_others_have_used_it() {
+    run(async {
+        let mut house = House::start("budget-shared").await;
+        house.create("orders", &json!({"storage": {"iops": 3000}})).await;
+        house.ready("orders").await;
+        let id = house.data_volumes().remove(0).id;
+        for iops in ["3100", "3000", "3100", "3000"] {
+            house.ec2().call("a-person", &[("Action", "ModifyVolume"), ("VolumeId", id.as_str()), ("Iops", iops)]).unwrap();
+            settle(&house);
+        }
+        house.edit("orders", &json!({"storage": {"iops": 6000}})).await;
+        let message = house.told("orders", "VolumeReady", "False", "ModificationBudget").await;
+        assert!(message.contains("VolumeModificationRateExceeded") && message.contains("asked again after 20"), "{message}");
+        assert_eq!(sent(&house), 1);
+        assert_eq!(house.list::<Volume>().await[0].status.as_ref().unwrap().modifications, [], "EC2 does not count what it refuses");
+        let then = house.ec2().now() + Duration::from_mins(20);
+        until("time passing", || async { seen((house.ec2().now() >= then).then_some(()), || house.ec2().now().to_string()) }).await;
+        assert_eq!(sent(&house), 1, "no call is wasted");
+
+        house.kill_operator();
+        outage::pass(&house, Duration::from_hours(25)).await;
+        house.start_operator();
+        house.ready("orders").await;
+        assert_eq!((modifications(&house), sent(&house)), (1, 2));
+        house.close().await;
+    });
+}
