@@ -1,6 +1,7 @@
 //! What must be seen in each step, in words and as a question to the world.
 
 use ec2sim::VolumeState;
+use freehold::api::database::{HistoryEntry, Occurrence};
 use kube::ResourceExt;
 
 use super::parts::{ATTACHED, BOUND, JOINED, LAUNCHED, MOUNTED, REGISTERED};
@@ -73,6 +74,27 @@ fn on_the_way() -> [Milestone; 4] {
     ]
 }
 
+/// The Database's status tells what happened, with its cause.
+fn told(before: &World, what: Occurrence) -> Milestone {
+    let entries = |world: &World| -> Vec<HistoryEntry> {
+        world.database().and_then(|database| database.status.as_ref()).map(|status| status.history.clone()).unwrap_or_default()
+    };
+    let old = entries(before);
+    milestone("told in status.history", move |world| {
+        let entry = entries(world).into_iter().find(|entry| entry.what == what && !old.contains(entry))?;
+        Some(format!("status.history: {}: {}", entry.what.as_str(), entry.cause))
+    })
+}
+
+/// While there are two Nodes the Database's status names both.
+fn both_named() -> Milestone {
+    milestone("status.replacement", |world| {
+        let replacement = world.database()?.status.as_ref()?.replacement.as_ref()?;
+        let both = [&replacement.from, &replacement.to].map(|name| world.nodes.iter().any(|node| node.name_any() == *name));
+        (both == [true, true]).then(|| format!("status.replacement: {} by {}: {}", replacement.from, replacement.to, replacement.cause))
+    })
+}
+
 /// Another machine takes the place of the one in use, which serves until then.
 pub fn type_change(before: &World) -> Vec<Milestone> {
     let (pod, instance) = (before.pod_uid(), id_of(before));
@@ -85,6 +107,7 @@ pub fn type_change(before: &World) -> Vec<Milestone> {
             Some(format!("RunInstances: {} ({} in {}){meanwhile}", other.id, other.instance_type, other.zone))
         }
     })];
+    milestones.push(both_named());
     milestones.extend(successor(before));
     milestones
 }
@@ -101,13 +124,14 @@ pub fn loss(before: &World) -> Vec<Milestone> {
             let other = world.other_instance(&instance)?;
             Some(format!("RunInstances: {} ({} in {})", other.id, other.instance_type, other.zone))
         }),
+        both_named(),
     ];
     milestones.extend(successor(before));
     milestones
 }
 
 /// The database serves on another machine, with its volume, and the machine of before is gone.
-fn successor(before: &World) -> [Milestone; 3] {
+fn successor(before: &World) -> [Milestone; 4] {
     let (pod, instance, volume) = (before.pod_uid(), id_of(before), before.ebs_volume().map(|volume| volume.id.clone()));
     let has_moved = {
         let instance = instance.clone();
@@ -122,6 +146,7 @@ fn successor(before: &World) -> [Milestone; 3] {
     let gone = instance.clone();
     [
         milestone("database on the other machine", move |world| Some(format!("moved: {}", has_moved(world)?))),
+        told(before, Occurrence::Moved),
         milestone("former machine gone", move |world| {
             (world.nodes.len() == 1 && world.is_terminated(&gone)).then(|| format!("gone: {gone} is terminated, and one Node is left"))
         }),
@@ -141,6 +166,7 @@ pub fn pause(before: &World) -> Vec<Milestone> {
         milestone("instance terminated", move |world| {
             (world.nodes.is_empty() && world.is_terminated(&instance)).then(|| format!("instance terminated: {instance}"))
         }),
+        told(before, Occurrence::Paused),
         milestone("paused", move |world| {
             let (reason, message) = world.unready().filter(|(reason, _)| *reason == "Paused")?;
             let kept = world.ebs_volume().filter(|kept| kept.id == volume && kept.state == VolumeState::Available)?;
@@ -163,6 +189,7 @@ pub fn resumption(before: &World) -> Vec<Milestone> {
     let volume = before.ebs_volume().map(|volume| volume.id.clone());
     let known: Vec<String> = before.ec2.instances.iter().map(|instance| instance.id.clone()).collect();
     vec![
+        told(before, Occurrence::Resumed),
         milestone("instance known", move |world| {
             let launched: Vec<&str> =
                 world.ec2.instances.iter().map(|instance| instance.id.as_str()).filter(|id| !known.iter().any(|it| it == id)).collect();
@@ -222,6 +249,7 @@ pub fn restart(before: &World) -> Vec<Milestone> {
         milestone("container restarted", move |world| {
             Some(format!("container restarted by the kubelet: pod {} is Ready again", has_restarted(world)?))
         }),
+        told(before, Occurrence::EngineRestarted),
         milestone("Ready", move |world| (again(world).is_some() && world.is_ready()).then(|| ready(world))),
     ]
 }
@@ -233,6 +261,7 @@ pub fn replacement(before: &World) -> Vec<Milestone> {
     let still = is_new.clone();
     vec![
         milestone("pod replaced", move |world| Some(format!("pod replaced: a new {} serves, on the same volume", is_new(world)?))),
+        told(before, Occurrence::PodReplaced),
         milestone("Ready", move |world| (still(world).is_some() && world.is_ready()).then(|| ready(world))),
     ]
 }
