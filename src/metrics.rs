@@ -28,7 +28,7 @@ pub struct Metrics {
     fences: Counter,
     fence_duration: Histogram,
     conditions: Family<ConditionLabels, Gauge>,
-    objects: Mutex<Vec<Box<dyn Fn() -> Vec<ConditionLabels> + Send + Sync>>>,
+    objects: Mutex<Vec<Shown>>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -67,6 +67,9 @@ struct ConditionLabels {
     status: String,
     reason: String,
 }
+
+/// Reads what is shown of the objects of one kind.
+type Shown = Box<dyn Fn() -> Vec<ConditionLabels> + Send + Sync>;
 
 impl Metrics {
     /// Empty metrics.

@@ -7,6 +7,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::event::EventReason;
 use super::size::Size;
 
 /// What a person wants of one database.
@@ -426,15 +427,15 @@ pub enum Occurrence {
 }
 
 impl Occurrence {
-    /// The name: also the reason of the event that tells it.
-    pub fn as_str(self) -> &'static str {
+    /// The event that tells it: of the same name.
+    pub fn event(self) -> EventReason {
         match self {
-            Self::Restarted => "Restarted",
-            Self::Moved => "Moved",
-            Self::Paused => "Paused",
-            Self::Resumed => "Resumed",
-            Self::EngineRestarted => "EngineRestarted",
-            Self::PodReplaced => "PodReplaced",
+            Self::Restarted => EventReason::Restarted,
+            Self::Moved => EventReason::Moved,
+            Self::Paused => EventReason::Paused,
+            Self::Resumed => EventReason::Resumed,
+            Self::EngineRestarted => EventReason::EngineRestarted,
+            Self::PodReplaced => EventReason::PodReplaced,
         }
     }
 }

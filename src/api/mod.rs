@@ -2,6 +2,7 @@
 
 pub mod condition;
 pub mod database;
+pub mod event;
 pub mod ids;
 pub mod names;
 pub mod node;
@@ -11,6 +12,7 @@ pub mod volume;
 
 pub use condition::{ConditionType, Reason};
 pub use database::{Database, DatabaseSpec, DatabaseStatus, DeletionPolicy};
+pub use event::EventReason;
 pub use ids::{ClientToken, InstanceId, SnapshotId, VolumeId};
 pub use node::{Node, NodeSpec, NodeStatus};
 pub use node_class::{NodeClass, NodeClassSpec};

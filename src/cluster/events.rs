@@ -3,6 +3,8 @@
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 
+use crate::api::EventReason;
+
 /// The longest note that the API server takes, in bytes.
 const LONGEST_NOTE: usize = 1000;
 
@@ -18,20 +20,20 @@ pub struct Events {
 pub struct Happened {
     /// Somebody should look at it.
     pub warning: bool,
-    /// The past tense, PascalCase: `InstanceLaunched`.
-    pub reason: &'static str,
+    /// What, for programs.
+    pub reason: EventReason,
     /// A sentence with names and causes.
     pub note: String,
 }
 
 impl Happened {
     /// Something that went as it should.
-    pub fn normal(reason: &'static str, note: String) -> Self {
+    pub fn normal(reason: EventReason, note: String) -> Self {
         Self { warning: false, reason, note }
     }
 
     /// Something that somebody should look at.
-    pub fn warning(reason: &'static str, note: String) -> Self {
+    pub fn warning(reason: EventReason, note: String) -> Self {
         Self { warning: true, reason, note }
     }
 }
@@ -53,18 +55,18 @@ impl Events {
             note.truncate(end);
         }
         let (name, namespace) = (object.meta().name.as_deref(), object.meta().namespace.as_deref());
-        tracing::info!(kind = %K::kind(&()), namespace, name, reason = happened.reason, "{note}");
+        tracing::info!(kind = %K::kind(&()), namespace, name, reason = happened.reason.as_str(), "{note}");
         let event = Event {
             type_: if happened.warning { EventType::Warning } else { EventType::Normal },
-            reason: happened.reason.to_owned(),
+            reason: happened.reason.as_str().to_owned(),
             note: Some(note),
-            action: happened.reason.to_owned(),
+            action: happened.reason.as_str().to_owned(),
             secondary: None,
         };
         // A recorder of its own each time: kube's caches by reason and would send the first note again (kube-runtime 5.0).
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
         if let Err(error) = recorder.publish(&event, &object.object_ref(&())).await {
-            tracing::warn!(%error, reason = happened.reason, "failed to publish an event");
+            tracing::warn!(%error, reason = happened.reason.as_str(), "failed to publish an event");
         }
     }
 }

@@ -17,6 +17,14 @@ pub fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
+/// What was read, or nothing where its very kind is not served any more: the API server answers that with a bare 404.
+pub fn if_served<T: Default>(read: Result<T, kube::Error>) -> Result<T, kube::Error> {
+    match read {
+        Err(error) if is_not_found(&error) => Ok(T::default()),
+        read => read,
+    }
+}
+
 /// An object of this name exists already.
 pub fn is_already_exists(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "AlreadyExists")

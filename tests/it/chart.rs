@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser};
-use freehold::api::Database;
+use freehold::api::{Database, Reason};
 use freehold::definitions;
 use freehold::metrics::Metrics;
 use freehold::settings::Settings;
@@ -38,13 +38,13 @@ async fn rendered(args: &[&str]) -> Vec<Value> {
 
 /// The paths of everything that is not a table itself, or is an empty one.
 fn leaves(value: &Value, path: &str, all: &mut Vec<(String, Value)>) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
+    match value.as_object().filter(|fields| !fields.is_empty()) {
+        Some(fields) => {
             for (key, field) in fields {
                 leaves(field, &format!("{path}/{key}"), all);
             }
         }
-        leaf => all.push((path.to_owned(), leaf.clone())),
+        None => all.push((path.to_owned(), value.clone())),
     }
 }
 
@@ -248,6 +248,9 @@ fn alerts_and_dashboard_stand_on_metrics_that_the_operator_has() {
     metrics.pass("node", "ok", Duration::from_millis(1));
     metrics.ec2_call("RunInstances".to_owned(), "ok");
     metrics.inventory_age("instances", 1);
+    metrics.repairs_underway(1);
+    metrics.machine_lost("InstanceTerminated");
+    metrics.fenced(Duration::from_secs(1));
     let mut copy = Writer::default();
     metrics.show_conditions(copy.as_reader(), |database: &Database| database.conditions());
     let mut database = objects::database("team-a", "default", "orders", &json!({}));
@@ -264,6 +267,15 @@ fn alerts_and_dashboard_stand_on_metrics_that_the_operator_has() {
         assert!(named.len() > 3, "{named:?}");
         for metric in named {
             assert!(exist.contains(metric), "{name} names {metric}, and there are {exist:?}");
+        }
+        for (_, rest) in text.match_indices("reason").map(|(place, word)| text.split_at(place + word.len())) {
+            // A selector of a label: `reason="X"`, `reason!~"X|Y"`.
+            let Some((operator, rest)) = rest.split_once('"').filter(|(operator, _)| ["=", "=~", "!=", "!~"].contains(operator)) else {
+                continue;
+            };
+            for reason in rest.split('"').next().unwrap().split('|') {
+                assert!(Reason::named(reason).is_some(), "{name} selects the reason{operator}{reason}, which there is not");
+            }
         }
     }
     serde_json::from_str::<Value>(&file("files/dashboard.json")).unwrap();

@@ -88,6 +88,11 @@ async fn serves_elsewhere(house: &House, name: &str, old: &Running) {
         let node = house.api::<Node>().get_opt(&old.node.name_any()).await.map_err(|error| error.to_string())?;
         let core_node = Api::<CoreNode>::all(house.client.clone()).get_opt(&old.core_node).await.map_err(|error| error.to_string())?;
         let node = node.filter(|node| node.uid() == old.node.uid());
+        // EC2 gives its address, and so its name, to another machine.
+        let is_old =
+            |it: &CoreNode| it.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()).is_some_and(|id| id.ends_with(&old.instance));
+        let core_node = core_node.filter(is_old).map(|it| it.name_any());
+        let node = node.map(|it| it.name_any());
         seen((node.is_none() && core_node.is_none()).then_some(()), || format!("{node:?} {core_node:?}"))
     })
     .await;

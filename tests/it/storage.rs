@@ -50,8 +50,11 @@ fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
         })
         .await;
         house.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
-        let message = house.told("orders", "VolumeReady", "False", "AwaitingFileSystem").await;
-        assert!(message.contains("the pod must run"), "{message}");
+        until("the file system being awaited", || async {
+            let told = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.condition("VolumeReady");
+            seen((told.1 == "AwaitingFileSystem" && told.2.contains("the pod must run")).then_some(()), || format!("{told:?}"))
+        })
+        .await;
         let shape = house.data_volumes().remove(0).shape;
         assert_eq!((shape.size, shape.iops), (200, Some(6000)));
         let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
@@ -85,15 +88,8 @@ fn a_change_waits_for_the_one_before_and_the_fifth_of_a_day_for_the_next_day() {
         house.ready("orders").await;
         house.edit("orders", &json!({"storage": {"iops": 4000}})).await;
         has_iops(&house, 4000).await;
-        // EBS optimizes for ten minutes; what is edited back meanwhile costs nothing.
-        house.edit("orders", &json!({"storage": {"iops": 4500}})).await;
-        let message = house.told("orders", "VolumeReady", "False", "Modifying").await;
-        assert!(message.contains("follows when it is completed") || message.contains("is due"), "{message}");
-        house.edit("orders", &json!({"storage": {"iops": 4000}})).await;
-        house.ready("orders").await;
-        assert_eq!(sent(&house), 1);
+        // EBS still optimizes for the last change: the next one waits, and EC2 is never asked for what it would refuse.
         for iops in [5000, 6000, 7000] {
-            settle(&house);
             house.edit("orders", &json!({"storage": {"iops": iops}})).await;
             has_iops(&house, iops).await;
         }

@@ -53,7 +53,7 @@ The operator's rights. The tests run it with these and no others, and fail when 
 # Credentials: read by name, never listed.
 - apiGroups: [""]
   resources: [secrets]
-  verbs: [get, create, patch, delete]
+  verbs: [get, create, delete]
 - apiGroups: [apps]
   resources: [statefulsets]
   verbs: [get, list, watch, create, patch, delete]

@@ -167,7 +167,7 @@ impl Inventory {
         for ids in ids.chunks(VALUES_PER_FILTER) {
             self.turn(Action::DescribeInstances, 1).await;
             let started = self.clock.now();
-            let instances = self.cloud.describe_instances(&InstanceQuery::Among(ids.to_vec())).await?;
+            let instances = self.slowed(self.cloud.describe_instances(&InstanceQuery::Among(ids.to_vec())).await)?;
             still_runs |= instances.iter().any(|instance| instance.state == InstanceState::Running);
             let mut state = self.lock();
             let woken = state.instances.refresh(started, instances);
@@ -175,7 +175,7 @@ impl Inventory {
         }
         let now = Instant::now();
         if still_runs && self.is_health_due(SOON, now) {
-            self.look_at_health(now).await?;
+            self.slowed(self.look_at_health(now).await)?;
         }
         Ok(())
     }
@@ -273,13 +273,22 @@ impl Inventory {
         }
     }
 
-    fn note_failure(&self, rhythm: &mut Rhythm, error: &CloudError) {
-        rhythm.failures = rhythm.failures.saturating_add(1);
+    /// The same answer; a throttle slows the calls of its action.
+    fn slowed<T>(&self, answer: Result<T, CloudError>) -> Result<T, CloudError> {
+        answer.inspect_err(|error| self.slow(error))
+    }
+
+    fn slow(&self, error: &CloudError) {
         if error.class == Class::Throttled
             && let Some(action) = Action::ALL.into_iter().find(|action| action.as_str() == error.action)
         {
             self.limits.throttled(action, self.clock.now());
         }
+    }
+
+    fn note_failure(&self, rhythm: &mut Rhythm, error: &CloudError) {
+        rhythm.failures = rhythm.failures.saturating_add(1);
+        self.slow(error);
         tracing::warn!(kind = rhythm.kind.as_str(), failures = rhythm.failures, error = %error, "a sweep of EC2 failed; what is known grows older");
         let mut state = self.lock();
         match rhythm.kind {

@@ -15,6 +15,7 @@ use super::build;
 use super::history;
 use super::password::Password;
 use super::plan::{Action, ChildKind, Plan};
+use crate::api::EventReason;
 use crate::api::database::{Occurrence, Replacement};
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, Node, Volume};
@@ -102,20 +103,20 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             let password = Password::generate().map_err(Failed::Randomness)?;
             secrets.create(&created(), &build::credentials(names, profile, &password)).await?;
             let note = format!("Secret {} holds the generated credentials", names.credentials_secret);
-            events.publish(&acted.database, &Happened::normal("CredentialsCreated", note)).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::CredentialsCreated, note)).await;
         }
         Action::TakeRecord(record) => {
             hold(record, Some(&Holder::of(&acted.database)), ctx).await?;
             let note =
                 format!("PersistentVolume {} is held for this Database, which takes over the volume that it records", record.name_any());
-            events.publish(&acted.database, &Happened::normal("RetainedVolumeHeld", note)).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::RetainedVolumeHeld, note)).await;
         }
         Action::ReleaseRecord(record) => hold(record, None, ctx).await?,
         Action::TakeCredentials(profile, held) => {
             let record = acted.database.spec.storage.adopt_retained.clone().unwrap_or_default();
             secrets.create(&created(), &build::taken_over(names, profile, &held.0, &record)).await?;
             let note = format!("Secret {} holds the credentials that were kept as {}", names.credentials_secret, held.0.name_any());
-            events.publish(&acted.database, &Happened::normal("CredentialsTakenOver", note)).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::CredentialsTakenOver, note)).await;
         }
         Action::DeleteKept(name, uid) => delete::delete(&secrets, name, uid).await?,
         Action::ApplyConfigMap(object) => apply(&Api::<ConfigMap>::namespaced(client(), namespace), object.as_ref()).await?,
@@ -124,7 +125,7 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
         Action::ApplyStatefulSet(object) => {
             apply(&Api::<StatefulSet>::namespaced(client(), namespace), object.as_ref()).await?;
             let verb = if object.metadata.uid.is_none() { "is made" } else { "has a new template" };
-            let reason = if object.metadata.uid.is_none() { "StatefulSetCreated" } else { "TemplateChanged" };
+            let reason = if object.metadata.uid.is_none() { EventReason::StatefulSetCreated } else { EventReason::TemplateChanged };
             events.publish(&acted.database, &Happened::normal(reason, format!("StatefulSet {} {verb}", names.stateful_set))).await;
         }
         Action::Scale(uid, replicas) => {
@@ -132,14 +133,14 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             merge(&Api::<StatefulSet>::namespaced(client(), namespace), &names.stateful_set, &patch).await?;
             if *replicas == 0 {
                 let note = format!("StatefulSet {} is stopped", names.stateful_set);
-                events.publish(&acted.database, &Happened::normal("EngineStopping", note)).await;
+                events.publish(&acted.database, &Happened::normal(EventReason::EngineStopping, note)).await;
             }
         }
         Action::CreateNode(ordinal, node, replacement) => create_node(*ordinal, node, replacement.as_ref(), acted, ctx, events).await?,
         Action::UpdateNode(name, uid, spec) => merge(&nodes, name, &json!({"metadata": {"uid": uid}, "spec": spec})).await?,
         Action::DeleteNode(name, uid, why) => {
             delete::delete(&nodes, name, uid).await?;
-            events.publish(&acted.database, &Happened::normal("NodeDeleted", format!("Node {name} is taken down: {why}"))).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::NodeDeleted, format!("Node {name} is taken down: {why}"))).await;
         }
         Action::RecordZone(zone) => {
             let old = acted.database.status.clone().unwrap_or_default();
@@ -148,22 +149,22 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
                 acted.database = written;
             }
             let note = format!("the database lives in {zone}: its machine was launched there");
-            events.publish(&acted.database, &Happened::normal("ZoneChosen", note)).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::ZoneChosen, note)).await;
         }
         Action::CreateVolume(volume) => {
             volumes.create(&created(), volume).await?;
             let note = format!("Volume {} of {} is asked for in {}", names.volume, volume.spec.size, volume.spec.zone);
-            events.publish(&acted.database, &Happened::normal("VolumeCreated", note)).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::VolumeCreated, note)).await;
         }
         Action::UpdateVolume(uid, spec) => {
             merge(&volumes, &names.volume, &json!({"metadata": {"uid": uid}, "spec": spec})).await?;
             let note = format!("Volume {} follows the spec: {spec}", names.volume);
-            events.publish(&acted.database, &Happened::normal("VolumeChanged", note)).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::VolumeChanged, note)).await;
         }
         Action::DeleteVolume(uid) => {
             delete::delete(&volumes, &names.volume, uid).await?;
             let note = format!("Volume {} is taken down as its deletionPolicy says", names.volume);
-            events.publish(&acted.database, &Happened::normal("VolumeDeleted", note)).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::VolumeDeleted, note)).await;
         }
         Action::Label(name, uid, moved) => {
             if let Some(moved) = moved {
@@ -184,7 +185,7 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             // Should there be one meanwhile: whose it is, the next pass sees.
             secrets.create(&created(), &build::retained(names, &held.0)).await?;
             let note = format!("the credentials are kept with the data, as Secret {}", names.retained_secret);
-            events.publish(&acted.database, &Happened::normal("CredentialsKept", note)).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::CredentialsKept, note)).await;
         }
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
         Action::DeleteChild(kind, name, uid) => match kind {
@@ -222,9 +223,9 @@ async fn create_node(
     let asked = format!("Node {} is asked for ({})", node.name_any(), node.spec.instance_types.join(", "));
     let happened = match replacement {
         Some(Replacement { from, cause, .. }) => {
-            Happened::normal("ReplacementStarted", format!("{asked} to take the place of Node {from}: {cause}"))
+            Happened::normal(EventReason::ReplacementStarted, format!("{asked} to take the place of Node {from}: {cause}"))
         }
-        None => Happened::normal("NodeCreated", asked),
+        None => Happened::normal(EventReason::NodeCreated, asked),
     };
     events.publish(&acted.database, &happened).await;
     Ok(())
@@ -243,7 +244,7 @@ async fn announce(what: Occurrence, cause: &str, acted: &mut Acted, ctx: &Contex
     if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
         acted.database = written;
     }
-    events.publish(&acted.database, &Happened::normal(what.as_str(), cause.to_owned())).await;
+    events.publish(&acted.database, &Happened::normal(what.event(), cause.to_owned())).await;
     Ok(())
 }
 

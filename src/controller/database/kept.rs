@@ -7,6 +7,7 @@ use kube::api::{Api, ListParams};
 use super::build::{ADOPTED_RECORD, TAKEN_FROM};
 use super::observe::{Child, Credentials, HeldSecret, Observed};
 use crate::api::{ConditionType, Database, Volume, names};
+use crate::cluster::if_served;
 use crate::controller::conditions;
 use crate::controller::context::Context;
 use crate::controller::retained::{self, Holder, Retained};
@@ -84,7 +85,7 @@ async fn is_gone(holder: Option<&Holder>, observed: &Observed, ctx: &Context) ->
 /// Whether the Volume that had the disk is still there: until it is gone, its own deletion decides.
 async fn exists(record: &Retained, namespace: &str, ctx: &Context) -> Result<bool, kube::Error> {
     let Some(name) = &record.volume else { return Ok(false) };
-    let volume = Api::<Volume>::namespaced(ctx.client.clone(), namespace).get_opt(name).await?;
+    let volume = if_served(Api::<Volume>::namespaced(ctx.client.clone(), namespace).get_opt(name).await)?;
     Ok(volume.and_then(|volume| volume.uid()).as_ref() == Some(&record.volume_uid))
 }
 

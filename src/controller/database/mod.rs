@@ -35,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::driver::{self, Again, PassError, sooner, write_status};
+use crate::api::EventReason;
 use crate::api::{Database, Node, Volume, names};
 use crate::cluster::events::{Events, Happened};
 
@@ -96,7 +97,7 @@ async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Aga
     let plan = plan::plan(&observed, ctx.clock.now());
     let acted = act::act(&plan, observed.database.clone(), &observed.names, ctx, events).await;
     if acted.finished {
-        events.publish(&acted.database, &Happened::normal("DatabaseReleased", "the house is down".to_owned())).await;
+        events.publish(&acted.database, &Happened::normal(EventReason::DatabaseReleased, "the house is down".to_owned())).await;
         return Ok(ctx.timing.resync);
     }
     if acted.error.as_ref().is_some_and(act::Failed::is_conflict) {

@@ -16,6 +16,7 @@ use super::kept::{self, Kept};
 use super::pod;
 use crate::api::names::{self, Names};
 use crate::api::{DATABASE_NODE_LABEL, Database, EBS_CSI_DRIVER, Node, Volume};
+use crate::cluster::if_served;
 use crate::controller::context::Context;
 use crate::engine::{self, EngineError, Profile};
 use crate::settings::Timing;
@@ -173,7 +174,8 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     };
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
-    let (nodes, node_name_taken) = nodes(&database, &names, ctx).await?;
+    let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
+    let (nodes, node_name_taken) = with_their_kind(nodes(&database, &names, ctx).await, torn_down)?;
     let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
     let config_maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
     let services = Api::<Service>::namespaced(client.clone(), &namespace);
@@ -186,7 +188,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         profile: engine::profile(&database.spec.engine, &database.spec.config),
         nodes,
         node_name_taken,
-        volume: child(volumes.get_opt(&names.volume).await?, &names.uid),
+        volume: child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &names.uid),
         credentials: secret(&secrets, &names.credentials_secret, &names.uid).await?,
         retained: match retained {
             Credentials::Read(retained) => retained,
@@ -202,7 +204,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         attachment: None,
         core_nodes: Vec::new(),
         labelled: labelled(&names, ctx).await?,
-        torn_down: if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() },
+        torn_down,
         timing: ctx.timing.clone(),
         names,
         database,
@@ -211,6 +213,11 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     observed.core_nodes = core_nodes(&observed.nodes, ctx).await?;
     observed.attachment = attachment(&observed, ctx).await?;
     Ok(Some(observed))
+}
+
+/// Children that went with their very kind: definitions that are deleted together go one by one, each with the last of its objects.
+fn with_their_kind<T: Default>(read: Result<T, kube::Error>, torn_down: TornDown) -> Result<T, kube::Error> {
+    if torn_down.definitions { if_served(read) } else { read }
 }
 
 /// Whose the object is: its controller's UID decides.

@@ -13,6 +13,7 @@ use super::observe::{Child, Credentials, Observed};
 use super::plan::{Plan, awaited, engine_waiting, node_awaited, node_conditions, said, volume_conditions};
 use super::pod::inputs_of;
 use crate::api::ConditionType as Type;
+use crate::api::EventReason;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
 use crate::api::{DatabaseStatus, Reason};
 use crate::cluster;
@@ -164,18 +165,20 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus) -> Vec<Happened> {
         let was_ready = conditions::is_true(old, Type::Ready);
         let has_new_reason = conditions::find(old, Type::Ready).is_none_or(|before| before.reason != ready.reason);
         if ready.status == "True" && !was_ready {
-            happened.push(Happened::normal("Ready", ready.message.clone()));
+            happened.push(Happened::normal(EventReason::Ready, ready.message.clone()));
         } else if ready.reason == Reason::Paused.as_str() && has_new_reason {
-            happened.push(Happened::normal("MachineGivenBack", ready.message.clone()));
+            happened.push(Happened::normal(EventReason::MachineGivenBack, ready.message.clone()));
         } else if ready.status != "True" && was_ready && ready.reason != Reason::Deleting.as_str() {
-            happened.push(Happened::normal("NotReady", format!("{}: {}", ready.reason, ready.message)));
+            happened.push(Happened::normal(EventReason::NotReady, format!("{}: {}", ready.reason, ready.message)));
         }
     }
     if let Some(found) = conditions::find(new, Type::RetainedVolumeFound).filter(|_| !conditions::is_true(old, Type::RetainedVolumeFound)) {
-        happened.push(Happened::normal("RetainedVolumeFound", found.message.clone()));
+        happened.push(Happened::normal(EventReason::RetainedVolumeFound, found.message.clone()));
     }
-    happened.extend(worsened(old, new, Type::Stalled, "Stalled", |condition| condition.status == "True"));
-    happened.extend(worsened(old, new, Type::EngineReady, "EngineFailing", |condition| condition.reason == Reason::EngineFailing.as_str()));
+    happened.extend(worsened(old, new, Type::Stalled, EventReason::Stalled, |condition| condition.status == "True"));
+    happened.extend(worsened(old, new, Type::EngineReady, EventReason::EngineFailing, |condition| {
+        condition.reason == Reason::EngineFailing.as_str()
+    }));
     happened
 }
 
@@ -184,17 +187,11 @@ fn occurred(old: &[HistoryEntry], new: &[HistoryEntry]) -> Option<Happened> {
     let last = new.last().filter(|last| old.last() != Some(last))?;
     let note = last.cause.clone();
     let is_unasked = matches!(last.what, Occurrence::EngineRestarted | Occurrence::PodReplaced);
-    Some(if is_unasked { Happened::warning(last.what.as_str(), note) } else { Happened::normal(last.what.as_str(), note) })
+    Some(if is_unasked { Happened::warning(last.what.event(), note) } else { Happened::normal(last.what.event(), note) })
 }
 
 /// A warning when a condition has become bad, or is bad for another reason.
-fn worsened(
-    old: &[Condition],
-    new: &[Condition],
-    kind: Type,
-    event: &'static str,
-    is_bad: impl Fn(&Condition) -> bool,
-) -> Option<Happened> {
+fn worsened(old: &[Condition], new: &[Condition], kind: Type, event: EventReason, is_bad: impl Fn(&Condition) -> bool) -> Option<Happened> {
     let condition = conditions::find(new, kind).filter(|condition| is_bad(condition))?;
     let is_new = conditions::find(old, kind).is_none_or(|before| !is_bad(before) || before.reason != condition.reason);
     is_new.then(|| Happened::warning(event, format!("{}: {}", condition.reason, condition.message)))

@@ -6,6 +6,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use super::plan::{Action, Plan};
+use crate::api::EventReason;
 use crate::api::node::{Fence, NodeLaunch};
 use crate::api::{InstanceId, Node, NodeStatus, OUT_OF_SERVICE_TAINT, Reason};
 use crate::cloud::identity::Kind;
@@ -56,7 +57,7 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
                 ctx.sends.forget(&launch.token);
             }
             let note = format!("instance {id} was found by its token and tags, and is this Node's");
-            events.publish(&acted.object, &Happened::normal("InstanceRecorded", note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::InstanceRecorded, note)).await;
         }
         Action::MarkUnavailable(instance_type, zone) => ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now()),
         Action::LogConsole(id) => log_console(id, ctx).await,
@@ -72,7 +73,7 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
                     ctx.inventory.poke(Kind::Node);
                     if is_first {
                         let note = format!("instance {id} is terminated: {why}");
-                        events.publish(&acted.object, &Happened::normal("InstanceTerminating", note)).await;
+                        events.publish(&acted.object, &Happened::normal(EventReason::InstanceTerminating, note)).await;
                     }
                 }
                 Err(error) => {
@@ -93,7 +94,7 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
             let patch = json!({"metadata": metadata, "spec": {"taints": taints}});
             core_nodes.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
             let note = format!("Kubernetes node {name} is out of service: nothing on its machine can write any more");
-            events.publish(&acted.object, &Happened::normal("OutOfService", note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::OutOfService, note)).await;
         }
         Action::HoldCoreNode(core_node) => {
             finalizer::add(&core_nodes, core_node.as_ref()).await?;
@@ -102,7 +103,7 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
             let patch = json!({"metadata": {"uid": uid}, "spec": {"unschedulable": true}});
             core_nodes.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
             let note = format!("Kubernetes node {name} takes no more pods: its Node is deleted");
-            events.publish(&acted.object, &Happened::normal("Cordoned", note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::Cordoned, note)).await;
         }
         Action::EvictPod { namespace, name, uid, at_once } => {
             let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
@@ -143,7 +144,7 @@ async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: 
     }
     ctx.metrics.machine_lost(&fence.cause);
     let note = format!("{}: the machine is given up, and another takes its place", fence.message);
-    events.publish(&acted.object, &Happened::warning("MachineLost", note)).await;
+    events.publish(&acted.object, &Happened::warning(EventReason::MachineLost, note)).await;
     Ok(())
 }
 
@@ -171,7 +172,7 @@ async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Conte
     if is_first || force {
         let how = if force { " by force" } else { "" };
         let note = format!("EC2 is asked to stop instance {id}{how}, so that nothing on it can write any more");
-        events.publish(&acted.object, &Happened::normal("InstanceStopping", note)).await;
+        events.publish(&acted.object, &Happened::normal(EventReason::InstanceStopping, note)).await;
     }
     Ok(())
 }
@@ -220,7 +221,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
             record(&nodes, acted, json!({"instanceID": instance.id})).await?;
             ctx.sends.forget(token);
             let note = format!("instance {} ({} in {}) is launched", instance.id, launch.instance_type, launch.zone);
-            events.publish(&acted.object, &Happened::normal("InstanceLaunched", note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::InstanceLaunched, note)).await;
         }
         Err(error) => {
             acted.held_up = Some(held_up(Call::RunInstances, &error, ctx));
@@ -233,7 +234,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
             note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &nodes, acted, ctx).await?;
             if outcome == Outcome::Refused {
                 let note = format!("EC2 refused {} in {}: {error}", launch.instance_type, launch.zone);
-                events.publish(&acted.object, &Happened::warning("LaunchRefused", note)).await;
+                events.publish(&acted.object, &Happened::warning(EventReason::LaunchRefused, note)).await;
             }
         }
     }

@@ -7,14 +7,14 @@ use kube::ResourceExt;
 
 use super::choose::{self, NoChoice};
 use super::observe::Observed;
-use super::plan::{Action, Plan, is_live, unwanted};
+use super::plan::{Action, Plan, has_joined, is_live, unwanted};
 use crate::api::node::{NodeLaunch, Refusal};
 use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::error::{self, Class};
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::{Instance, InstanceState};
-use crate::controller::conditions;
+use crate::controller::conditions::{self, whole_second};
 use crate::controller::context::later;
 use crate::controller::launch::{Doubt, Facts, Verdict, judge, last_possible_send};
 
@@ -196,8 +196,8 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
         }
         Err(NoChoice::Mismatch(message)) => Plan::stalled(Reason::NodeClassMismatch, message),
         Err(NoChoice::NoCapacity { refused, until }) => {
-            Plan::wait(Reason::InsufficientCapacity, format!("EC2 has no capacity for {refused}; each is tried again within minutes"))
-                .until(until, now)
+            let message = format!("EC2 has no capacity for {refused}; the first of them is tried again at {}", whole_second(until));
+            Plan::wait(Reason::InsufficientCapacity, message).until(until, now)
         }
     }
 }
@@ -217,6 +217,10 @@ fn quota(until: Timestamp, now: Timestamp) -> Plan {
 /// The instance is terminated, or proven absent.
 pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, reason: Option<&str>, now: Timestamp) -> Plan {
     let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    if has_joined(status) || observed.core_node.is_some() {
+        // Judged elsewhere: no attempt may follow one that has joined.
+        return Plan::wait(Reason::InstanceLost, format!("instance {id} is terminated{why}: this machine is lost"));
+    }
     let (attempt, never_joined) = status.launch.as_ref().map_or_else(
         || (observed.instances.instances.iter().filter_map(|other| identity::attempt(&other.tags)).max().unwrap_or(1), 0),
         |launch| (launch.attempt, launch.never_joined),

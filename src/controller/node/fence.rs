@@ -109,6 +109,7 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: T
         (Stage::ForceStop, _) => Some(Action::Stop(id.clone(), true)),
         (Stage::Terminate | Stage::Failed, _) => Some(Action::Terminate(id.clone(), fence.message.clone())),
     };
+    let words = if action.is_some() { stage.words() } else { "EC2's proof is awaited" };
     let asked = match stage {
         // What an earlier stage asked for was something else.
         Stage::Stop | Stage::ForceStop => {
@@ -122,7 +123,7 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: T
         },
     };
     let actions = if asked == Again::Now { action.into_iter().collect() } else { Vec::new() };
-    let plan = Plan::act(actions, Reason::InstanceLost, format!("{}; {}", fence.message, stage.words())).pending();
+    let plan = Plan::act(actions, Reason::InstanceLost, format!("{}; {words}", fence.message)).pending();
     plan.until(ends.unwrap_or_else(|| later(now, observed.timing.fence_step)), now)
 }
 

@@ -139,7 +139,8 @@ pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgem
     let words: Vec<String> =
         causes.iter().map(|(cause, since)| format!("{} since {}", cause.words(id, &core_node), whole_second(*since))).collect();
     let loss = Loss { cause, since, due: cause.due(since, timing), message: words.join(", and ") };
-    if now < loss.due { Judgement::Suspected(loss) } else { Judgement::Due(loss) }
+    // What EC2 ended is ended, even if our clock was set back since it was told.
+    if cause.has_grace() && now < loss.due { Judgement::Suspected(loss) } else { Judgement::Due(loss) }
 }
 
 /// Everything that speaks against the machine, each with its time.

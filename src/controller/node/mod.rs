@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::driver::{self, Again, PassError, close, next_look};
 use super::launch::last_possible_send;
+use crate::api::EventReason;
 use crate::api::{InstanceId, Node, NodeClass};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
@@ -75,7 +76,7 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
         for instance in &observed.instances.instances {
             ctx.asks.forget(&instance.id.0);
         }
-        events.publish(&acted.object, &Happened::normal("NodeReleased", "the machine is gone".to_owned())).await;
+        events.publish(&acted.object, &Happened::normal(EventReason::NodeReleased, "the machine is gone".to_owned())).await;
         return Ok(ctx.timing.resync);
     }
     remember(&acted.object, ctx);

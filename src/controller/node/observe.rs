@@ -14,6 +14,7 @@ use crate::cloud::inventory::InstanceView;
 use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::{Instance, InstanceState};
+use crate::cluster::if_served;
 use crate::controller::context::Context;
 use crate::controller::fleet::FleetView;
 use crate::controller::launch::Sent;
@@ -82,7 +83,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         return Ok(None);
     };
     let uid = node.uid().unwrap_or_default();
-    let class = Api::<NodeClass>::all(ctx.client.clone()).get_opt(&node.spec.node_class_name).await?;
+    let class = if_served(Api::<NodeClass>::all(ctx.client.clone()).get_opt(&node.spec.node_class_name).await)?;
     let status = node.status.clone().unwrap_or_default();
     let instances = ctx.inventory.instances_of(&uid);
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.

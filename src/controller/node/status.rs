@@ -12,6 +12,7 @@ use super::loss::{self, Judgement};
 use super::observe::{Observed, provider_id};
 use super::plan::Plan;
 use crate::api::ConditionType as Type;
+use crate::api::EventReason;
 use crate::api::{Node, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::events::Happened;
@@ -188,20 +189,20 @@ pub fn changes(old: &NodeStatus, new: &NodeStatus) -> Vec<Happened> {
     let became_true = |kind| !conditions::is_true(&old.conditions, kind) && conditions::is_true(&new.conditions, kind);
     if became_true(Type::Ready) {
         let name = new.core_node_name.as_deref().unwrap_or_default();
-        happened.push(Happened::normal("NodeReady", format!("Kubernetes node {name} is ready for the database")));
+        happened.push(Happened::normal(EventReason::NodeReady, format!("Kubernetes node {name} is ready for the database")));
     }
     if became_true(Type::Fenced)
         && let Some(fenced) = conditions::find(&new.conditions, Type::Fenced)
     {
-        happened.push(Happened::normal("MachineFenced", fenced.message.clone()));
+        happened.push(Happened::normal(EventReason::MachineFenced, fenced.message.clone()));
     }
     let reason = |conditions: &[Condition], kind| conditions::find(conditions, kind).map(|condition| condition.reason.clone());
-    for (kind, event) in [(Type::Lost, "MachineSuspected"), (Type::Fenced, "FenceFailed")] {
+    for (kind, event) in [(Type::Lost, EventReason::MachineSuspected), (Type::Fenced, EventReason::FenceFailed)] {
         let Some(now) = conditions::find(&new.conditions, kind).filter(|now| now.status == "False") else { continue };
         let is_news = reason(&old.conditions, kind).as_ref() != Some(&now.reason);
         let is_calm = now.reason == Reason::Progressing.as_str() || now.reason == Reason::Fencing.as_str();
         if is_news && !is_calm {
-            let event = if now.reason == Reason::RepairHeldBack.as_str() { "RepairHeldBack" } else { event };
+            let event = if now.reason == Reason::RepairHeldBack.as_str() { EventReason::RepairHeldBack } else { event };
             happened.push(Happened::warning(event, now.message.clone()));
         }
     }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::attempt::owner_of;
 use super::plan::{Action, Modify, Plan};
+use crate::api::EventReason;
 use crate::api::names::RETAINED_LABEL;
 use crate::api::volume::{FinalSnapshot, VolumeLaunch};
 use crate::api::{Reason, Volume, VolumeId, VolumeStatus};
@@ -69,7 +70,7 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
                 ctx.sends.forget(&launch.token);
             }
             let note = format!("EBS volume {id} was found by its tags, and is this Volume's");
-            events.publish(&acted.object, &Happened::normal("VolumeRecorded", note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::VolumeRecorded, note)).await;
         }
         Action::CreatePersistentVolume(record) => {
             let fields = json!({"everHeld": true, "persistentVolumeName": record.name_any()});
@@ -183,7 +184,7 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
             acted.object = status::record(&volumes, &acted.object, json!({"volumeID": made.id})).await?;
             ctx.sends.forget(token);
             let note = format!("EBS volume {} ({} GiB {} in {}) is made", made.id, launch.size, launch.volume_type, launch.zone);
-            events.publish(&acted.object, &Happened::normal("VolumeCreated", note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::VolumeCreated, note)).await;
         }
         Err(error) => {
             acted.held_up = Some(held_up(Call::CreateVolume, &error, ctx));
@@ -191,7 +192,9 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
             let outcome = outcome(&error, false, was_in_doubt);
             note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &volumes, acted, ctx).await?;
             if outcome == Outcome::Refused {
-                events.publish(&acted.object, &Happened::warning("CreationRefused", format!("EC2 refused the volume: {error}"))).await;
+                events
+                    .publish(&acted.object, &Happened::warning(EventReason::CreationRefused, format!("EC2 refused the volume: {error}")))
+                    .await;
             }
         }
     }
@@ -242,14 +245,14 @@ async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, event
                 request.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default(),
                 request.throughput.map(|throughput| format!(", {throughput} MiB/s")).unwrap_or_default()
             );
-            events.publish(&acted.object, &Happened::normal("VolumeModifying", note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::VolumeModifying, note)).await;
         }
         Err(error) => {
             refused(Call::ModifyVolume, &request.id, &error, acted, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain: EC2 does not count it.
                 acted.object = status::record(&volumes, &acted.object, json!({"modifications": before})).await?;
-                events.publish(&acted.object, &Happened::warning("ModificationRefused", error.to_string())).await;
+                events.publish(&acted.object, &Happened::warning(EventReason::ModificationRefused, error.to_string())).await;
             }
         }
     }
@@ -274,7 +277,7 @@ async fn adopt(
     }
     tag(id, tags, acted, ctx).await;
     let note = format!("EBS volume {id}, which was kept, is this Volume's from now on");
-    events.publish(&acted.object, &Happened::normal("VolumeAdopted", note)).await;
+    events.publish(&acted.object, &Happened::normal(EventReason::VolumeAdopted, note)).await;
     Ok(())
 }
 
@@ -307,14 +310,14 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, event
         Ok(taken) => {
             acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": {"snapshotID": taken.id}})).await?;
             let note = format!("the final snapshot {} of EBS volume {id} is being taken", taken.id);
-            events.publish(&acted.object, &Happened::normal("FinalSnapshotStarted", note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::FinalSnapshotStarted, note)).await;
         }
         Err(error) => {
             refused(Call::CreateSnapshot, id, &error, acted, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain, and it was never in doubt: nothing was taken.
                 acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": null})).await?;
-                events.publish(&acted.object, &Happened::warning("FinalSnapshotRefused", error.to_string())).await;
+                events.publish(&acted.object, &Happened::warning(EventReason::FinalSnapshotRefused, error.to_string())).await;
             }
         }
     }
@@ -337,7 +340,7 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, 
     match answer {
         Ok(()) => {
             note_deleted(acted, ctx).await?;
-            events.publish(&acted.object, &Happened::normal("VolumeDeleted", format!("EBS volume {id} is deleted"))).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::VolumeDeleted, format!("EBS volume {id} is deleted"))).await;
         }
         Err(error) => refused(Call::DeleteVolume, id, &error, acted, ctx),
     }

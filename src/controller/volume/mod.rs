@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::driver::{self, Again, PassError, close, next_look};
 use super::launch::last_possible_send;
+use crate::api::EventReason;
 use crate::api::{ConditionType, NodeClass, Reason, Volume, VolumeStatus, names};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
@@ -74,7 +75,7 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
             ctx.asks.forget(&volume.id.0);
         }
         let note = plan.waiting.as_ref().map(|waiting| waiting.message.clone()).unwrap_or_default();
-        events.publish(&acted.object, &Happened::normal("VolumeReleased", note)).await;
+        events.publish(&acted.object, &Happened::normal(EventReason::VolumeReleased, note)).await;
         return Ok(ctx.timing.resync);
     }
     express_interest(&acted.object, &plan, ctx);
@@ -85,7 +86,7 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
     let is_ready = |status: &VolumeStatus| conditions::is_true(&status.conditions, ConditionType::Ready);
     let became_ready = (!is_ready(&old) && is_ready(&new)).then(|| {
         let size = new.size.as_ref().map(ToString::to_string).unwrap_or_default();
-        Happened::normal("VolumeReady", format!("the volume is bound and has {size}"))
+        Happened::normal(EventReason::VolumeReady, format!("the volume is bound and has {size}"))
     });
     close(&volumes, acted, &old, &new, became_ready, events).await?;
     Ok(again)

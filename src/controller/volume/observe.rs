@@ -14,6 +14,7 @@ use crate::api::{Database, NodeClass, Volume, VolumeId, names};
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
+use crate::cluster::if_served;
 use crate::controller::context::Context;
 use crate::controller::launch::Sent;
 use crate::controller::waiting::Asked;
@@ -97,7 +98,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     let asked = |call: Call| Some((call, ctx.asks.of(call, &id?.0)?));
     Ok(Some(Observed {
         asked: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume, Call::CreateTags].into_iter().filter_map(asked).collect(),
-        class: Api::<NodeClass>::all(ctx.client.clone()).get_opt(&volume.spec.node_class_name).await?,
+        class: if_served(Api::<NodeClass>::all(ctx.client.clone()).get_opt(&volume.spec.node_class_name).await)?,
         volumes: ctx.inventory.volumes_of(&uid),
         former: ctx.inventory.volumes_of(adopted.and_then(names::volume_uid_of).unwrap_or_default()),
         record,

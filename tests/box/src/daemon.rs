@@ -18,7 +18,7 @@ use crate::nodes::NodeKind;
 use crate::process::{Identity, tail};
 use crate::progress::Progress;
 use crate::run_folder;
-use crate::site::{self, Real, Site, SiteOptions, Unmade};
+use crate::site::{self, Machines, Real, Site, SiteOptions, Unmade};
 
 use files::{Files, living, write_identity, write_record};
 pub use files::{Record, is_of_a_demo, remember_operator, running, violations};
@@ -245,7 +245,7 @@ fn record(identity: Identity, nodes: NodeKind, control_plane: &ControlPlane, sit
         operator_kubeconfig: control_plane.operator_kubeconfig().to_owned(),
         endpoint: site.endpoint(),
         region: site.region().to_owned(),
-        gateway: site.machines().map(|machines| machines.gateway()),
+        gateway: site.machines().map(Machines::gateway),
         programs: control_plane.kubectl().parent().map(Path::to_owned).unwrap_or_default(),
         components: control_plane.components(),
         log: files.log(),

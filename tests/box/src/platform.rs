@@ -13,13 +13,13 @@ const SOCKET: &str = "/run/containerd/containerd.sock";
 
 /// User data of a machine that joins, with this value of [`LABEL`], when it has imported these archives of images.
 pub fn user_data(value: &str, archives: &[PathBuf]) -> String {
-    let mut script = "#!/bin/sh\n".to_owned();
-    for archive in archives {
+    let import = |archive: &PathBuf| {
         let words: Vec<String> = import_arguments(Path::new(SOCKET), archive).iter().map(|word| format!("'{word}'")).collect();
         // containerd starts at the same time.
-        script += &format!("until /opt/freehold-box/bin/ctr {}; do sleep 0.2; done\n", words.join(" "));
-    }
-    script + &format!("{BOOTSTRAP} --node-labels {LABEL}={value}\n")
+        format!("until /opt/freehold-box/bin/ctr {}; do sleep 0.2; done\n", words.join(" "))
+    };
+    let imports: String = archives.iter().map(import).collect();
+    format!("#!/bin/sh\n{imports}{BOOTSTRAP} --node-labels {LABEL}={value}\n")
 }
 
 #[cfg(test)]

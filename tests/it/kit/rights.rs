@@ -112,8 +112,10 @@ pub fn note(control_plane: &ControlPlane) {
     assert!(lacked.is_empty(), "the chart does not give the operator what it asks for (templates/_rules.tpl): {lacked:?}");
     let known = used();
     let used: BTreeSet<String> = ours.iter().flat_map(asked).collect();
-    let new: String = used.difference(&known).map(|right| format!("{right}\n")).collect();
-    std::fs::File::options().create(true).append(true).open(notes()).unwrap().write_all(new.as_bytes()).unwrap();
+    let mut notes = std::fs::File::options().create(true).append(true).open(notes()).unwrap();
+    for right in used.difference(&known) {
+        writeln!(notes, "{right}").unwrap();
+    }
 }
 
 /// The rights that a request took: an apply that makes the object needs the right to create it, too.

@@ -23,7 +23,7 @@ fn written(world: &Observed, second: i64) -> Observed {
 }
 
 fn entries(status: &DatabaseStatus) -> Vec<String> {
-    status.history.iter().map(|entry| format!("{} x{}: {}", entry.what.as_str(), entry.count, entry.cause)).collect()
+    status.history.iter().map(|entry| format!("{} x{}: {}", entry.what.event().as_str(), entry.count, entry.cause)).collect()
 }
 
 /// The pod after its container was started again so often.
@@ -42,7 +42,7 @@ fn an_engine_that_ended_by_itself_is_told_with_its_end_and_counted() {
     restarted(&mut world, 1, "OOMKilled");
     let first = told(&world, 1010);
     assert_eq!(entries(&first), ["EngineRestarted x1: OOMKilled, exit code 137"]);
-    let events: Vec<&str> = changes(world.database.status.as_ref().unwrap(), &first).iter().map(|event| event.reason).collect();
+    let events: Vec<&str> = changes(world.database.status.as_ref().unwrap(), &first).iter().map(|event| event.reason.as_str()).collect();
     assert_eq!(events, ["EngineRestarted"]);
     let mut world = written(&world, 1010);
     assert_eq!(entries(&told(&world, 1020)), ["EngineRestarted x1: OOMKilled, exit code 137"], "told once");

@@ -179,6 +179,6 @@ fn a_person_is_told_of_each_change_once() {
     ];
     for (name, old, new, expected) in rows {
         let happened = changes(&told(old), &told(new));
-        assert_eq!(happened.iter().map(|happened| happened.reason).collect::<Vec<_>>(), expected, "{name}");
+        assert_eq!(happened.iter().map(|happened| happened.reason.as_str()).collect::<Vec<_>>(), expected, "{name}");
     }
 }

@@ -560,7 +560,7 @@ fn of(status: &NodeStatus, kind: ConditionType) -> (String, String, String) {
 
 #[test]
 fn a_loss_is_told_from_the_first_suspicion_to_the_proof_with_an_event_each() {
-    let events = |old: &NodeStatus, new: &NodeStatus| changes(old, new).into_iter().map(|it| it.reason).collect::<Vec<_>>();
+    let events = |old: &NodeStatus, new: &NodeStatus| changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>();
     let mut observed = settled();
     let well = after(&observed, 10);
     assert_eq!(of(&well, ConditionType::Lost), ("False".into(), "Progressing".into(), "nothing speaks against the machine".into()));

@@ -211,7 +211,7 @@ fn what_ec2_shows_is_told_and_stays_when_it_shows_nothing() {
 fn becoming_ready_is_an_event_once() {
     let not_ready = after(&launched(InstanceState::Running), now());
     let ready = after(&settled(), now());
-    let events = |old, new| changes(old, new).into_iter().map(|it| it.reason).collect::<Vec<_>>();
+    let events = |old, new| changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>();
     assert_eq!(events(&not_ready, &ready), ["NodeReady"]);
     assert_eq!((events(&ready, &ready), events(&ready, &not_ready)), (vec![], vec![]));
 }

@@ -82,7 +82,7 @@ fn told(before: &World, what: Occurrence) -> Milestone {
     let old = entries(before);
     milestone("told in status.history", move |world| {
         let entry = entries(world).into_iter().find(|entry| entry.what == what && !old.contains(entry))?;
-        Some(format!("status.history: {}: {}", entry.what.as_str(), entry.cause))
+        Some(format!("status.history: {}: {}", entry.what.event().as_str(), entry.cause))
     })
 }
 

@@ -197,15 +197,17 @@ impl Model {
         subnet.addresses.saturating_sub(used)
     }
 
-    /// The lowest free address that no terminated instance is still shown with, or else the lowest free one: EC2 hands an address out
-    /// again, and not at once. The first four of a subnet are AWS's own (VPC user guide, "Subnet sizing").
+    /// The next free address after the highest one that was ever given, round the subnet: that of a machine that has just ended is not
+    /// given to the next one, whose host name it would be. The first four of a subnet are AWS's own (VPC user guide, "Subnet sizing").
     fn free_address(&self, subnet: &Subnet) -> Option<Ipv4Addr> {
         let used = self.addresses_in_use(subnet);
-        let shown: BTreeSet<Ipv4Addr> = self.state.instances.values().filter_map(|held| held.view.private_ip.parse().ok()).collect();
         let base: Ipv4Addr = subnet.cidr.split('/').next()?.parse().ok()?;
         let first = u32::from(base) + 4;
-        let free = || (first..first + subnet.addresses).map(Ipv4Addr::from).filter(|address| !used.contains(address));
-        free().find(|address| !shown.contains(address)).or_else(|| free().next())
+        let end = first + subnet.addresses;
+        let given = self.state.instances.values().filter(|held| held.view.subnet_id == subnet.id);
+        let highest = given.filter_map(|held| held.view.private_ip.parse().ok()).map(|address: Ipv4Addr| u32::from(address)).max();
+        let next = highest.map_or(first, |highest| highest + 1).min(end);
+        (next..end).chain(first..next).map(Ipv4Addr::from).find(|address| !used.contains(address))
     }
 }
 
