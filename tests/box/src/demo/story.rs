@@ -148,7 +148,8 @@ fn successor(before: &World) -> [Milestone; 4] {
         milestone("database on the other machine", move |world| Some(format!("moved: {}", has_moved(world)?))),
         told(before, Occurrence::Moved),
         milestone("former machine gone", move |world| {
-            (world.nodes.len() == 1 && world.is_terminated(&gone)).then(|| format!("gone: {gone} is terminated, and one Node is left"))
+            let is_left = world.nodes.len() == 1 && world.other_instance(&gone).is_some();
+            (is_left && world.is_terminated(&gone)).then(|| format!("gone: {gone} is terminated, and one Node is left"))
         }),
         milestone("Ready", move |world| (moved(world).is_some() && world.is_ready()).then(|| ready(world))),
     ]
