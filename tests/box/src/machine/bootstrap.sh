@@ -2,6 +2,7 @@
 # Makes this machine a Kubernetes node; what an image for EKS has as /etc/eks/bootstrap.sh. To be called by user data:
 #
 #   /opt/freehold-box/bootstrap [--node-labels KEY=VALUE,...] [--register-with-taints KEY=VALUE:EFFECT,...]
+#                               [--node-status-update-frequency DURATION]
 #
 # Writes the kubelet's configuration and enables its service. Who and where the machine is, it reads from /etc/freehold-box/machine,
 # where the box puts what the metadata service would say.
@@ -10,12 +11,13 @@ fail() {
     echo "bootstrap: $*" >&2
     exit 2
 }
-labels= taints=
+labels= taints= frequency=
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || fail "$1 needs a value"
     case $1 in
     --node-labels) labels=$2 ;;
     --register-with-taints) taints=$2 ;;
+    --node-status-update-frequency) frequency=$2 ;;
     *) fail "there is no option $1" ;;
     esac
     shift 2
@@ -64,7 +66,9 @@ evictionHard: {memory.available: 50Mi, nodefs.available: 1%, imagefs.available: 
 imageGCHighThresholdPercent: 100
 makeIPTablesUtilChains: false
 nodeLeaseDurationSeconds: $LEASE_SECONDS
-nodeStatusUpdateFrequency: ${STATUS_SECONDS}s
+nodeStatusUpdateFrequency: ${frequency:-${STATUS_SECONDS}s}
+# Kubernetes' own default, which the line above would change.
+nodeStatusReportFrequency: 5m
 volumeStatsAggPeriod: 10s
 healthzPort: 0
 END

@@ -44,7 +44,7 @@ pub struct LossParts {
 }
 
 const STOP: (&str, &str) = ("stop", "the engine's stop, until its pod is gone");
-const RELEASE: (&str, &str) = ("release", "until the kubelet reports that it does not use the volume: with its Node's status, each 10 s");
+const RELEASE: (&str, &str) = ("release", "until the kubelet reports that it does not use the volume: with its Node's status");
 const DETACH: (&str, &str) = ("detach", "until the VolumeAttachment is gone: controller-manager, CSI driver, DetachVolume");
 const MACHINE: (&str, &str) = ("machine", "until the other machine is there for the pod, as far as that took longer");
 const ATTACH: (&str, &str) = ("attach", "until the volume is attached to it: controller-manager, CSI driver, AttachVolume");

@@ -4,7 +4,8 @@
 //! #!/bin/sh
 //! /opt/freehold-box/bootstrap \
 //!     --node-labels freehold.dev/dedicated=true \
-//!     --register-with-taints freehold.dev/dedicated=:NoExecute
+//!     --register-with-taints freehold.dev/dedicated=:NoExecute \
+//!     --node-status-update-frequency 1s
 //! ```
 //!
 //! A real machine runs it. A virtual one runs nothing: it reads the options of that call, and how it registers follows from them. One
@@ -17,12 +18,14 @@ use serde::{Deserialize, Serialize};
 /// What makes a machine a node.
 pub const BOOTSTRAP: &str = "/opt/freehold-box/bootstrap";
 
-/// User data of a machine that is a database's own: with Freehold's label and taint.
+/// User data of a machine that is a database's own: with Freehold's label and taint. A kubelet says which volumes it uses in its Node's
+/// status only, and both ends of a move wait for that: every second, and not every ten.
 pub const DEDICATED: &str = "\
 #!/bin/sh
 /opt/freehold-box/bootstrap \\
     --node-labels freehold.dev/dedicated=true \\
-    --register-with-taints freehold.dev/dedicated=:NoExecute
+    --register-with-taints freehold.dev/dedicated=:NoExecute \\
+    --node-status-update-frequency 1s
 ";
 
 /// The label domains in which a kubelet may set labels for itself, of those that belong to Kubernetes (kubelet's `--node-labels`).
@@ -64,7 +67,10 @@ pub enum Error {
     NoBootstrap,
 
     /// An option that the bootstrap does not take.
-    #[error("user data calls {BOOTSTRAP} with `{0}`: it takes --node-labels KEY=VALUE,... and --register-with-taints KEY=VALUE:EFFECT,...")]
+    #[error(
+        "user data calls {BOOTSTRAP} with `{0}`: it takes --node-labels KEY=VALUE,..., --register-with-taints KEY=VALUE:EFFECT,... and \
+         --node-status-update-frequency DURATION"
+    )]
     Option(String),
 
     /// A label that the API server would not take from a kubelet.
@@ -89,6 +95,8 @@ impl UserData {
             match option {
                 "--node-labels" => read.labels = items.map(label).collect::<Result<_, _>>()?,
                 "--register-with-taints" => read.taints = items.map(taint).collect::<Result<_, _>>()?,
+                // Pods of a virtual machine wait for no volume.
+                "--node-status-update-frequency" => {}
                 _ => return Err(Error::Option(option.to_owned())),
             }
         }
