@@ -22,7 +22,7 @@ pub(super) struct Machines<'a> {
 pub(super) fn of(observed: &Observed) -> Option<Machines<'_>> {
     let nodes = observed.by_ordinal();
     let (newest, older) = nodes.split_last()?;
-    let labelled = older.iter().find(|node| observed.carries_label(node)).or(older.first()).copied();
+    let labelled = older.iter().find(|node| observed.carries_label(node)).or_else(|| older.first()).copied();
     Some(match labelled {
         Some(host) if !observed.carries_label(newest) => {
             let former = older.iter().copied().filter(|node| node.metadata.uid != host.metadata.uid).collect();
