@@ -180,7 +180,11 @@ fn a_node_or_kubernetes_node_that_somebody_deletes_is_moved_away_from() {
     assert_eq!(said(&deleted), asked("Node orders-gqmgm-1 is being deleted"));
     let mut core = settled();
     deleting(&mut core.core_nodes[0], 1);
-    assert_eq!(said(&core), asked("Kubernetes node ip-10-0-0-1 is being deleted, which cannot be taken back"));
+    assert_eq!(said(&core), "[] as wanted", "the Node controller says why it goes");
+    let status = core.nodes[0].status.as_mut().unwrap();
+    status.conditions[0].reason = "KubernetesNodeDeleted".to_owned();
+    (status.conditions[0].status, status.conditions[0].message) = ("False".to_owned(), "somebody deletes it".to_owned());
+    assert_eq!(said(&core), asked("somebody deletes it").replace("AwaitingNode", "KubernetesNodeDeleted"));
     let mut emptied = settled();
     deleting(&mut emptied.nodes[0], 1);
     (emptied.labelled, emptied.pod) = (Vec::new(), None);
