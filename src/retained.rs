@@ -75,9 +75,9 @@ pub async fn run(options: &Options) -> Result<String, RetainedError> {
     let (address, own) = (config.cluster_url.to_string(), config.default_namespace.clone());
     let client = Client::try_from(config).map_err(|source| RetainedError::Client { address: address.clone(), source })?;
     let selector = ListParams::default().labels(&format!("{RETAINED_LABEL}=true"));
-    let records = Api::<PersistentVolume>::all(client).list(&selector).await.map_err(|source| match &source {
-        kube::Error::Api(status) if matches!(status.code, 401 | 403) => RetainedError::Forbidden(source),
-        _ => RetainedError::List { address, source },
+    let records = Api::<PersistentVolume>::all(client).list(&selector).await.map_err(|source| {
+        let is_forbidden = matches!(&source, kube::Error::Api(status) if matches!(status.code, 401 | 403));
+        if is_forbidden { RetainedError::Forbidden(source) } else { RetainedError::List { address, source } }
     })?;
     let namespace = (!options.all_namespaces).then(|| options.namespace.clone().unwrap_or(own));
     let mut kept: Vec<Retained> = records.items.iter().filter_map(read).collect();

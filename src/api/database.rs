@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::EventReason;
+pub use super::database_status::{DatabaseStatus, Endpoint, EngineRun, HistoryEntry, Occurrence, Replacement};
 use super::size::Size;
 
 /// What a person wants of one database.
@@ -303,152 +302,6 @@ impl DeletionPolicy {
             Self::Delete => "Delete",
         }
     }
-}
-
-/// What is known of a database.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DatabaseStatus {
-    /// The generation of the spec that this status speaks of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-
-    /// Ready, NodeReady, VolumeReady, EngineReady and Stalled, each with a reason and a message.
-    #[serde(default)]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
-    pub conditions: Vec<Condition>,
-
-    /// The zone that the database lives in: decided once, by capacity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub zone: Option<String>,
-
-    /// The instance type in use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instance_type: Option<String>,
-
-    /// The ordinal of the newest Node: written before that Node is created, so that a lost answer cannot make a second one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node_ordinal: Option<i32>,
-
-    /// The Node (`nodes.freehold.dev`) that the database runs on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node_name: Option<String>,
-
-    /// One Node taking the place of another: there are two only while this names both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replacement: Option<Replacement>,
-
-    /// The Volume (`volumes.freehold.dev`) that holds the data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub volume_name: Option<String>,
-
-    /// Where clients connect to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<Endpoint>,
-
-    /// The Secret with the administrator's credentials, laid out as the Service Binding specification says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub credentials_secret_name: Option<String>,
-
-    /// The engine's current run: what a restart is told by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<EngineRun>,
-
-    /// What interrupted the database or was done to it, with its cause: the last ten, the newest last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 10))]
-    pub history: Vec<HistoryEntry>,
-}
-
-/// One Node taking the place of another. Written before the second Node is created, kept until the first is gone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Replacement {
-    /// The Node that is replaced.
-    pub from: String,
-
-    /// The Node that takes its place.
-    pub to: String,
-
-    /// Why, in words.
-    pub cause: String,
-
-    /// When it was decided.
-    pub started_at: Time,
-}
-
-/// One run of the engine: one start of its container in one pod.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EngineRun {
-    /// The UID of the pod.
-    #[serde(rename = "podUID")]
-    pub pod_uid: String,
-
-    /// How often Kubernetes has started the container again in this pod.
-    pub restarts: i32,
-
-    /// When this run was first seen.
-    pub since: Time,
-}
-
-/// Something that interrupted the database, or was done to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryEntry {
-    /// When: the last time, of what happened several times in a row.
-    pub at: Time,
-
-    /// What happened.
-    pub what: Occurrence,
-
-    /// Why, in words.
-    pub cause: String,
-
-    /// How many times in a row.
-    pub count: i32,
-}
-
-/// What can interrupt a database, or be done to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Occurrence {
-    /// Freehold replaced the pod, for a changed spec.
-    Restarted,
-    /// The database moved to another machine.
-    Moved,
-    /// It was paused: `spec.running` became false.
-    Paused,
-    /// It was resumed: `spec.running` became true.
-    Resumed,
-    /// The engine ended by itself, and Kubernetes started it again.
-    EngineRestarted,
-    /// Somebody else deleted the pod, and Kubernetes made another.
-    PodReplaced,
-}
-
-impl Occurrence {
-    /// The event that tells it: of the same name.
-    pub fn event(self) -> EventReason {
-        match self {
-            Self::Restarted => EventReason::Restarted,
-            Self::Moved => EventReason::Moved,
-            Self::Paused => EventReason::Paused,
-            Self::Resumed => EventReason::Resumed,
-            Self::EngineRestarted => EventReason::EngineRestarted,
-            Self::PodReplaced => EventReason::PodReplaced,
-        }
-    }
-}
-
-/// Where clients connect to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Endpoint {
-    /// The Service's name in the cluster's DNS.
-    pub host: String,
-
-    /// The ports by protocol name.
-    pub ports: BTreeMap<String, i32>,
 }
 
 fn default_node_class_name() -> String {

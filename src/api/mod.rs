@@ -2,6 +2,7 @@
 
 pub mod condition;
 pub mod database;
+mod database_status;
 pub mod event;
 pub mod ids;
 pub mod names;

@@ -231,4 +231,5 @@ fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
 mod tests;

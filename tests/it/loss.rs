@@ -287,7 +287,7 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
             let core_node = Api::<CoreNode>::all(house.client.clone()).get(&old.core_node).await.unwrap();
             assert!(core_node.labels().contains_key(DATABASE_NODE_LABEL), "the label stays");
             assert!(core_node.spec.unwrap().taints.iter().flatten().all(|taint| taint.key != OUT_OF_SERVICE), "not out of service");
-            assert_eq!(attached_to(&house, &old.instance), [old.volume.clone()]);
+            assert_eq!(attached_to(&house, &old.instance), std::slice::from_ref(&old.volume));
             seen((house.ec2().now() >= until_then).then_some(()), || house.ec2().now().to_string())
         })
         .await;

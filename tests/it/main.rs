@@ -19,6 +19,7 @@ mod purity;
 mod real;
 mod reference;
 mod rules;
+mod schema;
 mod sdk;
 mod storage;
 mod strangers;

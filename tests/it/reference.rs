@@ -111,7 +111,7 @@ fn walk(folder: &std::path::Path) -> Vec<(String, String)> {
         let name = path.to_string_lossy().into_owned();
         if path.is_dir() && !name.ends_with("/tests") {
             found.extend(walk(&path));
-        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !name.ends_with("tests.rs") {
             found.push((name, std::fs::read_to_string(&path).unwrap()));
         }
     }

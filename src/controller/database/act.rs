@@ -142,15 +142,7 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             delete::delete(&nodes, name, uid).await?;
             events.publish(&acted.database, &Happened::normal(EventReason::NodeDeleted, format!("Node {name} is taken down: {why}"))).await;
         }
-        Action::RecordZone(zone) => {
-            let old = acted.database.status.clone().unwrap_or_default();
-            let new = DatabaseStatus { zone: Some(zone.clone()), ..old.clone() };
-            if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
-                acted.database = written;
-            }
-            let note = format!("the database lives in {zone}: its machine was launched there");
-            events.publish(&acted.database, &Happened::normal(EventReason::ZoneChosen, note)).await;
-        }
+        Action::RecordZone(zone) => record_zone(zone, acted, ctx, events).await?,
         Action::CreateVolume(volume) => {
             volumes.create(&created(), volume).await?;
             let note = format!("Volume {} of {} is asked for in {}", names.volume, volume.spec.size, volume.spec.zone);
@@ -188,18 +180,36 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             events.publish(&acted.database, &Happened::normal(EventReason::CredentialsKept, note)).await;
         }
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
-        Action::DeleteChild(kind, name, uid) => match kind {
-            ChildKind::StatefulSet => delete::delete(&Api::<StatefulSet>::namespaced(client(), namespace), name, uid).await?,
-            ChildKind::Service => delete::delete(&Api::<Service>::namespaced(client(), namespace), name, uid).await?,
-            ChildKind::ConfigMap => delete::delete(&Api::<ConfigMap>::namespaced(client(), namespace), name, uid).await?,
-            ChildKind::NetworkPolicy => delete::delete(&Api::<NetworkPolicy>::namespaced(client(), namespace), name, uid).await?,
-        },
+        Action::DeleteChild(kind, name, uid) => delete_child(*kind, name, uid, namespace, ctx).await?,
         Action::RemoveFinalizer => {
             finalizer::remove(&databases, &acted.database).await?;
             acted.finished = true;
         }
     }
     Ok(())
+}
+
+/// The zone that capacity has chosen, with the resourceVersion of this pass' read.
+async fn record_zone(zone: &str, acted: &mut Acted, ctx: &Context, events: &Events) -> Result<(), Failed> {
+    let databases = Api::<Database>::namespaced(ctx.client.clone(), &acted.database.namespace().unwrap_or_default());
+    let old = acted.database.status.clone().unwrap_or_default();
+    let new = DatabaseStatus { zone: Some(zone.to_owned()), ..old.clone() };
+    if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
+        acted.database = written;
+    }
+    let note = format!("the database lives in {zone}: its machine was launched there");
+    events.publish(&acted.database, &Happened::normal(EventReason::ZoneChosen, note)).await;
+    Ok(())
+}
+
+async fn delete_child(kind: ChildKind, name: &str, uid: &str, namespace: &str, ctx: &Context) -> Result<(), kube::Error> {
+    let client = ctx.client.clone();
+    match kind {
+        ChildKind::StatefulSet => delete::delete(&Api::<StatefulSet>::namespaced(client, namespace), name, uid).await,
+        ChildKind::Service => delete::delete(&Api::<Service>::namespaced(client, namespace), name, uid).await,
+        ChildKind::ConfigMap => delete::delete(&Api::<ConfigMap>::namespaced(client, namespace), name, uid).await,
+        ChildKind::NetworkPolicy => delete::delete(&Api::<NetworkPolicy>::namespaced(client, namespace), name, uid).await,
+    }
 }
 
 /// The ordinal and the replacement first, with the resourceVersion of this pass' read: the check that this view is not old. Then the Node

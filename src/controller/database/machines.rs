@@ -22,7 +22,7 @@ pub(super) struct Machines<'a> {
 pub(super) fn of(observed: &Observed) -> Option<Machines<'_>> {
     let nodes = observed.by_ordinal();
     let (newest, older) = nodes.split_last()?;
-    let labelled = older.iter().find(|node| observed.carries_label(node)).or(older.first()).copied();
+    let labelled = older.iter().find(|node| observed.carries_label(node)).or_else(|| older.first()).copied();
     Some(match labelled {
         Some(host) if !observed.carries_label(newest) => {
             let former = older.iter().copied().filter(|node| node.metadata.uid != host.metadata.uid).collect();
@@ -37,8 +37,9 @@ pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<String> {
     if is_lost(node) {
         return Some(said(node_conditions(node), ConditionType::Lost));
     }
-    if let Some(core_node) = observed.core_node_of(node).filter(|core_node| core_node.metadata.deletion_timestamp.is_some()) {
-        return Some(format!("Kubernetes node {} is being deleted, which cannot be taken back", core_node.name_any()));
+    let ready = conditions::find(node_conditions(node), ConditionType::Ready);
+    if let Some(ready) = ready.filter(|ready| ready.reason == Reason::KubernetesNodeDeleted.as_str()) {
+        return Some(ready.message.clone());
     }
     if node.metadata.deletion_timestamp.is_some() {
         return Some(format!("Node {} is being deleted", node.name_any()));

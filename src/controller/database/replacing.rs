@@ -73,8 +73,8 @@ fn follow<'a>(observed: &'a Observed, host: &'a Node, successor: &'a Node, cause
     let waits = |reason: Reason, message: String| Replacing { serves_on, waiting: Some(Waiting::on(reason, message)) };
     let is_leaving = successor.metadata.deletion_timestamp.is_some();
     let unfit = unfit(observed, successor);
-    if let Some(why) = unfit.as_ref().or(is_leaving.then_some(&"it was deleted".to_owned())) {
-        give_up(successor, why, actions);
+    if let Some(why) = unfit.or_else(|| is_leaving.then(|| "it was deleted".to_owned())) {
+        give_up(successor, &why, actions);
         let message = format!("Node {to}, which was to take the place of Node {from} ({cause}), is taken down: {why}; another follows");
         return waits(Reason::AwaitingNode, message);
     }

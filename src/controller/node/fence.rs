@@ -100,8 +100,8 @@ pub(super) fn given_up(observed: &Observed, status: &NodeStatus, id: &InstanceId
 /// What the next stage asks of EC2, and until when.
 pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: Timestamp) -> Plan {
     let (stage, begun, ends) = Stage::at(fence, &observed.timing, now);
-    let state = loss::instance(observed, id).map(|instance| instance.state);
-    let action = match (stage, state) {
+    let shown = loss::instance(observed, id).map(|instance| instance.state);
+    let action = match (stage, shown) {
         // A machine that starts can be terminated, not stopped; one that is being terminated needs no stop.
         (Stage::Stop | Stage::ForceStop, Some(InstanceState::Pending | InstanceState::ShuttingDown))
         | (Stage::Stop, Some(InstanceState::Stopping)) => None,

@@ -4,11 +4,13 @@
 //! changed for 17 s costs one read of EC2 for all the late ones together, so that a machine that was killed is known within 30 s; while
 //! nobody is late EC2 is asked nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::ResourceExt;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -26,16 +28,19 @@ pub async fn run(ctx: Arc<Context>, stop: CancellationToken) {
     let mut beats = Beats::default();
     let mut looks = tokio::time::interval(ctx.timing.lease_look);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut changes = ctx.core_nodes.changes();
+    let mut leaving = HashSet::new();
     loop {
-        tokio::select! {
+        let late = tokio::select! {
             () = stop.cancelled() => return,
-            _ = looks.tick() => {}
-        }
-        let late = look(&ctx, &mut beats).await;
+            _ = looks.tick() => look(&ctx, &mut beats).await,
+            // A cloud-controller deletes the Node of a machine that has ended: EC2 may show it long before the next sweep.
+            Some(core_node) = changes.next() => is_leaving(&core_node, &mut leaving).then(|| instance_of(&core_node)).flatten().into_iter().collect(),
+        };
         if late.is_empty() {
             continue;
         }
-        tracing::info!(instances = ?late, "kubelets are late, and EC2 is asked about their machines");
+        tracing::info!(instances = ?late, "kubelets are late, or their Nodes are being deleted: EC2 is asked about their machines");
         tokio::select! {
             () = stop.cancelled() => return,
             looked = ctx.inventory.look_at(&late) => {
@@ -45,6 +50,11 @@ pub async fn run(ctx: Arc<Context>, stop: CancellationToken) {
             }
         }
     }
+}
+
+/// Whether the deletion of this core Node is news.
+fn is_leaving(core_node: &CoreNode, known: &mut HashSet<String>) -> bool {
+    core_node.metadata.deletion_timestamp.is_some() && core_node.uid().is_some_and(|uid| known.insert(uid))
 }
 
 /// One list of Leases, and the machines to ask EC2 about.

@@ -147,7 +147,7 @@ pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgem
 fn causes(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Vec<(Cause, Timestamp)> {
     let since = |kind| {
         let condition = conditions::find(&status.conditions, kind).filter(|condition| condition.status == "False");
-        condition.map_or(whole_second(now), |condition| condition.last_transition_time.0)
+        condition.map_or_else(|| whole_second(now), |condition| condition.last_transition_time.0)
     };
     let instance = instance(observed, id);
     if instance.is_none() && proven_absent(observed, status.launch.as_ref()).is_some() {
@@ -169,7 +169,7 @@ fn causes(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timest
     }
     let mut causes = Vec::new();
     if is_impaired(observed, id) {
-        causes.push((Cause::Impaired, status.impaired_since.as_ref().map_or(whole_second(now), |since| since.0)));
+        causes.push((Cause::Impaired, status.impaired_since.as_ref().map_or_else(|| whole_second(now), |since| since.0)));
     }
     match safety::kubelet(observed.core_node.as_ref()) {
         Kubelet::NotReady(since) if since < Timestamp::MAX => causes.push((Cause::NotReady, since)),

@@ -198,7 +198,13 @@ fn running(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
         );
     }
     let name = core_node.name_any();
-    if core_node.metadata.deletion_timestamp.is_some() {
+    if let Some(since) = &core_node.metadata.deletion_timestamp {
+        // EC2 is being asked whether the machine has ended: then it is lost, and that is why its Node goes.
+        let asked_until = later(since.0, observed.timing.lease_look.saturating_mul(2));
+        if now < asked_until {
+            let message = format!("Kubernetes node {name} is being deleted; EC2 is asked whether its machine has ended");
+            return Plan::wait(Reason::NodeNotReady, message).until(asked_until, now);
+        }
         let message = format!("somebody deletes Kubernetes node {name}, which cannot be undone: the machine must be replaced");
         return Plan::wait(Reason::KubernetesNodeDeleted, message);
     }

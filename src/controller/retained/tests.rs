@@ -103,7 +103,7 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
     assert_eq!(stranger, nothing, "a tenant learns nothing of what others have");
     assert!(nothing.contains("team-b") && nothing.contains("freehold retained"), "{nothing}");
 
-    let rows: [(PersistentVolume, Value, &[&str]); 9] = [
+    let rows: Vec<(PersistentVolume, Value, &[&str])> = vec![
         (record(&[("/status/phase", json!("Bound"))]), json!({}), &["not Released"]),
         (record(&[]), json!({"engine": {"type": "questdb", "version": "9.3.4"}}), &["written by postgresql", "not by questdb"]),
         (record(&[]), json!({"engine": {"type": "postgresql", "version": "18.0"}}), &["PostgreSQL 17", "17.x"]),

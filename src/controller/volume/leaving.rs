@@ -64,22 +64,22 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
 /// Nothing was ever asked for; whatever carries our identity all the same is taken on first.
 fn unrecorded(observed: &Observed) -> Plan {
     match observed.volumes.volumes.as_slice() {
-        [] => match observed.recorded_volume() {
-            Some(id) => Plan::act(
-                Stage::Nothing,
-                vec![Action::RecordVolume(id.clone())],
-                Reason::Deleting,
-                format!("EBS volume {id} is named by this Volume's PersistentVolume and is dealt with as the policy says"),
-            ),
-            None => {
-                let mut plan = finished(observed);
-                // Nothing was announced: the kept volume stays what it was, under its own record.
-                if let Some(release) = adopting::release(observed) {
-                    plan.actions.insert(0, release);
-                }
-                plan
+        [] => {
+            if let Some(id) = observed.recorded_volume() {
+                return Plan::act(
+                    Stage::Nothing,
+                    vec![Action::RecordVolume(id.clone())],
+                    Reason::Deleting,
+                    format!("EBS volume {id} is named by this Volume's PersistentVolume and is dealt with as the policy says"),
+                );
             }
-        },
+            let mut plan = finished(observed);
+            // Nothing was announced: the kept volume stays what it was, under its own record.
+            if let Some(release) = adopting::release(observed) {
+                plan.actions.insert(0, release);
+            }
+            plan
+        }
         [one] => Plan::act(
             Stage::Nothing,
             vec![Action::RecordVolume(one.id.clone())],

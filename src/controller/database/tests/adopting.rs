@@ -188,7 +188,7 @@ fn a_volume_that_was_kept_under_the_name_is_told_and_blocks_nothing() {
     }
     assert!(conditions::is_true(&after.conditions, ConditionType::Ready));
     let events = |old: &crate::api::DatabaseStatus, new: &crate::api::DatabaseStatus| {
-        changes(&old, &new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>()
+        changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>()
     };
     assert_eq!(events(&before, &after), ["RetainedVolumeFound"]);
     assert_eq!(events(&after, &after), [] as [&str; 0]);

@@ -141,12 +141,13 @@ fn a_kubelet_counts_as_awaited_only_while_nothing_is_given_up_for_its_absence() 
     let late = || launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(1)));
     let mut other_type = late();
     other_type.node.spec.instance_types = vec!["m7i.large".into()];
-    for (name, observed, second) in [
+    let rows = vec![
         ("in time", late(), 900),
         ("too late", late(), 901),
         ("of a type that is not wanted any more", other_type, 2),
         ("being deleted", deleting(late()), 2),
-    ] {
+    ];
+    for (name, observed, second) in rows {
         let ends = plan(&observed, at(second)).actions.iter().any(|action| matches!(action, Action::Terminate(..)));
         assert_eq!(is_awaited(&observed.node, &observed.instances.instances[0], &observed.timing, at(second)), !ends, "{name}");
     }

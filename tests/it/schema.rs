@@ -1,0 +1,154 @@
+//! A walk over every field of every kind: set, emptied, out of range, changed and set back. Refused, or reconciled, or told by a condition;
+//! never a panic, never stuck; and set back, all is Ready again.
+
+use std::fmt::Debug;
+
+use freehold::api::{Database, Node, NodeClass, Volume};
+use freehold::definitions;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, CustomResourceExt, Resource, ResourceExt as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::kit::house::{House, run};
+use crate::kit::objects::Told as _;
+use crate::kit::wait::{each, seen, until};
+
+/// One edit: where in the spec, and what to put there; `null` takes it out.
+#[derive(Clone, Debug)]
+struct Edit {
+    path: Vec<String>,
+    value: Value,
+}
+
+impl Edit {
+    /// As a JSON merge patch of the object.
+    fn patch(&self, value: &Value) -> Value {
+        let spec = self.path.iter().rev().fold(value.clone(), |inner, key| json!({ key: inner }));
+        json!({ "spec": spec })
+    }
+}
+
+/// The schema of a kind's spec, as it is served.
+fn spec_of<K: CustomResourceExt>() -> JSONSchemaProps {
+    let definition = definitions::all().into_iter().find(|definition| definition.name_any() == K::crd_name()).unwrap();
+    let schema = definition.spec.versions[0].schema.clone().unwrap().open_api_v3_schema.unwrap();
+    schema.properties.unwrap()["spec"].clone()
+}
+
+/// What is put into a field of this schema.
+fn values(schema: &JSONSchemaProps) -> Vec<Value> {
+    let long = "x".repeat(4000);
+    let mut values = vec![Value::Null];
+    values.extend(match schema.type_.as_deref() {
+        Some("string") => vec![json!(""), json!("no such thing"), json!(long), json!(7)],
+        Some("integer") => vec![json!(-1), json!(0), json!(i32::MAX), json!("1")],
+        Some("boolean") => vec![json!("true"), json!(false)],
+        Some("array") => vec![json!([]), json!([""]), json!(["a", "a"]), json!("a")],
+        Some("object") => vec![json!({}), json!({"": ""}), json!({"no such key": "x"}), json!([])],
+        other => panic!("a field of type {other:?}"),
+    });
+    values.extend(schema.enum_.iter().flatten().map(|value| value.0.clone()));
+    values
+}
+
+/// Every edit of every field below this schema.
+fn walk(schema: &JSONSchemaProps, path: &[String], edits: &mut Vec<Edit>) {
+    for (name, field) in schema.properties.iter().flatten() {
+        let path: Vec<String> = path.iter().cloned().chain([name.clone()]).collect();
+        edits.extend(values(field).into_iter().map(|value| Edit { path: path.clone(), value }));
+        walk(field, &path, edits);
+    }
+}
+
+fn edits_of<K: CustomResourceExt>() -> Vec<Edit> {
+    let mut edits = Vec::new();
+    walk(&spec_of::<K>(), &[], &mut edits);
+    assert!(edits.len() > 20, "{}", edits.len());
+    edits
+}
+
+/// What the field holds now.
+fn held(object: &Value, path: &[String]) -> Value {
+    path.iter().fold(object["spec"].clone(), |inner, key| inner[key.as_str()].clone())
+}
+
+/// Makes the edit, waits until it is dealt with, and sets the field back. Returns whether the API server took it.
+async fn made<K>(house: &House, api: &Api<K>, name: &str, edit: &Edit) -> bool
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + Debug,
+{
+    let before = serde_json::to_value(api.get(name).await.unwrap()).unwrap();
+    let params = PatchParams::default();
+    match api.patch(name, &params, &Patch::Merge(edit.patch(&edit.value))).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(answer)) if (400..500).contains(&answer.code) && answer.code != 409 => {
+            assert!(!answer.message.is_empty(), "{edit:?}");
+            return false;
+        }
+        Err(error) => panic!("{edit:?}: {error}"),
+    }
+    dealt_with(house, edit).await;
+    let back = edit.patch(&held(&before, &edit.path));
+    match api.patch(name, &params, &Patch::Merge(back)).await {
+        Ok(_) => {}
+        // What cannot be taken back (a volume that has grown) stays.
+        Err(kube::Error::Api(answer)) if answer.code == 422 => {}
+        Err(error) => panic!("{edit:?} back: {error}"),
+    }
+    house.ready("orders").await;
+    true
+}
+
+/// The Database speaks of its newest generation: it is Ready, or a condition says why not.
+async fn dealt_with(house: &House, edit: &Edit) {
+    until(&format!("{edit:?} being dealt with"), || async {
+        let database = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
+        let (status, reason, message) = database.condition("Ready");
+        let observed = database.status.as_ref().and_then(|status| status.observed_generation);
+        let is_told = !status.is_empty() && !reason.is_empty() && !message.is_empty();
+        seen((observed == database.metadata.generation && is_told).then_some(()), || format!("{observed:?} {status} {reason}"))
+    })
+    .await;
+}
+
+#[test]
+fn every_field_of_every_kind_can_be_edited_and_set_back() {
+    let kinds = ["databases", "nodes", "volumes", "nodeclasses"];
+    run(each(kinds.map(|kind| (format!("schema-{kind}"), kind)).to_vec(), |name, kind| async move {
+        let house = House::start(&name).await;
+        house.create("orders", &json!({})).await;
+        let status = house.ready("orders").await.status.unwrap();
+        let mut taken = 0;
+        match kind {
+            "databases" => {
+                for edit in edits_of::<Database>() {
+                    taken += usize::from(made(&house, &house.api::<Database>(), "orders", &edit).await);
+                }
+            }
+            "nodes" => {
+                for edit in edits_of::<Node>() {
+                    // It may be another one by now.
+                    let node = house.api::<Database>().get("orders").await.unwrap().status.unwrap().node_name.unwrap();
+                    taken += usize::from(made(&house, &house.api::<Node>(), &node, &edit).await);
+                }
+            }
+            "volumes" => {
+                for edit in edits_of::<Volume>() {
+                    let volume = status.volume_name.clone().unwrap();
+                    taken += usize::from(made(&house, &house.api::<Volume>(), &volume, &edit).await);
+                }
+            }
+            _ => {
+                for edit in edits_of::<NodeClass>() {
+                    let classes = Api::<NodeClass>::all(house.client.clone());
+                    taken += usize::from(made(&house, &classes, &name, &edit).await);
+                }
+            }
+        }
+        assert!(taken > 3, "{kind}: {taken} edits were taken");
+        house.close().await;
+    }));
+}
