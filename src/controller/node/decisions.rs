@@ -138,7 +138,7 @@ pub const DECISIONS: [Decision; 15] = [
     Decision {
         fact: "somebody deletes the Kubernetes node of a machine that is well (our finalizer holds it, which cannot be undone)",
         decision: "replace the machine as planned: the new one is ready before the old one is emptied",
-        grace: AT_ONCE,
+        grace: "twice `--lease-look` (10 s), in which EC2 is asked whether the machine has ended",
         fence: NOT_NEEDED,
         bound: "none: it goes on serving meanwhile",
         reason: Reason::KubernetesNodeDeleted,

@@ -495,8 +495,11 @@ fn a_node_that_was_deleted_by_hand_under_its_database_waits_for_the_move() {
 fn a_kubernetes_node_that_somebody_deletes_under_a_machine_that_is_well_asks_for_a_replacement() {
     let deleted = |it: &mut Observed| it.core_node.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
     let observed = with(deleted);
-    hold(vec![("it cannot be undone", observed.clone(), now(), waits(Reason::KubernetesNodeDeleted))]);
-    let status = after(&observed, 10);
+    hold(vec![
+        ("EC2 is being asked whether the machine has ended", observed.clone(), now(), waits(Reason::NodeNotReady).again(9)),
+        ("it cannot be undone", observed.clone(), at(19), waits(Reason::KubernetesNodeDeleted)),
+    ]);
+    let status = after(&observed, 19);
     assert_eq!(condition(&status.conditions, ConditionType::Ready), ("False".into(), "KubernetesNodeDeleted".into()));
     assert_eq!(condition(&status.conditions, ConditionType::Lost), ("False".into(), "Progressing".into()));
 }
