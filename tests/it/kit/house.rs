@@ -217,6 +217,8 @@ impl House {
                 async move { if came { Ok(true) } else { seen(is_over.await.then_some(false), || "not yet".to_owned()) } }
             })
             .await;
+            // The last effect is the end itself: it may be seen before its own report.
+            let came = came || tokio::time::timeout(Duration::from_secs(5), &mut reached).await.is_ok_and(|heard| heard.is_ok());
             self.kill_operator();
             self.tap.disarm();
             self.tap.thaw();
