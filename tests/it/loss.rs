@@ -424,7 +424,7 @@ fn a_late_kubelet_has_ec2_asked_about_its_machine_long_before_a_sweep() {
     run(async {
         let mut settings = Options::default().settings;
         // The box' kubelets renew every 1.5 s; sweeps come every ten minutes of the wall clock.
-        settings.extend([("lease-look", "1".to_owned()), ("lease-late", "5".to_owned()), ("sweep-instances", "36000".to_owned())]);
+        settings.extend([("lease-look", "1".to_owned()), ("lease-late", "15".to_owned()), ("sweep-instances", "36000".to_owned())]);
         let mut house = House::build("lost-late", Options { settings, ..Options::default() }).await;
         house.start_operator();
         let old = running(&house, "orders").await;
