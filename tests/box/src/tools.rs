@@ -220,7 +220,8 @@ mod tests {
             let (go_mod, _) = program.bundle().module();
             let package = program.package();
             let is_required = go_mod.lines().any(|line| {
-                let module = line.trim().split(' ').next().unwrap_or_default();
+                let line = line.trim();
+                let module = line.strip_prefix("require ").unwrap_or(line).split(' ').next().unwrap_or_default();
                 package == module || package.starts_with(&format!("{module}/")) && module.contains('.')
             });
             assert!(is_required, "{package} is in no module of {}", program.bundle().name());
