@@ -12,7 +12,7 @@ pub mod user_data;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ec2sim::{Simulator, World};
@@ -32,16 +32,18 @@ pub use machines::{Machines, Real, Unmade};
 /// How long the site's tasks may take to end: they only have to notice it, but real machines shut down.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// Numbers the sites of this process: each has its own addresses and ids, or their machines could not share a control plane.
-static NEXT: AtomicU8 = AtomicU8::new(0);
+/// Counts the sites of this process: each has ids of its own, or their machines and disks could not share a control plane.
+static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// The numbers after which [`NEXT`] starts again: those of real machines, which are the host's and not the process', come after.
+/// How many sites have addresses of their own before they are used again: those of real machines, which are the host's and not the
+/// process', come after. Ids are never used again: Kubernetes' controllers go on with a volume long after its site has ended, one
+/// operation on each at a time.
 const NUMBERS: u8 = network::NUMBERS.start;
 
 /// How a site behaves.
 #[derive(Clone, Debug)]
 pub struct SiteOptions {
-    /// The simulated EC2. The seed and the subnets' addresses are shifted by the number of the site in its process.
+    /// The simulated EC2. The seed and the subnets' addresses are shifted, for each site of a process otherwise.
     pub simulator: ec2sim::Options,
     /// What its instances are made of when they are machines of this host, with kubelets; without, they are Nodes in name, on which
     /// pods run in name.
@@ -136,12 +138,10 @@ impl Site {
             Some(_) => Some(Place::claim(control_plane, options.state.as_deref()).await?),
             None => None,
         };
-        let number = match &place {
-            Some(place) => place.network.number(),
-            None => NEXT.fetch_add(1, Ordering::Relaxed) % NUMBERS,
-        };
+        let (ids, addresses) = numbered(STARTED.fetch_add(1, Ordering::Relaxed));
+        let number = place.as_ref().map_or(addresses, |place| place.network.number());
         let mut settings = options.simulator;
-        settings.seed = settings.seed.wrapping_add(u64::from(number) << 32);
+        settings.seed = settings.seed.wrapping_add(ids);
         for subnet in &mut settings.world.subnets {
             subnet.cidr = shifted(&subnet.cidr, number);
         }
@@ -272,6 +272,11 @@ async fn start_real(
     Ok(Parts { machines, volumes, watcher })
 }
 
+/// By how much the seed and the addresses of a site are shifted when this many were started before it.
+fn numbered(before: u64) -> (u64, u8) {
+    (before << 32, u8::try_from(before % u64::from(NUMBERS)).unwrap_or_default())
+}
+
 /// `10.0.16.0/20` becomes `10.<number>.16.0/20`.
 fn shifted(cidr: &str, number: u8) -> String {
     let mut parts: Vec<String> = cidr.split('.').map(str::to_owned).collect();
@@ -284,7 +289,16 @@ fn shifted(cidr: &str, number: u8) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+
+    #[test]
+    fn ids_are_never_used_again_and_addresses_only_after_many_sites() {
+        let all: HashSet<u64> = (0..1000).map(|before| numbered(before).0).collect();
+        assert_eq!(all.len(), 1000);
+        assert_eq!((numbered(3).1, numbered(u64::from(NUMBERS) + 3).1), (3, 3));
+    }
 
     #[test]
     fn each_site_has_addresses_of_its_own() {

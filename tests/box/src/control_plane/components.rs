@@ -112,7 +112,8 @@ pub fn api_server(port: u16) -> Vec<String> {
     args
 }
 
-/// kube-controller-manager, all its default controllers; it serves no port.
+/// kube-controller-manager, all its default controllers; it serves no port. Its own limit of 20 requests a second for each controller
+/// is what a hundred volumes that attach at once would wait for.
 pub fn controller_manager(timing: NodeTiming) -> Vec<String> {
     let mut args = flags([
         "--kubeconfig=controller-manager.kubeconfig",
@@ -122,6 +123,8 @@ pub fn controller_manager(timing: NodeTiming) -> Vec<String> {
         "--root-ca-file=ca.crt",
         "--cluster-signing-cert-file=ca.crt",
         "--cluster-signing-key-file=ca.key",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
         "--secure-port=0",
         "--profiling=false",
     ]);
