@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::kit::chart::{CHART, documents, helm, of_kind, template};
 use crate::kit::house::{self, House, Options, run};
-use crate::kit::objects::{self, Told as _};
+use crate::kit::objects;
 use crate::kit::rights;
 use crate::kit::wait::{seen, until};
 

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::kit::house::{House, Options, run};
 use crate::kit::outage;
-use crate::kit::tap::{Point, Which};
-use crate::kit::wait::{LIMIT, each, seen, until};
+use crate::kit::tap::{Point, Which, at_each_point};
+use crate::kit::wait::{each, seen, until};
 
 /// The effects of the two creations, in their order.
 const EFFECTS: [(&str, Which); 6] = [
@@ -37,10 +37,7 @@ async fn killed_at(name: &str, which: Which, point: Point, boot: Duration, polic
     let reached = house.tap.stop_at(which, point);
     house.start_operator();
     house.create("orders", &json!({"deletionPolicy": policy})).await;
-    let heard = tokio::time::timeout(LIMIT, reached).await;
-    assert!(heard.is_ok_and(|heard| heard.is_ok()), "the operator never came to {which:?}");
-    house.kill_operator();
-    house.tap.thaw();
+    house.kill_at(which, reached).await;
     house
 }
 
@@ -54,12 +51,7 @@ async fn one_of_each(house: House) {
 
 #[test]
 fn a_kill_at_any_point_of_a_creation_leaves_one_machine_and_one_disk() {
-    let mut cases = Vec::new();
-    for (effect, which) in EFFECTS {
-        for (at, point) in [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)] {
-            cases.push((format!("kill-{effect}-{at}"), (which, point)));
-        }
-    }
+    let cases = at_each_point("kill", &EFFECTS);
     run(each(cases, |name, (which, point)| async move {
         let mut house = killed_at(&name, which, point, Options::default().boot, DeletionPolicy::Retain).await;
         house.start_operator();
@@ -69,12 +61,7 @@ fn a_kill_at_any_point_of_a_creation_leaves_one_machine_and_one_disk() {
 
 #[test]
 fn a_kill_at_any_point_of_a_repair_leaves_one_machine_and_the_same_disk() {
-    let mut cases = Vec::new();
-    for (effect, which) in REPAIR {
-        for (at, point) in [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)] {
-            cases.push((format!("repair-{effect}-{at}"), (which, point)));
-        }
-    }
+    let cases = at_each_point("repair", &REPAIR);
     run(each(cases, |name, (which, point)| async move {
         let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
         house.start_operator();
@@ -83,10 +70,7 @@ fn a_kill_at_any_point_of_a_repair_leaves_one_machine_and_the_same_disk() {
         let (machine, disk) = (house.live_instances().remove(0).id, house.data_volumes().remove(0).id);
         let reached = house.tap.stop_at(which, point);
         house.ec2().outside(&Outside::Impair.to(&machine)).unwrap();
-        let heard = tokio::time::timeout(LIMIT, reached).await;
-        assert!(heard.is_ok_and(|heard| heard.is_ok()), "the operator never came to {which:?}");
-        house.kill_operator();
-        house.tap.thaw();
+        house.kill_at(which, reached).await;
         house.start_operator();
         until("another machine serving with the same disk", || async {
             let live = house.live_instances();

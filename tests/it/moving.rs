@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::kit::house::{House, OPERATOR, Options, run};
 use crate::kit::objects::Told as _;
-use crate::kit::tap::{Point, Which};
-use crate::kit::wait::{LIMIT, each, seen, until};
+use crate::kit::tap::{Which, at_each_point};
+use crate::kit::wait::{each, seen, until};
 
 /// The effects of a planned replacement, in their order.
 const MOVE: [(&str, Which); 7] = [
@@ -116,22 +116,14 @@ fn without_capacity_the_old_machine_serves_on_and_the_condition_names_each_refus
 
 #[test]
 fn a_kill_at_any_step_of_a_move_ends_with_one_machine_the_same_disk_and_one_move() {
-    let mut cases = Vec::new();
-    for (effect, which) in MOVE {
-        for (at, point) in [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)] {
-            cases.push((format!("move-{effect}-{at}"), (which, point)));
-        }
-    }
+    let cases = at_each_point("move", &MOVE);
     run(each(cases, |name, (which, point)| async move {
         let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
         house.start_operator();
         let (machine, disk) = running(&house).await;
         let reached = house.tap.stop_at(which, point);
         house.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-        let heard = tokio::time::timeout(LIMIT, reached).await;
-        assert!(heard.is_ok_and(|heard| heard.is_ok()), "the operator never came to {which:?}");
-        house.kill_operator();
-        house.tap.thaw();
+        house.kill_at(which, reached).await;
         house.start_operator();
         moved(&house, &machine, &disk, "m7i.large").await;
         assert_eq!(house.ec2().instances().len(), 2, "one machine and one in its place");

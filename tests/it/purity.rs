@@ -68,7 +68,8 @@ fn is_test(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
 }
 
-fn sources() -> Vec<(String, String)> {
+/// The sources of the operator that are not tests, each with its path in `src`.
+pub fn sources() -> Vec<(String, String)> {
     let src = root().join("src");
     let all = files(&src).into_iter();
     let all = all.map(|(path, text)| (path.strip_prefix(&src).unwrap().to_owned(), text));

@@ -82,7 +82,7 @@ fn the_page_and_the_code_name_the_same_conditions_reasons_events_and_metrics() {
 
 #[test]
 fn every_name_of_the_page_is_used_by_the_operator() {
-    let sources = walk(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let sources = crate::purity::sources();
     let unused = |kind: &str, names: Vec<(String, String)>, defined_in: &str| -> Vec<String> {
         let is_used = |name: &str| sources.iter().any(|(path, text)| !path.ends_with(defined_in) && uses(text, kind, name));
         names.into_iter().map(|(name, _)| name).filter(|name| !is_used(name)).collect()
@@ -101,19 +101,4 @@ fn uses(text: &str, kind: &str, name: &str) -> bool {
         let found = format!("{kind}::{name}");
         text.match_indices(&found).any(|(at, found)| is_whole(at, found))
     })
-}
-
-/// The sources that are not tests.
-fn walk(folder: &std::path::Path) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.to_string_lossy().into_owned();
-        if path.is_dir() && !name.ends_with("/tests") {
-            found.extend(walk(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !name.ends_with("tests.rs") {
-            found.push((name, std::fs::read_to_string(&path).unwrap()));
-        }
-    }
-    found
 }

@@ -23,6 +23,7 @@ use kube::{Api, Client, Config, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+use tokio::sync::oneshot::Receiver;
 
 use super::invariants;
 use super::objects::{self, Told as _};
@@ -199,6 +200,14 @@ impl House {
     /// SIGKILL.
     pub fn kill_operator(&mut self) {
         self.operator.take().unwrap().kill();
+    }
+
+    /// SIGKILL as soon as the operator has come to where the tap stops it.
+    pub async fn kill_at(&mut self, which: Which, reached: Receiver<()>) {
+        let heard = tokio::time::timeout(LIMIT, reached).await;
+        assert!(heard.is_ok_and(|heard| heard.is_ok()), "the operator never came to {which:?}");
+        self.kill_operator();
+        self.tap.thaw();
     }
 
     /// Lets the operator, which must be down, come to each of these effects in turn and kills it there; then it is down again. Ends early

@@ -53,18 +53,18 @@ pub trait Told {
 
 impl Told for Database {
     fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map_or(&[], |status| &status.conditions)
+        Self::conditions(self)
     }
 }
 
 impl Told for Node {
     fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map_or(&[], |status| &status.conditions)
+        Self::conditions(self)
     }
 }
 
 impl Told for Volume {
     fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map_or(&[], |status| &status.conditions)
+        Self::conditions(self)
     }
 }

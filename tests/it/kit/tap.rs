@@ -26,6 +26,13 @@ pub struct Which {
     pub body: &'static [&'static str],
 }
 
+/// A case for each effect at each point of it, by the name of its house.
+pub fn at_each_point(story: &str, effects: &[(&str, Which)]) -> Vec<(String, (Which, Point))> {
+    let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];
+    let at_points = |(effect, which): &(&str, Which)| points.map(|(at, point)| (format!("{story}-{effect}-{at}"), (*which, point)));
+    effects.iter().flat_map(at_points).collect()
+}
+
 /// One request that was let through to the end or is on its way.
 #[derive(Clone, Debug)]
 pub struct Seen {
