@@ -56,17 +56,7 @@ const CLIENT: (&str, &str) = ("client", "until the client has found it and a row
 /// The parts of a move between two healthy machines; none if a moment was missed.
 pub fn of_move(scene: &Scene, seen: &[Sighting]) -> Option<Way> {
     let since = Since { began: scene.outage.began, seen };
-    Some(divide(&[
-        part(STOP, since.gone(scene)?),
-        part(RELEASE, since.released(scene)?),
-        part(DETACH, since.detached(scene)?),
-        part(MACHINE, since.opened(scene)?),
-        part(ATTACH, since.attached(scene)?),
-        part(CLAIM, since.claimed(scene)?),
-        part(MOUNT, since.mounted(scene)?),
-        part(ENGINE, since.ready(scene)?.min(scene.outage.length)),
-        part(CLIENT, scene.outage.length),
-    ]))
+    since.divided(vec![part(STOP, since.gone(scene)?), part(RELEASE, since.released(scene)?)], scene)
 }
 
 /// The parts after a loss; none if a moment was missed. `by_operator`: the operator acts, and its proof counts; else a person's, who
@@ -75,23 +65,20 @@ pub fn of_loss(scene: &Scene, loss: &Loss, by_operator: bool, seen: &[Sighting])
     let since = Since { began: scene.outage.began, seen };
     let terminated = loss.terminated.saturating_duration_since(scene.outage.began);
     let proof = if by_operator { since.proven(scene)?.max(terminated) } else { terminated };
-    let way = divide(&[
+    let first = vec![
         part(("end", "from the power cut until EC2 shows the instance as terminated"), terminated),
         part(("detect", "until the operator has seen that"), proof),
         part(("fence", "the taint, and the pod's deletion: until it is gone"), since.gone(scene)?),
-        part(DETACH, since.detached(scene)?),
-        part(MACHINE, since.opened(scene)?),
-        part(ATTACH, since.attached(scene)?),
-        part(CLAIM, since.claimed(scene)?),
-        part(MOUNT, since.mounted(scene)?),
-        part(ENGINE, since.ready(scene)?.min(scene.outage.length)),
-        part(CLIENT, scene.outage.length),
-    ]);
+    ];
+    let way = since.divided(first, scene)?;
     let detection = (scene.outage.began + proof).saturating_duration_since(loss.killed);
     Some(LossParts { way, detection, after_proof: scene.outage.length.saturating_sub(proof) })
 }
 
-fn part((name, what): (&'static str, &'static str), end: Duration) -> (&'static str, &'static str, Duration) {
+/// A part's name, what it is, and its end since the outage began.
+type Moment = (&'static str, &'static str, Duration);
+
+fn part((name, what): (&'static str, &'static str), end: Duration) -> Moment {
     (name, what, end)
 }
 
@@ -102,6 +89,20 @@ struct Since<'a> {
 }
 
 impl Since<'_> {
+    /// The parts of an outage: those that are its own, and those of every way to another machine after them.
+    fn divided(&self, mut parts: Vec<Moment>, scene: &Scene) -> Option<Way> {
+        parts.extend([
+            part(DETACH, self.detached(scene)?),
+            part(MACHINE, self.opened(scene)?),
+            part(ATTACH, self.attached(scene)?),
+            part(CLAIM, self.claimed(scene)?),
+            part(MOUNT, self.mounted(scene)?),
+            part(ENGINE, self.ready(scene)?.min(scene.outage.length)),
+            part(CLIENT, scene.outage.length),
+        ]);
+        Some(divide(&parts))
+    }
+
     /// The first time since the outage's begin.
     fn first(&self, is_it: impl Fn(&What) -> bool) -> Option<Duration> {
         let found = self.seen.iter().find(|sighting| sighting.at >= self.began && is_it(&sighting.what))?;
