@@ -241,7 +241,7 @@ mod tests {
     fn what_is_not_as_it_should_be_is_shown_while_it_is_so() {
         let mut copy = Writer::default();
         let metrics = Metrics::new();
-        metrics.show_conditions(copy.as_reader(), |database: &Database| database.status.as_ref().map_or(&[], |status| &status.conditions));
+        metrics.show_conditions(copy.as_reader(), Database::conditions);
         let waiting = [
             condition("Ready", "False", "AwaitingNode"),
             condition("NodeReady", "False", "Launching"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,13 @@ pub struct DatabaseSpec {
     /// every policy acts as Retain. Default: Retain.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
+}
+
+impl Database {
+    /// What its status says; nothing before its controller has looked at it.
+    pub fn conditions(&self) -> &[Condition] {
+        self.status.as_ref().map_or(&[], |status| &status.conditions)
+    }
 }
 
 /// The engine of a database. `questdb` and `postgresql` need `version`; `custom` needs `custom`.

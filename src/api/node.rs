@@ -55,6 +55,13 @@ pub struct NodeSpec {
     pub zone: Option<String>,
 }
 
+impl Node {
+    /// What its status says; nothing before its controller has looked at it.
+    pub fn conditions(&self) -> &[Condition] {
+        self.status.as_ref().map_or(&[], |status| &status.conditions)
+    }
+}
+
 /// What is known of a machine.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

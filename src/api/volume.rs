@@ -100,6 +100,13 @@ pub struct VolumeSpec {
     pub deletion_policy: DeletionPolicy,
 }
 
+impl Volume {
+    /// What its status says; nothing before its controller has looked at it.
+    pub fn conditions(&self) -> &[Condition] {
+        self.status.as_ref().map_or(&[], |status| &status.conditions)
+    }
+}
+
 /// What is known of a volume.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

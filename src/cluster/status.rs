@@ -9,21 +9,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 /// Patches the status of `object` so that `old` becomes `new`; no call when nothing differs. Fails with a conflict when the object
-/// changed since it was read: the view was old, observe again. Returns the object as it is now, or `None` without a call.
-pub async fn patch<K, S>(api: &Api<K>, object: &K, old: &S, new: &S) -> Result<Option<K>, PatchError>
+/// changed since it was read: the view was old, observe again. Returns the object as it is now.
+pub async fn patch<K, S>(api: &Api<K>, object: &K, old: &S, new: &S) -> Result<K, PatchError>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
     S: Serialize,
 {
     let Some(difference) = difference(&serde_json::to_value(old)?, &serde_json::to_value(new)?) else {
-        return Ok(None);
+        return Ok(object.clone());
     };
     let patch = json!({
         "metadata": {"resourceVersion": object.meta().resource_version, "uid": object.meta().uid},
         "status": difference,
     });
-    let written = api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
-    Ok(Some(written))
+    Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?)
 }
 
 /// Writes fields that have one writer: without a resourceVersion, since nobody else's write may delay them, but never to another

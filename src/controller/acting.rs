@@ -10,10 +10,11 @@ use serde_json::json;
 use super::conditions::whole_second;
 use super::context::{Context, later};
 use super::launch::Outcome;
-use super::waiting::HeldUp;
+use super::waiting::{HeldUp, held_up, throttled};
 use crate::api::ClientToken;
 use crate::api::node::Refusal;
 use crate::cloud::CloudError;
+use crate::cloud::limits::{Action as Call, Priority};
 use crate::cluster::{self, status, status::PatchError};
 
 /// What became of the plan of an object that has something in EC2.
@@ -39,6 +40,19 @@ impl<K> Acted<K> {
     pub fn goes_on(&mut self, result: Result<(), ActError>) -> bool {
         self.error = result.err();
         self.error.is_none() && self.held_up.is_none() && !self.finished
+    }
+
+    /// Whether the limits allow this call to EC2 now; otherwise that is what is waited for.
+    pub fn may_call(&mut self, call: Call, priority: Priority, ctx: &Context) -> bool {
+        self.held_up = ctx.limits.try_take(call, priority, ctx.clock.now()).err().map(|wait| throttled(wait.until));
+        self.held_up.is_none()
+    }
+
+    /// EC2 did not accept this call about the resource of this id: that is what is waited for, and what keeps the next passes from asking
+    /// at once.
+    pub fn refused(&mut self, call: Call, id: &str, error: &CloudError, ctx: &Context) {
+        self.held_up = Some(held_up(call, error, ctx));
+        ctx.asks.note(call, id, ctx.clock.now(), self.held_up.clone());
     }
 }
 

@@ -123,8 +123,7 @@ fn zone(node: &Node) -> Option<&str> {
 
 /// Whether what was last told of a Node speaks of a loss: given up, held back, or only suspected.
 fn looks_lost(node: &Node) -> bool {
-    let conditions = node.status.as_ref().map_or(&[][..], |status| &status.conditions);
-    conditions::find(conditions, ConditionType::Lost)
+    conditions::find(node.conditions(), ConditionType::Lost)
         .is_some_and(|lost| lost.status == "True" || lost.reason != Reason::Progressing.as_str())
 }
 

@@ -237,7 +237,7 @@ pub fn may_give_back_machine(
 /// Whether a database may be moved away from the machine of this Node: at once while it is well, since its pod ends there as any pod;
 /// once it is lost only when EC2 has shown that nothing on it can write any more.
 pub fn may_move_from(node: &Node) -> Result<(), Blocker> {
-    let conditions = node.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let conditions = node.conditions();
     if !conditions::is_true(conditions, ConditionType::Lost) || conditions::is_true(conditions, ConditionType::Fenced) {
         return Ok(());
     }

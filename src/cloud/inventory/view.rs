@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::api::{ClientToken, VolumeId};
+use crate::api::{ClientToken, InstanceId, VolumeId};
 use crate::cloud::absence::EmptyRun;
 use crate::cloud::identity::Kind;
 use crate::cloud::{EbsVolume, Instance, InstanceHealth, Modification, Snapshot};
@@ -21,6 +21,13 @@ pub struct InstanceView {
     pub unhealthy: Vec<InstanceHealth>,
     /// The empty look-ups since the last possible send.
     pub empty: EmptyRuns,
+}
+
+impl InstanceView {
+    /// The instance of this id, if EC2 shows it.
+    pub fn by_id(&self, id: &InstanceId) -> Option<&Instance> {
+        self.instances.iter().find(|instance| instance.id == *id)
+    }
 }
 
 /// What EC2 shows of one `Volume`'s EBS volumes.

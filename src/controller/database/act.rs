@@ -15,10 +15,9 @@ use super::build;
 use super::history;
 use super::password::Password;
 use super::plan::{Action, ChildKind, Plan};
-use crate::api::EventReason;
 use crate::api::database::{Occurrence, Replacement};
 use crate::api::names::Names;
-use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, Node, Volume};
+use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, EventReason, Node, Volume};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{self, delete, finalizer, status};
 use crate::controller::acting::ActError;
@@ -194,9 +193,7 @@ async fn record_zone(zone: &str, acted: &mut Acted, ctx: &Context, events: &Even
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &acted.database.namespace().unwrap_or_default());
     let old = acted.database.status.clone().unwrap_or_default();
     let new = DatabaseStatus { zone: Some(zone.to_owned()), ..old.clone() };
-    if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
-        acted.database = written;
-    }
+    acted.database = status::patch(&databases, &acted.database, &old, &new).await?;
     let note = format!("the database lives in {zone}: its machine was launched there");
     events.publish(&acted.database, &Happened::normal(EventReason::ZoneChosen, note)).await;
     Ok(())
@@ -226,9 +223,7 @@ async fn create_node(
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &namespace);
     let old = acted.database.status.clone().unwrap_or_default();
     let new = DatabaseStatus { node_ordinal: Some(ordinal), replacement: replacement.cloned(), ..old.clone() };
-    if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
-        acted.database = written;
-    }
+    acted.database = status::patch(&databases, &acted.database, &old, &new).await?;
     Api::<Node>::namespaced(ctx.client.clone(), &namespace).create(&created(), node).await?;
     let asked = format!("Node {} is asked for ({})", node.name_any(), node.spec.instance_types.join(", "));
     let happened = match replacement {
@@ -251,9 +246,7 @@ async fn announce(what: Occurrence, cause: &str, acted: &mut Acted, ctx: &Contex
     let history = history::extended(&old.history, Some(&(what, cause.to_owned())), ctx.clock.now());
     let new = DatabaseStatus { history, ..old.clone() };
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &acted.database.namespace().unwrap_or_default());
-    if let Some(written) = status::patch(&databases, &acted.database, &old, &new).await? {
-        acted.database = written;
-    }
+    acted.database = status::patch(&databases, &acted.database, &old, &new).await?;
     events.publish(&acted.database, &Happened::normal(what.event(), cause.to_owned())).await;
     Ok(())
 }

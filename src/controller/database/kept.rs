@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
 use super::build::{ADOPTED_RECORD, TAKEN_FROM};
-use super::observe::{Child, Credentials, HeldSecret, Observed};
+use super::observe::{Child, Credentials, Observed, secret};
 use crate::api::{ConditionType, Database, Volume, names};
 use crate::cluster::if_served;
 use crate::controller::conditions;
@@ -62,9 +62,8 @@ pub async fn observe(observed: &Observed, ctx: &Context) -> Result<Kept, kube::E
 /// The records under the Database's name: looked for until it has a volume of its own, and as long as it says that there are some.
 async fn found(observed: &Observed, is_adopting: bool, ctx: &Context) -> Result<Option<Vec<Retained>>, kube::Error> {
     let database = &observed.database;
-    let conditions = database.status.as_ref().map_or(&[][..], |status| &status.conditions);
     let is_new = observed.volume == Child::Absent;
-    let is_told = conditions::is_true(conditions, ConditionType::RetainedVolumeFound);
+    let is_told = conditions::is_true(database.conditions(), ConditionType::RetainedVolumeFound);
     if is_adopting || database.metadata.deletion_timestamp.is_some() || !(is_new || is_told) {
         return Ok(None);
     }
@@ -91,20 +90,8 @@ async fn exists(record: &Retained, namespace: &str, ctx: &Context) -> Result<boo
 
 /// The kept Secret; ours to use when it is marked as kept, for the Database of the record.
 async fn credentials(secrets: &Api<Secret>, name: &str, uid: Option<&str>) -> Result<Credentials, kube::Error> {
-    let secret = match secrets.get_opt(name).await {
-        Ok(secret) => secret,
-        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(Credentials::Unreadable(status.message.clone())),
-        Err(error) => return Err(error),
-    };
-    let label = |secret: &Secret, key: &str| secret.labels().get(key).cloned();
-    Ok(Credentials::Read(match secret {
-        None => Child::Absent,
-        Some(secret)
-            if label(&secret, names::RETAINED_LABEL).as_deref() == Some("true")
-                && uid.is_none_or(|uid| label(&secret, names::DATABASE_UID_LABEL).as_deref() == Some(uid)) =>
-        {
-            Child::Ours(Box::new(HeldSecret(secret)))
-        }
-        Some(_) => Child::Foreign,
-    }))
+    let has = |secret: &Secret, label: &str, value: &str| secret.labels().get(label).is_some_and(|it| it == value);
+    let is_kept = |secret: &Secret| has(secret, names::RETAINED_LABEL, "true");
+    let is_of = |secret: &Secret| uid.is_none_or(|uid| has(secret, names::DATABASE_UID_LABEL, uid));
+    secret(secrets, name, |secret| is_kept(secret) && is_of(secret)).await
 }

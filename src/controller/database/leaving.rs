@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::adopting;
 use super::observe::{Child, Credentials, Observed};
-use super::plan::{Action, ChildKind, Plan, said, volume_conditions};
+use super::plan::{Action, ChildKind, Plan, said};
 use super::stopping::{give_back, stop};
 use crate::api::{ConditionType, DeletionPolicy, Reason, Volume};
 use crate::cluster::finalizer;
@@ -45,7 +45,7 @@ fn disk(observed: &Observed, volume: &Volume, mut actions: Vec<Action>) -> Plan 
     if volume.metadata.deletion_timestamp.is_none() {
         actions.push(Action::DeleteVolume(uid));
     }
-    let message = format!("Volume {} ({}): {}", volume.name_any(), policy.as_str(), said(volume_conditions(volume), ConditionType::Ready));
+    let message = format!("Volume {} ({}): {}", volume.name_any(), policy.as_str(), said(volume.conditions(), ConditionType::Ready));
     Plan::new(actions, Waiting::on(Reason::AwaitingVolume, message))
 }
 

@@ -3,7 +3,7 @@
 use kube::ResourceExt;
 
 use super::observe::Observed;
-use super::plan::{disk_zone, node_conditions, said};
+use super::plan::{disk_zone, said};
 use crate::api::{ConditionType, Node, Reason};
 use crate::controller::conditions;
 
@@ -35,9 +35,9 @@ pub(super) fn of(observed: &Observed) -> Option<Machines<'_>> {
 /// Why a machine must be replaced, in words; `None` when it may stay.
 pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<String> {
     if is_lost(node) {
-        return Some(said(node_conditions(node), ConditionType::Lost));
+        return Some(said(node.conditions(), ConditionType::Lost));
     }
-    let ready = conditions::find(node_conditions(node), ConditionType::Ready);
+    let ready = conditions::find(node.conditions(), ConditionType::Ready);
     if let Some(ready) = ready.filter(|ready| ready.reason == Reason::KubernetesNodeDeleted.as_str()) {
         return Some(ready.message.clone());
     }
@@ -49,7 +49,7 @@ pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<String> {
 
 /// Why a Node that is to take another's place cannot.
 pub(super) fn unfit(observed: &Observed, node: &Node) -> Option<String> {
-    let lost = || is_lost(node).then(|| said(node_conditions(node), ConditionType::Lost));
+    let lost = || is_lost(node).then(|| said(node.conditions(), ConditionType::Lost));
     misplaced(observed, node).or_else(lost).or_else(|| unwanted_type(observed, node))
 }
 
@@ -64,12 +64,12 @@ fn unwanted_type(observed: &Observed, node: &Node) -> Option<String> {
 
 /// The machine is given up: EC2 shows its end, or it is being fenced.
 pub(super) fn is_lost(node: &Node) -> bool {
-    conditions::is_true(node_conditions(node), ConditionType::Lost)
+    conditions::is_true(node.conditions(), ConditionType::Lost)
 }
 
 /// Why it is given up, as a reason.
 pub(super) fn lost_reason(node: &Node) -> Reason {
-    let lost = conditions::find(node_conditions(node), ConditionType::Lost);
+    let lost = conditions::find(node.conditions(), ConditionType::Lost);
     lost.and_then(|lost| Reason::named(&lost.reason)).unwrap_or(Reason::InstanceLost)
 }
 
@@ -89,5 +89,5 @@ pub(super) fn can_serve(observed: &Observed, node: &Node) -> bool {
 
 /// Whether the machine was made ready for the database.
 pub(super) fn is_initialized(node: &Node) -> bool {
-    conditions::is_true(node_conditions(node), ConditionType::Initialized)
+    conditions::is_true(node.conditions(), ConditionType::Initialized)
 }

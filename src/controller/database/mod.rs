@@ -35,8 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::driver::{self, Again, PassError, sooner, write_status};
-use crate::api::EventReason;
-use crate::api::{Database, Node, Volume, names};
+use crate::api::{Database, EventReason, Node, Volume, names};
 use crate::cluster::events::{Events, Happened};
 
 /// What the controller watches: the objects of one namespace, or of all.
@@ -65,8 +64,7 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels("app.kubernetes.io/managed-by=freehold");
     let controller = Controller::new(databases, watcher::Config::default());
-    ctx.metrics
-        .show_conditions(controller.store(), |database: &Database| database.status.as_ref().map_or(&[], |status| &status.conditions));
+    ctx.metrics.show_conditions(controller.store(), Database::conditions);
     let controller = controller
         .owns(nodes, watcher::Config::default())
         .owns(volumes, watcher::Config::default())

@@ -183,13 +183,14 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let stateful_sets = Api::<StatefulSet>::namespaced(client.clone(), &namespace);
     let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
     let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
-    let retained = if deleting { secret(&secrets, &names.retained_secret, &names.uid).await? } else { Credentials::Read(Child::Absent) };
+    let is_ours = |secret: &Secret| secret.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid);
+    let retained = if deleting { secret(&secrets, &names.retained_secret, is_ours).await? } else { Credentials::Read(Child::Absent) };
     let mut observed = Observed {
         profile: engine::profile(&database.spec.engine, &database.spec.config),
         nodes,
         node_name_taken,
         volume: child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &names.uid),
-        credentials: secret(&secrets, &names.credentials_secret, &names.uid).await?,
+        credentials: secret(&secrets, &names.credentials_secret, is_ours).await?,
         retained: match retained {
             Credentials::Read(retained) => retained,
             // The original is unreadable, too, and says so.
@@ -255,8 +256,8 @@ async fn nodes(database: &Database, names: &Names, ctx: &Context) -> Result<(Vec
     Ok((nodes, taken))
 }
 
-/// The Secret of this name; ours when its label says so, since it has no owner.
-async fn secret(secrets: &Api<Secret>, name: &str, uid: &str) -> Result<Credentials, kube::Error> {
+/// The Secret of this name; `is_ours` says whose it is, since it has no owner.
+pub(super) async fn secret(secrets: &Api<Secret>, name: &str, is_ours: impl Fn(&Secret) -> bool) -> Result<Credentials, kube::Error> {
     let secret = match secrets.get_opt(name).await {
         Ok(secret) => secret,
         Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(Credentials::Unreadable(status.message.clone())),
@@ -264,9 +265,7 @@ async fn secret(secrets: &Api<Secret>, name: &str, uid: &str) -> Result<Credenti
     };
     Ok(Credentials::Read(match secret {
         None => Child::Absent,
-        Some(secret) if secret.labels().get(names::DATABASE_UID_LABEL).is_some_and(|label| label == uid) => {
-            Child::Ours(Box::new(HeldSecret(secret)))
-        }
+        Some(secret) if is_ours(&secret) => Child::Ours(Box::new(HeldSecret(secret))),
         Some(_) => Child::Foreign,
     }))
 }

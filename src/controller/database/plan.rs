@@ -14,8 +14,7 @@ use super::observe::{Child, HeldSecret, Observed, next_ordinal};
 use super::pod::{EngineState, attaching, engine_state};
 use super::{access, adopting, build, invalid, leaving, pod, replacing, stopping, workload};
 use crate::api::database::Replacement;
-use crate::api::node::NodeStatus;
-use crate::api::{ConditionType, Node, Reason, Volume, VolumeStatus};
+use crate::api::{ConditionType, Node, Reason, Volume};
 use crate::cluster::{finalizer, status::difference};
 use crate::controller::conditions;
 use crate::controller::safety;
@@ -212,7 +211,7 @@ fn serve(observed: &Observed, profile: &Profile, node: &Node, is_replaced: bool,
     if let Some(waiting) = label(observed, node, &mut actions) {
         return Plan::new(actions, waiting).again(observed.timing.recheck);
     }
-    let is_bound = observed.volume.ours().is_some_and(|volume| conditions::is_true(volume_conditions(volume), ConditionType::Bound));
+    let is_bound = observed.volume.ours().is_some_and(|volume| conditions::is_true(volume.conditions(), ConditionType::Bound));
     if !is_bound {
         let binding = || Waiting::on(Reason::AwaitingVolume, format!("Volume {} is not bound yet", observed.names.volume));
         return Plan::new(actions, disk.unwrap_or_else(binding));
@@ -248,7 +247,7 @@ fn recorded_zone(observed: &Observed) -> Option<String> {
 /// The zone: a fact once the Volume exists or it is recorded; before that, where the first machine was seen to run.
 fn zone(observed: &Observed, node: &Node) -> Option<String> {
     let of_machine = || {
-        let is_running = conditions::is_true(node_conditions(node), ConditionType::Launched);
+        let is_running = conditions::is_true(node.conditions(), ConditionType::Launched);
         node.status.as_ref().filter(|_| is_running).and_then(|status| status.zone.clone())
     };
     disk_zone(observed).or_else(|| recorded_zone(observed)).or_else(|| node.spec.zone.clone()).or_else(of_machine)
@@ -273,7 +272,7 @@ fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> O
                 return Some(Waiting::on(Reason::Progressing, format!("Volume {name} is being changed")));
             }
             let is_current = volume.status.as_ref().is_some_and(|status| status.observed_generation == volume.metadata.generation);
-            awaited(&format!("Volume {name}"), volume_conditions(volume), is_current, Reason::AwaitingVolume)
+            awaited(&format!("Volume {name}"), volume.conditions(), is_current, Reason::AwaitingVolume)
         }
         Child::Absent | Child::Foreign => {
             actions.push(Action::CreateVolume(Box::new(build::volume(&observed.database, &observed.names, zone))));
@@ -305,7 +304,7 @@ pub(super) fn machine(observed: &Observed, node: &Node, zone: Option<&str>, acti
 /// What is awaited of a machine, in its own words.
 pub(super) fn node_awaited(node: &Node) -> Option<Waiting> {
     let is_current = node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
-    awaited(&format!("Node {}", node.name_any()), node_conditions(node), is_current, Reason::AwaitingNode)
+    awaited(&format!("Node {}", node.name_any()), node.conditions(), is_current, Reason::AwaitingNode)
 }
 
 /// The JSON merge patch of a spec; `None` when nothing differs.
@@ -371,14 +370,6 @@ fn is_named(node: &Node, core_node: &str) -> bool {
 /// What a condition says, as the end of a sentence.
 pub(super) fn said(conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition], kind: ConditionType) -> String {
     conditions::find(conditions, kind).map_or_else(|| "nothing is known of it yet".to_owned(), |condition| condition.message.clone())
-}
-
-pub(super) fn node_conditions(node: &Node) -> &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition] {
-    node.status.as_ref().map_or(&[], |NodeStatus { conditions, .. }| conditions)
-}
-
-pub(super) fn volume_conditions(volume: &Volume) -> &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition] {
-    volume.status.as_ref().map_or(&[], |VolumeStatus { conditions, .. }| conditions)
 }
 
 /// The engine's state as a thing that is waited for.

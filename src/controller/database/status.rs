@@ -10,12 +10,11 @@ use super::build;
 use super::history;
 use super::machines::{self, can_serve, is_lost, lost_reason};
 use super::observe::{Child, Credentials, Observed};
-use super::plan::{Plan, awaited, engine_waiting, node_awaited, node_conditions, said, volume_conditions};
+use super::plan::{Plan, awaited, engine_waiting, node_awaited, said};
 use super::pod::inputs_of;
 use crate::api::ConditionType as Type;
-use crate::api::EventReason;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
-use crate::api::{DatabaseStatus, Reason};
+use crate::api::{DatabaseStatus, EventReason, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
@@ -116,7 +115,7 @@ fn machine(observed: &Observed) -> Option<Waiting> {
     };
     let host = machines.host;
     if is_lost(host) {
-        return Some(Waiting::on(lost_reason(host), said(node_conditions(host), Type::Lost)));
+        return Some(Waiting::on(lost_reason(host), said(host.conditions(), Type::Lost)));
     }
     let in_use = machines.successor.filter(|_| !can_serve(observed, host)).unwrap_or(host);
     node_awaited(in_use)
@@ -128,7 +127,7 @@ fn disk(observed: &Observed) -> Option<Waiting> {
         return Some(Waiting::on(Reason::AwaitingVolume, "there is no volume yet"));
     };
     let is_current = volume.status.as_ref().is_some_and(|status| status.observed_generation == volume.metadata.generation);
-    awaited(&format!("Volume {}", volume.name_any()), volume_conditions(volume), is_current, Reason::AwaitingVolume)
+    awaited(&format!("Volume {}", volume.name_any()), volume.conditions(), is_current, Reason::AwaitingVolume)
 }
 
 /// What is awaited of the engine, of this generation's inputs.

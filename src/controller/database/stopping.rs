@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::machines::{self, is_lost};
 use super::observe::Observed;
-use super::plan::{Action, Plan, ground, node_conditions, said, volume_lost, volume_update};
+use super::plan::{Action, Plan, ground, said, volume_lost, volume_update};
 use super::workload;
 use crate::api::{ConditionType, Reason};
 use crate::controller::safety;
@@ -60,6 +60,6 @@ pub(super) fn give_back(observed: &Observed, why: &str, actions: &mut Vec<Action
         actions.push(Action::DeleteNode(node.name_any(), node.uid().unwrap_or_default(), why.to_owned()));
     }
     let node = observed.by_ordinal().last().copied().or_else(|| observed.nodes.first())?;
-    let message = format!("Node {} is being taken down: {}", node.name_any(), said(node_conditions(node), ConditionType::Ready));
+    let message = format!("Node {} is being taken down: {}", node.name_any(), said(node.conditions(), ConditionType::Ready));
     Some(Waiting::on(Reason::AwaitingNode, message))
 }

@@ -6,9 +6,8 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use super::plan::{Action, Plan};
-use crate::api::EventReason;
 use crate::api::node::{Fence, NodeLaunch};
-use crate::api::{InstanceId, Node, NodeStatus, OUT_OF_SERVICE_TAINT, Reason};
+use crate::api::{EventReason, InstanceId, Node, NodeStatus, OUT_OF_SERVICE_TAINT, Reason};
 use crate::cloud::identity::Kind;
 use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, LaunchRequest};
@@ -18,7 +17,7 @@ use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::context::{Context, later};
 use crate::controller::launch::{Outcome, outcome};
 use crate::controller::safety;
-use crate::controller::waiting::{HeldUp, held_up, throttled};
+use crate::controller::waiting::{HeldUp, held_up};
 
 /// How much of a console goes to the log, in bytes.
 const CONSOLE_TAIL: usize = 4096;
@@ -40,16 +39,13 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
     let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
     match action {
         Action::AddFinalizer => acted.object = finalizer::add(&nodes, &acted.object).await?,
-        Action::Launch(launch, user_data) => return launch_instance(launch, user_data, acted, ctx, events).await,
+        Action::Launch(launch, user_data) => launch_instance(launch, user_data, acted, ctx, events).await?,
         Action::Resend(user_data) => {
             let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.clone()) else { return Ok(()) };
             ctx.sends.found_at_start(&launch.token, ctx.process_started);
-            let until = ctx.limits.try_take(Call::RunInstances, Priority::Create, ctx.clock.now()).err().map(|wait| wait.until);
-            if let Some(until) = until {
-                acted.held_up = Some(throttled(until));
-                return Ok(());
+            if acted.may_call(Call::RunInstances, Priority::Create, ctx) {
+                send(&launch, user_data, acted, ctx, events).await?;
             }
-            return send(&launch, user_data, acted, ctx, events).await;
         }
         Action::RecordInstance(id) => {
             record(&nodes, acted, json!({"instanceID": id})).await?;
@@ -61,29 +57,9 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
         }
         Action::MarkUnavailable(instance_type, zone) => ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now()),
         Action::LogConsole(id) => log_console(id, ctx).await,
-        Action::Terminate(id, why) => {
-            if let Err(wait) = ctx.limits.try_take(Call::TerminateInstances, Priority::Repair, ctx.clock.now()) {
-                acted.held_up = Some(throttled(wait.until));
-                return Ok(());
-            }
-            let is_first = ctx.asks.of(Call::TerminateInstances, &id.0).is_none();
-            match ctx.cloud.terminate_instances(std::slice::from_ref(id)).await {
-                Ok(()) => {
-                    ctx.asks.note(Call::TerminateInstances, &id.0, ctx.clock.now(), None);
-                    ctx.inventory.poke(Kind::Node);
-                    if is_first {
-                        let note = format!("instance {id} is terminated: {why}");
-                        events.publish(&acted.object, &Happened::normal(EventReason::InstanceTerminating, note)).await;
-                    }
-                }
-                Err(error) => {
-                    acted.held_up = Some(held_up(Call::TerminateInstances, &error, ctx));
-                    ctx.asks.note(Call::TerminateInstances, &id.0, ctx.clock.now(), acted.held_up.clone());
-                }
-            }
-        }
-        Action::GiveUp(fence) => return give_up(fence, acted, ctx, events).await,
-        Action::Stop(id, force) => return stop(id, *force, acted, ctx, events).await,
+        Action::Terminate(id, why) => terminate(id, why, acted, ctx, events).await,
+        Action::GiveUp(fence) => give_up(fence, acted, ctx, events).await?,
+        Action::Stop(id, force) => stop(id, *force, acted, ctx, events).await,
         Action::OutOfService(core_node) => {
             let name = core_node.name_any();
             let mut taints = core_node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
@@ -139,21 +115,38 @@ async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: 
     let old = acted.object.status.clone().unwrap_or_default();
     let new = NodeStatus { fence: Some(fence.clone()), ..old.clone() };
     // With the resourceVersion of this pass' read: nothing is given up on an old view.
-    if let Some(written) = status::patch(&nodes, &acted.object, &old, &new).await? {
-        acted.object = written;
-    }
+    acted.object = status::patch(&nodes, &acted.object, &old, &new).await?;
     ctx.metrics.machine_lost(&fence.cause);
     let note = format!("{}: the machine is given up, and another takes its place", fence.message);
     events.publish(&acted.object, &Happened::warning(EventReason::MachineLost, note)).await;
     Ok(())
 }
 
+/// Asks EC2 to terminate an instance.
+async fn terminate(id: &InstanceId, why: &str, acted: &mut Acted<Node>, ctx: &Context, events: &Events) {
+    let call = Call::TerminateInstances;
+    if !acted.may_call(call, Priority::Repair, ctx) {
+        return;
+    }
+    let is_first = ctx.asks.of(call, &id.0).is_none();
+    match ctx.cloud.terminate_instances(std::slice::from_ref(id)).await {
+        Ok(()) => {
+            ctx.asks.note(call, &id.0, ctx.clock.now(), None);
+            ctx.inventory.poke(Kind::Node);
+            if is_first {
+                let note = format!("instance {id} is terminated: {why}");
+                events.publish(&acted.object, &Happened::normal(EventReason::InstanceTerminating, note)).await;
+            }
+        }
+        Err(error) => acted.refused(call, &id.0, &error, ctx),
+    }
+}
+
 /// Asks EC2 to stop an instance.
-async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Context, events: &Events) {
     let call = Call::StopInstances;
-    if let Err(wait) = ctx.limits.try_take(call, Priority::Repair, ctx.clock.now()) {
-        acted.held_up = Some(throttled(wait.until));
-        return Ok(());
+    if !acted.may_call(call, Priority::Repair, ctx) {
+        return;
     }
     let is_first = ctx.asks.of(call, &id.0).is_none();
     match ctx.cloud.stop_instances(std::slice::from_ref(id), force).await {
@@ -161,10 +154,7 @@ async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Conte
             ctx.asks.note(call, &id.0, ctx.clock.now(), None);
             ctx.inventory.poke(Kind::Node);
         }
-        Err(error) => {
-            acted.held_up = Some(held_up(call, &error, ctx));
-            ctx.asks.note(call, &id.0, ctx.clock.now(), acted.held_up.clone());
-        }
+        Err(error) => acted.refused(call, &id.0, &error, ctx),
     }
     if is_first {
         ctx.metrics.fence_begun();
@@ -174,7 +164,6 @@ async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Conte
         let note = format!("EC2 is asked to stop instance {id}{how}, so that nothing on it can write any more");
         events.publish(&acted.object, &Happened::normal(EventReason::InstanceStopping, note)).await;
     }
-    Ok(())
 }
 
 /// The create protocol: intent, call, id; nothing between.
@@ -186,8 +175,7 @@ async fn launch_instance(
     events: &Events,
 ) -> Result<(), ActError> {
     // Before the intent: an intent that is not sent at once would look like doubt.
-    if let Err(wait) = ctx.limits.try_take(Call::RunInstances, Priority::Create, ctx.clock.now()) {
-        acted.held_up = Some(throttled(wait.until));
+    if !acted.may_call(Call::RunInstances, Priority::Create, ctx) {
         return Ok(());
     }
     let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
@@ -202,9 +190,7 @@ async fn launch_instance(
         ..old.clone()
     };
     // With the resourceVersion of this pass' read: the check that this view is not old.
-    if let Some(written) = status::patch(&nodes, &acted.object, &old, &new).await? {
-        acted.object = written;
-    }
+    acted.object = status::patch(&nodes, &acted.object, &old, &new).await?;
     send(launch, user_data, acted, ctx, events).await
 }
 

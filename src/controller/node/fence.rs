@@ -57,7 +57,7 @@ impl Stage {
 /// The proof that nothing on the machine can write any more, in words; `None` while EC2 does not show it.
 pub(super) fn proof(observed: &Observed, status: &NodeStatus) -> Option<String> {
     let id = status.instance_id.as_ref()?;
-    match loss::instance(observed, id).map(|instance| instance.state) {
+    match observed.instances.by_id(id).map(|instance| instance.state) {
         Some(InstanceState::Terminated) => Some(format!("EC2 shows instance {id} terminated")),
         Some(InstanceState::Stopped) => Some(format!("EC2 shows instance {id} stopped")),
         Some(_) => None,
@@ -71,7 +71,7 @@ pub(super) fn proof(observed: &Observed, status: &NodeStatus) -> Option<String> 
 pub(super) fn begin(observed: &Observed, status: &NodeStatus, id: &InstanceId, loss: &Loss, now: Timestamp) -> Plan {
     let timing = &observed.timing;
     // The look-ups that prove an absence are forgotten when nothing is awaited any more.
-    let is_hidden = loss::instance(observed, id).is_none();
+    let is_hidden = observed.instances.by_id(id).is_none();
     let is_terminated = loss.cause == loss::Cause::Terminated;
     if let Err(blocker) = safety::may_give_up(&observed.fleet, is_terminated, observed.instances.swept_at, timing.sweep_instances, now) {
         let plan = Plan::wait(blocker.reason, format!("{}; {}", loss.message, blocker.message));
@@ -92,7 +92,7 @@ pub(super) fn given_up(observed: &Observed, status: &NodeStatus, id: &InstanceId
         Some(held) => format!("{}; {held}", fence.message),
         None => format!("{}; another machine takes its place", fence.message),
     };
-    let is_hidden = loss::instance(observed, id).is_none();
+    let is_hidden = observed.instances.by_id(id).is_none();
     let plan = Plan::act(out_of_service(observed, true), Reason::InstanceLost, message);
     Plan { pending: is_hidden, again: Some(observed.timing.recheck).filter(|_| !observed.attachments.is_empty()), ..plan }
 }
@@ -100,7 +100,7 @@ pub(super) fn given_up(observed: &Observed, status: &NodeStatus, id: &InstanceId
 /// What the next stage asks of EC2, and until when.
 pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: Timestamp) -> Plan {
     let (stage, begun, ends) = Stage::at(fence, &observed.timing, now);
-    let shown = loss::instance(observed, id).map(|instance| instance.state);
+    let shown = observed.instances.by_id(id).map(|instance| instance.state);
     let action = match (stage, shown) {
         // A machine that starts can be terminated, not stopped; one that is being terminated needs no stop.
         (Stage::Stop | Stage::ForceStop, Some(InstanceState::Pending | InstanceState::ShuttingDown))

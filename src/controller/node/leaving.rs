@@ -26,7 +26,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let status = observed.node.status.clone().unwrap_or_default();
     let live: Vec<&Instance> = observed.instances.instances.iter().filter(|instance| is_live(instance)).collect();
     if let Some(id) = &status.instance_id {
-        return match observed.instances.instances.iter().find(|instance| instance.id == *id) {
+        return match observed.instances.by_id(id) {
             Some(instance) => known(observed, instance, &live, now),
             None if proven_absent(observed, status.launch.as_ref()).is_none() => {
                 Plan::wait(Reason::AwaitingTermination, format!("EC2 does not show instance {id}; its absence is being proven")).pending()

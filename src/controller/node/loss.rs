@@ -9,7 +9,7 @@ use super::observe::Observed;
 use super::plan::has_joined;
 use crate::api::node::Fence;
 use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
-use crate::cloud::{Instance, InstanceState};
+use crate::cloud::InstanceState;
 use crate::controller::conditions::{self, whole_second};
 use crate::controller::context::later;
 use crate::controller::safety::{self, Kubelet};
@@ -149,7 +149,7 @@ fn causes(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timest
         let condition = conditions::find(&status.conditions, kind).filter(|condition| condition.status == "False");
         condition.map_or_else(|| whole_second(now), |condition| condition.last_transition_time.0)
     };
-    let instance = instance(observed, id);
+    let instance = observed.instances.by_id(id);
     if instance.is_none() && proven_absent(observed, status.launch.as_ref()).is_some() {
         return vec![(Cause::Terminated, since(ConditionType::Launched))];
     }
@@ -184,11 +184,6 @@ fn causes(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timest
 pub(super) fn core_node_name(observed: &Observed, status: &NodeStatus) -> String {
     let now = observed.core_node.as_ref().map(ResourceExt::name_any);
     now.or_else(|| status.core_node_name.clone()).unwrap_or_default()
-}
-
-/// The instance, as EC2 shows it.
-pub(super) fn instance<'a>(observed: &'a Observed, id: &InstanceId) -> Option<&'a Instance> {
-    observed.instances.instances.iter().find(|instance| instance.id == *id)
 }
 
 /// Whether EC2's system or instance check of it fails.

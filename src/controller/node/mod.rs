@@ -28,8 +28,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::driver::{self, Again, PassError, close, next_look};
 use super::launch::last_possible_send;
-use crate::api::EventReason;
-use crate::api::{InstanceId, Node, NodeClass};
+use crate::api::{EventReason, InstanceId, Node, NodeClass};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
@@ -42,7 +41,7 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
     let controller = Controller::new(nodes, watcher::Config::default());
     let store = controller.store();
     ctx.fleet.watch(controller.store());
-    ctx.metrics.show_conditions(controller.store(), |node: &Node| node.status.as_ref().map_or(&[], |status| &status.conditions));
+    ctx.metrics.show_conditions(controller.store(), Node::conditions);
     let leaving = leaving_of(&ctx, controller.store());
     let controller = controller
         .watches(classes, watcher::Config::default(), move |class| {

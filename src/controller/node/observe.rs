@@ -87,7 +87,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let status = node.status.clone().unwrap_or_default();
     let instances = ctx.inventory.instances_of(&uid);
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.
-    let seen = instances.instances.iter().find(|instance| Some(&instance.id) == status.instance_id.as_ref());
+    let seen = status.instance_id.as_ref().and_then(|id| instances.by_id(id));
     let now = ctx.clock.now();
     let is_awaited = seen.is_some_and(|instance| plan::is_awaited(&node, instance, &ctx.timing, now));
     let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {

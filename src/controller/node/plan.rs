@@ -146,7 +146,7 @@ fn identified(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Ti
 
 /// The Node has an instance that is not given up.
 fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
-    let Some(instance) = observed.instances.instances.iter().find(|instance| instance.id == *id) else {
+    let Some(instance) = observed.instances.by_id(id) else {
         return if attempt::proven_absent(observed, status.launch.as_ref()).is_some() {
             // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
             attempt::ended(observed, status, id, None, now).pending()

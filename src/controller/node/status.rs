@@ -12,8 +12,7 @@ use super::loss::{self, Judgement};
 use super::observe::{Observed, provider_id};
 use super::plan::Plan;
 use crate::api::ConditionType as Type;
-use crate::api::EventReason;
-use crate::api::{Node, NodeStatus, Reason};
+use crate::api::{EventReason, Node, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::events::Happened;
 use crate::controller::acting::Acted;
@@ -29,7 +28,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
     if observed.instances.swept_at.is_none() && !old.conditions.is_empty() {
         return old;
     }
-    let instance = old.instance_id.as_ref().and_then(|id| observed.instances.instances.iter().find(|instance| instance.id == *id));
+    let instance = old.instance_id.as_ref().and_then(|id| observed.instances.by_id(id));
     let core_node_name = observed.core_node.as_ref().map(ResourceExt::name_any).or_else(|| old.core_node_name.clone());
     let entries = entries(observed, plan, acted, instance, core_node_name.is_some(), now);
     let is_impaired = old.instance_id.as_ref().is_some_and(|id| loss::is_impaired(observed, id));
@@ -77,8 +76,7 @@ fn entries(
         }
         None => not_yet(Type::Registered),
     };
-    let was_initialized =
-        has_joined && conditions::is_true(acted.object.status.as_ref().map_or(&[][..], |status| &status.conditions), Type::Initialized);
+    let was_initialized = has_joined && conditions::is_true(acted.object.conditions(), Type::Initialized);
     let kubelet = safety::kubelet(observed.core_node.as_ref());
     let is_ready_now = launched.is_true() && registered.is_true() && kubelet == Kubelet::Ready && observed.driver_registered;
     let held = observed.core_node.as_ref().is_some_and(crate::cluster::finalizer::has);

@@ -1,6 +1,7 @@
 //! Tables of the Node controller: one obvious world, and what is planned when something in it is otherwise.
 
 mod ended;
+mod fence;
 mod leaving;
 mod loss;
 mod proof;

@@ -11,13 +11,12 @@ use serde_json::json;
 
 use super::attempt::owner_of;
 use super::plan::{Action, Modify, Plan};
-use crate::api::EventReason;
 use crate::api::names::RETAINED_LABEL;
 use crate::api::volume::{FinalSnapshot, VolumeLaunch};
-use crate::api::{Reason, Volume, VolumeId, VolumeStatus};
+use crate::api::{EventReason, Reason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::limits::{Action as Call, Priority};
-use crate::cloud::{Class, CloudError, CreateVolumeRequest, VolumeQuery};
+use crate::cloud::{Class, CreateVolumeRequest, VolumeQuery};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
 use crate::controller::acting::{ActError, Acted, note_outcome};
@@ -60,7 +59,7 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
         Action::Resend => {
             let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.clone()) else { return Ok(()) };
             ctx.sends.found_at_start(&launch.token, ctx.process_started);
-            if may_call(Call::CreateVolume, Priority::Create, acted, ctx) {
+            if acted.may_call(Call::CreateVolume, Priority::Create, ctx) {
                 send(&launch, acted, ctx, events).await?;
             }
         }
@@ -96,7 +95,7 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
         Action::DeleteClaim(claim) => delete::delete(&claims, &claim.name_any(), &claim.uid().unwrap_or_default()).await?,
         Action::Adopt(id, tags) => adopt(id, tags, acted, ctx, events).await?,
         Action::Retag(id, tags) => {
-            if may_call(Call::CreateTags, Priority::Repair, acted, ctx) {
+            if acted.may_call(Call::CreateTags, Priority::Repair, ctx) {
                 tag(id, tags, acted, ctx).await;
             }
         }
@@ -146,29 +145,16 @@ where
     }
 }
 
-/// Whether the budget of calls allows this one; if not, that is what is waited for.
-fn may_call(call: Call, priority: Priority, acted: &mut Acted<Volume>, ctx: &Context) -> bool {
-    match ctx.limits.try_take(call, priority, ctx.clock.now()) {
-        Ok(()) => true,
-        Err(wait) => {
-            acted.held_up = Some(throttled(wait.until));
-            false
-        }
-    }
-}
-
 /// The create protocol: intent, call, id; nothing between.
 async fn create(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
     // Before the intent: an intent that is not sent at once would look like doubt.
-    if !may_call(Call::CreateVolume, Priority::Create, acted, ctx) {
+    if !acted.may_call(Call::CreateVolume, Priority::Create, ctx) {
         return Ok(());
     }
     let old = acted.object.status.clone().unwrap_or_default();
     let new = VolumeStatus { launch: Some(launch.clone()), volume_id: None, ..old.clone() };
     // With the resourceVersion of this pass' read: the check that this view is not old.
-    if let Some(written) = status::patch(&volumes(&acted.object, ctx), &acted.object, &old, &new).await? {
-        acted.object = written;
-    }
+    acted.object = status::patch(&volumes(&acted.object, ctx), &acted.object, &old, &new).await?;
     send(launch, acted, ctx, events).await
 }
 
@@ -218,7 +204,7 @@ fn request(launch: &VolumeLaunch) -> CreateVolumeRequest {
 /// Writes the modification down, with the resourceVersion of this pass' read, then asks for it: EC2 has no token for it.
 async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
     let Modify { record, request, replaces_last } = change;
-    if !may_call(Call::ModifyVolume, Priority::Repair, acted, ctx) {
+    if !acted.may_call(Call::ModifyVolume, Priority::Repair, ctx) {
         return Ok(());
     }
     let volumes = volumes(&acted.object, ctx);
@@ -230,9 +216,7 @@ async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, event
     let surplus = modifications.len().saturating_sub(REMEMBERED_MODIFICATIONS);
     modifications.drain(..surplus);
     let new = VolumeStatus { modifications, ..old.clone() };
-    if let Some(written) = status::patch(&volumes, &acted.object, &old, &new).await? {
-        acted.object = written;
-    }
+    acted.object = status::patch(&volumes, &acted.object, &old, &new).await?;
     let answer = ctx.cloud.modify_volume(request).await;
     ctx.inventory.poke(Kind::Volume);
     match answer {
@@ -248,7 +232,7 @@ async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, event
             events.publish(&acted.object, &Happened::normal(EventReason::VolumeModifying, note)).await;
         }
         Err(error) => {
-            refused(Call::ModifyVolume, &request.id, &error, acted, ctx);
+            acted.refused(Call::ModifyVolume, &request.id.0, &error, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain: EC2 does not count it.
                 acted.object = status::record(&volumes, &acted.object, json!({"modifications": before})).await?;
@@ -267,14 +251,12 @@ async fn adopt(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    if !may_call(Call::CreateTags, Priority::Create, acted, ctx) {
+    if !acted.may_call(Call::CreateTags, Priority::Create, ctx) {
         return Ok(());
     }
     let old = acted.object.status.clone().unwrap_or_default();
     let new = VolumeStatus { volume_id: Some(id.clone()), ever_held: true, ..old.clone() };
-    if let Some(written) = status::patch(&volumes(&acted.object, ctx), &acted.object, &old, &new).await? {
-        acted.object = written;
-    }
+    acted.object = status::patch(&volumes(&acted.object, ctx), &acted.object, &old, &new).await?;
     tag(id, tags, acted, ctx).await;
     let note = format!("EBS volume {id}, which was kept, is this Volume's from now on");
     events.publish(&acted.object, &Happened::normal(EventReason::VolumeAdopted, note)).await;
@@ -286,22 +268,20 @@ async fn tag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<V
     ctx.inventory.poke(Kind::Volume);
     match answer {
         Ok(()) => ctx.asks.note(Call::CreateTags, &id.0, ctx.clock.now(), None),
-        Err(error) => refused(Call::CreateTags, id, &error, acted, ctx),
+        Err(error) => acted.refused(Call::CreateTags, &id.0, &error, ctx),
     }
 }
 
 /// Announces the final snapshot, then takes it: EC2 has no token for it, so it is found again by its tags.
 async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, events: &Events) -> Result<(), ActError> {
-    if !may_call(Call::CreateSnapshot, Priority::Repair, acted, ctx) {
+    if !acted.may_call(Call::CreateSnapshot, Priority::Repair, ctx) {
         return Ok(());
     }
     let volumes = volumes(&acted.object, ctx);
     let old = acted.object.status.clone().unwrap_or_default();
     let announced = FinalSnapshot { started_at: Time(whole_second(ctx.clock.now())), snapshot_id: None };
     let new = VolumeStatus { final_snapshot: Some(announced), ..old.clone() };
-    if let Some(written) = status::patch(&volumes, &acted.object, &old, &new).await? {
-        acted.object = written;
-    }
+    acted.object = status::patch(&volumes, &acted.object, &old, &new).await?;
     let mut owner = owner_of(&acted.object, &ctx.cluster_id);
     owner.kind = Kind::Snapshot;
     let answer = ctx.cloud.create_snapshot(id, &identity::tags(&owner, 1, &BTreeMap::new())).await;
@@ -313,7 +293,7 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, event
             events.publish(&acted.object, &Happened::normal(EventReason::FinalSnapshotStarted, note)).await;
         }
         Err(error) => {
-            refused(Call::CreateSnapshot, id, &error, acted, ctx);
+            acted.refused(Call::CreateSnapshot, &id.0, &error, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain, and it was never in doubt: nothing was taken.
                 acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": null})).await?;
@@ -332,7 +312,7 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, 
         acted.held_up = Some(throttled(later(ctx.clock.now(), std::time::Duration::from_millis(200))));
         return Ok(());
     }
-    if !may_call(Call::DeleteVolume, Priority::Repair, acted, ctx) {
+    if !acted.may_call(Call::DeleteVolume, Priority::Repair, ctx) {
         return Ok(());
     }
     let answer = ctx.cloud.delete_volume(id).await;
@@ -342,15 +322,9 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, 
             note_deleted(acted, ctx).await?;
             events.publish(&acted.object, &Happened::normal(EventReason::VolumeDeleted, format!("EBS volume {id} is deleted"))).await;
         }
-        Err(error) => refused(Call::DeleteVolume, id, &error, acted, ctx),
+        Err(error) => acted.refused(Call::DeleteVolume, &id.0, &error, ctx),
     }
     Ok(())
-}
-
-/// EC2 did not accept: this is what is waited for, and what keeps the next passes from asking at once.
-fn refused(call: Call, id: &VolumeId, error: &CloudError, acted: &mut Acted<Volume>, ctx: &Context) {
-    acted.held_up = Some(held_up(call, error, ctx));
-    ctx.asks.note(call, &id.0, ctx.clock.now(), acted.held_up.clone());
 }
 
 async fn note_deleted(acted: &mut Acted<Volume>, ctx: &Context) -> Result<(), kube::Error> {

@@ -26,8 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::driver::{self, Again, PassError, close, next_look};
 use super::launch::last_possible_send;
-use crate::api::EventReason;
-use crate::api::{ConditionType, NodeClass, Reason, Volume, VolumeStatus, names};
+use crate::api::{ConditionType, EventReason, NodeClass, Reason, Volume, VolumeStatus, names};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
@@ -41,7 +40,7 @@ pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<Persistent
     let ours = watcher::Config::default().labels(names::DATABASE_UID_LABEL);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
-    ctx.metrics.show_conditions(controller.store(), |volume: &Volume| volume.status.as_ref().map_or(&[], |status| &status.conditions));
+    ctx.metrics.show_conditions(controller.store(), Volume::conditions);
     let controller = controller
         .owns(claims, ours.clone())
         .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {

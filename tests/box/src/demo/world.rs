@@ -308,13 +308,13 @@ impl World {
             }
         };
         for database in &self.databases {
-            add("Database", database.name_any(), database.status.as_ref().map_or(&[], |status| &status.conditions));
+            add("Database", database.name_any(), database.conditions());
         }
         for node in &self.nodes {
-            add("Node", node.name_any(), node.status.as_ref().map_or(&[], |status| &status.conditions));
+            add("Node", node.name_any(), node.conditions());
         }
         for volume in &self.volumes {
-            add("Volume", volume.name_any(), volume.status.as_ref().map_or(&[], |status| &status.conditions));
+            add("Volume", volume.name_any(), volume.conditions());
         }
         lines.join("\n")
     }
