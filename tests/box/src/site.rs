@@ -32,12 +32,12 @@ pub use machines::{Machines, Real, Unmade};
 /// How long the site's tasks may take to end: they only have to notice it, but real machines shut down.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// Counts the sites of this process: each has ids of its own, or their machines and disks could not share a control plane.
+/// Counts the sites of this process. Each has ids and addresses, and so names of Nodes, that no other had: their machines and disks share
+/// a control plane, whose controllers go on with a volume and a Node of a name long after their site has ended.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// How many sites have addresses of their own before they are used again: those of real machines, which are the host's and not the
-/// process', come after. Ids are never used again: Kubernetes' controllers go on with a volume long after its site has ended, one
-/// operation on each at a time.
+/// How many sites have their addresses in one network `<n>.0.0.0/8`: those of real machines, which are the host's and not the process',
+/// come after them in the first.
 const NUMBERS: u8 = network::NUMBERS.start;
 
 /// How a site behaves.
@@ -138,12 +138,12 @@ impl Site {
             Some(_) => Some(Place::claim(control_plane, options.state.as_deref()).await?),
             None => None,
         };
-        let (ids, addresses) = numbered(STARTED.fetch_add(1, Ordering::Relaxed));
-        let number = place.as_ref().map_or(addresses, |place| place.network.number());
+        let before = STARTED.fetch_add(1, Ordering::Relaxed);
+        let addresses = place.as_ref().map_or_else(|| numbered(before), |place| [0, place.network.number()]);
         let mut settings = options.simulator;
-        settings.seed = settings.seed.wrapping_add(ids);
+        settings.seed = settings.seed.wrapping_add(before << 32);
         for subnet in &mut settings.world.subnets {
-            subnet.cidr = shifted(&subnet.cidr, number);
+            subnet.cidr = shifted(&subnet.cidr, addresses);
         }
         let world = settings.world.clone();
         let simulator = Simulator::new(settings).map_err(Error::Simulator)?;
@@ -272,17 +272,17 @@ async fn start_real(
     Ok(Parts { machines, volumes, watcher })
 }
 
-/// By how much the seed and the addresses of a site are shifted when this many were started before it.
-fn numbered(before: u64) -> (u64, u8) {
-    (before << 32, u8::try_from(before % u64::from(NUMBERS)).unwrap_or_default())
+/// By how much the first two bytes of a site's addresses are shifted when this many were started before it.
+fn numbered(before: u64) -> [u8; 2] {
+    let byte = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
+    [byte(before / u64::from(NUMBERS)), byte(before % u64::from(NUMBERS))]
 }
 
-/// `10.0.16.0/20` becomes `10.<number>.16.0/20`.
-fn shifted(cidr: &str, number: u8) -> String {
+/// `10.0.16.0/20` shifted by `[1, 7]` is `11.7.16.0/20`.
+fn shifted(cidr: &str, by: [u8; 2]) -> String {
     let mut parts: Vec<String> = cidr.split('.').map(str::to_owned).collect();
-    if let Some(second) = parts.get_mut(1) {
-        let before = second.parse::<u8>().unwrap_or_default();
-        *second = before.wrapping_add(number).to_string();
+    for (part, by) in parts.iter_mut().zip(by) {
+        *part = part.parse::<u8>().unwrap_or_default().wrapping_add(by).to_string();
     }
     parts.join(".")
 }
@@ -294,15 +294,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_never_used_again_and_addresses_only_after_many_sites() {
-        let all: HashSet<u64> = (0..1000).map(|before| numbered(before).0).collect();
+    fn each_site_has_addresses_of_its_own_however_many_there_are() {
+        let all: HashSet<String> = (0..1000).map(|before| shifted("10.0.16.0/20", numbered(before))).collect();
         assert_eq!(all.len(), 1000);
-        assert_eq!((numbered(3).1, numbered(u64::from(NUMBERS) + 3).1), (3, 3));
-    }
-
-    #[test]
-    fn each_site_has_addresses_of_its_own() {
-        assert_eq!(shifted("10.0.16.0/20", 0), "10.0.16.0/20");
-        assert_eq!(shifted("10.0.16.0/20", 7), "10.7.16.0/20");
+        assert_eq!(shifted("10.0.16.0/20", numbered(0)), "10.0.16.0/20");
+        assert_eq!(shifted("10.0.16.0/20", numbered(107)), "11.7.16.0/20");
     }
 }
