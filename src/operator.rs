@@ -90,6 +90,7 @@ pub async fn run(
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty()),
         attachments: Arc::new(Mirror::empty()),
+        csi_nodes: Arc::new(Mirror::empty()),
         fleet: Fleet::default(),
         metrics: Arc::clone(&metrics),
     });
@@ -115,6 +116,8 @@ pub async fn run(
     tasks.spawn(core_nodes.run(Api::all(client.clone()), dedicated, |core_node| core_node.status = None, stop.clone()));
     let attachments = Arc::clone(&ctx.attachments);
     tasks.spawn(attachments.run(Api::all(client.clone()), watcher::Config::default(), |held| held.status = None, stop.clone()));
+    let csi_nodes = Arc::clone(&ctx.csi_nodes);
+    tasks.spawn(csi_nodes.run(Api::all(client.clone()), watcher::Config::default(), |_| (), stop.clone()));
     tasks.spawn(node::late::run(Arc::clone(&ctx), stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(inventory.run(stop.clone()));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node as CoreNode;
-use k8s_openapi::api::storage::v1::VolumeAttachment;
+use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::Client;
 
 use super::fleet::Fleet;
@@ -54,6 +54,8 @@ pub struct Context {
     pub core_nodes: Arc<Mirror<CoreNode>>,
     /// Every VolumeAttachment, without its status: they know no label to select them by.
     pub attachments: Arc<Mirror<VolumeAttachment>>,
+    /// Every CSINode: they know no label either.
+    pub csi_nodes: Arc<Mirror<CSINode>>,
     /// All Nodes, and the repairs that are underway.
     pub fleet: Fleet,
     /// Counters.

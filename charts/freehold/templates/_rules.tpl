@@ -24,7 +24,7 @@ The operator's rights. The tests run it with these and no others, and fail when 
   verbs: [get]
 - apiGroups: [storage.k8s.io]
   resources: [csinodes]
-  verbs: [get]
+  verbs: [get, list, watch]
 - apiGroups: [storage.k8s.io]
   resources: [volumeattachments]
   verbs: [get, list, watch]

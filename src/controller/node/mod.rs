@@ -43,6 +43,7 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
     ctx.fleet.watch(controller.store());
     ctx.metrics.show_conditions(controller.store(), Node::conditions);
     let leaving = leaving_of(&ctx, controller.store());
+    let initializing = initializing(&ctx, controller.store());
     let controller = controller
         .watches(classes, watcher::Config::default(), move |class| {
             let name = class.name_any();
@@ -55,7 +56,8 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
         })
         .reconcile_on(woken)
         .reconcile_on(joining)
-        .reconcile_on(leaving);
+        .reconcile_on(leaving)
+        .reconcile_on(initializing);
     driver::run("node", controller, ctx, concurrency, stop, |node, ctx, events| async move { pass(&node, &ctx, &events).await }).await;
 }
 
@@ -154,6 +156,15 @@ fn leaving_of(ctx: &Arc<Context>, nodes: Store<Node>) -> impl Stream<Item = Obje
             let is_given_up = node.status.as_ref().is_some_and(|status| status.fence.is_some());
             (node.metadata.deletion_timestamp.is_some() || is_given_up) && core_node == Some(&attachment.spec.node_name)
         };
+        let node = nodes.find(is_of).map(|node| ObjectRef::from_obj(node.as_ref()));
+        async move { node }
+    })
+}
+
+/// The Nodes on whose machines a CSI driver has come or gone.
+fn initializing(ctx: &Arc<Context>, nodes: Store<Node>) -> impl Stream<Item = ObjectRef<Node>> + Send + 'static {
+    ctx.csi_nodes.changes().filter_map(move |csi_node| {
+        let is_of = |node: &Node| node.status.as_ref().is_some_and(|status| status.core_node_name == csi_node.metadata.name);
         let node = nodes.find(is_of).map(|node| ObjectRef::from_obj(node.as_ref()));
         async move { node }
     })

@@ -213,7 +213,7 @@ fn running(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
         Kubelet::Ready => {
             let plan =
                 Plan::wait(Reason::AwaitingInitialization, format!("the EBS CSI driver has not registered on Kubernetes node {name} yet"));
-            // CSINode objects are not watched.
+            // Its CSINode wakes it, unless it came before this Node's status had the name.
             Plan { again: Some(observed.timing.recheck.div_f64(5.0)), ..plan }
         }
         Kubelet::NotReady(_) | Kubelet::Absent => {
