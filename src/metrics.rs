@@ -94,7 +94,7 @@ impl Metrics {
             inventory_age.clone(),
         );
         let repairs = Gauge::default();
-        registry.register("repairs_underway", "Machines that are given up and not gone yet", repairs.clone());
+        registry.register("repairs_underway", "Databases with a machine that is given up and not gone yet", repairs.clone());
         let machines_lost = Family::<CauseLabels, Counter>::default();
         registry.register("machines_lost", "Machines that were given up, by cause", machines_lost.clone());
         let fences = Counter::default();
@@ -143,7 +143,7 @@ impl Metrics {
         self.inventory_age.get_or_create(&ResourceLabels { resource }).set(seconds);
     }
 
-    /// Notes how many machines are given up and not gone yet.
+    /// Notes how many databases have a machine that is given up and not gone yet.
     pub fn repairs_underway(&self, count: usize) {
         self.repairs.set(i64::try_from(count).unwrap_or(i64::MAX));
     }

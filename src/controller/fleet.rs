@@ -20,7 +20,7 @@ const NODES_FOR_EACH: usize = 100;
 pub struct FleetView {
     /// Every Node, joined or not.
     pub nodes: usize,
-    /// Other machines that are given up and not gone yet.
+    /// Other databases whose machines are given up and not gone yet.
     pub repairs: usize,
     /// Machines of its zone that have joined, itself among them.
     pub zone_joined: usize,
@@ -71,33 +71,39 @@ impl Fleet {
         let underway = underway(&nodes, &begun);
         FleetView {
             nodes: nodes.len(),
-            repairs: underway.iter().filter(|other| Some(*other) != uid.as_ref()).count(),
+            repairs: underway.iter().filter(|other| **other != house(node)).count(),
             zone_joined,
             zone_lost,
             zone_refused,
         }
     }
 
-    /// Begins the repair of the Node with this UID and gives how many are underway; or, when as many as may be are, their number and the
-    /// most.
-    pub fn try_begin(&self, uid: &str) -> Result<usize, (usize, usize)> {
+    /// Begins the repair of this Node and gives how many are underway; or, when as many as may be are, their number and the most. A second
+    /// machine of a database that is being repaired takes no place of its own: its end is part of that repair.
+    pub fn try_begin(&self, node: &Node) -> Result<usize, (usize, usize)> {
         let nodes = self.state();
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let mut underway = underway(&nodes, &begun);
-        if !underway.contains(uid) && underway.len() >= most(nodes.len()) {
+        if !underway.contains(&house(node)) && underway.len() >= most(nodes.len()) {
             return Err((underway.len(), most(nodes.len())));
         }
-        begun.insert(uid.to_owned());
-        underway.insert(uid.to_owned());
+        begun.extend(node.uid());
+        underway.insert(house(node));
         Ok(underway.len())
+    }
+
+    /// The Node, read fresh, is not given up: a repair that was begun and could not be written down is none.
+    pub fn is_well(&self, uid: &str) {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
     }
 
     /// The Node is gone, and its repair with it; gives how many are still underway.
     pub fn forget(&self, uid: &str) -> usize {
-        let nodes = self.state();
+        let mut nodes = self.state();
+        nodes.retain(|node| node.metadata.uid.as_deref() != Some(uid));
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.remove(uid);
-        underway(&nodes, &begun).iter().filter(|other| *other != uid).count()
+        underway(&nodes, &begun).len()
     }
 
     fn state(&self) -> Vec<std::sync::Arc<Node>> {
@@ -105,10 +111,19 @@ impl Fleet {
     }
 }
 
-/// The UIDs of the machines that are given up and not gone.
+/// The databases with a machine that is given up and not gone.
 fn underway(nodes: &[std::sync::Arc<Node>], begun: &BTreeSet<String>) -> BTreeSet<String> {
-    let recorded = nodes.iter().filter(|node| node.status.as_ref().is_some_and(|status| status.fence.is_some()));
-    recorded.filter_map(|node| node.uid()).chain(begun.iter().cloned()).collect()
+    let is_given_up = |node: &Node| {
+        let is_begun = node.metadata.uid.as_ref().is_some_and(|uid| begun.contains(uid));
+        is_begun || node.status.as_ref().is_some_and(|status| status.fence.is_some())
+    };
+    nodes.iter().filter(|node| is_given_up(node)).map(|node| house(node)).collect()
+}
+
+/// The UID of the database that a Node belongs to; its own if it belongs to none.
+fn house(node: &Node) -> String {
+    let owner = node.owner_references().iter().find(|owner| owner.controller == Some(true));
+    owner.map(|owner| owner.uid.clone()).or_else(|| node.uid()).unwrap_or_default()
 }
 
 /// Whether a Node counts when its zone is judged: its machine has joined, and nobody gives it back.
@@ -164,20 +179,41 @@ mod tests {
     #[test]
     fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
         let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
-        let begun: Vec<bool> = (0..7).map(|number| fleet.try_begin(&number.to_string()).is_ok()).collect();
+        let begin = |number: i32| fleet.try_begin(&node(&number.to_string(), "a", None));
+        let begun: Vec<bool> = (0..7).map(|number| begin(number).is_ok()).collect();
         assert_eq!(begun, [true, true, true, true, true, false, false]);
-        assert_eq!(fleet.try_begin("0"), Ok(5), "once more, after a write that failed");
-        assert_eq!(fleet.try_begin("6"), Err((5, 5)));
+        assert_eq!(begin(0), Ok(5), "once more, after a write that failed");
+        assert_eq!(begin(6), Err((5, 5)));
         assert_eq!(fleet.forget("3"), 4);
-        assert_eq!(fleet.try_begin("6"), Ok(5));
+        assert_eq!(begin(6), Ok(5));
+        assert_eq!(begin(5), Err((5, 5)));
+        fleet.is_well("0");
+        assert_eq!(begin(5), Ok(5), "its repair was never written down, and it is well again");
+    }
+
+    #[test]
+    fn a_second_machine_of_a_database_that_is_being_repaired_takes_no_place_of_its_own() {
+        let of = |database: &str, uid: &str, lost| {
+            let mut node = node(uid, "a", lost);
+            let owner = json!([{"apiVersion": "v1", "kind": "Database", "name": database, "uid": database, "controller": true}]);
+            node.metadata.owner_references = serde_json::from_value(owner).unwrap();
+            node
+        };
+        let lost = Some(("True", "NodeNotReady"));
+        let mut nodes: Vec<Node> = (0..5).map(|number| of(&format!("db-{number}"), &format!("old-{number}"), lost)).collect();
+        let (successor, other) = (of("db-0", "new-0", None), of("db-5", "old-5", None));
+        nodes.extend([successor.clone(), other.clone()]);
+        let fleet = fleet(nodes);
+        assert_eq!((fleet.view(&successor, |_| false, false).repairs, fleet.view(&other, |_| false, false).repairs), (4, 5));
+        assert_eq!((fleet.try_begin(&successor), fleet.try_begin(&other)), (Ok(5), Err((5, 5))));
     }
 
     #[test]
     fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
         let nodes = (0..10).map(|number| node(&number.to_string(), "a", (number < 5).then_some(("True", "NodeNotReady")))).collect();
         let fleet = fleet(nodes);
-        assert_eq!(fleet.try_begin("7"), Err((5, 5)));
-        assert_eq!(fleet.try_begin("2"), Ok(5), "it is one of them");
+        assert_eq!(fleet.try_begin(&node("7", "a", None)), Err((5, 5)));
+        assert_eq!(fleet.try_begin(&node("2", "a", None)), Ok(5), "it is one of them");
     }
 
     #[test]

@@ -37,9 +37,8 @@ pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<String> {
     if is_lost(node) {
         return Some(said(node.conditions(), ConditionType::Lost));
     }
-    let ready = conditions::find(node.conditions(), ConditionType::Ready);
-    if let Some(ready) = ready.filter(|ready| ready.reason == Reason::KubernetesNodeDeleted.as_str()) {
-        return Some(ready.message.clone());
+    if let Some(why) = loses_kubernetes_node(node) {
+        return Some(why);
     }
     if node.metadata.deletion_timestamp.is_some() {
         return Some(format!("Node {} is being deleted", node.name_any()));
@@ -50,7 +49,13 @@ pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<String> {
 /// Why a Node that is to take another's place cannot.
 pub(super) fn unfit(observed: &Observed, node: &Node) -> Option<String> {
     let lost = || is_lost(node).then(|| said(node.conditions(), ConditionType::Lost));
-    misplaced(observed, node).or_else(lost).or_else(|| unwanted_type(observed, node))
+    misplaced(observed, node).or_else(lost).or_else(|| loses_kubernetes_node(node)).or_else(|| unwanted_type(observed, node))
+}
+
+/// Somebody deletes its Kubernetes node, which cannot be undone.
+fn loses_kubernetes_node(node: &Node) -> Option<String> {
+    let ready = conditions::find(node.conditions(), ConditionType::Ready);
+    ready.filter(|ready| ready.reason == Reason::KubernetesNodeDeleted.as_str()).map(|ready| ready.message.clone())
 }
 
 /// A machine that has joined is moved away from only when its type has left the list. One that has not is the Node controller's affair.

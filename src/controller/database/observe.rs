@@ -147,16 +147,18 @@ impl Observed {
     }
 }
 
-/// The ordinal of the next Node. One whose Node was never seen is used again: its creation may still be on its way, and a second
-/// one of another name would be a second machine.
-pub fn next_ordinal(database: &Database, names: &Names) -> i32 {
+/// The ordinal of the next Node, beyond all that there are: a status that was lost or restored may know less. One whose Node was never seen
+/// is used again: its creation may still be on its way, and a second one of another name would be a second machine.
+pub fn next_ordinal(database: &Database, names: &Names, nodes: &[Node]) -> i32 {
     let status = database.status.as_ref();
     let seen = status.and_then(|status| status.node_name.as_deref());
-    match status.and_then(|status| status.node_ordinal) {
+    let next = match status.and_then(|status| status.node_ordinal) {
         None => 1,
         Some(ordinal) if seen == Some(names.node(ordinal).as_str()) => ordinal + 1,
         Some(ordinal) => ordinal,
-    }
+    };
+    let highest = nodes.iter().filter_map(|node| ordinal(names, &node.name_any())).max();
+    highest.map_or(next, |highest| next.max(highest + 1))
 }
 
 /// The ordinal in a Node's name.
@@ -239,7 +241,7 @@ async fn nodes(database: &Database, names: &Names, ctx: &Context) -> Result<(Vec
     let api = Api::<Node>::namespaced(ctx.client.clone(), &names.namespace);
     let labelled = api.list(&ListParams::default().labels(&format!("{}={}", names::DATABASE_UID_LABEL, names.uid))).await?;
     let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_controlled_by(node, &names.uid)).collect();
-    let next = names.node(next_ordinal(database, names));
+    let next = names.node(next_ordinal(database, names, &nodes));
     let recorded = database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
     let mut taken = None;
     // A Node of ours may have lost its label.

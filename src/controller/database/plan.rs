@@ -223,7 +223,7 @@ fn serve(observed: &Observed, profile: &Profile, node: &Node, is_replaced: bool,
 }
 
 fn create_node(observed: &Observed, mut actions: Vec<Action>) -> Plan {
-    let ordinal = next_ordinal(&observed.database, &observed.names);
+    let ordinal = next_ordinal(&observed.database, &observed.names, &observed.nodes);
     let node = build::node(&observed.database, &observed.names, ordinal, next_zone(observed).as_deref());
     let message = format!("a machine is asked for: Node {}", node.name_any());
     actions.push(Action::CreateNode(ordinal, Box::new(node), None));

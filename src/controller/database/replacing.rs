@@ -56,7 +56,7 @@ fn ask<'a>(observed: &'a Observed, machines: &Machines<'a>, cause: &str, now: Ti
         let message = format!("Node {name} is being taken down ({cause}), and another follows");
         return Replacing { serves_on: None, waiting: Some(Waiting::on(Reason::AwaitingNode, message)) };
     }
-    let ordinal = next_ordinal(&observed.database, &observed.names);
+    let ordinal = next_ordinal(&observed.database, &observed.names, &observed.nodes);
     let node = build::node(&observed.database, &observed.names, ordinal, next_zone(observed).as_deref());
     let to = node.name_any();
     let message = format!("Node {to} is asked for to take the place of Node {name}: {cause}");

@@ -102,7 +102,7 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
 
 /// Writes down that the machine is given up, unless other passes have begun as many repairs as may be meanwhile.
 async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
-    match ctx.fleet.try_begin(&acted.object.uid().unwrap_or_default()) {
+    match ctx.fleet.try_begin(&acted.object) {
         Ok(underway) => ctx.metrics.repairs_underway(underway),
         Err((underway, most)) => {
             let message = format!("{}; {}", fence.message, safety::repairs_underway(underway, most));

@@ -33,7 +33,7 @@ const FAILS: &str = "`FenceFailed` after 6 min";
 const NOT_NEEDED: &str = "not needed: a move in good order";
 
 /// Every row.
-pub const DECISIONS: [Decision; 15] = [
+pub const DECISIONS: [Decision; 16] = [
     Decision {
         fact: "EC2 shows the instance terminated, or it is proven gone",
         decision: REPLACE,
@@ -133,6 +133,16 @@ pub const DECISIONS: [Decision; 15] = [
         bound: "`Stalled` after the fourth",
         reason: Reason::NeverJoined,
         event: Some("InstanceTerminating"),
+        cause: None,
+    },
+    Decision {
+        fact: "the kubelet has registered, and the machine does not become ready for its database: it is not Ready, or without the EBS CSI driver",
+        decision: "say so: an image or a network that is wrong would do the same to every machine that followed; another follows when a person deletes the Node",
+        grace: "`--registration` (15 min)",
+        fence: "none: it never had the volume",
+        bound: "`Stalled`",
+        reason: Reason::AwaitingInitialization,
+        event: None,
         cause: None,
     },
     Decision {

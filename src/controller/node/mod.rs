@@ -70,6 +70,9 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
     };
     remember(&observed.node, ctx);
     let plan = plan::plan(&observed, ctx.clock.now());
+    if !plan.gives_up() && observed.node.status.as_ref().is_none_or(|status| status.fence.is_none()) {
+        ctx.fleet.is_well(observed.node.metadata.uid.as_deref().unwrap_or_default());
+    }
     let acted = act::act(&plan, observed.node.clone(), ctx, events).await;
     if acted.finished {
         let uid = observed.node.uid().unwrap_or_default();

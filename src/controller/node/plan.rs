@@ -97,6 +97,11 @@ impl Plan {
         Self { pending: true, ..self }
     }
 
+    /// Whether the machine is given up by it.
+    pub(super) fn gives_up(&self) -> bool {
+        self.actions.iter().any(|action| matches!(action, Action::GiveUp(_)))
+    }
+
     pub(super) fn until(self, when: Timestamp, now: Timestamp) -> Self {
         let wait = Duration::try_from(when.duration_since(now)).unwrap_or_default();
         Self { again: Some(wait.max(Duration::from_millis(100))), ..self }
@@ -211,16 +216,35 @@ fn running(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
     match safety::kubelet(Some(core_node)) {
         Kubelet::Ready if observed.driver_registered => Plan { actions: Vec::new(), waiting: None, again: None, pending: false },
         Kubelet::Ready => {
-            let plan =
-                Plan::wait(Reason::AwaitingInitialization, format!("the EBS CSI driver has not registered on Kubernetes node {name} yet"));
+            let plan = initializing(observed, status, &format!("the EBS CSI driver has not registered on Kubernetes node {name}"), now);
             // Its CSINode wakes it, unless it came before this Node's status had the name.
             Plan { again: Some(observed.timing.recheck.div_f64(5.0)), ..plan }
         }
         Kubelet::NotReady(_) | Kubelet::Absent => {
-            let initialized = conditions::is_true(&status.conditions, ConditionType::Initialized);
-            let reason = if initialized { Reason::NodeNotReady } else { Reason::AwaitingInitialization };
-            Plan::wait(reason, format!("Kubernetes node {name} is not Ready"))
+            let message = format!("Kubernetes node {name} is not Ready");
+            if conditions::is_true(&status.conditions, ConditionType::Initialized) {
+                return Plan::wait(Reason::NodeNotReady, message);
+            }
+            initializing(observed, status, &message, now)
         }
+    }
+}
+
+/// The kubelet has registered, and this is missing until the machine is ready for the database. One that is not in the time that another
+/// has to register needs a person: an image or a network that is wrong would do the same to every machine that followed.
+fn initializing(observed: &Observed, status: &NodeStatus, missing: &str, now: Timestamp) -> Plan {
+    let registered = conditions::find(&status.conditions, ConditionType::Registered).filter(|registered| registered.status == "True");
+    let deadline = registered.map(|registered| later(registered.last_transition_time.0, observed.timing.registration));
+    match deadline {
+        Some(deadline) if now < deadline => Plan::wait(Reason::AwaitingInitialization, format!("{missing} yet")).until(deadline, now),
+        Some(_) => {
+            let (node, limit) = (observed.node.name_any(), observed.timing.registration);
+            let message = format!(
+                "{missing}, {limit:?} after its kubelet registered: look at the machine; to have another in its place, delete Node {node}"
+            );
+            Plan::stalled(Reason::AwaitingInitialization, message)
+        }
+        None => Plan::wait(Reason::AwaitingInitialization, format!("{missing} yet")),
     }
 }
 

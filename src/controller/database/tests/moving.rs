@@ -139,6 +139,9 @@ fn a_successor_that_is_lost_or_unfit_is_taken_down_and_another_follows() {
     assert_eq!(said(&world), "[] AwaitingNode", "never a third");
     let elsewhere = with_successor(edited(json!({"instanceTypes": ["c7i.large"]})));
     assert_eq!(said(&elsewhere), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "neither has a wanted type");
+    let mut without = lost(with_successor(settled()), Some(("True", "AsExpected")));
+    without.nodes[1] = successor(&without, json!([condition("Ready", "False", "KubernetesNodeDeleted", "somebody deletes it")]));
+    assert_eq!(said(&without), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "it can never become ready");
 }
 
 #[test]

@@ -21,6 +21,18 @@ fn asked(seconds: i64, held_up: Option<HeldUp>) -> Asked {
     Asked { at: at(seconds), held_up }
 }
 
+/// It registered at 5, and its kubelet is not Ready.
+fn unready() -> Observed {
+    launched_with(InstanceState::Running, |it| {
+        it.core_node = Some(core_node_with(&[FINALIZER], &ready("False", at(5))));
+        let entries = [
+            Entry::yes(ConditionType::Launched, Reason::AsExpected, "good"),
+            Entry::yes(ConditionType::Registered, Reason::AsExpected, "good"),
+        ];
+        status(it).conditions = conditions::merge(&[], &entries, Some(3), at(5));
+    })
+}
+
 #[test]
 fn an_instance_starts_joins_and_is_made_ready() {
     hold(vec![
@@ -66,6 +78,18 @@ fn an_instance_starts_joins_and_is_made_ready() {
             launched_with(InstanceState::Running, |it| it.core_node = Some(core_node_with(&[FINALIZER], &ready("False", at(5))))),
             now(),
             waits(Reason::AwaitingInitialization),
+        ),
+        ("not Ready in its time", unready(), at(904), waits(Reason::AwaitingInitialization).again(1)),
+        ("not Ready when its time is over: a person is asked", unready(), at(905), stalls(Reason::AwaitingInitialization)),
+        (
+            "without the EBS driver when its time is over",
+            {
+                let mut observed = unready();
+                observed.core_node = Some(core_node());
+                observed
+            },
+            at(905),
+            stalls(Reason::AwaitingInitialization).again(1),
         ),
         (
             "Ready, and the EBS driver is awaited: nobody wakes for that",
