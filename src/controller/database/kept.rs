@@ -44,7 +44,9 @@ pub async fn observe(observed: &Observed, ctx: &Context) -> Result<Kept, kube::E
     let asked = observed.database.spec.storage.adopt_retained.clone();
     let mut kept = Kept { found: found(observed, asked.is_some(), ctx).await?, ..Kept::default() };
     let Some(name) = asked.or_else(|| note(ADOPTED_RECORD)) else { return Ok(kept) };
-    kept.record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;
+    // One that is being deleted is no record any more, however long others' finalizers hold it.
+    let record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;
+    kept.record = record.filter(|record| record.metadata.deletion_timestamp.is_none());
     let namespace = observed.names.namespace.as_str();
     let record = kept.record.as_ref().and_then(retained::read).filter(|record| record.namespace == namespace);
     if let Some(record) = &record {

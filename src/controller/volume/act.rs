@@ -209,9 +209,8 @@ async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, event
     }
     let volumes = volumes(&acted.object, ctx);
     let old = acted.object.status.clone().unwrap_or_default();
-    let mut before = old.modifications.clone();
-    before.truncate(before.len() - usize::from(*replaces_last));
-    let mut modifications = before.clone();
+    let mut modifications = old.modifications.clone();
+    modifications.truncate(modifications.len() - usize::from(*replaces_last));
     modifications.push(record.clone());
     let surplus = modifications.len().saturating_sub(REMEMBERED_MODIFICATIONS);
     modifications.drain(..surplus);
@@ -234,8 +233,8 @@ async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, event
         Err(error) => {
             acted.refused(Call::ModifyVolume, &request.id.0, &error, ctx);
             if error.class != Class::InDoubt {
-                // Refused for certain: EC2 does not count it.
-                acted.object = status::record(&volumes, &acted.object, json!({"modifications": before})).await?;
+                // Refused for certain: EC2 does not count it. One before it that is in doubt may count.
+                acted.object = status::record(&volumes, &acted.object, json!({"modifications": old.modifications})).await?;
                 events.publish(&acted.object, &Happened::warning(EventReason::ModificationRefused, error.to_string())).await;
             }
         }

@@ -114,21 +114,22 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Ti
         Some((_, VolumeState::Creating)) => {
             Plan::wait(Stage::Nothing, Reason::Creating, format!("EBS volume {id} is still being made")).pending()
         }
-        Some((_, VolumeState::Deleting | VolumeState::Deleted)) if status.deleted_at.is_none() => Plan::act(
+        // EC2 has accepted its deletion, whether it shows that or not yet: whatever the policy says now, it can't be kept any more.
+        Some(_) if status.deleted_at.is_some() => {
+            Plan::wait(Stage::Created, Reason::AwaitingVolumeDeletion, format!("EBS volume {id} is being deleted")).pending()
+        }
+        Some((_, VolumeState::Deleting | VolumeState::Deleted)) => Plan::act(
             Stage::Created,
             vec![Action::NoteDeleted],
             Reason::AwaitingVolumeDeletion,
             format!("EBS volume {id} is being deleted"),
         )
         .pending(),
-        Some((_, VolumeState::Deleting | VolumeState::Deleted)) => {
-            Plan::wait(Stage::Created, Reason::AwaitingVolumeDeletion, format!("EBS volume {id} is being deleted")).pending()
-        }
         Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Error | VolumeState::Unknown)) => {
             match effective_policy(observed) {
                 DeletionPolicy::Retain => retained(observed, volume, now),
                 DeletionPolicy::Snapshot => snapshotted(observed, status, volume, now),
-                DeletionPolicy::Delete => deleted(observed, status, volume, now),
+                DeletionPolicy::Delete => deleted(observed, volume, now),
             }
         }
         None => adopting::moving(observed, id, now).unwrap_or_else(|| gone(observed, status, id)),
@@ -161,7 +162,23 @@ fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     let kept = format!("EBS volume {} is kept; PersistentVolume {} is the record of it", volume.id, names::persistent_volume(&uid));
     let mut actions = Vec::new();
     match &observed.persistent_volume {
-        Some(record) if build::is_record_of(record, &observed.volume) && record.labels().get(names::RETAINED_LABEL).is_none() => {
+        // Somebody deletes it: one that stays is made once it is gone.
+        Some(record) if record.metadata.deletion_timestamp.is_some() => {
+            let message =
+                format!("EBS volume {} is kept; PersistentVolume {} is being deleted, and another follows", volume.id, record.name_any());
+            let plan = Plan::wait(Stage::Created, Reason::Deleting, message);
+            return Plan { again: Some(observed.timing.recheck), ..plan };
+        }
+        Some(record) if !build::is_record_of(record, &observed.volume) => {
+            let message = format!(
+                "PersistentVolume {} is not this Volume's, so there is no record of EBS volume {}, which is kept: give it back the label {}={uid}",
+                record.name_any(),
+                volume.id,
+                names::VOLUME_UID_LABEL
+            );
+            return Plan { again: Some(observed.timing.recheck), ..Plan::stalled(Stage::Created, Reason::NameConflict, message) };
+        }
+        Some(record) if record.labels().get(names::RETAINED_LABEL).is_none() => {
             actions.push(Action::MarkRetained(Box::new(marked(observed, volume, record.clone(), now))));
         }
         Some(_) => {}
@@ -203,16 +220,13 @@ fn marked(observed: &Observed, volume: &EbsVolume, mut record: PersistentVolume,
 }
 
 /// Delete: only what is available and ours.
-fn deleted(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, now: Timestamp) -> Plan {
+fn deleted(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     if !observed.attachments.is_empty() {
         let message = format!("the EBS CSI driver has not detached EBS volume {} yet", volume.id);
         return Plan { again: Some(observed.timing.recheck), ..Plan::wait(Stage::Created, Reason::AwaitingDetach, message) };
     }
     let owner = owner_of(&observed.volume, &observed.cluster_id);
     match safety::may_delete_volume(volume, &identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid)) {
-        Ok(()) if status.deleted_at.is_some() => {
-            Plan::wait(Stage::Created, Reason::AwaitingVolumeDeletion, format!("EBS volume {} is being deleted", volume.id)).pending()
-        }
         Ok(()) => refused(observed, Call::DeleteVolume, Stage::Created, now).unwrap_or_else(|| {
             let message = format!("EBS volume {} is being deleted", volume.id);
             Plan::act(Stage::Created, vec![Action::DeleteVolume(volume.id.clone())], Reason::AwaitingVolumeDeletion, message).pending()
@@ -242,7 +256,7 @@ fn snapshotted(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, n
             let message = format!("snapshot {} of the volume was taken and is recorded", snapshot.id);
             Plan::act(Stage::Created, vec![Action::RecordSnapshot(snapshot.id.clone())], Reason::AwaitingSnapshot, message).pending()
         }
-        Some(snapshot) => after_snapshot(observed, status, volume, snapshot, now),
+        Some(snapshot) => after_snapshot(observed, volume, snapshot, now),
         None => snapshot_in_doubt(observed, volume, announced, now),
     }
 }
@@ -254,9 +268,9 @@ fn take_snapshot(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Pla
     })
 }
 
-fn after_snapshot(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, snapshot: &Snapshot, now: Timestamp) -> Plan {
+fn after_snapshot(observed: &Observed, volume: &EbsVolume, snapshot: &Snapshot, now: Timestamp) -> Plan {
     match snapshot.state {
-        SnapshotState::Completed => deleted(observed, status, volume, now),
+        SnapshotState::Completed => deleted(observed, volume, now),
         SnapshotState::Pending => Plan::wait(
             Stage::Created,
             Reason::AwaitingSnapshot,

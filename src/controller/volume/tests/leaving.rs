@@ -146,10 +146,24 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
             acts(Stage::Created, vec![Action::CreatePersistentVolume(Box::new(made)), Action::RemoveFinalizer], Reason::Deleting),
         ),
         (
-            "a stranger of the record's name is left alone",
+            "a stranger of the record's name is left alone, and the volume does not go without a record",
             with(keep(VolumeState::Available), |it| it.persistent_volume = Some(stranger)),
             now(),
-            only_released(),
+            stalls(Stage::Created, Reason::NameConflict).again(5),
+        ),
+        (
+            "somebody deletes the record: one that stays follows",
+            with(keep(VolumeState::Available), |it| {
+                it.persistent_volume.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
+            }),
+            now(),
+            waits(Stage::Created, Reason::Deleting).again(5),
+        ),
+        (
+            "EC2 has accepted its deletion: it is not kept, whatever is said now",
+            with(keep(VolumeState::Available), |it| status(it).deleted_at = Some(Time(at(9)))),
+            now(),
+            waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending(),
         ),
     ]);
     for policy in [DeletionPolicy::Delete, DeletionPolicy::Snapshot] {
