@@ -35,7 +35,7 @@ pub const EBS_DRIVER: &str = "ebs.csi.aws.com";
 pub const OPERATOR_USER: &str = "freehold";
 
 /// How long the API server may take to be ready: 3 s on an idle machine, many times that on one that compiles meanwhile.
-const READY_LIMIT: Duration = Duration::from_secs(90);
+const READY_LIMIT: Duration = Duration::from_secs(180);
 /// How often readiness is asked.
 const READY_POLL: Duration = Duration::from_millis(100);
 /// How long the API server may take for its graceful stop. Its own limit is a minute, for clients that a box does not have.

@@ -24,7 +24,7 @@ use super::objects::Told as _;
 use super::wait::within;
 
 /// Longer than for machines in name: a pod starts, an engine too, and a machine of two cores runs all of it.
-pub const LIMIT: Duration = Duration::from_secs(180);
+pub const LIMIT: Duration = Duration::from_secs(360);
 
 /// The table that the writers of these tests write to.
 const TABLE: &str = "numbered";

@@ -24,13 +24,13 @@ use crate::nodes::NodeKind;
 use crate::writer::{Dialect, PACE, Source, Target, Writer};
 
 /// How long a step may take at most.
-const STEP_LIMIT: Duration = Duration::from_secs(120);
+const STEP_LIMIT: Duration = Duration::from_secs(300);
 
 /// How long a disk may take to grow: the kubelet looks at a file system that is to be grown about once a minute.
 const GROWTH_LIMIT: Duration = Duration::from_secs(240);
 
 /// How long the database may take to accept the next row, and to give all rows back, once it is Ready.
-const SERVED_LIMIT: Duration = Duration::from_secs(60);
+const SERVED_LIMIT: Duration = Duration::from_secs(180);
 
 /// How late EC2 answers the launch during which the operator is killed, in virtual seconds.
 const ANSWER_DELAY: f64 = 60.0;

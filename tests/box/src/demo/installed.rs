@@ -27,7 +27,7 @@ const NAMESPACE: &str = "freehold-system";
 const RELEASE: &str = "freehold";
 
 /// How long it may take to be ready: a machine boots, an image is imported, a pod starts.
-const READY_LIMIT: Duration = Duration::from_secs(120);
+const READY_LIMIT: Duration = Duration::from_secs(300);
 
 /// An operator that helm installed; it goes on when this is dropped.
 #[derive(Debug)]
