@@ -179,16 +179,16 @@ mod tests {
     #[test]
     fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
         let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
-        let begin = |number: i32| fleet.try_begin(&node(&number.to_string(), "a", None));
-        let begun: Vec<bool> = (0..7).map(|number| begin(number).is_ok()).collect();
+        let repair = |number: i32| fleet.try_begin(&node(&number.to_string(), "a", None));
+        let begun: Vec<bool> = (0..7).map(|number| repair(number).is_ok()).collect();
         assert_eq!(begun, [true, true, true, true, true, false, false]);
-        assert_eq!(begin(0), Ok(5), "once more, after a write that failed");
-        assert_eq!(begin(6), Err((5, 5)));
+        assert_eq!(repair(0), Ok(5), "once more, after a write that failed");
+        assert_eq!(repair(6), Err((5, 5)));
         assert_eq!(fleet.forget("3"), 4);
-        assert_eq!(begin(6), Ok(5));
-        assert_eq!(begin(5), Err((5, 5)));
+        assert_eq!(repair(6), Ok(5));
+        assert_eq!(repair(5), Err((5, 5)));
         fleet.is_well("0");
-        assert_eq!(begin(5), Ok(5), "its repair was never written down, and it is well again");
+        assert_eq!(repair(5), Ok(5), "its repair was never written down, and it is well again");
     }
 
     #[test]
