@@ -7,6 +7,14 @@ pub mod leases;
 pub mod mirror;
 pub mod status;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{Resource, ResourceExt};
+
+/// The owner that controls an object; the API server allows one at most.
+pub fn controller_of<K: Resource>(object: &K) -> Option<&OwnerReference> {
+    object.owner_references().iter().find(|owner| owner.controller == Some(true))
+}
+
 /// The API server's error of this call means "somebody else wrote first": observe again.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason != "AlreadyExists")

@@ -79,6 +79,12 @@ pub fn is_true(conditions: &[Condition], kind: ConditionType) -> bool {
     find(conditions, kind).is_some_and(|condition| condition.status == "True")
 }
 
+/// Since when the condition was written as true, or as false; `None` when it is not so.
+pub fn since(conditions: &[Condition], kind: ConditionType, holds: bool) -> Option<Timestamp> {
+    let status = if holds { "True" } else { "False" };
+    find(conditions, kind).filter(|condition| condition.status == status).map(|condition| condition.last_transition_time.0)
+}
+
 /// The times of Kubernetes' objects have whole seconds: a finer one would differ from what is read back.
 pub fn whole_second(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)

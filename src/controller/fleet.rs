@@ -8,6 +8,7 @@ use kube::runtime::reflector::Store;
 
 use super::conditions;
 use crate::api::{ConditionType, Node, Reason};
+use crate::cluster::controller_of;
 
 /// The fewest repairs that may be underway at once, however small the fleet is.
 const FEWEST: usize = 5;
@@ -122,8 +123,7 @@ fn underway(nodes: &[std::sync::Arc<Node>], begun: &BTreeSet<String>) -> BTreeSe
 
 /// The UID of the database that a Node belongs to; its own if it belongs to none.
 fn house(node: &Node) -> String {
-    let owner = node.owner_references().iter().find(|owner| owner.controller == Some(true));
-    owner.map(|owner| owner.uid.clone()).or_else(|| node.uid()).unwrap_or_default()
+    controller_of(node).map(|owner| owner.uid.clone()).or_else(|| node.uid()).unwrap_or_default()
 }
 
 /// Whether a Node counts when its zone is judged: its machine has joined, and nobody gives it back.

@@ -16,7 +16,7 @@ use super::kept::{self, Kept};
 use super::pod;
 use crate::api::names::{self, Names};
 use crate::api::{DATABASE_NODE_LABEL, Database, EBS_CSI_DRIVER, Node, Volume};
-use crate::cluster::if_served;
+use crate::cluster::{controller_of, if_served};
 use crate::controller::context::Context;
 use crate::engine::{self, EngineError, Profile};
 use crate::settings::Timing;
@@ -233,7 +233,7 @@ fn child<K: Resource>(object: Option<K>, uid: &str) -> Child<K> {
 }
 
 fn is_controlled_by<K: Resource>(object: &K, uid: &str) -> bool {
-    object.owner_references().iter().any(|owner| owner.uid == uid && owner.controller == Some(true))
+    controller_of(object).is_some_and(|owner| owner.uid == uid)
 }
 
 /// Our Nodes, by label and by the names that they may have, and whether the next name is taken.

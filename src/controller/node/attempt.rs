@@ -249,9 +249,7 @@ pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, r
         return never_joins(observed, status, attempt, now);
     };
     // A machine that never ran has not changed Launched: its pause counts from its launch.
-    let ended_at = conditions::find(&status.conditions, ConditionType::Launched)
-        .filter(|condition| condition.status == "False")
-        .map_or(now, |condition| condition.last_transition_time.0);
+    let ended_at = conditions::since(&status.conditions, ConditionType::Launched, false).unwrap_or(now);
     let ended_at = status.launch.as_ref().map_or(ended_at, |launch| ended_at.max(launch.started_at.0));
     let due = later(ended_at, observed.timing.rejoin_pause.saturating_mul(*pause));
     if now < due {

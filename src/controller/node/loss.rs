@@ -145,10 +145,7 @@ pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgem
 
 /// Everything that speaks against the machine, each with its time.
 fn causes(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Vec<(Cause, Timestamp)> {
-    let since = |kind| {
-        let condition = conditions::find(&status.conditions, kind).filter(|condition| condition.status == "False");
-        condition.map_or_else(|| whole_second(now), |condition| condition.last_transition_time.0)
-    };
+    let since = |kind| conditions::since(&status.conditions, kind, false).unwrap_or_else(|| whole_second(now));
     let instance = observed.instances.by_id(id);
     if instance.is_none() && proven_absent(observed, status.launch.as_ref()).is_some() {
         return vec![(Cause::Terminated, since(ConditionType::Launched))];

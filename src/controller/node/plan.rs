@@ -233,8 +233,8 @@ fn running(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
 /// The kubelet has registered, and this is missing until the machine is ready for the database. One that is not in the time that another
 /// has to register needs a person: an image or a network that is wrong would do the same to every machine that followed.
 fn initializing(observed: &Observed, status: &NodeStatus, missing: &str, now: Timestamp) -> Plan {
-    let registered = conditions::find(&status.conditions, ConditionType::Registered).filter(|registered| registered.status == "True");
-    let deadline = registered.map(|registered| later(registered.last_transition_time.0, observed.timing.registration));
+    let registered = conditions::since(&status.conditions, ConditionType::Registered, true);
+    let deadline = registered.map(|since| later(since, observed.timing.registration));
     match deadline {
         Some(deadline) if now < deadline => Plan::wait(Reason::AwaitingInitialization, format!("{missing} yet")).until(deadline, now),
         Some(_) => {
@@ -266,10 +266,7 @@ fn joining(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
 
 /// When the kubelet must have registered.
 fn registers_until(status: &NodeStatus, timing: &Timing, now: Timestamp) -> Timestamp {
-    let running_since = conditions::find(&status.conditions, ConditionType::Launched)
-        .filter(|condition| condition.status == "True")
-        .map_or(now, |condition| condition.last_transition_time.0);
-    later(running_since, timing.registration)
+    later(conditions::since(&status.conditions, ConditionType::Launched, true).unwrap_or(now), timing.registration)
 }
 
 /// Nothing is given up should this instance have no core Node now: its kubelet is only awaited.

@@ -14,7 +14,7 @@ use crate::api::{Database, NodeClass, Volume, VolumeId, names};
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
-use crate::cluster::if_served;
+use crate::cluster::{controller_of, if_served};
 use crate::controller::context::Context;
 use crate::controller::launch::Sent;
 use crate::controller::waiting::Asked;
@@ -119,7 +119,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
 
 /// The Database that controls the Volume, if it is still there.
 async fn owner_of(volume: &Volume, ctx: &Context, namespace: &str) -> Result<Option<Database>, kube::Error> {
-    let Some(owner) = volume.owner_references().iter().find(|owner| owner.controller == Some(true)) else { return Ok(None) };
+    let Some(owner) = controller_of(volume) else { return Ok(None) };
     let database = Api::<Database>::namespaced(ctx.client.clone(), namespace).get_opt(&owner.name).await?;
     Ok(database.filter(|database| database.metadata.uid.as_ref() == Some(&owner.uid)))
 }
