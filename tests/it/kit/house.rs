@@ -43,7 +43,7 @@ pub struct Options {
     pub scale: u32,
     /// Settings of the operator beside its usual ones; the seconds are unscaled.
     pub settings: Vec<(&'static str, String)>,
-    /// EC2's own settings.
+    /// EC2's own settings; its clock runs at the scale.
     pub simulator: ec2sim::Options,
     /// The operator's calls to EC2 go by the tap, too.
     pub tapped_ec2: bool,
@@ -61,7 +61,7 @@ impl Default for Options {
         Self {
             scale: 60,
             settings,
-            simulator: ec2sim::Options::default(),
+            simulator: ec2sim::Options { delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() },
             tapped_ec2: false,
             boot: SiteOptions::fast().boot,
             has_one_namespace: false,
@@ -136,8 +136,7 @@ impl House {
     pub async fn build(name: &str, options: Options) -> Self {
         let control_plane = control_plane().await;
         let speed = f64::from(options.scale);
-        let simulator =
-            ec2sim::Options { clock: ec2sim::Clock::Running { speed }, delays: ec2sim::Delays::realistic(), ..options.simulator.clone() };
+        let simulator = ec2sim::Options { clock: ec2sim::Clock::Running { speed }, ..options.simulator.clone() };
         let site = Site::start(control_plane, SiteOptions { simulator, boot: options.boot, ..SiteOptions::fast() }).await.unwrap();
         Self::build_at(Arc::clone(control_plane), site, name, options).await
     }
