@@ -25,7 +25,8 @@ pub enum Stage {
     ForceStop,
     /// EC2 is asked to terminate it.
     Terminate,
-    /// All of that is over; EC2 is asked to terminate it again and again, slowly.
+    /// All of that is over, or its time went by while the operator was down; EC2 is asked to stop it by force and to terminate it again
+    /// and again, slowly. Both, since either may be what EC2 refuses: an instance can be protected from being stopped and from its end.
     Failed,
 }
 
@@ -49,7 +50,7 @@ impl Stage {
             Self::Stop => "EC2 is asked to stop it",
             Self::ForceStop => "EC2 is asked to stop it by force",
             Self::Terminate => "EC2 is asked to terminate it",
-            Self::Failed => "EC2 was asked to stop it, to stop it by force and to terminate it, and is asked to terminate it again",
+            Self::Failed => "EC2 is asked again and again to stop it by force and to terminate it",
         }
     }
 }
@@ -101,15 +102,18 @@ pub(super) fn given_up(observed: &Observed, status: &NodeStatus, id: &InstanceId
 pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: Timestamp) -> Plan {
     let (stage, begun, ends) = Stage::at(fence, &observed.timing, now);
     let shown = observed.instances.by_id(id).map(|instance| instance.state);
-    let action = match (stage, shown) {
+    let (stop, force) = (Action::Stop(id.clone(), false), Action::Stop(id.clone(), true));
+    let end = Action::Terminate(id.clone(), fence.message.clone());
+    let actions = match (stage, shown) {
         // A machine that starts can be terminated, not stopped; one that is being terminated needs no stop.
         (Stage::Stop | Stage::ForceStop, Some(InstanceState::Pending | InstanceState::ShuttingDown))
-        | (Stage::Stop, Some(InstanceState::Stopping)) => None,
-        (Stage::Stop, _) => Some(Action::Stop(id.clone(), false)),
-        (Stage::ForceStop, _) => Some(Action::Stop(id.clone(), true)),
-        (Stage::Terminate | Stage::Failed, _) => Some(Action::Terminate(id.clone(), fence.message.clone())),
+        | (Stage::Stop, Some(InstanceState::Stopping)) => vec![],
+        (Stage::Stop, _) => vec![stop],
+        (Stage::ForceStop, _) => vec![force],
+        (Stage::Terminate, _) | (Stage::Failed, Some(InstanceState::Pending | InstanceState::ShuttingDown)) => vec![end],
+        (Stage::Failed, _) => vec![force, end],
     };
-    let words = if action.is_some() { stage.words() } else { "EC2's proof is awaited" };
+    let words = if actions.is_empty() { "EC2's proof is awaited" } else { stage.words() };
     let asked = match stage {
         // What an earlier stage asked for was something else.
         Stage::Stop | Stage::ForceStop => {
@@ -122,7 +126,7 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: T
             Some(_) | None => Again::Now,
         },
     };
-    let actions = if asked == Again::Now { action.into_iter().collect() } else { Vec::new() };
+    let actions = if asked == Again::Now { actions } else { Vec::new() };
     let plan = Plan::act(actions, Reason::InstanceLost, format!("{}; {words}", fence.message)).pending();
     plan.until(ends.unwrap_or_else(|| later(now, observed.timing.fence_step)), now)
 }

@@ -110,6 +110,13 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             stages(vec![], 119),
         ),
         ("for six: all is asked, and goes on slowly", lost(InstanceState::ShuttingDown, |_| {}), at(660), stages(vec![end()], 120)),
+        ("for six, and it runs: both are asked, since EC2 may refuse either", running(|_| {}), at(660), stages(vec![force(), end()], 120)),
+        (
+            "for an hour, the operator was down: both are asked",
+            lost(InstanceState::Stopping, |_| {}),
+            at(3900),
+            stages(vec![force(), end()], 120),
+        ),
         (
             "slowly",
             lost(InstanceState::ShuttingDown, |it| {
@@ -134,13 +141,13 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             stages(vec![stop()], 119),
         ),
         (
-            "stopped from outside and started again after the proof: ended at once",
+            "stopped from outside and started again after the proof: stopped and ended at once",
             with(|it| {
                 lost_since(it, 300);
                 it.core_node = Some(tainted(core_node()));
             }),
             at(4000),
-            stages(vec![end()], 120),
+            stages(vec![force(), end()], 120),
         ),
         (
             "refused: the next stage is asked for in its time",
