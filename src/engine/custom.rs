@@ -36,7 +36,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         environment: credentials.map(environment).unwrap_or_default(),
         config: None,
         password_directory: reads_file.then_some(PASSWORD_DIRECTORY),
-        startup: accepts(5, 720),
+        startup: accepts(1, 3600),
         readiness: accepts(5, 3),
         liveness: accepts(10, 6),
         termination_grace: Duration::from_secs(120),

@@ -103,7 +103,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         config: Some(ConfigDirectory { path: "/etc/freehold", files: files(config)? }),
         password_directory: Some(PASSWORD_DIRECTORY),
         // It answers while it recovers, however long that takes; an hour of silence counts as a failed start.
-        startup: Probe { check: answers(), period: 2, timeout: 5, failures: 1800 },
+        startup: Probe { check: answers(), period: 1, timeout: 5, failures: 3600 },
         readiness: Probe {
             check: Check::Command(vec!["pg_isready", "--host=/var/run/postgresql", "--username=admin", "--dbname=app"]),
             period: 5,
