@@ -25,8 +25,8 @@ pub enum Stage {
     ForceStop,
     /// EC2 is asked to terminate it.
     Terminate,
-    /// All of that is over, or its time went by while the operator was down; EC2 is asked to stop it by force and to terminate it again
-    /// and again, slowly. Both, since either may be what EC2 refuses: an instance can be protected from being stopped and from its end.
+    /// All of that is over, or its time went by while the operator was down; EC2 is asked to stop it by force and to terminate it by
+    /// turns, slowly. Both, since EC2 may refuse either: an instance can be protected from being stopped, and from its end.
     Failed,
 }
 
@@ -50,7 +50,7 @@ impl Stage {
             Self::Stop => "EC2 is asked to stop it",
             Self::ForceStop => "EC2 is asked to stop it by force",
             Self::Terminate => "EC2 is asked to terminate it",
-            Self::Failed => "EC2 is asked again and again to stop it by force and to terminate it",
+            Self::Failed => "EC2 is asked by turns to stop it by force and to terminate it",
         }
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn begin(observed: &Observed, status: &NodeStatus, id: &InstanceId, l
     // The look-ups that prove an absence are forgotten when nothing is awaited any more.
     let is_hidden = observed.instances.by_id(id).is_none();
     let is_terminated = loss.cause == loss::Cause::Terminated;
-    if let Err(blocker) = safety::may_give_up(&observed.fleet, is_terminated, observed.instances.swept_at, timing.sweep_instances, now) {
+    if let Err(blocker) = safety::may_give_up(&observed.fleet, is_terminated, observed.instances.swept_at, timing.trust(), now) {
         let plan = Plan::wait(blocker.reason, format!("{}; {}", loss.message, blocker.message));
         return Plan { again: Some(timing.recheck), pending: is_hidden, ..plan };
     }
@@ -102,31 +102,31 @@ pub(super) fn given_up(observed: &Observed, status: &NodeStatus, id: &InstanceId
 pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: Timestamp) -> Plan {
     let (stage, begun, ends) = Stage::at(fence, &observed.timing, now);
     let shown = observed.instances.by_id(id).map(|instance| instance.state);
-    let (stop, force) = (Action::Stop(id.clone(), false), Action::Stop(id.clone(), true));
-    let end = Action::Terminate(id.clone(), fence.message.clone());
-    let actions = match (stage, shown) {
+    let end = || Action::Terminate(id.clone(), fence.message.clone());
+    let (stop_asked, end_asked) = (observed.stop_asked.as_ref(), observed.asked.get(id));
+    let (stop_at, end_at) = (stop_asked.map(|asked| asked.at), end_asked.map(|asked| asked.at));
+    let action = match (stage, shown) {
         // A machine that starts can be terminated, not stopped; one that is being terminated needs no stop.
         (Stage::Stop | Stage::ForceStop, Some(InstanceState::Pending | InstanceState::ShuttingDown))
-        | (Stage::Stop, Some(InstanceState::Stopping)) => vec![],
-        (Stage::Stop, _) => vec![stop],
-        (Stage::ForceStop, _) => vec![force],
-        (Stage::Terminate, _) | (Stage::Failed, Some(InstanceState::Pending | InstanceState::ShuttingDown)) => vec![end],
-        (Stage::Failed, _) => vec![force, end],
+        | (Stage::Stop, Some(InstanceState::Stopping)) => None,
+        (Stage::Stop, _) => Some(Action::Stop(id.clone(), false)),
+        (Stage::ForceStop, _) => Some(Action::Stop(id.clone(), true)),
+        (Stage::Terminate, _) | (Stage::Failed, Some(InstanceState::Pending | InstanceState::ShuttingDown)) => Some(end()),
+        (Stage::Failed, _) => Some(if stop_at <= end_at { Action::Stop(id.clone(), true) } else { end() }),
     };
-    let words = if actions.is_empty() { "EC2's proof is awaited" } else { stage.words() };
+    let words = if action.is_some() { stage.words() } else { "EC2's proof is awaited" };
     let asked = match stage {
         // What an earlier stage asked for was something else.
         Stage::Stop | Stage::ForceStop => {
-            let asked = observed.stop_asked.as_ref().filter(|asked| asked.at >= begun);
-            again(asked, observed.instances.swept_at, observed.timing.recheck, now)
+            again(stop_asked.filter(|asked| asked.at >= begun), observed.instances.swept_at, observed.timing.recheck, now)
         }
         Stage::Terminate => again_to_terminate(observed, id, now),
-        Stage::Failed => match observed.asked.get(id) {
-            Some(asked) if now < later(asked.at, observed.timing.fence_step) => Again::OnceShown,
+        Stage::Failed => match stop_at.max(end_at) {
+            Some(last) if now < later(last, observed.timing.fence_step) => Again::OnceShown,
             Some(_) | None => Again::Now,
         },
     };
-    let actions = if asked == Again::Now { actions } else { Vec::new() };
+    let actions = if asked == Again::Now { action.into_iter().collect() } else { Vec::new() };
     let plan = Plan::act(actions, Reason::InstanceLost, format!("{}; {words}", fence.message)).pending();
     plan.until(ends.unwrap_or_else(|| later(now, observed.timing.fence_step)), now)
 }

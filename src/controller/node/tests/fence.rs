@@ -110,12 +110,29 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             stages(vec![], 119),
         ),
         ("for six: all is asked, and goes on slowly", lost(InstanceState::ShuttingDown, |_| {}), at(660), stages(vec![end()], 120)),
-        ("for six, and it runs: both are asked, since EC2 may refuse either", running(|_| {}), at(660), stages(vec![force(), end()], 120)),
         (
-            "for an hour, the operator was down: both are asked",
+            "for six, and it runs: both are asked by turns, what was asked longer ago first",
+            with_asks(running(|it| it.asked = BTreeMap::from([(id("i-1"), Asked { at: at(540), held_up: None })])), asked(420)),
+            at(660),
+            stages(vec![force()], 120),
+        ),
+        (
+            "the end is asked two minutes after the stop",
+            with_asks(running(|it| it.asked = BTreeMap::from([(id("i-1"), Asked { at: at(540), held_up: None })])), asked(660)),
+            at(780),
+            stages(vec![end()], 120),
+        ),
+        (
+            "and not before",
+            with_asks(running(|it| it.asked = BTreeMap::from([(id("i-1"), Asked { at: at(540), held_up: None })])), asked(660)),
+            at(779),
+            stages(vec![], 120),
+        ),
+        (
+            "for an hour, the operator was down: it begins with the stop",
             lost(InstanceState::Stopping, |_| {}),
             at(3900),
-            stages(vec![force(), end()], 120),
+            stages(vec![force()], 120),
         ),
         (
             "slowly",
@@ -141,13 +158,13 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             stages(vec![stop()], 119),
         ),
         (
-            "stopped from outside and started again after the proof: stopped and ended at once",
+            "stopped from outside and started again after the proof: stopped at once",
             with(|it| {
                 lost_since(it, 300);
                 it.core_node = Some(tainted(core_node()));
             }),
             at(4000),
-            stages(vec![force(), end()], 120),
+            stages(vec![force()], 120),
         ),
         (
             "refused: the next stage is asked for in its time",
