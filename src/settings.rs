@@ -139,7 +139,15 @@ pub struct Timing {
     pub retry_longest: Duration,
 }
 
+/// For how many intervals between sweeps what EC2 showed is trusted with the decision to give a machine up.
+const SWEEPS_OF_TRUST: u32 = 3;
+
 impl Timing {
+    /// How old what EC2 showed of machines may be for the decision to give one up.
+    pub fn trust(&self) -> Duration {
+        self.sweep_instances.saturating_mul(SWEEPS_OF_TRUST)
+    }
+
     /// The same proportions, this many times faster.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {

@@ -11,9 +11,6 @@ use crate::api::{ConditionType, DATABASE_NODE_LABEL, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
 use crate::controller::fleet::FleetView;
 
-/// For how many intervals between sweeps what EC2 showed is trusted with the decision to give a machine up.
-const SWEEPS_OF_TRUST: u32 = 3;
-
 /// A zone with fewer machines is not judged: half of two is one machine that died.
 const SMALLEST_ZONE: usize = 4;
 
@@ -105,7 +102,7 @@ pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
     swept_at: Option<Timestamp>,
-    sweep: Duration,
+    trust: Duration,
     now: Timestamp,
 ) -> Result<(), Blocker> {
     let held_back = |why: String| Err(Blocker::because(Reason::RepairHeldBack, format!("its repair is held back: {why}")));
@@ -113,7 +110,7 @@ pub fn may_give_up(
     if fleet.repairs >= most {
         return Err(Blocker::because(Reason::RepairHeldBack, repairs_underway(fleet.repairs, most)));
     }
-    let oldest = SignedDuration::try_from(sweep.saturating_mul(SWEEPS_OF_TRUST)).unwrap_or(SignedDuration::MAX);
+    let oldest = SignedDuration::try_from(trust).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
         return held_back("the last complete look at EC2 is too long ago".to_owned());
     }

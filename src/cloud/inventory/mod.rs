@@ -69,7 +69,8 @@ struct State {
     unhealthy: Vec<InstanceHealth>,
     /// Zones that EC2 did not answer for, since the last complete sweep.
     refused_zones: BTreeSet<String>,
-    modifications: BTreeMap<VolumeId, Modification>,
+    /// What EC2 answered of the volumes whose modification is awaited; none where it was not asked yet.
+    modifications: BTreeMap<VolumeId, Option<Modification>>,
     subscribers: Vec<UnboundedSender<Wake>>,
 }
 
@@ -111,10 +112,13 @@ impl Inventory {
 
     /// What EC2 shows of the instances of this `Node`.
     pub fn instances_of(&self, node_uid: &str) -> InstanceView {
+        // A machine may be well again since, and EC2 has not answered the question for too long.
+        let is_old = self.is_health_due(self.timing.trust(), Instant::now());
         let state = self.lock();
         let instances = state.instances.of(node_uid);
+        let is_ill = |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
         InstanceView {
-            unhealthy: state.unhealthy.iter().filter(|health| instances.iter().any(|i| i.id == health.id)).cloned().collect(),
+            unhealthy: state.unhealthy.iter().filter(is_ill).cloned().collect(),
             instances,
             swept_at: state.instances.swept_at(),
             token_looked_up_at: state.instances.token_looked_up_at(node_uid),
@@ -137,8 +141,10 @@ impl Inventory {
     pub fn volumes_of(&self, volume_uid: &str) -> VolumeView {
         let state = self.lock();
         let volumes = state.volumes.of(volume_uid);
+        let answer = volumes.iter().find_map(|volume| state.modifications.get(&volume.id));
         VolumeView {
-            modification: volumes.iter().find_map(|volume| state.modifications.get(&volume.id)).cloned(),
+            modification: answer.cloned().flatten(),
+            modification_is_known: answer.is_some(),
             volumes,
             swept_at: state.volumes.swept_at(),
             empty: state.volumes.empty_runs(volume_uid).by_tag,

@@ -181,7 +181,7 @@ impl Inventory {
     }
 
     /// Whether it is this long since instances were last asked whether they are well.
-    fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
+    pub(super) fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
         self.health_at.lock().unwrap_or_else(PoisonError::into_inner).is_none_or(|at| now.duration_since(at) >= pause)
     }
 
@@ -238,11 +238,11 @@ impl Inventory {
             let found = self.cloud.describe_modifications(ids).await?;
             let mut state = self.lock();
             let mut changed = BTreeSet::new();
-            for modification in found {
-                let id = modification.volume.clone();
-                if state.modifications.get(&id) != Some(&modification) {
-                    state.modifications.insert(id.clone(), modification);
-                    changed.insert(id);
+            for id in ids {
+                let answer = found.iter().find(|modification| modification.volume == *id).cloned();
+                if state.modifications.get(id) != Some(&answer) {
+                    state.modifications.insert(id.clone(), answer);
+                    changed.insert(id.clone());
                 }
             }
             let woken = state.volumes.owners_modifying(&changed);

@@ -531,6 +531,20 @@ async fn an_impaired_instance_wakes_its_owner_when_it_falls_ill_and_when_it_is_w
 }
 
 #[tokio::test]
+async fn what_ec2_said_of_a_machines_health_long_ago_is_not_believed() {
+    let mut world = World::new(Kind::Node);
+    world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running)];
+    let ill = InstanceHealth { id: InstanceId("i-1".into()), impaired: true, events: vec![] };
+    world.cloud.lock().unhealthy = vec![ill.clone()];
+    world.sweep().await;
+    let asked = |ago: Duration| *world.inventory.health_at.lock().unwrap() = Some(Instant::now().checked_sub(ago).unwrap());
+    asked(Duration::from_secs(170));
+    assert_eq!(world.inventory.instances_of("one").unhealthy, [ill]);
+    asked(Duration::from_secs(180));
+    assert_eq!(world.inventory.instances_of("one").unhealthy, []);
+}
+
+#[tokio::test]
 async fn while_a_zone_is_disrupted_the_instances_of_the_others_are_still_seen_but_no_age_gets_younger() {
     let mut world = World::new(Kind::Node);
     let healthy = Instance { zone: "us-east-1b".into(), ..instance("i-2", "two", "t2", InstanceState::Pending) };
@@ -628,6 +642,7 @@ async fn a_modification_is_looked_up_only_while_a_pass_awaits_it() {
     world.next_sweep().await;
     assert_eq!(world.inventory.volumes_of("one").modification, Some(modification));
     assert_eq!(world.inventory.volumes_of("two").modification, None);
+    assert!(!world.inventory.volumes_of("two").modification_is_known, "nobody asked");
     assert_eq!(woken(&mut wakes), uids(&["one"]));
     world.next_sweep().await;
     assert_eq!(woken(&mut wakes), uids(&[]), "it did not change");
@@ -637,6 +652,13 @@ async fn a_modification_is_looked_up_only_while_a_pass_awaits_it() {
     let before = world.cloud.count("modifications");
     world.next_sweep().await;
     assert_eq!(world.cloud.count("modifications"), before);
+
+    let awaited = Awaited { modifying: Some(VolumeId("vol-2".into())), ..Awaited::default() };
+    world.inventory.set_interest(Kind::Volume, "two", Interest::Pending(awaited));
+    world.next_sweep().await;
+    assert_eq!(woken(&mut wakes), uids(&["two"]), "that there is none is an answer, too");
+    let two = world.inventory.volumes_of("two");
+    assert_eq!((two.modification, two.modification_is_known), (None, true));
 }
 
 #[tokio::test]

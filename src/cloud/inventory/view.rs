@@ -37,6 +37,8 @@ pub struct VolumeView {
     pub volumes: Vec<EbsVolume>,
     /// The newest modification, if a pass said that it awaits one.
     pub modification: Option<Modification>,
+    /// Whether EC2 has answered since that pass; until then no modification says nothing.
+    pub modification_is_known: bool,
     /// When the last complete sweep started; `None`: there was none yet, so an empty list says nothing.
     pub swept_at: Option<Timestamp>,
     /// The empty look-ups by tag since the last possible send.

@@ -129,6 +129,9 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         let is_budget = plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::ModificationBudget);
         return Plan { pending: !is_budget, ..plan };
     }
+    if !observed.volumes.modification_is_known {
+        return wait(Reason::Modifying, format!("whether EBS still changes volume {id} is being looked up"));
+    }
     let record = ModificationRecord {
         at: Time(whole_second(now)),
         size: wanted.size,

@@ -50,6 +50,12 @@ fn edits_are_gathered_and_become_one_call() {
         ("the first look at a change gathers", wanted(|it| status(it).change_due_since = None), now(), waits_for_ec2().again(3)),
         ("a second before it is ripe", wanted(|_| {}), at(2), waits_for_ec2().again(1)),
         ("ripe: size and IOPS in one call", wanted(|_| {}), at(3), modifies(3, 200, 6000)),
+        (
+            "ripe, and EC2 has not said yet whether it still makes the last change",
+            wanted(|it| it.volumes.modification_is_known = false),
+            at(3),
+            waits_for_ec2(),
+        ),
         ("IOPS alone", wanted(|it| it.volume.spec.size = Size("100Gi".into())), at(3), modifies(3, 100, 6000)),
         (
             "IOPS taken back: EBS' own default is asked for",
