@@ -17,7 +17,11 @@ use crate::kit::wait::{each, seen, until};
 /// The records of the house's namespace, the newest last.
 async fn records(house: &House) -> Vec<PersistentVolume> {
     let all = Api::<PersistentVolume>::all(house.client.clone()).list(&ListParams::default().labels("freehold.dev/retained=true")).await;
-    let of_house = |record: &PersistentVolume| record.annotations()["freehold.dev/database"].starts_with(&format!("{}/", house.name));
+    // A former record may still be on its way out.
+    let of_house = |record: &PersistentVolume| {
+        record.metadata.deletion_timestamp.is_none()
+            && record.annotations()["freehold.dev/database"].starts_with(&format!("{}/", house.name))
+    };
     let mut records: Vec<_> = all.unwrap().items.into_iter().filter(of_house).collect();
     records.sort_by_key(|record| record.annotations().get("freehold.dev/retained-at").cloned());
     records

@@ -33,7 +33,8 @@ const REPAIR: [(&str, Which); 5] = [
 
 /// A house whose operator was killed at this point of making the database `orders`; nothing runs there now.
 async fn killed_at(name: &str, which: Which, point: Point, boot: Duration, policy: DeletionPolicy) -> House {
-    let mut house = House::build(name, Options { tapped_ec2: true, boot, ..Options::default() }).await;
+    // An outage makes a machine's launch hours older: it may still join.
+    let mut house = House::build(name, Options { tapped_ec2: true, boot, ..Options::with([("registration", 86400)]) }).await;
     let reached = house.tap.stop_at(which, point);
     house.start_operator();
     house.create("orders", &json!({"deletionPolicy": policy})).await;
@@ -63,8 +64,7 @@ fn a_kill_at_any_point_of_a_creation_leaves_one_machine_and_one_disk() {
 fn a_kill_at_any_point_of_a_repair_leaves_one_machine_and_the_same_disk() {
     let cases = at_each_point("repair", &REPAIR);
     run(each(cases, |name, (which, point)| async move {
-        let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        house.start_operator();
+        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::with([("loss-grace", 300)]) }).await;
         house.create("orders", &json!({})).await;
         house.ready("orders").await;
         let (machine, disk) = (house.live_instances().remove(0).id, house.data_volumes().remove(0).id);

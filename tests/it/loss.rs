@@ -19,6 +19,11 @@ use crate::kit::wait::{each, seen, until};
 /// A taint of Kubernetes' for machines that are stopped for certain.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
+/// A grace of five seconds of the wall clock, and stages of a fence of twenty, so that a busy host does not go past one.
+fn repairing() -> Options {
+    Options::with([("loss-grace", 300), ("fence-step", 1200)])
+}
+
 /// What a house has while one database runs in it.
 struct Running {
     node: Node,
@@ -57,6 +62,12 @@ fn attached_to(house: &House, instance: &str) -> Vec<String> {
     house.data_volumes().into_iter().filter(is_there).map(|volume| volume.id).collect()
 }
 
+/// No machine can be launched until the fault is cleared: what is told meanwhile stays.
+fn no_machine(house: &House) -> String {
+    let effect = Effect::CapacityOut { instance_type: None, zone: None };
+    house.ec2().add_fault(Fault { action: Some("RunInstances".to_owned()), ..Fault::always(effect) })
+}
+
 /// Something happens to a machine behind our backs.
 fn happens(house: &House, what: Outside, instance: &str) {
     house.ec2().outside(&what.to(instance)).unwrap();
@@ -90,6 +101,19 @@ async fn hold(house: &House, node: &Node, on: bool) {
         patched.map(drop).map_err(|error| error.to_string())
     })
     .await;
+}
+
+/// Waits until the pod `orders-0` is another one than this and ready: the Database's condition may still speak of the one before.
+async fn other_pod(house: &House, old: &Pod) -> Pod {
+    until("another pod that is ready", || async {
+        let pod = house.api::<Pod>().get_opt("orders-0").await.map_err(|error| error.to_string())?;
+        let is_ready = |pod: &Pod| {
+            let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+            conditions.any(|it| it.type_ == "Ready" && it.status == "True")
+        };
+        seen(pod.filter(|pod| pod.uid() != old.uid() && is_ready(pod)), || "it is not there".to_owned())
+    })
+    .await
 }
 
 /// The end of each story of a loss: another machine serves with the same volume, the old one is over, and its Kubernetes node is gone.
@@ -134,7 +158,7 @@ fn a_machine_that_ends_or_falls_ill_is_given_up_and_its_database_serves_elsewher
     ];
     let cases = cases.map(|(name, case)| (name.to_owned(), case)).to_vec();
     run(each(cases, |name, (what, reason, is_fenced)| async move {
-        let house = House::start(&name).await;
+        let house = House::start_with(&name, repairing()).await;
         let old = running(&house, "orders").await;
         hold(&house, &old.node, true).await;
         happens(&house, what, &old.instance);
@@ -158,15 +182,14 @@ fn a_machine_that_ends_or_falls_ill_is_given_up_and_its_database_serves_elsewher
 #[test]
 fn a_machine_whose_kubelet_stays_silent_while_it_runs_is_fenced_first() {
     run(async {
-        // A reboot that takes longer than the grace: EC2 shows the instance running and well all the time.
-        let mut settings = Options::default().settings;
-        settings.push(("loss-grace", "60".to_owned()));
-        let options = Options { settings, boot: Duration::from_secs(20), ..Options::default() };
-        let mut house = House::build("lost-silent", options).await;
-        house.start_operator();
+        let house = House::start_with("lost-silent", repairing()).await;
         let old = running(&house, "orders").await;
         hold(&house, &old.node, true).await;
-        happens(&house, Outside::Reboot, &old.instance);
+        // It hangs, and EC2 does not say so: all that the operator hears of it is that it runs.
+        let error = Effect::Error { code: "InternalError".to_owned(), message: "no status today".to_owned() };
+        let fault = Fault { action: Some("DescribeInstanceStatus".to_owned()), caller: Some(OPERATOR.to_owned()), ..Fault::always(error) };
+        house.ec2().add_fault(fault);
+        happens(&house, Outside::Impair, &old.instance);
         let message = told(&house, &old.node, "Lost", "True", "NodeNotReady").await;
         assert!(message.contains(&old.core_node), "{message}");
         told(&house, &old.node, "Fenced", "True", "AsExpected").await;
@@ -179,10 +202,7 @@ fn a_machine_whose_kubelet_stays_silent_while_it_runs_is_fenced_first() {
 #[test]
 fn a_machine_that_is_well_again_within_the_grace_stays() {
     run(async {
-        let mut settings = Options::default().settings;
-        settings.push(("loss-grace", "7200".to_owned()));
-        let mut house = House::build("lost-not", Options { settings, ..Options::default() }).await;
-        house.start_operator();
+        let house = House::start("lost-not").await;
         let old = running(&house, "orders").await;
         happens(&house, Outside::Impair, &old.instance);
         let message = told(&house, &old.node, "Lost", "False", "InstanceImpaired").await;
@@ -199,13 +219,14 @@ fn a_machine_that_is_well_again_within_the_grace_stays() {
 #[test]
 fn a_kubernetes_node_that_is_gone_under_a_running_machine_means_that_the_machine_is_lost_and_fenced() {
     run(async {
-        let house = House::start("lost-node-gone").await;
+        let house = House::start_with("lost-node-gone", repairing()).await;
         let old = running(&house, "orders").await;
         hold(&house, &old.node, true).await;
         let core_nodes = Api::<CoreNode>::all(house.client.clone());
+        // In this order: the operator gives its finalizer back to a Node that is not being deleted.
+        core_nodes.delete(&old.core_node, &DeleteParams::default()).await.unwrap();
         let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
         core_nodes.patch(&old.core_node, &PatchParams::default(), &free).await.unwrap();
-        core_nodes.delete(&old.core_node, &DeleteParams::default()).await.unwrap();
         let message = told(&house, &old.node, "Lost", "True", "NodeGone").await;
         assert!(message.contains(&old.core_node), "{message}");
         told(&house, &old.node, "Fenced", "True", "AsExpected").await;
@@ -220,12 +241,14 @@ fn a_node_of_ours_that_is_deleted_by_hand_is_not_emptied_before_its_database_has
     run(async {
         let house = House::start("lost-by-hand").await;
         let old = running(&house, "orders").await;
+        let fault = no_machine(&house);
         house.api::<Node>().delete(&old.node.name_any(), &DeleteParams::default()).await.unwrap();
         let message = told(&house, &old.node, "Ready", "False", "Deleting").await;
         assert!(message.contains(&old.core_node), "{message}");
         let core_node = Api::<CoreNode>::all(house.client.clone()).get(&old.core_node).await.unwrap();
         let is_cordoned = core_node.spec.and_then(|spec| spec.unschedulable).unwrap_or_default();
         assert!(!is_cordoned, "its pod must be able to come back until the move");
+        house.ec2().clear_fault(&fault);
         serves_elsewhere(&house, "orders", &old).await;
         let cordoned = wrote(&house, "PATCH", &format!("/nodes/{}", old.core_node), "\"unschedulable\":true");
         let unlabelled = wrote(&house, "PATCH", &format!("/nodes/{}", old.core_node), &format!("\"{DATABASE_NODE_LABEL}\":null"));
@@ -239,9 +262,11 @@ fn a_kubernetes_node_that_is_being_deleted_under_a_machine_that_is_well_leads_to
     run(async {
         let house = House::start("lost-core-node").await;
         let old = running(&house, "orders").await;
+        let fault = no_machine(&house);
         Api::<CoreNode>::all(house.client.clone()).delete(&old.core_node, &DeleteParams::default()).await.unwrap();
         let message = told(&house, &old.node, "Ready", "False", "KubernetesNodeDeleted").await;
         assert!(message.contains(&old.core_node), "{message}");
+        house.ec2().clear_fault(&fault);
         serves_elsewhere(&house, "orders", &old).await;
         assert!(!house.mutations().contains_key("StopInstances"), "in good order: nothing is fenced");
         house.close().await;
@@ -254,23 +279,25 @@ fn a_stateful_set_or_a_claim_that_is_deleted_by_hand_comes_back_on_the_same_mach
         let house = House::start("lost-children").await;
         let old = running(&house, "orders").await;
         let set = house.list::<StatefulSet>().await.remove(0);
+        let first = house.list::<Pod>().await.remove(0);
         house.api::<StatefulSet>().delete(&set.name_any(), &DeleteParams::background()).await.unwrap();
         until("another StatefulSet", || async {
             let now = house.api::<StatefulSet>().get_opt(&set.name_any()).await.map_err(|error| error.to_string())?;
             seen(now.filter(|now| now.uid() != set.uid()).map(|_| ()), || "it is not there".to_owned())
         })
         .await;
+        let pod = other_pod(&house, &first).await;
         house.ready("orders").await;
 
         let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
         house.api::<PersistentVolumeClaim>().delete(&claim.name_any(), &DeleteParams::default()).await.unwrap();
-        let pod = house.list::<Pod>().await.remove(0);
         house.api::<Pod>().delete(&pod.name_any(), &DeleteParams::default()).await.unwrap();
         until("another claim", || async {
             let now = house.api::<PersistentVolumeClaim>().get_opt(&claim.name_any()).await.map_err(|error| error.to_string())?;
             seen(now.filter(|now| now.uid() != claim.uid()).map(|_| ()), || "it is not there".to_owned())
         })
         .await;
+        other_pod(&house, &pod).await;
         house.ready("orders").await;
         assert_eq!((house.live_instances().remove(0).id, attached_to(&house, &old.instance)), (old.instance, vec![old.volume]));
         assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (1, 1));
@@ -281,11 +308,7 @@ fn a_stateful_set_or_a_claim_that_is_deleted_by_hand_comes_back_on_the_same_mach
 #[test]
 fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
     run(async {
-        let mut settings = Options::default().settings;
-        // Each stage lasts ten seconds of the wall clock, so that a busy host does not go past one.
-        settings.push(("fence-step", "600".to_owned()));
-        let mut house = House::build("lost-unfenced", Options { settings, ..Options::default() }).await;
-        house.start_operator();
+        let house = House::start_with("lost-unfenced", repairing()).await;
         let old = running(&house, "orders").await;
         hold(&house, &old.node, true).await;
         let refuse = |action: &str| Fault {
@@ -347,7 +370,7 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
 #[test]
 fn a_stop_that_hangs_is_forced() {
     run(async {
-        let house = House::start("lost-hung").await;
+        let house = House::start_with("lost-hung", repairing()).await;
         let old = running(&house, "orders").await;
         house.ec2().add_fault(Fault { action: Some("StopInstances".to_owned()), ..Fault::always(Effect::Hangs) });
         happens(&house, Outside::Impair, &old.instance);
@@ -412,7 +435,7 @@ fn of_seven_machines_lost_at_once_five_are_repaired_and_then_the_others() {
 #[test]
 fn machines_of_a_zone_that_looks_down_are_left_alone_and_serve_again_when_it_is_back() {
     run(async {
-        let house = House::start("lost-zone").await;
+        let mut house = House::start_with("lost-zone", repairing()).await;
         let names = several(&house, 4).await;
         let before: Vec<String> = house.live_instances().into_iter().map(|instance| instance.id).collect();
         for instance in &before {
@@ -425,9 +448,21 @@ fn machines_of_a_zone_that_looks_down_are_left_alone_and_serve_again_when_it_is_
             seen((count == 4).then_some(()), || format!("{:?}", nodes.iter().map(|node| node.condition("Lost")).collect::<Vec<_>>()))
         })
         .await;
+        // The operator is away while they come back one by one: with two of four the zone would look well enough to give the others up.
+        house.kill_operator();
         for instance in &before {
             happens(&house, Outside::Recover, instance);
         }
+        for node in house.list::<Node>().await {
+            let name = node.status.unwrap().core_node_name.unwrap();
+            until(&format!("Kubernetes node {name} being ready"), || async {
+                let node = Api::<CoreNode>::all(house.client.clone()).get(&name).await.map_err(|error| error.to_string())?;
+                let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+                seen(conditions.any(|it| it.type_ == "Ready" && it.status == "True").then_some(()), || "it is not".to_owned())
+            })
+            .await;
+        }
+        house.start_operator();
         for name in &names {
             house.ready(name).await;
         }
@@ -440,11 +475,9 @@ fn machines_of_a_zone_that_looks_down_are_left_alone_and_serve_again_when_it_is_
 #[test]
 fn a_late_kubelet_has_ec2_asked_about_its_machine_long_before_a_sweep() {
     run(async {
-        let mut settings = Options::default().settings;
         // The box' kubelets renew every 1.5 s; sweeps come every ten minutes of the wall clock.
-        settings.extend([("lease-look", "1".to_owned()), ("lease-late", "15".to_owned()), ("sweep-instances", "36000".to_owned())]);
-        let mut house = House::build("lost-late", Options { settings, ..Options::default() }).await;
-        house.start_operator();
+        let options = Options::with([("lease-look", 1), ("lease-late", 15), ("sweep-instances", 36000)]);
+        let house = House::start_with("lost-late", options).await;
         let old = running(&house, "orders").await;
         hold(&house, &old.node, true).await;
         let by_id = |house: &House| {

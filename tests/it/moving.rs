@@ -65,7 +65,7 @@ async fn pod_uid(house: &House) -> Option<String> {
 #[test]
 fn a_type_that_leaves_the_list_is_replaced_and_the_old_machine_serves_until_the_new_one_is_proven() {
     run(async {
-        let house = House::start("type-change").await;
+        let house = House::start_with("type-change", Options::with([("offering-pause", 7200)])).await;
         let (machine, disk) = running(&house).await;
         let pod = pod_uid(&house).await;
         house.ec2().add_fault(no_capacity("m7i.large"));
@@ -86,7 +86,7 @@ fn a_type_that_leaves_the_list_is_replaced_and_the_old_machine_serves_until_the_
 #[test]
 fn without_capacity_the_old_machine_serves_on_and_the_condition_names_each_refusal_until_the_edit_is_taken_back() {
     run(async {
-        let house = House::start("type-nowhere").await;
+        let house = House::start_with("type-nowhere", Options::with([("offering-pause", 7200)])).await;
         let (machine, disk) = running(&house).await;
         let pod = pod_uid(&house).await;
         house.ec2().add_fault(no_capacity("m7i.large"));
@@ -118,8 +118,7 @@ fn without_capacity_the_old_machine_serves_on_and_the_condition_names_each_refus
 fn a_kill_at_any_step_of_a_move_ends_with_one_machine_the_same_disk_and_one_move() {
     let cases = at_each_point("move", &MOVE);
     run(each(cases, |name, (which, point)| async move {
-        let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        house.start_operator();
+        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
         let (machine, disk) = running(&house).await;
         let reached = house.tap.stop_at(which, point);
         house.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;

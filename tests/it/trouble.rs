@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::kit::house::{House, OPERATOR, Options, run};
 use crate::kit::objects::Told as _;
+use crate::kit::tap::{LAUNCHED, Point};
 use crate::kit::wait::{each, seen, until};
 
 /// A fault on the operator's calls only: the box has its own.
@@ -35,11 +36,10 @@ async fn recovers(house: House) {
 
 /// Lets virtual time pass and counts the calls meanwhile: never a wait for luck, since nothing is expected to happen.
 async fn calls_within(house: &House, action: &str, virtual_time: Duration) -> usize {
-    let before = calls(house, action);
-    let until_then = house.ec2().now() + virtual_time;
-    until("virtual time passing", || async { seen((house.ec2().now() >= until_then).then_some(()), || house.ec2().now().to_string()) })
-        .await;
-    calls(house, action) - before
+    let (began, mark) = (house.ec2().now(), house.mark());
+    let ends = began + virtual_time;
+    until("virtual time passing", || async { seen((house.ec2().now() >= ends).then_some(()), || house.ec2().now().to_string()) }).await;
+    house.calls_since(mark).iter().filter(|entry| entry.action == action && entry.time < ends).count()
 }
 
 #[test]
@@ -93,9 +93,13 @@ fn what_ec2_refuses_for_a_while_is_told_and_tried_again_calmly() {
         let house = House::start(&name).await;
         let fault = house.ec2().add_fault(on(Some("RunInstances"), effect));
         house.create("orders", &json!({})).await;
-        let message = house.told("orders", "Ready", "False", reason).await;
-        assert!(message.contains(says), "{message}");
-        let database = house.api::<Database>().get("orders").await.unwrap();
+        // Of several types that are refused the message names the last one.
+        let database = until("the refusal being told", || async {
+            let database = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
+            let ready = database.condition("Ready");
+            seen((ready.1 == reason && ready.2.contains(says)).then_some(database), || format!("{ready:?}"))
+        })
+        .await;
         assert_eq!(database.condition("Stalled").0, "False", "it will pass by itself");
         let calls = calls_within(&house, "RunInstances", Duration::from_mins(10)).await;
         assert!(calls <= most, "{calls} launches in ten minutes");
@@ -109,8 +113,7 @@ fn what_ec2_refuses_for_a_while_is_told_and_tried_again_calmly() {
 fn a_launch_falls_back_over_types_and_zones_in_the_order_of_preference() {
     run(async {
         // Slowly, so that even on a busy host no pause ends and no type's turn comes twice.
-        let mut house = House::build("fallback", Options { scale: 10, ..Options::default() }).await;
-        house.start_operator();
+        let house = House::start_with("fallback", Options { scale: 10, ..Options::default() }).await;
         let out = |instance_type: &str, zone: Option<&str>| {
             let effect = Effect::CapacityOut { instance_type: Some(instance_type.to_owned()), zone: zone.map(str::to_owned) };
             house.ec2().add_fault(on(Some("RunInstances"), effect));
@@ -194,9 +197,11 @@ fn the_api_server_away_for_minutes_is_waited_out() {
         house.create("first", &json!({})).await;
         house.ready("first").await;
         // In the middle of the second one's creation.
+        let reached = house.tap.stop_at(LAUNCHED, Point::After);
         house.create("orders", &json!({})).await;
-        house.told("orders", "NodeReady", "False", "Launching").await;
+        house.reaches(LAUNCHED, reached).await;
         house.tap.refuse(true);
+        house.tap.thaw();
         let mark = house.mark();
         calls_within(&house, "RunInstances", Duration::from_mins(5)).await;
         let reads = |action: &str| action.starts_with("Describe");

@@ -41,8 +41,8 @@ const TAIL: usize = 40;
 pub struct Options {
     /// How much faster than in production time passes, for the operator and for EC2.
     pub scale: u32,
-    /// Settings of the operator beside its usual ones; the seconds are unscaled.
-    pub settings: Vec<(&'static str, String)>,
+    /// Settings of the operator by their flags; the seconds are unscaled.
+    pub settings: BTreeMap<&'static str, u32>,
     /// EC2's own settings; its clock runs at the scale.
     pub simulator: ec2sim::Options,
     /// The operator's calls to EC2 go by the tap, too.
@@ -54,10 +54,10 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Sixty times as fast. Two proportions are not the default ones, so that a machine that compiles meanwhile can keep up: look-ups
-    /// while something is pending are a third of a second apart, and a machine has two minutes to join.
+    /// Sixty times as fast. Some proportions are not the default ones, so that a machine that compiles meanwhile can keep up: look-ups
+    /// while something is pending are a third of a second apart, and a machine has two minutes to join, and to be well again.
     fn default() -> Self {
-        let settings = vec![("sweep-pending", "20".to_owned()), ("registration", "7200".to_owned())];
+        let settings = BTreeMap::from([("sweep-pending", 20), ("registration", 7200), ("loss-grace", 7200)]);
         Self {
             scale: 60,
             settings,
@@ -66,6 +66,15 @@ impl Default for Options {
             boot: SiteOptions::fast().boot,
             has_one_namespace: false,
         }
+    }
+}
+
+impl Options {
+    /// The usual ones, but for these settings in seconds.
+    pub fn with<const N: usize>(settings: [(&'static str, u32); N]) -> Self {
+        let mut options = Self::default();
+        options.settings.extend(settings);
+        options
     }
 }
 
@@ -127,7 +136,12 @@ pub async fn install(control_plane: &ControlPlane) {
 impl House {
     /// A house with a running operator.
     pub async fn start(name: &str) -> Self {
-        let mut house = Self::build(name, Options::default()).await;
+        Self::start_with(name, Options::default()).await
+    }
+
+    /// The same, otherwise than usual.
+    pub async fn start_with(name: &str, options: Options) -> Self {
+        let mut house = Self::build(name, options).await;
         house.start_operator();
         house
     }
@@ -170,7 +184,7 @@ impl House {
         }
         let mut settings: Vec<String> = ["--namespace", name, "--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
         settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
-        settings.extend(options.settings.into_iter().flat_map(|(key, value)| [format!("--{key}"), value]));
+        settings.extend(options.settings.iter().flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
         let environment = environment(&kubeconfig, &endpoint, site.region());
         Self {
             name: name.to_owned(),
@@ -201,10 +215,15 @@ impl House {
         self.operator.take().unwrap().kill();
     }
 
-    /// SIGKILL as soon as the operator has come to where the tap stops it.
-    pub async fn kill_at(&mut self, which: Which, reached: Receiver<()>) {
+    /// Waits until the operator has come to where the tap stops it.
+    pub async fn reaches(&self, which: Which, reached: Receiver<()>) {
         let heard = tokio::time::timeout(LIMIT, reached).await;
         assert!(heard.is_ok_and(|heard| heard.is_ok()), "the operator never came to {which:?}");
+    }
+
+    /// SIGKILL as soon as the operator has come to where the tap stops it.
+    pub async fn kill_at(&mut self, which: Which, reached: Receiver<()>) {
+        self.reaches(which, reached).await;
         self.kill_operator();
         self.tap.thaw();
     }

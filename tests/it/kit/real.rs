@@ -1,5 +1,6 @@
 //! Houses on real machines, one at a time, each with a control plane, an account and machines of its own.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,8 +83,9 @@ impl RealHouse {
         // The CSI driver acts on every object of its name, and Kubernetes knows machines by names that EC2 uses again.
         let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named("real-tests")).await.unwrap());
         house::install(&control_plane).await;
-        // Ten times as fast as in production, the operator and EC2; the machines are as fast as they are.
-        let options = Options { scale: 10, settings: Vec::new(), ..Options::default() };
+        // Ten times as fast as in production, the operator and EC2; the machines are as fast as they are, and a busy host is not a loss.
+        let settings = BTreeMap::from([("registration", 7200), ("loss-grace", 7200)]);
+        let options = Options { scale: 10, settings, ..Options::default() };
         let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
         let simulator = ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
         let site = SiteOptions { simulator, real: Some(real.clone()), boot: Duration::ZERO, ..SiteOptions::fast() };

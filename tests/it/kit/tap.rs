@@ -26,6 +26,9 @@ pub struct Which {
     pub body: &'static [&'static str],
 }
 
+/// The instance that was launched is being written down: the middle of a creation.
+pub const LAUNCHED: Which = Which { method: "PATCH", path: "/nodes/", body: &["\"instanceID\":\"i-"] };
+
 /// A case for each effect at each point of it, by the name of its house.
 pub fn at_each_point(story: &str, effects: &[(&str, Which)]) -> Vec<(String, (Which, Point))> {
     let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];

@@ -48,7 +48,8 @@ impl Kept {
     }
 
     fn operator(control_plane: &ControlPlane, site: &Site, run: &str) -> Operator {
-        let settings = ["--cluster-id", "kept", "--listen", "127.0.0.1:0", "--time-scale", "10"].map(str::to_owned);
+        let settings = "--cluster-id kept --listen 127.0.0.1:0 --time-scale 10 --registration 7200 --loss-grace 7200";
+        let settings: Vec<String> = settings.split(' ').map(str::to_owned).collect();
         let environment = environment(control_plane.operator_kubeconfig(), &site.endpoint(), site.region());
         Operator::start(control_plane.folder(), control_plane.folder(), &format!("operator-{run}"), &settings, &environment)
     }

@@ -137,7 +137,8 @@ fn the_node_of_a_terminated_machine_is_deleted() {
 fn a_volume_is_attached_over_the_wire_before_its_pod_runs_and_detached_after_it() {
     shared::run(async {
         let mut options = SiteOptions::fast();
-        options.simulator.delays.attaching = Duration::from_secs(2);
+        let attaching = Duration::from_hours(1);
+        options.simulator.delays.attaching = attaching;
         let world = World::start("attaches", options).await;
         let volume = world.volume().await;
         let instance = world.dedicated();
@@ -150,6 +151,8 @@ fn a_volume_is_attached_over_the_wire_before_its_pod_runs_and_detached_after_it(
             statuses.iter().any(|status| status.state.as_ref().is_some_and(|state| state.waiting.is_some()))
         };
         world.pod_is("waiting for its volume", waits).await;
+        until("the volume being attached", || async { truth().map(drop) }).await;
+        world.site.simulator().advance(attaching);
         world.pod_is("ready", is_ready).await;
         assert_eq!(truth().unwrap().instance_id, instance);
         let attachment = world.attachment().await.unwrap();

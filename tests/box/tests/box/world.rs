@@ -14,7 +14,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
 /// Nothing here takes longer, even on a machine that compiles meanwhile.
-pub const LIMIT: Duration = Duration::from_mins(1);
+pub const LIMIT: Duration = Duration::from_mins(5);
 
 /// Waits for a fact, looking ten times a second.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, fact: impl Fn() -> F) -> T {

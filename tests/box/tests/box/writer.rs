@@ -19,7 +19,7 @@ const PASSWORD: &str = "a-password-of-the-test";
 const TABLE: &str = "written_rows";
 
 /// Nothing here takes longer, even on a machine that compiles meanwhile.
-const LIMIT: Duration = Duration::from_mins(1);
+const LIMIT: Duration = Duration::from_mins(5);
 
 struct Server {
     folder: tempfile::TempDir,
