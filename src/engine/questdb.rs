@@ -105,8 +105,8 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         environment: environment(reads_files),
         config: Some(ConfigDirectory { path: "/var/lib/questdb/conf", files: files(config)? }),
         password_directory: reads_files.then_some(PASSWORD_DIRECTORY),
-        // Recovery of the tables after a crash may take long; an hour passes before the start counts as failed. Asked each second: what
-        // lies between the engine's start and the next question is an outage, too.
+        // Recovery of the tables after a crash may take long; at least an hour passes before the start counts as failed. Asked each
+        // second: what lies between the engine's start and the next question is an outage, too.
         startup: health(1, 3600),
         readiness: health(5, 3),
         // The health server shows that the process is up, nothing more: be slow to kill.

@@ -124,13 +124,17 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         );
         return Plan::wait(Stage::Bound, Reason::ModificationBudget, message).until(next, now);
     }
-    if let Some(plan) = refused(observed, Call::ModifyVolume, Stage::Bound, now) {
+    // What was refused as invalid was another spec, or it would be stalled above.
+    let is_of_another = |plan: &Plan| plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::ModificationRefused);
+    if let Some(plan) = refused(observed, Call::ModifyVolume, Stage::Bound, now).filter(|plan| !is_of_another(plan)) {
         // A budget of a day is not worth a look every few seconds.
         let is_budget = plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::ModificationBudget);
         return Plan { pending: !is_budget, ..plan };
     }
-    if !observed.volumes.modification_is_known {
-        return wait(Reason::Modifying, format!("whether EBS still changes volume {id} is being looked up"));
+    // An answer that does not come at all (the right to ask may be missing) does not keep the change for ever: EC2 refuses one too many.
+    let looked_up = later(ripe, observed.timing.modification_doubt);
+    if !observed.volumes.modification_is_known && now < looked_up {
+        return wait(Reason::Modifying, format!("whether EBS still changes volume {id} is being looked up")).until(looked_up, now);
     }
     let record = ModificationRecord {
         at: Time(whole_second(now)),

@@ -102,7 +102,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         environment: environment(major),
         config: Some(ConfigDirectory { path: "/etc/freehold", files: files(config)? }),
         password_directory: Some(PASSWORD_DIRECTORY),
-        // It answers while it recovers, however long that takes; an hour of silence counts as a failed start.
+        // It answers while it recovers, however long that takes; hours of silence count as a failed start.
         startup: Probe { check: answers(), period: 1, timeout: 5, failures: 3600 },
         readiness: Probe {
             check: Check::Command(vec!["pg_isready", "--host=/var/run/postgresql", "--username=admin", "--dbname=app"]),

@@ -54,8 +54,9 @@ fn edits_are_gathered_and_become_one_call() {
             "ripe, and EC2 has not said yet whether it still makes the last change",
             wanted(|it| it.volumes.modification_is_known = false),
             at(3),
-            waits_for_ec2(),
+            waits_for_ec2().again(60),
         ),
+        ("nor a minute later: it is asked", wanted(|it| it.volumes.modification_is_known = false), at(63), modifies(63, 200, 6000)),
         ("IOPS alone", wanted(|it| it.volume.spec.size = Size("100Gi".into())), at(3), modifies(3, 100, 6000)),
         (
             "IOPS taken back: EBS' own default is asked for",
@@ -173,6 +174,16 @@ fn a_refusal_is_not_hammered() {
     hold(vec![
         ("invalid: nothing until the spec changes", invalid(|_| {}), at(100_000), stalls(Stage::Bound, Reason::ModificationRefused)),
         ("invalid, and the spec changed", invalid(|it| it.volume.metadata.generation = Some(4)), at(3), modifies(3, 200, 6000)),
+        (
+            "invalid, and the spec changed within a minute",
+            invalid(|it| {
+                it.volume.metadata.generation = Some(4);
+                let held_up = HeldUp { reason: Reason::ModificationRefused, message: "EC2 says no".to_owned(), until: None };
+                it.asked = BTreeMap::from([(Call::ModifyVolume, Asked { at: at(0), held_up: Some(held_up) })]);
+            }),
+            at(3),
+            modifies(3, 200, 6000),
+        ),
         (
             "invalid, and what EC2 has is wanted again",
             invalid(|it| {
