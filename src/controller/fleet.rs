@@ -1,12 +1,13 @@
 //! What one repair must know of the others: how many are underway, and whether a whole zone looks lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::reflector::Store;
 
-use super::conditions;
+use super::{conditions, safety};
 use crate::api::{ConditionType, Node, Reason};
 use crate::cluster::controller_of;
 
@@ -27,6 +28,8 @@ pub struct FleetView {
     pub zone_joined: usize,
     /// Those of them that look lost, itself among them.
     pub zone_lost: usize,
+    /// When they last were so many that the zone itself may be down, as far as this process has seen it.
+    pub zone_down_at: Option<Timestamp>,
     /// EC2 refuses to list its zone.
     pub zone_refused: bool,
 }
@@ -48,6 +51,7 @@ fn most(nodes: usize) -> usize {
 pub struct Fleet {
     nodes: OnceLock<Store<Node>>,
     begun: Mutex<BTreeSet<String>>,
+    zones_down: Mutex<BTreeMap<String, Timestamp>>,
 }
 
 impl Fleet {
@@ -58,7 +62,7 @@ impl Fleet {
     }
 
     /// What the repair of this Node must know. `has_ended`: EC2 shows the instance of a Node neither starting nor running.
-    pub fn view(&self, node: &Node, has_ended: impl Fn(&Node) -> bool, zone_refused: bool) -> FleetView {
+    pub fn view(&self, node: &Node, has_ended: impl Fn(&Node) -> bool, zone_refused: bool, now: Timestamp) -> FleetView {
         let nodes = self.state();
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let uid = node.uid();
@@ -69,12 +73,17 @@ impl Fleet {
             zone_joined += 1;
             zone_lost += usize::from(looks_lost(other) || has_ended(other));
         }
+        let mut zones_down = self.zones_down.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(zone) = zone.filter(|_| safety::zone_looks_down(zone_joined, zone_lost)) {
+            zones_down.insert(zone.to_owned(), now);
+        }
         let underway = underway(&nodes, &begun);
         FleetView {
             nodes: nodes.len(),
             repairs: underway.iter().filter(|other| **other != house(node)).count(),
             zone_joined,
             zone_lost,
+            zone_down_at: zone.and_then(|zone| zones_down.get(zone)).copied(),
             zone_refused,
         }
     }
@@ -176,6 +185,30 @@ mod tests {
         fleet
     }
 
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn that_a_zone_looked_down_is_remembered_while_its_machines_come_back() {
+        let mut writer = Writer::<Node>::default();
+        let fleet = Fleet::default();
+        fleet.watch(writer.as_reader());
+        let (silent, well) = (Some(("False", "NodeNotReady")), Some(("False", "Progressing")));
+        let mut now = |uid: &str, zone: &str, lost| writer.apply_watcher_event(&Event::Apply(node(uid, zone, lost)));
+        for uid in ["1", "2", "3", "4"] {
+            now(uid, "a", silent);
+        }
+        now("5", "b", silent);
+        let (in_a, in_b) = (node("4", "a", silent), node("5", "b", silent));
+        let view = |node: &Node, second: i64| fleet.view(node, |_| false, false, at(second));
+        assert_eq!((view(&in_a, 10).zone_down_at, view(&in_b, 10).zone_down_at), (Some(at(10)), None));
+        now("1", "a", well);
+        now("2", "a", well);
+        let view = view(&in_a, 20);
+        assert_eq!((view.zone_lost, view.zone_down_at), (2, Some(at(10))));
+    }
+
     #[test]
     fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
         let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
@@ -204,7 +237,8 @@ mod tests {
         let (successor, other) = (of("db-0", "new-0", None), of("db-5", "old-5", None));
         nodes.extend([successor.clone(), other.clone()]);
         let fleet = fleet(nodes);
-        assert_eq!((fleet.view(&successor, |_| false, false).repairs, fleet.view(&other, |_| false, false).repairs), (4, 5));
+        let repairs = |node: &Node| fleet.view(node, |_| false, false, at(0)).repairs;
+        assert_eq!((repairs(&successor), repairs(&other)), (4, 5));
         assert_eq!((fleet.try_begin(&successor), fleet.try_begin(&other)), (Ok(5), Err((5, 5))));
     }
 
@@ -238,7 +272,8 @@ mod tests {
             node("elsewhere", "b", Some(("True", "NodeNotReady"))),
             new,
         ]);
-        let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false);
-        assert_eq!(view, FleetView { nodes: 8, repairs: 2, zone_joined: 6, zone_lost: 5, zone_refused: false });
+        let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false, at(7));
+        let expected = FleetView { nodes: 8, repairs: 2, zone_joined: 6, zone_lost: 5, zone_down_at: Some(at(7)), zone_refused: false };
+        assert_eq!(view, expected);
     }
 }

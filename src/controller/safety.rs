@@ -6,10 +6,12 @@ use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::ResourceExt;
 use std::time::Duration;
 
-use super::conditions;
+use super::conditions::{self, whole_second};
+use super::context::later;
 use crate::api::{ConditionType, DATABASE_NODE_LABEL, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
 use crate::controller::fleet::FleetView;
+use crate::settings::Timing;
 
 /// A zone with fewer machines is not judged: half of two is one machine that died.
 const SMALLEST_ZONE: usize = 4;
@@ -102,7 +104,7 @@ pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
     swept_at: Option<Timestamp>,
-    trust: Duration,
+    timing: &Timing,
     now: Timestamp,
 ) -> Result<(), Blocker> {
     let held_back = |why: String| Err(Blocker::because(Reason::RepairHeldBack, format!("its repair is held back: {why}")));
@@ -110,7 +112,7 @@ pub fn may_give_up(
     if fleet.repairs >= most {
         return Err(Blocker::because(Reason::RepairHeldBack, repairs_underway(fleet.repairs, most)));
     }
-    let oldest = SignedDuration::try_from(trust).unwrap_or(SignedDuration::MAX);
+    let oldest = SignedDuration::try_from(timing.trust()).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
         return held_back("the last complete look at EC2 is too long ago".to_owned());
     }
@@ -120,11 +122,20 @@ pub fn may_give_up(
     if fleet.zone_refused {
         return held_back("EC2 refuses to list its zone".to_owned());
     }
-    if fleet.zone_joined >= SMALLEST_ZONE && fleet.zone_lost * 2 > fleet.zone_joined {
-        let (lost, joined) = (fleet.zone_lost, fleet.zone_joined);
+    let (joined, lost) = (fleet.zone_joined, fleet.zone_lost);
+    if zone_looks_down(joined, lost) {
         return held_back(format!("{lost} of the {joined} machines of its zone look lost, so the zone itself may be down"));
     }
+    // A zone's machines come back one by one: the last of them have the grace that the first had.
+    if let Some(until) = fleet.zone_down_at.map(|at| whole_second(later(at, timing.loss_grace))).filter(|until| now < *until) {
+        return held_back(format!("its zone looked down a moment ago, and its machines may come back until {until}"));
+    }
     Ok(())
+}
+
+/// Whether so many of the machines that have joined in a zone look lost that the zone itself may be down.
+pub fn zone_looks_down(joined: usize, lost: usize) -> bool {
+    joined >= SMALLEST_ZONE && lost * 2 > joined
 }
 
 /// How many repairs are underway, in words.

@@ -324,12 +324,16 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
         assert!(message.contains("nothing moves"), "{message}");
 
         house.api::<Pod>().delete("orders-0", &DeleteParams::default().grace_period(0)).await.unwrap();
-        let until_then = house.ec2().now() + Duration::from_mins(10);
+        let (failed, until_then) = (house.mark(), house.ec2().now() + Duration::from_mins(10));
+        let asks = |since: u64| {
+            let is_ask = |entry: &ec2sim::JournalEntry| ["StopInstances", "TerminateInstances"].contains(&entry.action.as_str());
+            house.calls_since(since).into_iter().filter(is_ask).collect::<Vec<_>>()
+        };
         // Force-deleted, the pod may be gone for a moment before the next one wants its volume: then the living kubelet lets it go, and
         // takes it again. What may not be is a word of the volume at another machine.
         let disk = house.list::<PersistentVolumeClaim>().await.remove(0).spec.unwrap().volume_name.unwrap();
         let attachments = Api::<VolumeAttachment>::all(house.client.clone());
-        until("ten minutes in which nothing moves", || async {
+        until("ten minutes in which nothing moves, and EC2 is asked three times more", || async {
             let held = attachments.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
             let is_of_volume = |it: &&VolumeAttachment| it.spec.source.persistent_volume_name.as_ref() == Some(&disk);
             for attachment in held.items.iter().filter(is_of_volume) {
@@ -341,15 +345,16 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
             assert!(core_node.labels().contains_key(DATABASE_NODE_LABEL), "the label stays");
             assert!(core_node.spec.unwrap().taints.iter().flatten().all(|taint| taint.key != OUT_OF_SERVICE), "not out of service");
             let is_held = attached_to(&house, &old.instance) == [old.volume.clone()];
-            seen((is_held && house.ec2().now() >= until_then).then_some(()), || format!("{}, held: {is_held}", house.ec2().now()))
+            let (now, asked) = (house.ec2().now(), asks(failed).len());
+            seen((is_held && now >= until_then && asked >= 3).then_some(()), || format!("{now}, held: {is_held}, asked: {asked}"))
         })
         .await;
-        let asked: Vec<(String, Option<String>)> = house
-            .calls_since(0)
-            .into_iter()
-            .filter(|entry| ["StopInstances", "TerminateInstances"].contains(&entry.action.as_str()))
-            .map(|entry| (entry.action, entry.parameters.get("Force").cloned()))
-            .collect();
+        for pair in asks(failed).windows(2) {
+            assert_ne!(pair[0].action, pair[1].action, "by turns");
+            assert!(pair[1].time.duration_since(pair[0].time).as_secs() > 19 * 60, "calmly: {pair:?}");
+        }
+        let asked: Vec<(String, Option<String>)> =
+            asks(0).into_iter().map(|entry| (entry.action, entry.parameters.get("Force").cloned())).collect();
         let first = |action: &str, force: Option<&str>| {
             asked.iter().position(|(it, by)| it == action && (force.is_none() || by.as_deref() == force))
         };
@@ -435,7 +440,8 @@ fn of_seven_machines_lost_at_once_five_are_repaired_and_then_the_others() {
 #[test]
 fn machines_of_a_zone_that_looks_down_are_left_alone_and_serve_again_when_it_is_back() {
     run(async {
-        let mut house = House::start_with("lost-zone", repairing()).await;
+        // They come back one by one, within the grace of twenty seconds of the wall clock that follows.
+        let house = House::start_with("lost-zone", Options::with([("loss-grace", 1200)])).await;
         let names = several(&house, 4).await;
         let before: Vec<String> = house.live_instances().into_iter().map(|instance| instance.id).collect();
         for instance in &before {
@@ -448,21 +454,9 @@ fn machines_of_a_zone_that_looks_down_are_left_alone_and_serve_again_when_it_is_
             seen((count == 4).then_some(()), || format!("{:?}", nodes.iter().map(|node| node.condition("Lost")).collect::<Vec<_>>()))
         })
         .await;
-        // The operator is away while they come back one by one: with two of four the zone would look well enough to give the others up.
-        house.kill_operator();
         for instance in &before {
             happens(&house, Outside::Recover, instance);
         }
-        for node in house.list::<Node>().await {
-            let name = node.status.unwrap().core_node_name.unwrap();
-            until(&format!("Kubernetes node {name} being ready"), || async {
-                let node = Api::<CoreNode>::all(house.client.clone()).get(&name).await.map_err(|error| error.to_string())?;
-                let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-                seen(conditions.any(|it| it.type_ == "Ready" && it.status == "True").then_some(()), || "it is not".to_owned())
-            })
-            .await;
-        }
-        house.start_operator();
         for name in &names {
             house.ready(name).await;
         }

@@ -202,12 +202,14 @@ impl Inventory {
     async fn look_at_health(&self, began: Instant) -> Result<(), CloudError> {
         self.turn(Action::DescribeInstanceStatus, 3).await;
         let unhealthy = self.cloud.describe_unhealthy_instances().await?;
+        // The same answer is news to those who did not believe the last one any more.
+        let was_forgotten = self.is_health_due(self.timing.trust(), began);
         let mut state = self.lock();
         let woken = {
             let State { instances, unhealthy: before, .. } = &*state;
             let changed: BTreeSet<_> = unhealthy
                 .iter()
-                .filter(|health| !before.contains(health))
+                .filter(|health| was_forgotten || !before.contains(health))
                 .chain(before.iter().filter(|health| !unhealthy.contains(health)))
                 .map(|health| health.id.clone())
                 .collect();

@@ -537,11 +537,15 @@ async fn what_ec2_said_of_a_machines_health_long_ago_is_not_believed() {
     let ill = InstanceHealth { id: InstanceId("i-1".into()), impaired: true, events: vec![] };
     world.cloud.lock().unhealthy = vec![ill.clone()];
     world.sweep().await;
-    let asked = |ago: Duration| *world.inventory.health_at.lock().unwrap() = Some(Instant::now().checked_sub(ago).unwrap());
-    asked(Duration::from_secs(170));
-    assert_eq!(world.inventory.instances_of("one").unhealthy, [ill]);
-    asked(Duration::from_secs(180));
-    assert_eq!(world.inventory.instances_of("one").unhealthy, []);
+    let mut wakes = world.inventory.wakes();
+    let known = |inventory: &Inventory| (inventory.instances_of("one").unhealthy, inventory.instances_of("one").health_is_known);
+    assert_eq!(known(&world.inventory), (vec![ill.clone()], true));
+    *world.inventory.health_at.lock().unwrap() = Some(Instant::now().checked_sub(Duration::from_secs(180)).unwrap());
+    assert_eq!(known(&world.inventory), (vec![], false));
+    world.advance(Duration::from_secs(180));
+    world.sweep().await;
+    assert_eq!(known(&world.inventory), (vec![ill], true));
+    assert_eq!(woken(&mut wakes), uids(&["one"]), "the same answer is news");
 }
 
 #[tokio::test]

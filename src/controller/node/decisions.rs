@@ -116,7 +116,8 @@ pub const DECISIONS: [Decision; 16] = [
     },
     Decision {
         fact: "five repairs (or 1 % of the Nodes) are underway; or the last complete look at EC2 is older than 3 sweeps; or EC2 refuses to list \
-               the zone, or more than half of at least 4 machines in it look lost (a terminated one is replaced all the same)",
+               the zone, or more than half of at least 4 machines in it look lost, or did within `--loss-grace` (a terminated one is \
+               replaced all the same)",
         decision: "begin no repair",
         grace: AT_ONCE,
         fence: "none: nothing is done to the machine",

@@ -74,7 +74,7 @@ pub(super) fn begin(observed: &Observed, status: &NodeStatus, id: &InstanceId, l
     // The look-ups that prove an absence are forgotten when nothing is awaited any more.
     let is_hidden = observed.instances.by_id(id).is_none();
     let is_terminated = loss.cause == loss::Cause::Terminated;
-    if let Err(blocker) = safety::may_give_up(&observed.fleet, is_terminated, observed.instances.swept_at, timing.trust(), now) {
+    if let Err(blocker) = safety::may_give_up(&observed.fleet, is_terminated, observed.instances.swept_at, timing, now) {
         let plan = Plan::wait(blocker.reason, format!("{}; {}", loss.message, blocker.message));
         return Plan { again: Some(timing.recheck), pending: is_hidden, ..plan };
     }

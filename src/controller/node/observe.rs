@@ -111,11 +111,13 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let other_core_nodes = if has_others { dedicated(&ctx.client).await?.items } else { Vec::new() };
     let is_well =
         !has_ended && status.fence.is_none() && safety::kubelet(core_node.as_ref()) == Kubelet::Ready && instances.unhealthy.is_empty();
-    let asked = |instance: &Instance| Some((instance.id.clone(), ctx.asks.of(Call::TerminateInstances, &instance.id.0)?));
+    // The Node's own is asked for while EC2 does not show it, too.
+    let ids = instances.instances.iter().map(|instance| &instance.id).chain(&status.instance_id);
+    let asked = ids.filter_map(|id| Some((id.clone(), ctx.asks.of(Call::TerminateInstances, &id.0)?))).collect();
     Ok(Some(Observed {
-        asked: instances.instances.iter().filter_map(asked).collect(),
+        asked,
         stop_asked: status.instance_id.as_ref().and_then(|id| ctx.asks.of(Call::StopInstances, &id.0)),
-        fleet: if is_well || status.core_node_name.is_none() { FleetView::default() } else { fleet(&node, ctx) },
+        fleet: if is_well || status.core_node_name.is_none() { FleetView::default() } else { fleet(&node, ctx, now) },
         instances,
         other_core_nodes,
         offerings: ctx.offerings.view(now),
@@ -133,13 +135,13 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
 }
 
 /// What the repair of this machine must know of the others.
-fn fleet(node: &Node, ctx: &Context) -> FleetView {
+fn fleet(node: &Node, ctx: &Context, now: Timestamp) -> FleetView {
     let has_ended = |other: &Node| {
         let id = other.status.as_ref().and_then(|status| status.instance_id.as_ref());
         id.is_some_and(|id| ctx.inventory.has_ended(&other.uid().unwrap_or_default(), id))
     };
     let zone = node.status.as_ref().and_then(|status| status.zone.as_deref());
-    ctx.fleet.view(node, has_ended, zone.is_some_and(|zone| ctx.inventory.refuses_zone(zone)))
+    ctx.fleet.view(node, has_ended, zone.is_some_and(|zone| ctx.inventory.refuses_zone(zone)), now)
 }
 
 /// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not. The copy tells its name; that

@@ -158,7 +158,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             stages(vec![stop()], 119),
         ),
         (
-            "stopped from outside and started again after the proof: stopped at once",
+            "stopped from outside and started again after the proof, the operator was restarted: stopped at once",
             with(|it| {
                 lost_since(it, 300);
                 it.core_node = Some(tainted(core_node()));

@@ -235,7 +235,7 @@ fn a_repair_is_held_back_by_too_many_others_an_old_inventory_and_a_zone_that_loo
         ("three of four in its zone", InstanceState::Running, |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 3), false),
         ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
     ];
-    let more: [(&str, InstanceState, Change, bool); 3] = [
+    let more: [(&str, InstanceState, Change, bool); 6] = [
         ("three of three: too few to judge a zone", InstanceState::Running, |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (3, 3), true),
         (
             "a terminated one does not come back with its zone",
@@ -243,6 +243,9 @@ fn a_repair_is_held_back_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 4),
             true,
         ),
+        ("its zone looked down within the grace", InstanceState::Running, |it| it.fleet.zone_down_at = Some(at(1)), false),
+        ("its zone looked down long ago", InstanceState::Running, |it| it.fleet.zone_down_at = Some(at(0)), true),
+        ("its zone looked down, and it is terminated", InstanceState::Terminated, |it| it.fleet.zone_down_at = Some(at(299)), true),
         ("a stopped one may", InstanceState::Stopped, |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 4), false),
     ];
     for (name, state, change, begins) in rows.into_iter().chain(more) {
@@ -340,5 +343,8 @@ fn an_impairment_is_remembered_from_its_first_sight_and_forgotten_when_it_passes
     observed.node.status = Some(first);
     assert_eq!(after(&observed, 50).impaired_since, Some(Time(at(10))));
     observed.instances.unhealthy.clear();
+    observed.instances.health_is_known = false;
+    assert_eq!(after(&observed, 60).impaired_since, Some(Time(at(10))), "EC2 has not answered yet");
+    observed.instances.health_is_known = true;
     assert_eq!(after(&observed, 60).impaired_since, None);
 }
