@@ -74,7 +74,9 @@ impl Fleet {
             zone_lost += usize::from(looks_lost(other) || has_ended(other));
         }
         let mut zones_down = self.zones_down.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(zone) = zone.filter(|_| safety::zone_looks_down(zone_joined, zone_lost)) {
+        // One that asks and is not lost itself, as when it is given back or joins, says nothing of its zone.
+        let is_lost = counts(node) && (looks_lost(node) || has_ended(node));
+        if let Some(zone) = zone.filter(|_| is_lost && safety::zone_looks_down(zone_joined, zone_lost)) {
             zones_down.insert(zone.to_owned(), now);
         }
         let underway = underway(&nodes, &begun);
@@ -205,8 +207,9 @@ mod tests {
         assert_eq!((view(&in_a, 10).zone_down_at, view(&in_b, 10).zone_down_at), (Some(at(10)), None));
         now("1", "a", well);
         now("2", "a", well);
-        let view = view(&in_a, 20);
-        assert_eq!((view.zone_lost, view.zone_down_at), (2, Some(at(10))));
+        let view_now = view(&in_a, 20);
+        assert_eq!((view_now.zone_lost, view_now.zone_down_at), (2, Some(at(10))));
+        assert_eq!(view(&node("6", "a", well), 30).zone_down_at, Some(at(10)), "it is well, and says nothing of its zone");
     }
 
     #[test]

@@ -112,13 +112,13 @@ impl Inventory {
 
     /// What EC2 shows of the instances of this `Node`.
     pub fn instances_of(&self, node_uid: &str) -> InstanceView {
-        let health_is_known = !self.is_health_due(self.timing.trust(), Instant::now());
+        // A machine may be well again since, and EC2 has not answered the question for too long.
+        let is_old = self.is_health_due(self.timing.trust(), Instant::now());
         let state = self.lock();
         let instances = state.instances.of(node_uid);
-        let is_ill = |health: &&InstanceHealth| health_is_known && instances.iter().any(|instance| instance.id == health.id);
+        let is_ill = |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
         InstanceView {
             unhealthy: state.unhealthy.iter().filter(is_ill).cloned().collect(),
-            health_is_known,
             instances,
             swept_at: state.instances.swept_at(),
             token_looked_up_at: state.instances.token_looked_up_at(node_uid),

@@ -17,11 +17,9 @@ pub struct InstanceView {
     pub swept_at: Option<Timestamp>,
     /// When the last complete look-up of the awaited token started.
     pub token_looked_up_at: Option<Timestamp>,
-    /// What EC2 says of those of them that are not well.
+    /// What EC2 says of those of them that are not well; nothing when it has not answered for
+    /// [`Timing::trust`](crate::settings::Timing::trust).
     pub unhealthy: Vec<InstanceHealth>,
-    /// Whether EC2 has answered that lately enough to be believed ([`Timing::trust`](crate::settings::Timing::trust)); until then nobody
-    /// is called ill, and nobody well.
-    pub health_is_known: bool,
     /// The empty look-ups since the last possible send.
     pub empty: EmptyRuns,
 }

@@ -24,7 +24,8 @@ use crate::controller::waiting::Waiting;
 /// The status to write: the ordinal and the zone as their own writes left them, everything else from what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> DatabaseStatus {
     let old = acted.database.status.clone().unwrap_or_default();
-    let generation = acted.database.metadata.generation;
+    // What was seen and judged: the object of the last write may have a newer spec, which nobody has looked at.
+    let generation = observed.database.metadata.generation;
     let entries = entries(observed, plan, acted);
     let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));

@@ -31,15 +31,12 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
     let instance = old.instance_id.as_ref().and_then(|id| observed.instances.by_id(id));
     let core_node_name = observed.core_node.as_ref().map(ResourceExt::name_any).or_else(|| old.core_node_name.clone());
     let entries = entries(observed, plan, acted, instance, core_node_name.is_some(), now);
-    // Until EC2 has answered, as after the operator's start, what was known before stands.
-    let is_impaired = match &old.instance_id {
-        Some(id) if observed.instances.health_is_known => loss::is_impaired(observed, id),
-        Some(_) | None => old.impaired_since.is_some(),
-    };
+    let is_impaired = old.instance_id.as_ref().is_some_and(|id| loss::is_impaired(observed, id));
     let impaired_since = old.impaired_since.clone().unwrap_or_else(|| Time(whole_second(now)));
     NodeStatus {
-        observed_generation: acted.object.metadata.generation,
-        conditions: conditions::merge(&old.conditions, &entries, acted.object.metadata.generation, now),
+        // What was seen and judged: the object of the last write may have a newer spec, which nobody has looked at.
+        observed_generation: observed.node.metadata.generation,
+        conditions: conditions::merge(&old.conditions, &entries, observed.node.metadata.generation, now),
         provider_id: instance.map(provider_id).or(old.provider_id),
         instance_type: instance.map(|instance| instance.instance_type.clone()).or(old.instance_type),
         zone: instance.map(|instance| instance.zone.clone()).or(old.zone),

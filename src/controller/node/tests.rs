@@ -89,7 +89,6 @@ fn world() -> Observed {
             swept_at: Some(at(8)),
             token_looked_up_at: Some(at(8)),
             unhealthy: Vec::new(),
-            health_is_known: true,
             empty: EmptyRuns::default(),
         },
         offerings: OfferingsView::default(),

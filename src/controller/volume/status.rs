@@ -20,8 +20,9 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Time
     }
     let volume = old.volume_id.as_ref().and_then(|id| observed.volumes.volumes.iter().find(|volume| volume.id == *id));
     VolumeStatus {
-        observed_generation: acted.object.metadata.generation,
-        conditions: conditions::merge(&old.conditions, &entries(observed, plan, acted), acted.object.metadata.generation, now),
+        // What was seen and judged: the object of the last write may have a newer spec, which nobody has looked at.
+        observed_generation: observed.volume.metadata.generation,
+        conditions: conditions::merge(&old.conditions, &entries(observed, plan, acted), observed.volume.metadata.generation, now),
         change_due_since: if plan.due { old.change_due_since.clone().or_else(|| Some(Time(whole_second(now)))) } else { None },
         size: volume.map(|volume| Size::from_gib(volume.size)).or_else(|| old.size.clone()),
         ..old

@@ -62,6 +62,17 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
 }
 
 #[test]
+fn a_spec_that_was_edited_during_the_pass_is_not_called_observed() {
+    let observed = settled();
+    let mut acted = acted(&observed);
+    acted.object.metadata.generation = Some(9);
+    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    let seen = observed.volume.metadata.generation;
+    assert_eq!(status.observed_generation, seen);
+    assert!(status.conditions.iter().all(|condition| condition.observed_generation == seen), "{:?}", status.conditions);
+}
+
+#[test]
 fn a_change_that_is_due_leaves_the_volume_bound() {
     let mut observed = settled();
     observed.volume.spec.size = Size("200Gi".into());
