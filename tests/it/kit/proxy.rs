@@ -70,8 +70,13 @@ fn away() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "away").into_response()
 }
 
-/// Lets one request through, if nothing is against it.
+/// In a task of its own: what was on its way when the operator was killed is carried out and recorded all the same.
 async fn pass(State(way): State<Way>, request: Request) -> Response {
+    tokio::spawn(let_through(way, request)).await.unwrap_or_else(|_| away())
+}
+
+/// Lets one request through, if nothing is against it.
+async fn let_through(way: Way, request: Request) -> Response {
     let tap = &way.tap;
     if tap.refuses() {
         return away();
