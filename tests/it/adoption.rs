@@ -188,8 +188,7 @@ fn a_take_over_that_is_killed_at_each_of_its_effects_ends_with_the_same_volume_a
     let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];
     let cases = points.map(|(at, point)| (format!("adopt-killed-{at}"), point)).to_vec();
     run(each(cases, |name, point| async move {
-        let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        house.start_operator();
+        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
         let (record, volume, secret) = kept(&mut house).await;
         house.kill_operator();
         house.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
@@ -210,8 +209,7 @@ fn a_database_that_is_deleted_during_its_take_over_leaves_the_volume_kept_with_o
     let effects = [EFFECTS[0], EFFECTS[2], EFFECTS[3], EFFECTS[4], EFFECTS[5], EFFECTS[6]];
     let cases = effects.map(|(effect, which)| (format!("adopt-left-{effect}"), which)).to_vec();
     run(each(cases, |name, which| async move {
-        let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        house.start_operator();
+        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
         let (record, volume, _) = kept(&mut house).await;
         house.kill_operator();
         house.create("orders", &json!({"storage": {"adoptRetained": record}})).await;

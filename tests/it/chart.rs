@@ -332,8 +332,7 @@ fn tenants_write_databases_and_never_what_they_are_made_of() {
 #[test]
 fn an_operator_of_one_namespace_needs_no_rights_in_others() {
     run(async {
-        let mut house = House::build("alone", Options { has_one_namespace: true, ..Options::default() }).await;
-        house.start_operator();
+        let mut house = House::start_with("alone", Options { has_one_namespace: true, ..Options::default() }).await;
         house.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
         house.ready("orders").await;
         house.edit("orders", &json!({"running": false})).await;

@@ -80,8 +80,7 @@ fn a_deletion_that_is_killed_at_each_of_its_effects_finishes_as_its_policy_says(
         }
     }
     run(each(cases, |name, (policy, point)| async move {
-        let mut house = House::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        house.start_operator();
+        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
         house.create("orders", &json!({"deletionPolicy": policy})).await;
         house.ready("orders").await;
         house.kill_operator();

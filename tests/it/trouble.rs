@@ -97,7 +97,8 @@ fn what_ec2_refuses_for_a_while_is_told_and_tried_again_calmly() {
         let database = until("the refusal being told", || async {
             let database = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
             let ready = database.condition("Ready");
-            seen((ready.1 == reason && ready.2.contains(says)).then_some(database), || format!("{ready:?}"))
+            let is_told = ready.0 == "False" && ready.1 == reason && ready.2.contains(says);
+            seen(is_told.then_some(database), || format!("{ready:?}"))
         })
         .await;
         assert_eq!(database.condition("Stalled").0, "False", "it will pass by itself");
