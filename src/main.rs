@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use freehold::cloud::ec2::Ec2;
-use freehold::controller::driver::Chain;
+use freehold::error_chain::Chain;
 use freehold::metrics::Metrics;
 use freehold::settings::Settings;
 use freehold::{definitions, operator, retained};

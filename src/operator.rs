@@ -18,10 +18,12 @@ use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
-use crate::controller::context::{Context, References, Sends};
-use crate::controller::fleet::Fleet;
-use crate::controller::retry::Retry;
-use crate::controller::waiting::Asks;
+use crate::controller::memory::issued_requests::Asks;
+use crate::controller::memory::references::References;
+use crate::controller::memory::repairs::Fleet;
+use crate::controller::memory::sends::Sends;
+use crate::controller::pass::context::Context;
+use crate::controller::pass::retry::Retry;
 use crate::controller::{database, node, volume};
 use crate::metrics::Metrics;
 use crate::server::{self, Health};
@@ -118,7 +120,7 @@ pub async fn run(
     tasks.spawn(attachments.run(Api::all(client.clone()), watcher::Config::default(), |held| held.status = None, stop.clone()));
     let csi_nodes = Arc::clone(&ctx.csi_nodes);
     tasks.spawn(csi_nodes.run(Api::all(client.clone()), watcher::Config::default(), |_| (), stop.clone()));
-    tasks.spawn(node::late::run(Arc::clone(&ctx), stop.clone()));
+    tasks.spawn(node::lease_monitor::run(Arc::clone(&ctx), stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(inventory.run(stop.clone()));
     let serving = stop.clone();

@@ -8,7 +8,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Config};
 
 use crate::api::names::RETAINED_LABEL;
-use crate::controller::retained::{Retained, read};
+use crate::controller::retention::{Retained, read};
 
 /// The options of `freehold retained`.
 #[derive(Args, Clone, Debug)]

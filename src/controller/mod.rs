@@ -1,15 +1,12 @@
-//! The three controllers, each of the same four files: observe, plan, act, status.
+//! The three controllers, each of the same four steps: observe, plan, act, status.
 
-pub mod acting;
 pub mod conditions;
-pub mod context;
+pub mod creation;
 pub mod database;
-pub mod driver;
-pub mod fleet;
-pub mod launch;
+pub mod memory;
 pub mod node;
-pub mod retained;
-pub mod retry;
+pub mod pass;
+pub mod retention;
 pub mod safety;
 pub mod volume;
 pub mod waiting;

@@ -1,20 +1,19 @@
 //! Every destructive question has its answer here: yes, or no with the reason. Pure.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::ResourceExt;
-use std::time::Duration;
 
 use super::conditions::{self, whole_second};
-use super::context::later;
+use crate::time::later;
+
 use crate::api::{ConditionType, DATABASE_NODE_LABEL, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
-use crate::controller::fleet::FleetView;
+use crate::controller::memory::repairs::{FleetView, zone_looks_down};
 use crate::settings::Timing;
-
-/// A zone with fewer machines is not judged: half of two is one machine that died.
-const SMALLEST_ZONE: usize = 4;
 
 /// Why something destructive must not be done now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,11 +130,6 @@ pub fn may_give_up(
         return held_back(format!("its zone looked down a moment ago, and its machines may come back until {until}"));
     }
     Ok(())
-}
-
-/// Whether so many of the machines that have joined in a zone look lost that the zone itself may be down.
-pub fn zone_looks_down(joined: usize, lost: usize) -> bool {
-    joined >= SMALLEST_ZONE && lost * 2 > joined
 }
 
 /// How many repairs are underway, in words.

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 
-use super::incomplete;
+use super::whole::incomplete;
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use crate::cloud::limits::Action;
 use crate::cloud::{

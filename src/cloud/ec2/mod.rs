@@ -20,6 +20,7 @@ use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_ec2::operation::RequestId;
 
 use self::requests::{Gathered, Selection};
+use self::whole::incomplete;
 use super::limits::Action;
 use super::{
     Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, LaunchRequest, Modification,
@@ -97,11 +98,6 @@ where
 /// The error's causes, outermost first.
 fn causes(error: &dyn std::error::Error) -> String {
     std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-/// An answer that was well-formed but lacks what every such answer has.
-fn incomplete(action: Action, what: &str) -> CloudError {
-    CloudError::in_doubt(action.as_str(), format!("the answer has no {what}"))
 }
 
 #[async_trait]

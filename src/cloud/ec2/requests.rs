@@ -15,7 +15,7 @@ use aws_sdk_ec2::types::{
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::incomplete;
+use super::whole::incomplete;
 use crate::api::VolumeId;
 use crate::cloud::limits::Action;
 use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VolumeQuery};

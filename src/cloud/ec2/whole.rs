@@ -5,6 +5,14 @@ use aws_sdk_ec2::config::interceptors::AfterDeserializationInterceptorContextRef
 use aws_sdk_ec2::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_ec2::error::BoxError;
 
+use crate::cloud::CloudError;
+use crate::cloud::limits::Action;
+
+/// An answer that was well-formed but lacks what every such answer has.
+pub(super) fn incomplete(action: Action, what: &str) -> CloudError {
+    CloudError::in_doubt(action.as_str(), format!("the answer has no {what}"))
+}
+
 /// Makes an error of a cut answer.
 #[derive(Debug)]
 pub(super) struct WholeAnswer;

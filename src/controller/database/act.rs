@@ -1,4 +1,4 @@
-//! Act, Database: carries the plan out. Only writes; it makes no choice.
+//! The act step of the Database controller: carries the plan out. Only writes; it makes no choice.
 
 use std::fmt::Debug;
 
@@ -14,15 +14,16 @@ use serde_json::json;
 use super::build;
 use super::history;
 use super::password::Password;
-use super::plan::{Action, ChildKind, Plan};
+use super::plan::action::{Action, ChildKind, Plan};
+
 use crate::api::database::{Occurrence, Replacement};
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, EventReason, Node, Volume};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{self, delete, finalizer, status};
-use crate::controller::acting::ActError;
-use crate::controller::context::Context;
-use crate::controller::retained::{ADOPTED_BY, Holder};
+use crate::controller::pass::acted::ActError;
+use crate::controller::pass::context::Context;
+use crate::controller::retention::{ADOPTED_BY, Holder};
 
 /// The field manager of everything that this controller writes.
 const MANAGER: &str = "freehold-database";

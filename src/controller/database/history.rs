@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::observe::Observed;
 use super::pod;
+
 use crate::api::DatabaseStatus;
 use crate::api::database::{EngineRun, HistoryEntry, Occurrence};
 use crate::controller::conditions::whole_second;

@@ -1,26 +1,14 @@
 //! The Database controller: children in order, up and down again. It never talks to EC2.
 
-mod access;
 pub mod act;
-mod adopting;
 pub mod build;
 mod history;
-mod invalid;
-pub mod kept;
-mod leaving;
-mod machines;
 pub mod observe;
+mod ordinal;
 pub mod password;
 pub mod plan;
 mod pod;
-mod replacing;
 pub mod status;
-mod stopping;
-mod workload;
-
-#[cfg(test)]
-#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
-mod tests;
 
 use std::sync::Arc;
 
@@ -33,10 +21,18 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
-use super::driver::{self, Again, PassError, sooner, write_status};
+use super::pass::close::write_status;
+use super::pass::context::Context;
+use super::pass::drive;
+use super::pass::result::{Again, PassError};
+
 use crate::api::{Database, EventReason, Node, Volume, names};
 use crate::cluster::events::{Events, Happened};
+use crate::time::sooner;
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
+mod tests;
 
 /// What the controller watches: the objects of one namespace, or of all.
 pub struct Apis {
@@ -76,15 +72,8 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
             let name = pod.labels().get(names::DATABASE_NAME_LABEL)?;
             Some(ObjectRef::new(name).within(&pod.namespace()?))
         });
-    driver::run(
-        "database",
-        controller,
-        ctx,
-        concurrency,
-        stop,
-        |database, ctx, events| async move { pass(&database, &ctx, &events).await },
-    )
-    .await;
+    drive::run("database", controller, ctx, concurrency, stop, |database, ctx, events| async move { pass(&database, &ctx, &events).await })
+        .await;
 }
 
 /// One pass: observe, plan, act, status.
@@ -108,7 +97,7 @@ async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Aga
 /// The one closing status patch; reported even when acting failed.
 async fn close(
     observed: &observe::Observed,
-    plan: &plan::Plan,
+    plan: &plan::action::Plan,
     acted: act::Acted,
     ctx: &Context,
     events: &Events,

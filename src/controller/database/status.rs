@@ -1,25 +1,28 @@
-//! Status, Database: what is told of it. Pure.
+//! The status step of the Database controller: computes the DatabaseStatus, its conditions, and the events of their changes. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
 use super::act::Acted;
-use super::adopting;
 use super::build;
 use super::history;
-use super::machines::{self, can_serve, is_lost, lost_reason};
-use super::observe::{Child, Credentials, Observed};
-use super::plan::{Plan, awaited, engine_waiting, node_awaited, said};
+use super::observe::Observed;
+use super::observe::child::{Child, Credentials};
+use super::plan::action::Plan;
+use super::plan::adoption;
+use super::plan::facts::{awaited, engine_waiting, node_awaited, said};
+use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::pod::inputs_of;
+
 use crate::api::ConditionType as Type;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
 use crate::api::{DatabaseStatus, EventReason, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
-use crate::controller::driver::Chain;
 use crate::controller::waiting::Waiting;
+use crate::error_chain::Chain;
 
 /// The status to write: the ordinal and the zone as their own writes left them, everything else from what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> DatabaseStatus {
@@ -84,7 +87,7 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
     };
     let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
     let mut entries = vec![ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]), machine, disk, engine, stalled];
-    entries.extend(adopting::found(observed));
+    entries.extend(adoption::found(observed));
     entries
 }
 

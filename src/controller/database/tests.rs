@@ -18,10 +18,12 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::build;
-use super::kept::Kept;
-use super::observe::{Child, Credentials, HeldSecret, Observed, TornDown};
+use super::observe::child::{Child, Credentials, HeldSecret};
+use super::observe::retained::Kept;
+use super::observe::{Observed, TornDown};
 use super::password::Password;
-use super::plan::{Action, Plan, plan};
+use super::plan::action::{Action, Plan};
+use super::plan::plan;
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, Database, FINALIZER, Node, Volume};
 use crate::engine;

@@ -1,11 +1,12 @@
-//! Act, Node: carries the plan out. Only writes; it makes no choice.
+//! The act step of the Node controller: carries the plan out. Only writes; it makes no choice.
 
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod, Taint};
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use super::plan::{Action, Plan};
+use super::plan::action::{Action, Plan};
+
 use crate::api::node::{Fence, NodeLaunch};
 use crate::api::{EventReason, InstanceId, Node, NodeStatus, OUT_OF_SERVICE_TAINT, Reason};
 use crate::cloud::identity::Kind;
@@ -13,11 +14,13 @@ use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, LaunchRequest};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
-use crate::controller::acting::{ActError, Acted, note_outcome};
-use crate::controller::context::{Context, later};
-use crate::controller::launch::{Outcome, outcome};
+use crate::controller::creation::judge::{Outcome, outcome};
+use crate::controller::pass::acted::{ActError, Acted, note_outcome};
+use crate::controller::pass::call_blocked::held_up;
+use crate::controller::pass::context::Context;
 use crate::controller::safety;
-use crate::controller::waiting::{HeldUp, held_up};
+use crate::controller::waiting::HeldUp;
+use crate::time::later;
 
 /// How much of a console goes to the log, in bytes.
 const CONSOLE_TAIL: usize = 4096;

@@ -1,37 +1,35 @@
 //! The Node controller: one EC2 instance and its core Node for each `Node`.
 
 pub mod act;
-mod attempt;
-mod choose;
-pub mod decisions;
-pub mod fence;
-pub mod late;
-mod leaving;
-pub mod loss;
+pub mod lease_monitor;
 pub mod observe;
 pub mod plan;
+mod registration;
 pub mod status;
-
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
-use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
-use super::driver::{self, Again, PassError, close, next_look};
-use super::launch::last_possible_send;
-use crate::api::{EventReason, InstanceId, Node, NodeClass};
+use self::registration::instance_of;
+use super::creation::judge::last_possible_send;
+use super::pass::close::{close, next_look};
+use super::pass::context::Context;
+use super::pass::drive;
+use super::pass::result::{Again, PassError};
+
+use crate::api::{EventReason, Node, NodeClass};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
+
+#[cfg(test)]
+mod tests;
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: CancellationToken) {
@@ -58,7 +56,7 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
         .reconcile_on(joining)
         .reconcile_on(leaving)
         .reconcile_on(initializing);
-    driver::run("node", controller, ctx, concurrency, stop, |node, ctx, events| async move { pass(&node, &ctx, &events).await }).await;
+    drive::run("node", controller, ctx, concurrency, stop, |node, ctx, events| async move { pass(&node, &ctx, &events).await }).await;
 }
 
 /// One pass: observe, plan, act, status.
@@ -112,7 +110,7 @@ fn remember(node: &Node, ctx: &Context) {
 }
 
 /// Tells the inventory how often to look, and what to prove absent.
-fn express_interest(node: &Node, plan: &plan::Plan, ctx: &Context) {
+fn express_interest(node: &Node, plan: &plan::action::Plan, ctx: &Context) {
     let uid = node.uid().unwrap_or_default();
     let status = node.status.as_ref();
     // What is known by its token alone (its tags lag, or were taken off) stays looked up by it.
@@ -133,13 +131,6 @@ fn express_interest(node: &Node, plan: &plan::Plan, ctx: &Context) {
         Some(_) | None => Interest::Settled,
     };
     ctx.inventory.set_interest(Kind::Node, &uid, interest);
-}
-
-/// The instance that a core Node's providerID names (`aws:///<zone>/<instance id>`).
-fn instance_of(core_node: &CoreNode) -> Option<InstanceId> {
-    let provider_id = core_node.spec.as_ref()?.provider_id.as_deref()?;
-    let id = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
-    Some(InstanceId(id.to_owned()))
 }
 
 /// The Nodes whose core Nodes changed.

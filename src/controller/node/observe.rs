@@ -8,18 +8,19 @@ use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::api::{Api, ListParams, ObjectList};
 use kube::{Client, ResourceExt};
 
-use super::plan;
+use super::registration::{self, is_live, provider_id};
+
 use crate::api::{DEDICATED_LABEL, EBS_CSI_DRIVER, InstanceId, Node, NodeClass};
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::if_served;
-use crate::controller::context::Context;
-use crate::controller::fleet::FleetView;
-use crate::controller::launch::Sent;
+use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::repairs::FleetView;
+use crate::controller::memory::sends::Sent;
+use crate::controller::pass::context::Context;
 use crate::controller::safety::{self, Kubelet};
-use crate::controller::waiting::Asked;
 use crate::settings::Timing;
 
 /// Everything that a Node's plan depends on.
@@ -70,11 +71,6 @@ impl Observed {
     }
 }
 
-/// What the kubelet of an instance registers as its providerID.
-pub fn provider_id(instance: &Instance) -> String {
-    format!("aws:///{}/{}", instance.zone, instance.id)
-}
-
 /// Reads; `None` when the object is gone, or is another of its name.
 pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
     let namespace = node.namespace().unwrap_or_default();
@@ -89,7 +85,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.
     let seen = status.instance_id.as_ref().and_then(|id| instances.by_id(id));
     let now = ctx.clock.now();
-    let is_awaited = seen.is_some_and(|instance| plan::is_awaited(&node, instance, &ctx.timing, now));
+    let is_awaited = seen.is_some_and(|instance| registration::is_awaited(&node, instance, &ctx.timing, now));
     let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
         Some(provider_id) => core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?,
         None => None,
@@ -106,8 +102,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
             attachments = attachments_to(ctx, &name).await?;
         }
     }
-    let has_others =
-        instances.instances.iter().any(|instance| plan::is_live(instance) && Some(&instance.id) != status.instance_id.as_ref());
+    let has_others = instances.instances.iter().any(|instance| is_live(instance) && Some(&instance.id) != status.instance_id.as_ref());
     let other_core_nodes = if has_others { dedicated(&ctx.client).await?.items } else { Vec::new() };
     let is_well =
         !has_ended && status.fence.is_none() && safety::kubelet(core_node.as_ref()) == Kubelet::Ready && instances.unhealthy.is_empty();

@@ -1,4 +1,4 @@
-//! Status, Node: what is told of it. Pure.
+//! The status step of the Node controller: computes the NodeStatus, its conditions, and the events of their changes. Pure.
 
 use std::time::Duration;
 
@@ -6,20 +6,21 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
-use super::choose;
-use super::fence::{self, Stage};
-use super::loss::{self, Judgement};
-use super::observe::{Observed, provider_id};
-use super::plan::Plan;
+use super::observe::Observed;
+use super::plan::action::Plan;
+use super::plan::fence::{self, Stage};
+use super::plan::loss::{self, Judgement};
+use super::plan::{facts, offering};
+use super::registration::provider_id;
+
 use crate::api::ConditionType as Type;
 use crate::api::{EventReason, Node, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::events::Happened;
-use crate::controller::acting::Acted;
 use crate::controller::conditions::{self, Entry, whole_second};
-use crate::controller::context::later;
+use crate::controller::pass::acted::{Acted, why};
 use crate::controller::safety::{self, Kubelet};
-use crate::controller::waiting::why;
+use crate::time::later;
 
 /// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timestamp) -> NodeStatus {
@@ -31,7 +32,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
     let instance = old.instance_id.as_ref().and_then(|id| observed.instances.by_id(id));
     let core_node_name = observed.core_node.as_ref().map(ResourceExt::name_any).or_else(|| old.core_node_name.clone());
     let entries = entries(observed, plan, acted, instance, core_node_name.is_some(), now);
-    let is_impaired = old.instance_id.as_ref().is_some_and(|id| loss::is_impaired(observed, id));
+    let is_impaired = old.instance_id.as_ref().is_some_and(|id| facts::is_impaired(observed, id));
     let impaired_since = old.impaired_since.clone().unwrap_or_else(|| Time(whole_second(now)));
     NodeStatus {
         // What was seen and judged: the object of the last write may have a newer spec, which nobody has looked at.
@@ -150,7 +151,7 @@ fn drifted(observed: &Observed, acted: &Acted<Node>) -> Entry {
     let (Some(launch), Some(class)) = (launch, &observed.class) else {
         return Entry::no(Type::Drifted, Reason::Pending, "no machine was launched yet, or its NodeClass is gone");
     };
-    match choose::drift(launch, &class.spec) {
+    match offering::drift(launch, &class.spec) {
         Some(fields) => Entry::yes(
             Type::Drifted,
             Reason::NodeClassChanged,

@@ -17,9 +17,10 @@ use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
-use super::choose;
 use super::observe::Observed;
-use super::plan::{Action, Plan, plan};
+use super::plan::action::{Action, Plan};
+use super::plan::offering;
+use super::plan::plan;
 use crate::api::node::{NodeLaunch, Refusal};
 use crate::api::{ConditionType, FINALIZER, InstanceId, Node, NodeClass, NodeStatus, Reason, VolumeId};
 use crate::cloud::absence::EmptyRun;
@@ -27,7 +28,7 @@ use crate::cloud::inventory::{EmptyRuns, InstanceView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::{Instance, InstanceState};
 use crate::controller::conditions::{self, Entry};
-use crate::controller::fleet::FleetView;
+use crate::controller::memory::repairs::FleetView;
 use crate::settings::Timing;
 
 const CORE_NODE: &str = "ip-10-0-0-1";
@@ -168,7 +169,7 @@ fn launch(attempt: i32) -> NodeLaunch {
 /// What the world's Node and class make of this choice; subnets by their place in the class.
 fn launch_of(attempt: i32, instance_type: &str, subnet: usize, never_joined: i32, when: Timestamp) -> NodeLaunch {
     let class = class().spec;
-    choose::launch(&world(), &class, instance_type, &class.subnets[subnet], attempt, never_joined, when)
+    offering::launch(&world(), &class, instance_type, &class.subnets[subnet], attempt, never_joined, when)
 }
 
 fn refused(code: &str, when: Timestamp) -> NodeLaunch {

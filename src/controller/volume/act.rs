@@ -1,4 +1,4 @@
-//! Act, Volume: carries the plan out. Only writes; it makes no choice.
+//! The act step of the Volume controller: carries the plan out. Only writes; it makes no choice.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,9 @@ use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::attempt::owner_of;
-use super::plan::{Action, Modify, Plan};
+use super::plan::action::{Action, Modify, Plan};
+use super::plan::facts::owner_of;
+
 use crate::api::names::RETAINED_LABEL;
 use crate::api::volume::{FinalSnapshot, VolumeLaunch};
 use crate::api::{EventReason, Reason, Volume, VolumeId, VolumeStatus};
@@ -19,12 +20,14 @@ use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, CreateVolumeRequest, VolumeQuery};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
-use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::conditions::whole_second;
-use crate::controller::context::{Context, later};
-use crate::controller::launch::{Outcome, outcome};
-use crate::controller::retained::ADOPTED_BY;
-use crate::controller::waiting::{HeldUp, held_up, throttled};
+use crate::controller::creation::judge::{Outcome, outcome};
+use crate::controller::pass::acted::{ActError, Acted, note_outcome};
+use crate::controller::pass::call_blocked::{held_up, throttled};
+use crate::controller::pass::context::Context;
+use crate::controller::retention::ADOPTED_BY;
+use crate::controller::waiting::HeldUp;
+use crate::time::later;
 
 /// How many modifications the status remembers.
 const REMEMBERED_MODIFICATIONS: usize = 10;

@@ -12,7 +12,7 @@ use kube::{Resource, ResourceExt};
 
 use crate::api::names::VOLUME_UID_LABEL;
 use crate::api::{EBS_CSI_DRIVER, Size, Volume, VolumeId, names};
-use crate::controller::retained::DATABASE_ANNOTATION;
+use crate::controller::retention::DATABASE_ANNOTATION;
 
 /// The node label that the EBS CSI driver's topology uses.
 const ZONE_LABEL: &str = "topology.kubernetes.io/zone";

@@ -1,17 +1,10 @@
 //! The Volume controller: one EBS volume, its PersistentVolume and its claim for each `Volume`.
 
 pub mod act;
-mod adopting;
-mod attempt;
 pub mod build;
-mod growth;
-mod leaving;
 pub mod observe;
 pub mod plan;
 pub mod status;
-
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -23,14 +16,20 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
-use super::driver::{self, Again, PassError, close, next_look};
-use super::launch::last_possible_send;
+use super::creation::judge::last_possible_send;
+use super::pass::close::{close, next_look};
+use super::pass::context::Context;
+use super::pass::drive;
+use super::pass::result::{Again, PassError};
+
 use crate::api::{ConditionType, EventReason, NodeClass, Reason, Volume, VolumeStatus, names};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
 use crate::controller::conditions;
+
+#[cfg(test)]
+mod tests;
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<PersistentVolumeClaim>, concurrency: u16, stop: CancellationToken) {
@@ -54,8 +53,7 @@ pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<Persistent
         })
         .reconcile_on(woken)
         .reconcile_on(detaching);
-    driver::run("volume", controller, ctx, concurrency, stop, |volume, ctx, events| async move { pass(&volume, &ctx, &events).await })
-        .await;
+    drive::run("volume", controller, ctx, concurrency, stop, |volume, ctx, events| async move { pass(&volume, &ctx, &events).await }).await;
 }
 
 /// One pass: observe, plan, act, status.
@@ -98,7 +96,7 @@ fn forget(uid: &str, ctx: &Context) {
 }
 
 /// Tells the inventory how often to look, and what to prove absent.
-fn express_interest(volume: &Volume, plan: &plan::Plan, ctx: &Context) {
+fn express_interest(volume: &Volume, plan: &plan::action::Plan, ctx: &Context) {
     let uid = volume.uid().unwrap_or_default();
     let status = volume.status.clone().unwrap_or_default();
     if !plan.pending {

@@ -10,14 +10,15 @@ use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
 use super::build;
+
 use crate::api::{Database, NodeClass, Volume, VolumeId, names};
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
 use crate::cluster::{controller_of, if_served};
-use crate::controller::context::Context;
-use crate::controller::launch::Sent;
-use crate::controller::waiting::Asked;
+use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::sends::Sent;
+use crate::controller::pass::context::Context;
 use crate::settings::Timing;
 
 /// Everything that a Volume's plan depends on.

@@ -1,15 +1,15 @@
-//! Status, Volume: what is told of it. Pure.
+//! The status step of the Volume controller: computes the VolumeStatus and its conditions. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::observe::Observed;
-use super::plan::{Plan, Stage};
+use super::plan::action::{Plan, Stage};
+
 use crate::api::ConditionType as Type;
 use crate::api::{Reason, Size, Volume, VolumeStatus};
-use crate::controller::acting::Acted;
 use crate::controller::conditions::{self, Entry, whole_second};
-use crate::controller::waiting::why;
+use crate::controller::pass::acted::{Acted, why};
 
 /// The status to write: the fields of the create protocol as the last write left them, everything else from what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Timestamp) -> VolumeStatus {

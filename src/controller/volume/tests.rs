@@ -19,7 +19,8 @@ use serde_json::json;
 
 use super::build;
 use super::observe::Observed;
-use super::plan::{Action, Modify, Plan, Stage, plan};
+use super::plan::action::{Action, Modify, Plan, Stage};
+use super::plan::plan;
 use crate::api::node::Refusal;
 use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
 use crate::api::{ConditionType, DeletionPolicy, FINALIZER, NodeClass, Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus};
@@ -29,8 +30,9 @@ use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::conditions::{self, Entry};
-use crate::controller::launch::Sent;
-use crate::controller::waiting::{Asked, HeldUp};
+use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::sends::Sent;
+use crate::controller::waiting::HeldUp;
 use crate::settings::Timing;
 
 /// Seconds from when the attempt of the fixtures was decided; the process has run for long by then.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::{INPUTS_HASH, inputs_hash, owned};
+
 use crate::api::Database;
 use crate::api::names::Names;
 use crate::engine::Profile;

@@ -13,6 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::Resource;
 use sha2::{Digest, Sha256};
 
+use crate::api::Database;
+use crate::api::database::{DatabaseSpec, Engine};
+use crate::api::names::Names;
+
 pub use compare::holds;
 pub use config_map::config_map;
 pub use network_policy::network_policy;
@@ -21,10 +25,6 @@ pub use secret::{ADOPTED_RECORD, CredentialsError, TAKEN_FROM, check_credentials
 pub use service::{host, service};
 pub use stateful_set::{CONTAINER, stateful_set};
 pub use volume::{volume, volume_spec};
-
-use crate::api::Database;
-use crate::api::database::{DatabaseSpec, Engine};
-use crate::api::names::Names;
 
 /// On the StatefulSet, its pods and the ConfigMap: the hash of the spec's inputs that they were rendered from. Only a change of it
 /// asks for a replacement of the pod.

@@ -7,6 +7,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 
 use super::{host, unowned};
+
 use crate::api::names::{Names, RETAINED_LABEL};
 use crate::controller::database::password::Password;
 use crate::engine::{ADMINISTRATOR, Profile};

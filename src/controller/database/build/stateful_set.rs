@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{INPUTS_HASH, inputs_hash, owned};
+
 use crate::api::database::ResourceQuantity;
 use crate::api::names::Names;
 use crate::api::{DATABASE_NODE_LABEL, DEDICATED_TAINT, Database};

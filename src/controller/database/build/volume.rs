@@ -3,6 +3,7 @@
 use kube::Resource;
 
 use super::owned;
+
 use crate::api::database::Storage;
 use crate::api::names::Names;
 use crate::api::{Database, DeletionPolicy, Volume, VolumeSpec};

@@ -10,7 +10,7 @@ use crate::controller::conditions;
 use crate::controller::database::act::Acted;
 use crate::controller::database::plan::plan;
 use crate::controller::database::status::{changes, status};
-use crate::controller::retained;
+use crate::controller::retention;
 
 const RECORD: &str = "freehold-5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99";
 
@@ -179,7 +179,7 @@ fn a_volume_that_was_kept_under_the_name_is_told_and_blocks_nothing() {
     let mut world = settled();
     let before = told(&world);
     assert!(conditions::find(&before.conditions, ConditionType::RetainedVolumeFound).is_none());
-    world.kept.found = Some(vec![retained::read(&record(None)).unwrap()]);
+    world.kept.found = Some(vec![retention::read(&record(None)).unwrap()]);
     let after = told(&world);
     let found = conditions::find(&after.conditions, ConditionType::RetainedVolumeFound).unwrap();
     assert_eq!((found.status.as_str(), found.reason.as_str()), ("True", Reason::RetainedVolumeFound.as_str()));

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::Reason;
-use crate::controller::database::machines;
+use crate::controller::database::plan::machines;
 
 /// The settled world after its machine's type has left the list.
 fn type_left() -> Observed {

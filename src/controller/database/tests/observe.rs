@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::controller::database::observe::next_ordinal;
+use crate::controller::database::ordinal::next_ordinal;
 
 #[test]
 fn an_ordinal_is_used_again_until_its_node_was_seen() {

@@ -5,9 +5,10 @@ use pretty_assertions::assert_eq;
 use super::loss::{in_state, lost, lost_since, silent_since, with};
 use super::*;
 use crate::api::{DATABASE_NODE_LABEL, OUT_OF_SERVICE_TAINT};
-use crate::controller::node::fence::Stage;
-use crate::controller::node::loss::{Judgement, judge};
-use crate::controller::waiting::{Asked, HeldUp};
+use crate::controller::memory::issued_requests::Asked;
+use crate::controller::node::plan::fence::Stage;
+use crate::controller::node::plan::loss::{Judgement, judge};
+use crate::controller::waiting::HeldUp;
 
 fn gives_up(observed: &Observed, now: i64) -> Action {
     match judge(observed, observed.node.status.as_ref().unwrap(), at(now)) {

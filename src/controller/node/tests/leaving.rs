@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::api::DATABASE_NODE_LABEL;
-use crate::controller::launch::Sent;
-use crate::controller::waiting::Asked;
+use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::sends::Sent;
 
 fn leaves(observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = deleting(observed);

@@ -5,9 +5,9 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::api::node::Fence;
 use crate::cloud::InstanceHealth;
-use crate::controller::acting::Acted;
-use crate::controller::node::loss::{Cause, Judgement, judge};
+use crate::controller::node::plan::loss::{Cause, Judgement, judge};
 use crate::controller::node::status::{changes, fenced_after, status as told};
+use crate::controller::pass::acted::Acted;
 
 pub(super) fn with(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = settled();

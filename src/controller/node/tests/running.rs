@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::api::DATABASE_NODE_LABEL;
-use crate::controller::node::plan::is_awaited;
-use crate::controller::waiting::{Asked, HeldUp};
+use crate::controller::memory::issued_requests::Asked;
+use crate::controller::node::registration::is_awaited;
+use crate::controller::waiting::HeldUp;
 
 fn launched_with(state: InstanceState, change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = launched(state);

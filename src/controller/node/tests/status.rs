@@ -3,8 +3,8 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::acting::Acted;
 use crate::controller::node::status::{changes, status as told};
+use crate::controller::pass::acted::Acted;
 use crate::controller::waiting::HeldUp;
 
 fn acted(observed: &Observed) -> Acted<Node> {

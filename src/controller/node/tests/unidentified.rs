@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::launch::Sent;
+use crate::controller::memory::sends::Sent;
 
 fn sent(last: i64) -> Sent {
     Sent { last: at(last), times: 1, in_doubt: true, refused_after_doubt: false, not_before: at(last + 2) }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cloud::limits::Action as Call;
 use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
-use crate::controller::acting::Acted;
+use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::status as told;
 
 const DAY: i64 = 86_400;

@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::acting::Acted;
+use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::status as told;
 
 fn acted(observed: &Observed) -> Acted<Volume> {

@@ -1,0 +1,240 @@
+//! The create protocol's judgement of one attempt, for instances and volumes alike: pure.
+//!
+//! An attempt is decided and written (the intent), sent, and its id recorded. Whatever is lost on the way, this file says what may be
+//! done next: adopt, send the identical call again, wait, or give the attempt up on proof.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::super::memory::sends::Sent;
+
+use crate::cloud::absence::AbsenceProven;
+use crate::cloud::{Class, CloudError};
+
+/// Everything that the judgement of an attempt without an id depends on.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each named")]
+pub struct Facts<Id> {
+    /// The object is being deleted: nothing is created for it any more.
+    pub deleting: bool,
+    /// When the attempt was decided.
+    pub started_at: Timestamp,
+    /// A definite refusal was recorded: nothing was made.
+    pub refused: bool,
+    /// This process' sends; `None` when the attempt was found at start-up.
+    pub sent: Option<Sent>,
+    /// What carries this attempt's identity in EC2.
+    pub found: Option<Id>,
+    /// Complete look-ups, by tag and (instances) by token, have been made since this process started.
+    pub looked_up: bool,
+    /// The proof that the attempt made nothing.
+    pub absent: Option<AbsenceProven>,
+    /// The identical request can still be made (the NodeClass still has the user data of this hash).
+    pub same_request: bool,
+}
+
+/// What may be done about an attempt without an id.
+#[derive(Debug)]
+pub enum Verdict<Id> {
+    /// It made this: record the id.
+    Adopt(Id),
+    /// EC2 refused it for certain, and it was never in doubt: another attempt may follow.
+    Refused,
+    /// It made nothing, and no send of it can still be carried out: another attempt may follow.
+    ProvenAbsent(AbsenceProven),
+    /// The identical call, with the same token.
+    Resend,
+    /// Nothing, for this reason; at the latest until then.
+    Wait(Doubt, Option<Timestamp>),
+}
+
+/// Why an attempt in doubt is only looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The first complete look-up since the start of this process is awaited.
+    FirstLookUp,
+    /// The next send is due later.
+    Pause,
+    /// The object is being deleted.
+    Deleting,
+    /// The token may be forgotten: the same call could make a second one.
+    TokenTooOld,
+    /// The NodeClass changed, so the identical call cannot be made.
+    RequestChanged,
+    /// EC2 refuses the call now; what an earlier send did is not known.
+    RefusedAfterDoubt,
+}
+
+impl Doubt {
+    /// What is awaited, as the end of a sentence.
+    pub fn as_words(self) -> &'static str {
+        match self {
+            Self::FirstLookUp => "the first complete look at EC2 since the operator's start is awaited",
+            Self::Pause => "the same call is sent again shortly",
+            Self::Deleting => "it is looked up until its absence is proven, since this object is being deleted",
+            Self::TokenTooOld => "its token is too old to send the call again, so it is looked up until its absence is proven",
+            Self::RequestChanged => {
+                "the NodeClass has changed, so the same call cannot be made again; it is looked up until its absence is proven"
+            }
+            Self::RefusedAfterDoubt => "EC2 refuses the call now, so it is looked up until its absence is proven",
+        }
+    }
+}
+
+/// Judges an attempt that has no id yet. `token_resend` is how long after its start its token may be used again.
+pub fn judge<Id>(facts: Facts<Id>, token_resend: Duration, now: Timestamp) -> Verdict<Id> {
+    if let Some(id) = facts.found {
+        return Verdict::Adopt(id);
+    }
+    if facts.refused {
+        return Verdict::Refused;
+    }
+    if let Some(proof) = facts.absent {
+        return Verdict::ProvenAbsent(proof);
+    }
+    if facts.deleting {
+        return Verdict::Wait(Doubt::Deleting, None);
+    }
+    if facts.sent.is_none() && !facts.looked_up {
+        return Verdict::Wait(Doubt::FirstLookUp, None);
+    }
+    if now.duration_since(facts.started_at) > SignedDuration::try_from(token_resend).unwrap_or(SignedDuration::MAX) {
+        return Verdict::Wait(Doubt::TokenTooOld, None);
+    }
+    if !facts.same_request {
+        return Verdict::Wait(Doubt::RequestChanged, None);
+    }
+    match facts.sent {
+        Some(sent) if sent.refused_after_doubt => Verdict::Wait(Doubt::RefusedAfterDoubt, None),
+        Some(sent) if now < sent.not_before => Verdict::Wait(Doubt::Pause, Some(sent.not_before)),
+        Some(_) | None => Verdict::Resend,
+    }
+}
+
+/// What an answer without an id means for the attempt that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Refused for certain, and nothing was in doubt: the attempt made nothing.
+    Refused,
+    /// Refused for certain; what an earlier send did stays open.
+    RefusedAfterDoubt,
+    /// This send made nothing, and EC2 asks for patience: the attempt is as it was before.
+    NotMade {
+        /// What it was before.
+        was_in_doubt: bool,
+    },
+    /// It may have made something.
+    InDoubt,
+}
+
+/// Judges EC2's answer to a creating call. `is_old`: what EC2 does not know yet has had the time to become known. `was_in_doubt`: an
+/// earlier send of the attempt was never answered.
+pub fn outcome(error: &CloudError, is_old: bool, was_in_doubt: bool) -> Outcome {
+    let is_refusal = error.is_definite_refusal() || (error.class == Class::NotYetUsable && is_old);
+    match (is_refusal, was_in_doubt) {
+        (true, false) => Outcome::Refused,
+        (true, true) => Outcome::RefusedAfterDoubt,
+        (false, _) if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) => Outcome::NotMade { was_in_doubt },
+        (false, _) => Outcome::InDoubt,
+    }
+}
+
+/// The last moment at which this attempt may have left a machine of ours: this process' last send, or, for an attempt found at
+/// start-up, the moment before this process started.
+pub fn last_possible_send(sent: Option<&Sent>, started_at: Timestamp, process_started: Timestamp) -> Timestamp {
+    sent.map_or(process_started, |sent| sent.last).max(started_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESEND: Duration = Duration::from_secs(6 * 3600);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn facts() -> Facts<u8> {
+        Facts {
+            deleting: false,
+            started_at: at(1000),
+            refused: false,
+            sent: None,
+            found: None,
+            looked_up: true,
+            absent: None,
+            same_request: true,
+        }
+    }
+
+    fn sent() -> Sent {
+        Sent { last: at(1000), times: 1, in_doubt: true, refused_after_doubt: false, not_before: at(1002) }
+    }
+
+    fn word(verdict: &Verdict<u8>) -> String {
+        match verdict {
+            Verdict::Adopt(id) => format!("adopt {id}"),
+            Verdict::Refused => "refused".to_owned(),
+            Verdict::ProvenAbsent(_) => "absent".to_owned(),
+            Verdict::Resend => "resend".to_owned(),
+            Verdict::Wait(doubt, until) => format!("wait {doubt:?} {:?}", until.map(Timestamp::as_second)),
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_protocol() {
+        let rows: Vec<(&str, Facts<u8>, i64, &str)> = vec![
+            (
+                "what is found is adopted, whatever else",
+                Facts { found: Some(7), deleting: true, refused: true, ..facts() },
+                1001,
+                "adopt 7",
+            ),
+            ("a definite refusal allows another attempt", Facts { refused: true, ..facts() }, 1001, "refused"),
+            ("found at start-up: first a look-up", Facts { looked_up: false, ..facts() }, 1001, "wait FirstLookUp None"),
+            ("found at start-up and looked up: the same call", facts(), 1001, "resend"),
+            ("in doubt: not before its time", Facts { sent: Some(sent()), ..facts() }, 1001, "wait Pause Some(1002)"),
+            ("in doubt: the same call", Facts { sent: Some(sent()), ..facts() }, 1002, "resend"),
+            ("our own send needs no look-up first", Facts { sent: Some(sent()), looked_up: false, ..facts() }, 1002, "resend"),
+            ("six hours to the second are allowed", facts(), 1000 + 21600, "resend"),
+            ("a token older than six hours is never sent", facts(), 1000 + 21601, "wait TokenTooOld None"),
+            ("never for an object that is being deleted", Facts { deleting: true, ..facts() }, 1001, "wait Deleting None"),
+            ("never another request under this token", Facts { same_request: false, ..facts() }, 1001, "wait RequestChanged None"),
+            (
+                "a refusal after doubt proves nothing",
+                Facts { sent: Some(Sent { refused_after_doubt: true, ..sent() }), ..facts() },
+                2000,
+                "wait RefusedAfterDoubt None",
+            ),
+        ];
+        for (name, facts, now, expected) in rows {
+            assert_eq!(word(&judge(facts, RESEND, at(now))), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_answer_without_an_id_has_one_meaning() {
+        use Outcome::{InDoubt, NotMade, Refused, RefusedAfterDoubt};
+        for class in Class::ALL {
+            let patience = |was_in_doubt| NotMade { was_in_doubt };
+            // Young or old, never in doubt; then the same after doubt.
+            let expected = match class {
+                Class::Capacity | Class::Forbidden | Class::Invalid => [Refused, Refused, RefusedAfterDoubt, RefusedAfterDoubt],
+                Class::NotYetUsable => [patience(false), Refused, patience(true), RefusedAfterDoubt],
+                Class::Throttled | Class::Quota => [patience(false), patience(false), patience(true), patience(true)],
+                Class::InDoubt | Class::Token | Class::NotFound | Class::State | Class::ModificationBudget | Class::DryRun => [InDoubt; 4],
+            };
+            let error = CloudError { class, ..CloudError::in_doubt("RunInstances", "") };
+            let judged = [(false, false), (true, false), (false, true), (true, true)];
+            assert_eq!(judged.map(|(is_old, was_in_doubt)| outcome(&error, is_old, was_in_doubt)), expected, "{class:?}");
+        }
+    }
+
+    #[test]
+    fn an_attempt_found_at_start_up_may_have_been_sent_until_this_process_started() {
+        assert_eq!(last_possible_send(None, at(1000), at(5000)), at(5000));
+        assert_eq!(last_possible_send(Some(&sent()), at(900), at(500)), at(1000));
+    }
+}

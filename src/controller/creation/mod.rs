@@ -1,0 +1,3 @@
+//! The create protocol: how anything is created in EC2 exactly once.
+
+pub mod judge;

@@ -1,0 +1,231 @@
+//! The observe step of the Database controller: reads everything that the plan depends on. Only reads.
+
+pub mod child;
+pub mod retained;
+
+use data_encoding::HEXLOWER;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node as CoreNode, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams};
+use kube::{CustomResourceExt, ResourceExt};
+use sha2::{Digest, Sha256};
+
+use self::child::{Child, Credentials, HeldSecret, child, is_controlled_by, secret};
+use self::retained::Kept;
+use super::ordinal::{next_ordinal, ordinal};
+use super::pod;
+
+use crate::api::names::{self, Names};
+use crate::api::{DATABASE_NODE_LABEL, Database, EBS_CSI_DRIVER, Node, Volume};
+use crate::cluster::if_served;
+use crate::controller::pass::context::Context;
+use crate::engine::{self, EngineError, Profile};
+use crate::settings::Timing;
+
+/// What is being taken down around the Database; read only while it is being deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TornDown {
+    /// Its namespace: nothing can be created in it any more, and all in it goes.
+    pub namespace: bool,
+    /// Our resource definitions: every object of ours goes.
+    pub definitions: bool,
+}
+
+impl TornDown {
+    /// Nobody decided to delete this very database.
+    pub fn any(self) -> bool {
+        self.namespace || self.definitions
+    }
+}
+
+/// Everything that a Database's plan depends on.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The Database, read fresh.
+    pub database: Database,
+    /// The names of its objects.
+    pub names: Names,
+    /// What its engine needs.
+    pub profile: Result<Profile, EngineError>,
+    /// Every Node of it, whatever its ordinal.
+    pub nodes: Vec<Node>,
+    /// The name of the next Node belongs to somebody else.
+    pub node_name_taken: Option<String>,
+    /// The Volume.
+    pub volume: Child<Volume>,
+    /// The Secret.
+    pub credentials: Credentials,
+    /// The Secret that is kept with the disk; read only while the Database is being deleted.
+    pub retained: Child<HeldSecret>,
+    /// What was kept of former databases and concerns this one.
+    pub kept: Kept,
+    /// The engine's settings.
+    pub config_map: Child<ConfigMap>,
+    /// The Service.
+    pub service: Child<Service>,
+    /// The NetworkPolicy.
+    pub network_policy: Child<NetworkPolicy>,
+    /// The StatefulSet.
+    pub stateful_set: Child<StatefulSet>,
+    /// Its pod.
+    pub pod: Option<Pod>,
+    /// The attachment of the volume to the machine of the pod; read only while the pod is scheduled and not started.
+    pub attachment: Option<VolumeAttachment>,
+    /// The core Nodes of our Nodes, matched by providerID.
+    pub core_nodes: Vec<CoreNode>,
+    /// Every core Node that carries this Database's label.
+    pub labelled: Vec<CoreNode>,
+    /// What is being taken down around it.
+    pub torn_down: TornDown,
+    /// The durations.
+    pub timing: Timing,
+}
+
+impl Observed {
+    /// Our Nodes, the oldest first.
+    pub fn by_ordinal(&self) -> Vec<&Node> {
+        let mut nodes: Vec<(i32, &Node)> =
+            self.nodes.iter().filter_map(|node| Some((ordinal(&self.names, &node.name_any())?, node))).collect();
+        nodes.sort_by_key(|(ordinal, _)| *ordinal);
+        nodes.into_iter().map(|(_, node)| node).collect()
+    }
+
+    /// The core Node that this Node's machine registered as.
+    pub fn core_node_of(&self, node: &Node) -> Option<&CoreNode> {
+        let name = node.status.as_ref()?.core_node_name.as_deref()?;
+        self.core_nodes.iter().find(|core_node| core_node.metadata.name.as_deref() == Some(name))
+    }
+
+    /// Whether this Node's machine carries the label that the pod selects.
+    pub fn carries_label(&self, node: &Node) -> bool {
+        let core_node = self.core_node_of(node);
+        core_node.is_some_and(|core_node| self.labelled.iter().any(|labelled| labelled.metadata.uid == core_node.metadata.uid))
+    }
+
+    /// The name of the core Node that the pod was put on.
+    pub fn runs_on(&self) -> Option<&str> {
+        self.pod.as_ref().and_then(pod::machine)
+    }
+}
+
+/// Reads; `None` when the object is gone, or is another of its name.
+pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
+    let client = &ctx.client;
+    let namespace = database.namespace().unwrap_or_default();
+    let fresh = Api::<Database>::namespaced(client.clone(), &namespace).get_opt(&database.name_any()).await?;
+    let Some(database) = fresh.filter(|fresh| fresh.metadata.uid == database.metadata.uid) else {
+        return Ok(None);
+    };
+    let names = Names::of(&database);
+    let deleting = database.metadata.deletion_timestamp.is_some();
+    let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
+    let (nodes, node_name_taken) = with_their_kind(nodes(&database, &names, ctx).await, torn_down)?;
+    let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
+    let config_maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
+    let services = Api::<Service>::namespaced(client.clone(), &namespace);
+    let network_policies = Api::<NetworkPolicy>::namespaced(client.clone(), &namespace);
+    let stateful_sets = Api::<StatefulSet>::namespaced(client.clone(), &namespace);
+    let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
+    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
+    let is_ours = |secret: &Secret| secret.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid);
+    let retained = if deleting { secret(&secrets, &names.retained_secret, is_ours).await? } else { Credentials::Read(Child::Absent) };
+    let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &names.uid);
+    let credentials = secret(&secrets, &names.credentials_secret, is_ours).await?;
+    let pod = pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid));
+    Ok(Some(Observed {
+        profile: engine::profile(&database.spec.engine, &database.spec.config),
+        kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
+        attachment: attachment(pod.as_ref(), volume.ours(), ctx).await?,
+        core_nodes: core_nodes(&nodes, ctx).await?,
+        nodes,
+        node_name_taken,
+        volume,
+        credentials,
+        retained: match retained {
+            Credentials::Read(retained) => retained,
+            // The original is unreadable, too, and says so.
+            Credentials::Unreadable(_) => Child::Absent,
+        },
+        config_map: child(config_maps.get_opt(&names.config_map).await?, &names.uid),
+        service: child(services.get_opt(&names.service).await?, &names.uid),
+        network_policy: child(network_policies.get_opt(&names.network_policy).await?, &names.uid),
+        stateful_set: child(stateful_sets.get_opt(&names.stateful_set).await?, &names.uid),
+        pod,
+        labelled: labelled(&names, ctx).await?,
+        torn_down,
+        timing: ctx.timing.clone(),
+        names,
+        database,
+    }))
+}
+
+/// Our Nodes, by label and by the names that they may have, and whether the next name is taken.
+async fn nodes(database: &Database, names: &Names, ctx: &Context) -> Result<(Vec<Node>, Option<String>), kube::Error> {
+    let api = Api::<Node>::namespaced(ctx.client.clone(), &names.namespace);
+    let labelled = api.list(&ListParams::default().labels(&format!("{}={}", names::DATABASE_UID_LABEL, names.uid))).await?;
+    let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_controlled_by(node, &names.uid)).collect();
+    let next = names.node(next_ordinal(database, names, &nodes));
+    let recorded = database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
+    let mut taken = None;
+    // A Node of ours may have lost its label.
+    for name in [Some(next.clone()), recorded.filter(|recorded| *recorded != next)].into_iter().flatten() {
+        if nodes.iter().any(|node| node.name_any() == name) {
+            continue;
+        }
+        match child(api.get_opt(&name).await?, &names.uid) {
+            Child::Absent => {}
+            Child::Ours(node) => nodes.push(*node),
+            Child::Foreign => taken = taken.or(Some(name)),
+        }
+    }
+    Ok((nodes, taken))
+}
+
+/// The core Nodes of our Nodes: each by the name that it registered with, if the providerID is still the machine's.
+async fn core_nodes(nodes: &[Node], ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
+    let api = Api::<CoreNode>::all(ctx.client.clone());
+    let mut core_nodes = Vec::new();
+    for status in nodes.iter().filter_map(|node| node.status.as_ref()) {
+        let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { continue };
+        let core_node = api.get_opt(name).await?;
+        let is_it = |core_node: &CoreNode| core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id);
+        core_nodes.extend(core_node.filter(is_it));
+    }
+    Ok(core_nodes)
+}
+
+/// The VolumeAttachment that Kubernetes makes for the pod's volume: its name follows from volume, driver and node
+/// (`GetAttachmentName` in pkg/volume/csi/csi_attacher.go), so that it is read without a list.
+async fn attachment(pod: Option<&Pod>, volume: Option<&Volume>, ctx: &Context) -> Result<Option<VolumeAttachment>, kube::Error> {
+    let Some(node) = pod.filter(|pod| !pod::has_started(pod)).and_then(pod::machine) else { return Ok(None) };
+    let volume = volume.and_then(|volume| volume.status.as_ref()).and_then(|status| status.volume_id.as_ref());
+    let Some(volume) = volume else { return Ok(None) };
+    let digest = Sha256::digest(format!("{}{EBS_CSI_DRIVER}{node}", volume.0));
+    let name = format!("csi-{}", HEXLOWER.encode(&digest));
+    Api::<VolumeAttachment>::all(ctx.client.clone()).get_opt(&name).await
+}
+
+async fn labelled(names: &Names, ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
+    let params = ListParams::default().labels(&format!("{DATABASE_NODE_LABEL}={}", names.uid));
+    Ok(Api::<CoreNode>::all(ctx.client.clone()).list(&params).await?.items)
+}
+
+async fn torn_down(namespace: &str, ctx: &Context) -> Result<TornDown, kube::Error> {
+    let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(namespace).await?;
+    let mut torn_down =
+        TornDown { namespace: namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()), definitions: false };
+    let definitions = Api::<CustomResourceDefinition>::all(ctx.client.clone());
+    for name in [Database::crd_name(), Volume::crd_name(), Node::crd_name()] {
+        let definition = definitions.get_opt(name).await?;
+        torn_down.definitions |= definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some());
+    }
+    Ok(torn_down)
+}
+
+/// Children that went with their very kind: definitions that are deleted together go one by one, each with the last of its objects.
+fn with_their_kind<T: Default>(read: Result<T, kube::Error>, torn_down: TornDown) -> Result<T, kube::Error> {
+    if torn_down.definitions { if_served(read) } else { read }
+}

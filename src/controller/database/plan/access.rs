@@ -1,0 +1,97 @@
+//! The plan of what stands before the engine: names that must be free, credentials, ConfigMap, Service, NetworkPolicy. Pure.
+
+use kube::{Resource, ResourceExt};
+
+use super::action::Action;
+
+use crate::api::Reason;
+use crate::controller::database::build;
+use crate::controller::database::observe::Observed;
+use crate::controller::database::observe::child::{Child, Credentials};
+use crate::controller::waiting::Waiting;
+use crate::engine::Profile;
+
+/// An object of a derived name that belongs to somebody else.
+pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<Waiting> {
+    let names = &observed.names;
+    let foreign = |is_foreign: bool, kind: &str, name: &str| is_foreign.then(|| format!("{kind} {name}"));
+    let taken = [
+        foreign(matches!(observed.credentials, Credentials::Read(Child::Foreign)), "Secret", &names.credentials_secret),
+        foreign(profile.config.is_some() && observed.config_map == Child::Foreign, "ConfigMap", &names.config_map),
+        foreign(observed.service == Child::Foreign, "Service", &names.service),
+        foreign(observed.network_policy == Child::Foreign, "NetworkPolicy", &names.network_policy),
+        foreign(observed.stateful_set == Child::Foreign, "StatefulSet", &names.stateful_set),
+        foreign(observed.volume == Child::Foreign, "Volume", &names.volume),
+        observed.node_name_taken.as_ref().map(|name| format!("Node {name}")),
+    ];
+    let taken: Vec<String> = taken.into_iter().flatten().collect();
+    (!taken.is_empty()).then(|| {
+        let message = format!(
+            "{} in namespace {} belongs to somebody else and is left alone: remove it, or use another name for the Database",
+            taken.join(", "),
+            names.namespace
+        );
+        Waiting::stalled(Reason::NameConflict, message)
+    })
+}
+
+/// The Secret: made once, never mended. The engine may have stored what it holds.
+pub(super) fn credentials(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Result<(), Waiting> {
+    let name = &observed.names.credentials_secret;
+    let unusable = |why: String| {
+        let message = format!("Secret {name} cannot be used: {why}; nothing is started or changed without it, and it is never made anew");
+        Err(Waiting::stalled(Reason::CredentialsUnreadable, message))
+    };
+    match &observed.credentials {
+        Credentials::Unreadable(answer) => unusable(format!("the operator may not read it ({answer}): give it the right again")),
+        Credentials::Read(Child::Ours(held)) => match build::check_credentials(&held.0) {
+            Ok(()) => Ok(()),
+            Err(error) => unusable(format!("{error}: put its former content back")),
+        },
+        Credentials::Read(Child::Absent | Child::Foreign) => {
+            let was_made = observed.database.status.as_ref().is_some_and(|status| status.credentials_secret_name.is_some());
+            if was_made {
+                return unusable("it was deleted: put it back, with its labels".to_owned());
+            }
+            actions.push(Action::CreateCredentials(Box::new(profile.clone())));
+            Ok(())
+        }
+    }
+}
+
+/// The ways to the engine: before the machine, since a child that is refused must cost nothing.
+pub(super) fn ways(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
+    let names = &observed.names;
+    if observed.config_map == Child::Absent
+        && let Some(wanted) = build::config_map(&observed.database, names, profile)
+    {
+        actions.push(Action::ApplyConfigMap(Box::new(wanted)));
+    }
+    let service = build::service(names, profile);
+    if let Some(service) = differs(&observed.service, service, |live, wanted| build::holds(&live.spec, &wanted.spec)) {
+        actions.push(Action::ApplyService(Box::new(service)));
+    }
+    let policy = build::network_policy(names, profile);
+    if let Some(policy) = differs(&observed.network_policy, policy, |live, wanted| build::holds(&live.spec, &wanted.spec)) {
+        actions.push(Action::ApplyNetworkPolicy(Box::new(policy)));
+    }
+}
+
+/// The object to apply, bound to the UID of the one that it changes; `None` when nothing that we want differs.
+fn differs<K: Resource>(live: &Child<K>, wanted: K, is_same: impl Fn(&K, &K) -> bool) -> Option<K> {
+    match live {
+        Child::Absent => Some(wanted),
+        Child::Foreign => None,
+        Child::Ours(live) => {
+            let labels = wanted.labels().iter().all(|(key, value)| live.labels().get(key) == Some(value));
+            if labels && is_same(live, &wanted) { None } else { Some(bound(live.as_ref(), wanted)) }
+        }
+    }
+}
+
+/// The wanted object, bound to the UID of the one that it changes; its owners stay as they are.
+pub(super) fn bound<K: Resource>(live: &K, mut wanted: K) -> K {
+    wanted.meta_mut().uid.clone_from(&live.meta().uid);
+    wanted.meta_mut().owner_references = None;
+    wanted
+}

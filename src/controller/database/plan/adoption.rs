@@ -1,0 +1,142 @@
+//! The plan of a Database that takes over a kept volume: the record first, which is the lock, then zone and credentials. Pure.
+//!
+//! Nothing is made before the record is held: of two Databases that ask for one volume, the other costs nothing. The Volume then takes
+//! the disk itself (`volume/adopting.rs`).
+
+use kube::ResourceExt;
+
+use super::action::{Action, Plan};
+
+use crate::api::names::{DATABASE_UID_LABEL, RETAINED_LABEL};
+use crate::api::{ConditionType, Reason};
+use crate::controller::conditions::Entry;
+use crate::controller::database::build;
+use crate::controller::database::observe::Observed;
+use crate::controller::database::observe::child::{Child, Credentials};
+use crate::controller::retention::{self, Retained};
+use crate::controller::waiting::Waiting;
+use crate::engine::Profile;
+
+/// What comes before the house is built; `None` once all of it is done, or when nothing is to be taken over.
+pub(super) fn plan(observed: &Observed, profile: &Profile) -> Option<Plan> {
+    let name = observed.database.spec.storage.adopt_retained.as_ref()?;
+    let was_made = observed.database.status.as_ref().is_some_and(|status| status.volume_name.is_some());
+    if was_made || observed.volume != Child::Absent {
+        return None;
+    }
+    let record = observed.kept.record.as_ref();
+    let kept = match retention::may_adopt(name, record, &observed.database) {
+        Ok(kept) => kept,
+        Err(why) => return Some(refused(observed, why)),
+    };
+    match &kept.adopted_by {
+        Some(holder) if holder.uid == observed.names.uid => {}
+        Some(holder) if !observed.kept.holder_is_gone => {
+            let why = format!("Database {} takes over the volume that PersistentVolume {name} records", holder.name);
+            return Some(refused(observed, why));
+        }
+        Some(_) | None if observed.kept.former_exists => {
+            let message = format!("the Volume that had EBS volume {} is not gone yet", kept.volume_id);
+            return Some(Plan::new(Vec::new(), Waiting::on(Reason::Adopting, message)).again(observed.timing.recheck));
+        }
+        Some(_) | None => {
+            let actions = record.map(|record| Action::TakeRecord(Box::new(record.clone()))).into_iter().collect();
+            return Some(adopts(observed, &kept, actions));
+        }
+    }
+    let mut actions = Vec::new();
+    let recorded = observed.database.status.as_ref().and_then(|status| status.zone.as_ref());
+    if let Some(zone) = kept.zone.clone().filter(|zone| recorded != Some(zone)) {
+        actions.push(Action::RecordZone(zone));
+    }
+    if observed.credentials == Credentials::Read(Child::Absent) {
+        match credentials(observed, &kept, profile) {
+            Ok(take) => actions.push(take),
+            Err(why) => return Some(refused(observed, why)),
+        }
+    }
+    (!actions.is_empty()).then(|| adopts(observed, &kept, actions))
+}
+
+fn adopts(observed: &Observed, kept: &Retained, actions: Vec<Action>) -> Plan {
+    let message = format!("EBS volume {}, which PersistentVolume {} records, is taken over", kept.volume_id, kept.persistent_volume);
+    Plan::new(actions, Waiting::on(Reason::Adopting, message)).again(observed.timing.recheck)
+}
+
+/// A record wakes nobody when it changes.
+fn refused(observed: &Observed, why: String) -> Plan {
+    Plan::new(Vec::new(), Waiting::stalled(Reason::AdoptionRefused, why)).again(observed.timing.recheck.saturating_mul(12))
+}
+
+/// The credentials that the data was made with: the engine has them stored, so others would not open it.
+fn credentials(observed: &Observed, kept: &Retained, profile: &Profile) -> Result<Action, String> {
+    let name = kept.credentials_secret.as_deref().unwrap_or("with the credentials");
+    let namespace = &observed.names.namespace;
+    let held = match &observed.kept.credentials {
+        Credentials::Read(Child::Ours(held)) => held,
+        Credentials::Unreadable(answer) => {
+            return Err(format!("the operator may not read Secret {name} in namespace {namespace} ({answer}): give it the right again"));
+        }
+        Credentials::Read(Child::Absent) => {
+            return Err(format!(
+                "Secret {name}, which kept the credentials of the data, is not in namespace {namespace}: put it back, with username, password \
+                 and the labels {}=true and {}={}",
+                RETAINED_LABEL,
+                DATABASE_UID_LABEL,
+                kept.database_uid.as_deref().unwrap_or_default()
+            ));
+        }
+        Credentials::Read(Child::Foreign) => {
+            return Err(format!(
+                "Secret {name} in namespace {namespace} lacks the labels of what was kept with this volume: put them back"
+            ));
+        }
+    };
+    build::check_credentials(&held.0).map_err(|error| format!("Secret {name} cannot be used: {error}; put its former content back"))?;
+    Ok(Action::TakeCredentials(Box::new(profile.clone()), held.clone()))
+}
+
+/// The kept Secret goes once its volume is this Database's: its credentials are in the Database's own Secret then.
+pub(super) fn after(observed: &Observed, actions: &mut Vec<Action>) {
+    let Credentials::Read(Child::Ours(own)) = &observed.credentials else { return };
+    let Credentials::Read(Child::Ours(kept)) = &observed.kept.credentials else { return };
+    let is_taken = own.0.annotations().get(build::TAKEN_FROM) == kept.0.metadata.name.as_ref();
+    let has_disk = match &observed.volume {
+        Child::Ours(volume) => volume.status.as_ref().is_some_and(|status| status.volume_id.is_some()),
+        Child::Absent | Child::Foreign => observed.database.metadata.deletion_timestamp.is_some(),
+    };
+    // The Volume deletes the record when it has its own: that is the proof.
+    if is_taken && has_disk && observed.kept.record.is_none() {
+        actions.push(Action::DeleteKept(kept.0.name_any(), kept.0.uid().unwrap_or_default()));
+    }
+}
+
+/// Whether what this Database asked for was never taken: its record and the Secret that was kept with it are still there.
+pub(super) fn is_untaken(observed: &Observed) -> bool {
+    observed.kept.record.is_some() && matches!(observed.kept.credentials, Credentials::Read(Child::Ours(_)))
+}
+
+/// The record of a volume that was held and never taken is given back, on the way out.
+pub(super) fn release(observed: &Observed) -> Option<Action> {
+    let record = observed.kept.record.as_ref()?;
+    let holder = retention::read(record)?.adopted_by?;
+    (holder.uid == observed.names.uid).then(|| Action::ReleaseRecord(Box::new(record.clone())))
+}
+
+/// Says that a volume was kept under this name, while the Database starts anew. It blocks nothing.
+pub(in crate::controller::database) fn found(observed: &Observed) -> Option<Entry> {
+    let records = observed.kept.found.as_ref()?;
+    let first = records.iter().max_by(|one, other| one.retained_at.cmp(&other.retained_at))?;
+    let others = match records.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {others} older)"),
+    };
+    let since = first.retained_at.as_ref().map(|at| format!(" since {at}")).unwrap_or_default();
+    let how = format!("spec.storage.adoptRetained: {}", first.persistent_volume);
+    let message = format!(
+        "a volume of a former Database of this name is kept{since}: {} in PersistentVolume {}{others}; this Database starts anew. To have the \
+         former data, delete this Database and create it with {how}",
+        first.volume_id, first.persistent_volume
+    );
+    Some(Entry::yes(ConditionType::RetainedVolumeFound, Reason::RetainedVolumeFound, message))
+}

@@ -1,0 +1,104 @@
+//! The plan of a Database that is being deleted, backwards: engine stopped, machine gone, disk as its policy says, credentials. Pure.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+
+use super::action::{Action, ChildKind, Plan};
+use super::adoption;
+use super::facts::said;
+use super::pause::{give_back, stop};
+
+use crate::api::{ConditionType, DeletionPolicy, Reason, Volume};
+use crate::cluster::finalizer;
+use crate::controller::database::observe::Observed;
+use crate::controller::database::observe::child::{Child, Credentials};
+use crate::controller::waiting::Waiting;
+
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let mut actions = Vec::new();
+    if !finalizer::has(&observed.database) {
+        return Plan::new(actions, Waiting::on(Reason::Deleting, "others' finalizers are awaited"));
+    }
+    if let Some(waiting) = stop(observed, &mut actions, now) {
+        return Plan::new(actions, waiting).again(observed.timing.recheck);
+    }
+    if let Some(waiting) = give_back(observed, "its Database is deleted", &mut actions) {
+        return Plan::new(actions, waiting);
+    }
+    if let Child::Ours(volume) = &observed.volume {
+        return disk(observed, volume, actions);
+    }
+    credentials(observed, actions)
+}
+
+/// What becomes of the data: as the spec says, unless nobody decided to delete this very database.
+fn policy(observed: &Observed) -> DeletionPolicy {
+    if observed.torn_down.any() { DeletionPolicy::Retain } else { observed.database.spec.deletion_policy }
+}
+
+/// The Volume learns the policy before it is deleted.
+fn disk(observed: &Observed, volume: &Volume, mut actions: Vec<Action>) -> Plan {
+    let uid = volume.uid().unwrap_or_default();
+    let policy = policy(observed);
+    if volume.spec.deletion_policy != policy {
+        actions.push(Action::UpdateVolume(uid.clone(), json!({"deletionPolicy": policy})));
+    }
+    if volume.metadata.deletion_timestamp.is_none() {
+        actions.push(Action::DeleteVolume(uid));
+    }
+    let message = format!("Volume {} ({}): {}", volume.name_any(), policy.as_str(), said(volume.conditions(), ConditionType::Ready));
+    Plan::new(actions, Waiting::on(Reason::AwaitingVolume, message))
+}
+
+/// The credentials stay with data that is kept, since the engine may have them stored in it.
+fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
+    let names = &observed.names;
+    let held = match &observed.credentials {
+        Credentials::Unreadable(answer) => {
+            let message = format!("the operator may not read Secret {} ({answer}): give it the right again", names.credentials_secret);
+            let waiting = Waiting::stalled(Reason::CredentialsUnreadable, message);
+            return Plan::new(actions, waiting).again(observed.timing.recheck.saturating_mul(12));
+        }
+        Credentials::Read(Child::Ours(held)) => Some(held),
+        Credentials::Read(Child::Absent | Child::Foreign) => None,
+    };
+    actions.extend(adoption::release(observed));
+    // Nothing can be created in a namespace that is being deleted, and the Secret goes with it.
+    if let (Some(held), false) = (held, observed.torn_down.namespace) {
+        if policy(observed) != DeletionPolicy::Delete && !adoption::is_untaken(observed) {
+            match &observed.retained {
+                Child::Absent => actions.push(Action::KeepCredentials(held.clone())),
+                Child::Ours(_) => {}
+                Child::Foreign => {
+                    let message = format!("Secret {} belongs to somebody else and is left alone: remove it", names.retained_secret);
+                    let waiting = Waiting::stalled(Reason::NameConflict, message);
+                    return Plan::new(actions, waiting).again(observed.timing.recheck.saturating_mul(12));
+                }
+            }
+        }
+        adoption::after(observed, &mut actions);
+        actions.push(Action::DeleteCredentials(held.0.uid().unwrap_or_default()));
+    }
+    actions.extend(children(observed));
+    actions.push(Action::RemoveFinalizer);
+    Plan::new(actions, Waiting::on(Reason::Deleting, "the house is down"))
+}
+
+/// What is left goes before the Database does, so that nothing of it is there once it is gone.
+fn children(observed: &Observed) -> Vec<Action> {
+    let delete = |kind: ChildKind, child: Option<&ObjectMeta>| {
+        let metadata = child.filter(|metadata| metadata.deletion_timestamp.is_none())?;
+        Some(Action::DeleteChild(kind, metadata.name.clone()?, metadata.uid.clone()?))
+    };
+    [
+        delete(ChildKind::StatefulSet, observed.stateful_set.ours().map(Resource::meta)),
+        delete(ChildKind::Service, observed.service.ours().map(Resource::meta)),
+        delete(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
+        delete(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

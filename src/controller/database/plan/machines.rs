@@ -1,0 +1,99 @@
+//! Which of a Database's Nodes it runs on, which takes that one's place, and why one must be replaced. Pure.
+
+use kube::ResourceExt;
+
+use super::facts::{disk_zone, said};
+
+use crate::api::{ConditionType, Node, Reason};
+use crate::controller::conditions;
+use crate::controller::database::observe::Observed;
+
+/// The Nodes of a Database by what they are to it: never more than two, and two only during a replacement.
+#[derive(Clone, Debug)]
+pub(in crate::controller::database) struct Machines<'a> {
+    /// The one that the database runs on, or is to run on.
+    pub host: &'a Node,
+    /// The one that is to take its place.
+    pub successor: Option<&'a Node>,
+    /// Those that the database has left.
+    pub former: Vec<&'a Node>,
+}
+
+/// Tells them apart: the newest one takes the place of the others, and has done so once its machine carries the database's label.
+pub(in crate::controller::database) fn of(observed: &Observed) -> Option<Machines<'_>> {
+    let nodes = observed.by_ordinal();
+    let (newest, older) = nodes.split_last()?;
+    let labelled = older.iter().find(|node| observed.carries_label(node)).or_else(|| older.first()).copied();
+    Some(match labelled {
+        Some(host) if !observed.carries_label(newest) => {
+            let former = older.iter().copied().filter(|node| node.metadata.uid != host.metadata.uid).collect();
+            Machines { host, successor: Some(newest), former }
+        }
+        Some(_) | None => Machines { host: newest, successor: None, former: older.to_vec() },
+    })
+}
+
+/// Why a machine must be replaced, in words; `None` when it may stay.
+pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<String> {
+    if is_lost(node) {
+        return Some(said(node.conditions(), ConditionType::Lost));
+    }
+    if let Some(why) = loses_kubernetes_node(node) {
+        return Some(why);
+    }
+    if node.metadata.deletion_timestamp.is_some() {
+        return Some(format!("Node {} is being deleted", node.name_any()));
+    }
+    unwanted_type(observed, node)
+}
+
+/// Why a Node that is to take another's place cannot.
+pub(super) fn unfit(observed: &Observed, node: &Node) -> Option<String> {
+    let lost = || is_lost(node).then(|| said(node.conditions(), ConditionType::Lost));
+    misplaced(observed, node).or_else(lost).or_else(|| loses_kubernetes_node(node)).or_else(|| unwanted_type(observed, node))
+}
+
+/// Somebody deletes its Kubernetes node, which cannot be undone.
+fn loses_kubernetes_node(node: &Node) -> Option<String> {
+    let ready = conditions::find(node.conditions(), ConditionType::Ready);
+    ready.filter(|ready| ready.reason == Reason::KubernetesNodeDeleted.as_str()).map(|ready| ready.message.clone())
+}
+
+/// A machine that has joined is moved away from only when its type has left the list. One that has not is the Node controller's affair.
+fn unwanted_type(observed: &Observed, node: &Node) -> Option<String> {
+    let status = node.status.as_ref()?;
+    status.core_node_name.as_ref()?;
+    let in_use = status.instance_type.as_ref()?;
+    let is_wanted = observed.database.spec.instance_types.contains(in_use);
+    (!is_wanted).then(|| format!("its type {in_use} is no longer in spec.instanceTypes"))
+}
+
+/// The machine is given up: EC2 shows its end, or it is being fenced.
+pub(in crate::controller::database) fn is_lost(node: &Node) -> bool {
+    conditions::is_true(node.conditions(), ConditionType::Lost)
+}
+
+/// Why it is given up, as a reason.
+pub(in crate::controller::database) fn lost_reason(node: &Node) -> Reason {
+    let lost = conditions::find(node.conditions(), ConditionType::Lost);
+    lost.and_then(|lost| Reason::named(&lost.reason)).unwrap_or(Reason::InstanceLost)
+}
+
+/// Why a machine can never serve this database: it is not where the disk is.
+pub(super) fn misplaced(observed: &Observed, node: &Node) -> Option<String> {
+    let disk = disk_zone(observed)?;
+    let status = node.status.as_ref()?;
+    let machine = status.zone.as_ref()?;
+    (*machine != disk && status.instance_id.is_some()).then(|| format!("the machine is in {machine}, and the disk in {disk}"))
+}
+
+/// Whether the engine may run on it: it was made ready, is not given up, and is not being emptied.
+pub(in crate::controller::database) fn can_serve(observed: &Observed, node: &Node) -> bool {
+    let is_kept = node.metadata.deletion_timestamp.is_none() || observed.carries_label(node);
+    is_initialized(node) && !is_lost(node) && is_kept
+}
+
+/// Whether the machine was made ready for the database.
+pub(super) fn is_initialized(node: &Node) -> bool {
+    conditions::is_true(node.conditions(), ConditionType::Initialized)
+}

@@ -1,0 +1,124 @@
+//! The part of the plan that starts the engine and replaces its pod. The template changes only together with that replacement. Pure.
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+
+use super::access::bound;
+use super::action::Action;
+use super::facts::engine_waiting;
+
+use crate::api::Reason;
+use crate::controller::database::build::{self, INPUTS_HASH};
+use crate::controller::database::observe::Observed;
+use crate::controller::database::observe::child::Child;
+use crate::controller::database::pod::{engine_container, inputs_of, machine};
+use crate::controller::safety;
+use crate::controller::waiting::Waiting;
+use crate::engine::Profile;
+
+/// Starts the engine or replaces its pod; what is awaited of it. Machine, disk and label are there.
+pub(super) fn plan(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
+    let Child::Ours(live) = &observed.stateful_set else {
+        let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
+        settings(observed, profile, actions);
+        actions.push(Action::ApplyStatefulSet(Box::new(template)));
+        return Some(Waiting::on(Reason::AwaitingPod, "the engine is being started"));
+    };
+    if let Some(waiting) = settle(observed, profile, actions) {
+        return Some(waiting);
+    }
+    if replicas(live) != 1 {
+        actions.push(Action::Scale(live.uid().unwrap_or_default(), 1));
+    }
+    let wanted = build::inputs_hash(&observed.database.spec);
+    match &observed.pod {
+        Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => Some(replace(live, pod, actions)),
+        Some(_) | None => engine_waiting(observed),
+    }
+}
+
+/// Gives an existing StatefulSet the template of the newest spec; what is awaited until that is done. A template that differs only
+/// because a newer operator renders it differently is left as it is.
+fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
+    let live = observed.stateful_set.ours()?;
+    settings(observed, profile, actions);
+    let is_outdated = is_outdated(observed, live);
+    if !is_outdated && replicas(live) != 0 {
+        return None;
+    }
+    let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    actions.push(Action::ApplyStatefulSet(Box::new(bound(live, template))));
+    Some(match &observed.pod {
+        Some(pod) if is_outdated => restart_pending(pod, "the new template is on its way"),
+        Some(_) | None => Waiting::on(Reason::AwaitingPod, "the engine is being started"),
+    })
+}
+
+/// A pod that is to come back on another machine, or that waits for one, comes back from the newest template: what is awaited until it can.
+pub(super) fn before_move(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
+    let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
+    if is_outdated(observed, live) {
+        return settle(observed, profile, actions);
+    }
+    let waits = machine(pod).is_none() && inputs_of(pod) != inputs_of_set(live);
+    waits.then(|| replace(live, pod, actions))
+}
+
+fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
+    inputs_of_set(live) != Some(build::inputs_hash(&observed.database.spec).as_str())
+}
+
+/// The files of settings change with the template, so that a pod never finds those of another generation for long.
+fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
+    let wanted = build::inputs_hash(&observed.database.spec);
+    if let (Child::Ours(live), Some(files)) = (&observed.config_map, build::config_map(&observed.database, &observed.names, profile))
+        && live.annotations().get(INPUTS_HASH).map(String::as_str) != Some(wanted.as_str())
+    {
+        actions.push(Action::ApplyConfigMap(Box::new(bound(live.as_ref(), files))));
+    }
+}
+
+/// The pod is of an older template.
+fn replace(live: &StatefulSet, pod: &Pod, actions: &mut Vec<Action>) -> Waiting {
+    if pod.metadata.deletion_timestamp.is_some() {
+        return restart_pending(pod, "it is stopping");
+    }
+    match safety::may_replace_pod(live) {
+        Ok(()) => {
+            let why = cause(live, pod);
+            actions.push(Action::ReplacePod(pod.name_any(), pod.uid().unwrap_or_default(), why.clone()));
+            restart_pending(pod, &why)
+        }
+        Err(blocker) => restart_pending(pod, &blocker.message),
+    }
+}
+
+fn restart_pending(pod: &Pod, what: &str) -> Waiting {
+    Waiting::on(Reason::RestartPending, format!("pod {} is replaced for a changed spec: {what}", pod.name_any()))
+}
+
+/// What changes for the engine, in words.
+fn cause(live: &StatefulSet, pod: &Pod) -> String {
+    let template = live.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+    let new = template.and_then(|template| template.containers.iter().find(|container| container.name == build::CONTAINER));
+    let (Some(new), Some(old)) = (new, engine_container(pod)) else { return "its template changed".to_owned() };
+    if let (Some(new), Some(old)) = (&new.image, &old.image)
+        && new != old
+    {
+        return format!("the image changes from {old} to {new}");
+    }
+    if new.resources != old.resources {
+        return "spec.resources changed".to_owned();
+    }
+    "the engine's settings changed".to_owned()
+}
+
+fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
+    stateful_set.annotations().get(INPUTS_HASH).map(String::as_str)
+}
+
+/// How many pods the StatefulSet asks for; Kubernetes' default is one.
+pub(super) fn replicas(stateful_set: &StatefulSet) -> i32 {
+    stateful_set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+}

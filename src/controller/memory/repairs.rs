@@ -1,0 +1,293 @@
+//! What one repair must know of the others: how many are running, and whether a whole zone looks lost.
+//!
+//! A restart forgets the repairs that were reserved and not written down yet, and when a zone last looked unavailable; the status of the
+//! Nodes tells which repairs are running.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::runtime::reflector::Store;
+
+use crate::api::{ConditionType, Node, Reason};
+use crate::cluster::controller_of;
+use crate::controller::conditions;
+
+/// The fewest repairs that may be underway at once, however small the fleet is.
+const FEWEST: usize = 5;
+
+/// One repair at once for this many Nodes.
+const NODES_FOR_EACH: usize = 100;
+
+/// A zone with fewer machines is not judged: half of two is one machine that died.
+const SMALLEST_ZONE: usize = 4;
+
+/// The fleet as a repair sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FleetView {
+    /// Every Node, joined or not.
+    pub nodes: usize,
+    /// Other databases whose machines are given up and not gone yet.
+    pub repairs: usize,
+    /// Machines of its zone that have joined, itself among them.
+    pub zone_joined: usize,
+    /// Those of them that look lost, itself among them.
+    pub zone_lost: usize,
+    /// When they last were so many that the zone itself may be down, as far as this process has seen it.
+    pub zone_down_at: Option<Timestamp>,
+    /// EC2 refuses to list its zone.
+    pub zone_refused: bool,
+}
+
+impl FleetView {
+    /// How many repairs may be underway at once.
+    pub fn most(&self) -> usize {
+        most(self.nodes)
+    }
+}
+
+fn most(nodes: usize) -> usize {
+    FEWEST.max(nodes / NODES_FOR_EACH)
+}
+
+/// All Nodes, as the controller's own watch has them, and the repairs that this process has begun: a pass may decide before the watch
+/// brings what another has written. After a restart the Nodes' status tells the same.
+#[derive(Default)]
+pub struct Fleet {
+    nodes: OnceLock<Store<Node>>,
+    begun: Mutex<BTreeSet<String>>,
+    zones_down: Mutex<BTreeMap<String, Timestamp>>,
+}
+
+impl Fleet {
+    /// Reads the Nodes from here.
+    pub fn watch(&self, nodes: Store<Node>) {
+        // A second controller of Nodes does not exist.
+        let _ = self.nodes.set(nodes);
+    }
+
+    /// What the repair of this Node must know. `has_ended`: EC2 shows the instance of a Node neither starting nor running.
+    pub fn view(&self, node: &Node, has_ended: impl Fn(&Node) -> bool, zone_refused: bool, now: Timestamp) -> FleetView {
+        let nodes = self.state();
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let uid = node.uid();
+        let zone = zone(node);
+        let of_zone = nodes.iter().filter(|other| zone.is_some() && self::zone(other) == zone && other.uid() != uid && counts(other));
+        let (mut zone_joined, mut zone_lost) = (1, 1);
+        for other in of_zone {
+            zone_joined += 1;
+            zone_lost += usize::from(looks_lost(other) || has_ended(other));
+        }
+        let mut zones_down = self.zones_down.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that asks and is not lost itself, as when it is given back or joins, says nothing of its zone.
+        let is_lost = counts(node) && (looks_lost(node) || has_ended(node));
+        if let Some(zone) = zone.filter(|_| is_lost && zone_looks_down(zone_joined, zone_lost)) {
+            zones_down.insert(zone.to_owned(), now);
+        }
+        let underway = underway(&nodes, &begun);
+        FleetView {
+            nodes: nodes.len(),
+            repairs: underway.iter().filter(|other| **other != house(node)).count(),
+            zone_joined,
+            zone_lost,
+            zone_down_at: zone.and_then(|zone| zones_down.get(zone)).copied(),
+            zone_refused,
+        }
+    }
+
+    /// Begins the repair of this Node and gives how many are underway; or, when as many as may be are, their number and the most. A second
+    /// machine of a database that is being repaired takes no place of its own: its end is part of that repair.
+    pub fn try_begin(&self, node: &Node) -> Result<usize, (usize, usize)> {
+        let nodes = self.state();
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut underway = underway(&nodes, &begun);
+        if !underway.contains(&house(node)) && underway.len() >= most(nodes.len()) {
+            return Err((underway.len(), most(nodes.len())));
+        }
+        begun.extend(node.uid());
+        underway.insert(house(node));
+        Ok(underway.len())
+    }
+
+    /// The Node, read fresh, is not given up: a repair that was begun and could not be written down is none.
+    pub fn is_well(&self, uid: &str) {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+
+    /// The Node is gone, and its repair with it; gives how many are still underway.
+    pub fn forget(&self, uid: &str) -> usize {
+        let mut nodes = self.state();
+        nodes.retain(|node| node.metadata.uid.as_deref() != Some(uid));
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.remove(uid);
+        underway(&nodes, &begun).len()
+    }
+
+    fn state(&self) -> Vec<std::sync::Arc<Node>> {
+        self.nodes.get().map(Store::state).unwrap_or_default()
+    }
+}
+
+/// The databases with a machine that is given up and not gone.
+fn underway(nodes: &[std::sync::Arc<Node>], begun: &BTreeSet<String>) -> BTreeSet<String> {
+    let is_given_up = |node: &Node| {
+        let is_begun = node.metadata.uid.as_ref().is_some_and(|uid| begun.contains(uid));
+        is_begun || node.status.as_ref().is_some_and(|status| status.fence.is_some())
+    };
+    nodes.iter().filter(|node| is_given_up(node)).map(|node| house(node)).collect()
+}
+
+/// The UID of the database that a Node belongs to; its own if it belongs to none.
+fn house(node: &Node) -> String {
+    controller_of(node).map(|owner| owner.uid.clone()).or_else(|| node.uid()).unwrap_or_default()
+}
+
+/// Whether a Node counts when its zone is judged: its machine has joined, and nobody gives it back.
+fn counts(node: &Node) -> bool {
+    let has_joined = node.status.as_ref().is_some_and(|status| status.core_node_name.is_some());
+    has_joined && (node.metadata.deletion_timestamp.is_none() || looks_lost(node))
+}
+
+fn zone(node: &Node) -> Option<&str> {
+    node.status.as_ref()?.zone.as_deref()
+}
+
+/// Whether what was last told of a Node speaks of a loss: given up, held back, or only suspected.
+fn looks_lost(node: &Node) -> bool {
+    conditions::find(node.conditions(), ConditionType::Lost)
+        .is_some_and(|lost| lost.status == "True" || lost.reason != Reason::Progressing.as_str())
+}
+
+/// Whether so many of the machines that have joined in a zone look lost that the zone itself may be down.
+pub fn zone_looks_down(joined: usize, lost: usize) -> bool {
+    joined >= SMALLEST_ZONE && lost * 2 > joined
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::reflector::store::Writer;
+    use kube::runtime::watcher::Event;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(uid: &str, zone: &str, lost: Option<(&str, &str)>) -> Node {
+        let conditions = lost.map(|(status, reason)| {
+            json!([{"type": "Lost", "status": status, "reason": reason, "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+        });
+        let at = "2026-01-01T00:00:00Z";
+        let is_lost = lost.is_some_and(|(status, _)| status == "True");
+        let fence = is_lost.then(|| json!({"startedAt": at, "cause": "NodeNotReady", "since": at, "message": "m"}));
+        serde_json::from_value(json!({
+            "metadata": {"name": uid, "namespace": "team-a", "uid": uid},
+            "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large"]},
+            "status": {"coreNodeName": uid, "zone": zone, "conditions": conditions.unwrap_or_else(|| json!([])), "fence": fence},
+        }))
+        .unwrap()
+    }
+
+    fn fleet(nodes: Vec<Node>) -> Fleet {
+        let mut writer = Writer::<Node>::default();
+        let fleet = Fleet::default();
+        fleet.watch(writer.as_reader());
+        for node in nodes {
+            writer.apply_watcher_event(&Event::Apply(node));
+        }
+        fleet
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn that_a_zone_looked_down_is_remembered_while_its_machines_come_back() {
+        let mut writer = Writer::<Node>::default();
+        let fleet = Fleet::default();
+        fleet.watch(writer.as_reader());
+        let (silent, well) = (Some(("False", "NodeNotReady")), Some(("False", "Progressing")));
+        let mut now = |uid: &str, zone: &str, lost| writer.apply_watcher_event(&Event::Apply(node(uid, zone, lost)));
+        for uid in ["1", "2", "3", "4"] {
+            now(uid, "a", silent);
+        }
+        now("5", "b", silent);
+        let (in_a, in_b) = (node("4", "a", silent), node("5", "b", silent));
+        let view = |node: &Node, second: i64| fleet.view(node, |_| false, false, at(second));
+        assert_eq!((view(&in_a, 10).zone_down_at, view(&in_b, 10).zone_down_at), (Some(at(10)), None));
+        now("1", "a", well);
+        now("2", "a", well);
+        let view_now = view(&in_a, 20);
+        assert_eq!((view_now.zone_lost, view_now.zone_down_at), (2, Some(at(10))));
+        assert_eq!(view(&node("6", "a", well), 30).zone_down_at, Some(at(10)), "it is well, and says nothing of its zone");
+    }
+
+    #[test]
+    fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
+        let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
+        let repair = |number: i32| fleet.try_begin(&node(&number.to_string(), "a", None));
+        let begun: Vec<bool> = (0..7).map(|number| repair(number).is_ok()).collect();
+        assert_eq!(begun, [true, true, true, true, true, false, false]);
+        assert_eq!(repair(0), Ok(5), "once more, after a write that failed");
+        assert_eq!(repair(6), Err((5, 5)));
+        assert_eq!(fleet.forget("3"), 4);
+        assert_eq!(repair(6), Ok(5));
+        assert_eq!(repair(5), Err((5, 5)));
+        fleet.is_well("0");
+        assert_eq!(repair(5), Ok(5), "its repair was never written down, and it is well again");
+    }
+
+    #[test]
+    fn a_second_machine_of_a_database_that_is_being_repaired_takes_no_place_of_its_own() {
+        let of = |database: &str, uid: &str, lost| {
+            let mut node = node(uid, "a", lost);
+            let owner = json!([{"apiVersion": "v1", "kind": "Database", "name": database, "uid": database, "controller": true}]);
+            node.metadata.owner_references = serde_json::from_value(owner).unwrap();
+            node
+        };
+        let lost = Some(("True", "NodeNotReady"));
+        let mut nodes: Vec<Node> = (0..5).map(|number| of(&format!("db-{number}"), &format!("old-{number}"), lost)).collect();
+        let (successor, other) = (of("db-0", "new-0", None), of("db-5", "old-5", None));
+        nodes.extend([successor.clone(), other.clone()]);
+        let fleet = fleet(nodes);
+        let repairs = |node: &Node| fleet.view(node, |_| false, false, at(0)).repairs;
+        assert_eq!((repairs(&successor), repairs(&other)), (4, 5));
+        assert_eq!((fleet.try_begin(&successor), fleet.try_begin(&other)), (Ok(5), Err((5, 5))));
+    }
+
+    #[test]
+    fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
+        let nodes = (0..10).map(|number| node(&number.to_string(), "a", (number < 5).then_some(("True", "NodeNotReady")))).collect();
+        let fleet = fleet(nodes);
+        assert_eq!(fleet.try_begin(&node("7", "a", None)), Err((5, 5)));
+        assert_eq!(fleet.try_begin(&node("2", "a", None)), Ok(5), "it is one of them");
+    }
+
+    #[test]
+    fn one_repair_for_a_hundred_nodes_may_be_underway_and_never_fewer_than_five() {
+        for (nodes, most_repairs) in [(0, 5), (599, 5), (600, 6), (10_000, 100)] {
+            assert_eq!(most(nodes), most_repairs);
+        }
+    }
+
+    #[test]
+    fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_them() {
+        let mut new = node("new", "a", None);
+        new.status.as_mut().unwrap().core_node_name = None;
+        let me = node("me", "a", Some(("False", "NodeNotReady")));
+        let fleet = fleet(vec![
+            me.clone(),
+            node("well", "a", Some(("False", "Progressing"))),
+            node("suspected", "a", Some(("False", "InstanceImpaired"))),
+            node("held back", "a", Some(("False", "RepairHeldBack"))),
+            node("lost", "a", Some(("True", "NodeNotReady"))),
+            node("ended in EC2 a moment ago", "a", Some(("False", "Progressing"))),
+            node("elsewhere", "b", Some(("True", "NodeNotReady"))),
+            new,
+        ]);
+        let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false, at(7));
+        let expected = FleetView { nodes: 8, repairs: 2, zone_joined: 6, zone_lost: 5, zone_down_at: Some(at(7)), zone_refused: false };
+        assert_eq!(view, expected);
+    }
+}

@@ -1,0 +1,149 @@
+//! The creating calls that this process has sent, by client token.
+//!
+//! A restart forgets them: each attempt that the status names without an id counts as in doubt then, and is looked up before it is sent again.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::api::ClientToken;
+use crate::time::later;
+
+/// What this process knows of its own sends of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// When it was last sent.
+    pub last: Timestamp,
+    /// How often it was sent.
+    pub times: u32,
+    /// Some answer left it open whether EC2 carried the call out.
+    pub in_doubt: bool,
+    /// EC2 refused the call for certain after an answer in doubt: sending it again cannot help, and the doubt stays.
+    pub refused_after_doubt: bool,
+    /// Before this it is not sent again.
+    pub not_before: Timestamp,
+}
+
+/// This process' sends of creating calls, by token.
+#[derive(Default)]
+pub struct Sends {
+    by_token: Mutex<HashMap<ClientToken, Sent>>,
+}
+
+impl Sends {
+    /// What is known of this token's sends.
+    pub fn of(&self, token: &ClientToken) -> Option<Sent> {
+        self.by_token.lock().unwrap_or_else(PoisonError::into_inner).get(token).copied()
+    }
+
+    /// The call is about to be sent: until its answer is noted, it is in doubt, even if the pass is abandoned. Returns whether the
+    /// attempt was in doubt before.
+    pub fn starting(&self, token: &ClientToken, now: Timestamp) -> bool {
+        let mut by_token = self.by_token.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = by_token.entry(token.clone()).or_insert(Sent {
+            last: now,
+            times: 0,
+            in_doubt: false,
+            refused_after_doubt: false,
+            not_before: now,
+        });
+        let was_in_doubt = sent.in_doubt;
+        sent.last = now;
+        sent.times += 1;
+        sent.in_doubt = true;
+        was_in_doubt
+    }
+
+    /// An attempt that was found at start-up may have been sent by an earlier process: it is in doubt from the start.
+    pub fn found_at_start(&self, token: &ClientToken, process_started: Timestamp) {
+        self.by_token.lock().unwrap_or_else(PoisonError::into_inner).entry(token.clone()).or_insert(Sent {
+            last: process_started,
+            times: 0,
+            in_doubt: true,
+            refused_after_doubt: false,
+            not_before: process_started,
+        });
+    }
+
+    /// The answer left it open whether anything was made; the same call goes out again after a pause.
+    pub fn in_doubt(&self, token: &ClientToken, recheck: Duration, now: Timestamp) {
+        self.update(token, |sent| sent.not_before = later(now, resend_pause(sent.times, recheck)));
+    }
+
+    /// This send did nothing, and EC2 asks for patience: the attempt is in doubt only if it was before.
+    pub fn not_made(&self, token: &ClientToken, was_in_doubt: bool, not_before: Timestamp) {
+        self.update(token, |sent| {
+            sent.in_doubt = was_in_doubt;
+            sent.not_before = not_before;
+        });
+    }
+
+    /// EC2 refused for certain after an answer in doubt.
+    pub fn refused_after_doubt(&self, token: &ClientToken) {
+        self.update(token, |sent| sent.refused_after_doubt = true);
+    }
+
+    /// The attempt has its id, or is over.
+    pub fn forget(&self, token: &ClientToken) {
+        self.by_token.lock().unwrap_or_else(PoisonError::into_inner).remove(token);
+    }
+
+    fn update(&self, token: &ClientToken, change: impl FnOnce(&mut Sent)) {
+        if let Some(sent) = self.by_token.lock().unwrap_or_else(PoisonError::into_inner).get_mut(token) {
+            change(sent);
+        }
+    }
+}
+
+/// The pause before the same call is sent again: 2 s, doubling, at most a minute; `recheck` is the unit (5 s by default).
+pub fn resend_pause(times: u32, recheck: Duration) -> Duration {
+    let first = recheck.mul_f64(0.4);
+    first.saturating_mul(1 << times.saturating_sub(1).min(5)).min(recheck.saturating_mul(12))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_send_whose_answer_never_came_is_in_doubt_even_if_the_next_one_is_refused() {
+        let (sends, token) = (Sends::default(), ClientToken("t".to_owned()));
+        assert!(!sends.starting(&token, at(1)), "the first send of an attempt is not in doubt before it");
+        assert!(sends.of(&token).unwrap().in_doubt, "an abandoned pass leaves doubt");
+        assert!(sends.starting(&token, at(2)));
+    }
+
+    #[test]
+    fn a_throttled_send_leaves_the_attempt_as_it_was() {
+        let (sends, token) = (Sends::default(), ClientToken("t".to_owned()));
+        let before = sends.starting(&token, at(1));
+        sends.not_made(&token, before, at(9));
+        let sent = sends.of(&token).unwrap();
+        assert_eq!((sent.in_doubt, sent.not_before), (false, at(9)));
+        let before = sends.starting(&token, at(10));
+        sends.in_doubt(&token, Duration::from_secs(5), at(11));
+        assert!(!before && sends.of(&token).unwrap().in_doubt);
+    }
+
+    #[test]
+    fn an_attempt_found_at_start_up_is_in_doubt_from_the_start() {
+        let (sends, token) = (Sends::default(), ClientToken("t".to_owned()));
+        sends.found_at_start(&token, at(5));
+        assert!(sends.starting(&token, at(6)));
+    }
+
+    #[test]
+    fn resends_slow_down_and_stay_below_a_minute() {
+        let recheck = Duration::from_secs(5);
+        let pauses: Vec<u64> = (1..9).map(|times| resend_pause(times, recheck).as_secs()).collect();
+        assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60]);
+    }
+}

@@ -1,0 +1,41 @@
+//! The plan for other live instances with the UID of a Node. Pure.
+
+use jiff::Timestamp;
+
+use super::action::Action;
+use super::facts::{again_to_terminate, is_own};
+
+use crate::api::NodeStatus;
+use crate::controller::memory::issued_requests::Again;
+use crate::controller::node::observe::Observed;
+use crate::controller::node::registration::is_live;
+use crate::controller::safety;
+
+/// Other live instances with this Node's UID.
+#[derive(Default)]
+pub(super) struct Duplicates {
+    /// They are terminated where that is safe.
+    pub actions: Vec<Action>,
+    /// Some are not seen terminated yet.
+    pub are_leaving: bool,
+    /// Some are left alone.
+    pub blockers: Vec<safety::Blocker>,
+}
+
+/// Finds them, and says which of them may be terminated.
+pub(super) fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Duplicates {
+    let mut found = Duplicates::default();
+    let Some(kept) = &status.instance_id else { return found };
+    for instance in observed.instances.instances.iter().filter(|instance| is_live(instance) && instance.id != *kept) {
+        if let Err(blocker) = safety::may_terminate_duplicate(instance, is_own(observed, instance), observed.core_node_of(instance)) {
+            found.blockers.push(blocker);
+            continue;
+        }
+        found.are_leaving = true;
+        if again_to_terminate(observed, &instance.id, now) == Again::Now {
+            let why = format!("a second instance of this Node beside {kept}, which its status names");
+            found.actions.push(Action::Terminate(instance.id.clone(), why));
+        }
+    }
+    found
+}

@@ -1,0 +1,98 @@
+//! What the parts of the plan of the Node controller share: questions about what was observed, and the termination of an instance. Pure.
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::action::{Action, Plan};
+
+use crate::api::node::NodeLaunch;
+use crate::api::{InstanceId, NodeStatus, Reason};
+use crate::cloud::Instance;
+use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
+use crate::cloud::identity::{self, Kind};
+use crate::controller::creation::judge::{Facts, last_possible_send};
+use crate::controller::memory::issued_requests::{Again, again};
+use crate::controller::node::observe::Observed;
+
+/// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot.
+pub(super) fn is_own(observed: &Observed, instance: &Instance) -> bool {
+    let uid = observed.node.uid().unwrap_or_default();
+    let token = |attempt| identity::token(&observed.cluster_id, Kind::Node, &uid, attempt);
+    identity::attempt(&instance.tags).is_some_and(|attempt| instance.token == Some(token(attempt)))
+}
+
+/// The facts that the protocol judges an attempt by.
+pub(super) fn attempt_facts(observed: &Observed, launch: &NodeLaunch, deleting: bool) -> Facts<InstanceId> {
+    let found = observed.instances.instances.iter().find(|instance| instance.token.as_ref() == Some(&launch.token));
+    Facts {
+        deleting,
+        started_at: launch.started_at.0,
+        refused: launch.refused.is_some(),
+        sent: observed.sent,
+        found: found.map(|instance| instance.id.clone()),
+        looked_up: looked_up(observed),
+        absent: proven_absent(observed, Some(launch)),
+        same_request: observed.class.as_ref().is_some_and(|class| identity::user_data_hash(&class.spec.user_data) == launch.user_data_hash),
+    }
+}
+
+/// Whether EC2 was asked by tag and by token since this process started.
+fn looked_up(observed: &Observed) -> bool {
+    let since_start = |at: Option<Timestamp>| at.is_some_and(|at| at >= observed.process_started);
+    since_start(observed.instances.swept_at) && since_start(observed.instances.token_looked_up_at)
+}
+
+/// The proof that this attempt's instance does not exist. Without the attempt (the status was lost) there is no token to ask by, and
+/// nothing was sent later than by an earlier process.
+pub(in crate::controller::node) fn proven_absent(observed: &Observed, launch: Option<&NodeLaunch>) -> Option<AbsenceProven> {
+    let empty = observed.instances.empty;
+    let (last, by_token) = match launch {
+        Some(launch) => (
+            last_possible_send(observed.sent.as_ref(), launch.started_at.0, observed.process_started),
+            TokenLookup::Required(empty.by_token),
+        ),
+        None => (observed.process_started, TokenLookup::NotPossible),
+    };
+    absence::prove(last, empty.by_tag, by_token, observed.timing.absence_window)
+}
+
+/// The machine's Kubernetes node, by the name that it has or had.
+pub(super) fn core_node_name(observed: &Observed, status: &NodeStatus) -> String {
+    let now = observed.core_node.as_ref().map(ResourceExt::name_any);
+    now.or_else(|| status.core_node_name.clone()).unwrap_or_default()
+}
+
+/// Whether EC2's system or instance check of it fails.
+pub(in crate::controller::node) fn is_impaired(observed: &Observed, id: &InstanceId) -> bool {
+    observed.instances.unhealthy.iter().any(|health| health.id == *id && health.impaired)
+}
+
+/// Asks EC2 once to terminate an instance, and says what it waits for until EC2 shows that.
+pub(super) fn terminate(observed: &Observed, id: &InstanceId, why: String, waiting: (Reason, String), now: Timestamp) -> Plan {
+    let (reason, message) = waiting;
+    match again_to_terminate(observed, id, now) {
+        Again::Now => Plan::act(vec![Action::Terminate(id.clone(), why)], reason, message).pending(),
+        Again::OnceShown => Plan::wait(reason, message).pending(),
+        Again::Later(held_up, until) => Plan::wait(held_up.reason, held_up.message.clone()).until(until, now).pending(),
+    }
+}
+
+/// Whether EC2 may be asked (again) to terminate this instance.
+pub(super) fn again_to_terminate<'a>(observed: &'a Observed, id: &InstanceId, now: Timestamp) -> Again<'a> {
+    again(observed.asked.get(id), observed.instances.swept_at, observed.timing.recheck, now)
+}
+
+/// Pods that are still there: asked to end once; deleted at once when their machine is gone for certain.
+pub(super) fn evictions(observed: &Observed, at_once: bool) -> Vec<Action> {
+    observed
+        .pods
+        .iter()
+        .filter(|pod| at_once || pod.metadata.deletion_timestamp.is_none())
+        .map(|pod| Action::EvictPod {
+            namespace: pod.namespace().unwrap_or_default(),
+            name: pod.name_any(),
+            uid: pod.uid().unwrap_or_default(),
+            at_once,
+        })
+        .collect()
+}

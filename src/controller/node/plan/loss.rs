@@ -1,0 +1,178 @@
+//! Loss: which facts mean that a machine is given up, and after how long. Pure.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::facts::{core_node_name, is_impaired, proven_absent};
+
+use crate::api::node::Fence;
+use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
+use crate::cloud::InstanceState;
+use crate::controller::conditions::{self, whole_second};
+use crate::controller::node::observe::Observed;
+use crate::controller::node::registration::has_joined;
+use crate::controller::safety::{self, Kubelet};
+use crate::settings::Timing;
+use crate::time::later;
+
+/// A fact that speaks against a machine that had joined; an earlier one is told rather than a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// EC2 shows the instance terminated, or it is proven gone.
+    Terminated,
+    /// EC2 shows it stopped.
+    Stopped,
+    /// EC2 is terminating it.
+    ShuttingDown,
+    /// EC2 is stopping it.
+    Stopping,
+    /// It runs, and EC2's system or instance check fails.
+    Impaired,
+    /// It runs, and its kubelet is not Ready.
+    NotReady,
+    /// It runs, and its Kubernetes node is gone.
+    NodeGone,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 7] =
+        [Self::Terminated, Self::Stopped, Self::ShuttingDown, Self::Stopping, Self::Impaired, Self::NotReady, Self::NodeGone];
+
+    /// The reason of the condition Lost.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Terminated | Self::ShuttingDown => Reason::InstanceTerminated,
+            Self::Stopped | Self::Stopping => Reason::InstanceStopped,
+            Self::Impaired => Reason::InstanceImpaired,
+            Self::NotReady => Reason::NodeNotReady,
+            Self::NodeGone => Reason::NodeGone,
+        }
+    }
+
+    /// Whether it may pass by itself, so that the machine is given up only after `loss_grace`. What EC2 ends or stops does not come back.
+    pub fn has_grace(self) -> bool {
+        match self {
+            Self::Terminated | Self::Stopped | Self::ShuttingDown | Self::Stopping => false,
+            Self::Impaired | Self::NotReady | Self::NodeGone => true,
+        }
+    }
+
+    /// Whether it is itself the proof that nothing on the machine can write any more.
+    pub fn is_proof(self) -> bool {
+        matches!(self, Self::Terminated | Self::Stopped)
+    }
+
+    fn due(self, since: Timestamp, timing: &Timing) -> Timestamp {
+        if self.has_grace() { later(since, timing.loss_grace) } else { since }
+    }
+
+    fn words(self, id: &InstanceId, core_node: &str) -> String {
+        match self {
+            Self::Terminated => format!("EC2 shows instance {id} terminated"),
+            Self::Stopped => format!("EC2 shows instance {id} stopped"),
+            Self::ShuttingDown => format!("EC2 is terminating instance {id}"),
+            Self::Stopping => format!("EC2 is stopping instance {id}"),
+            Self::Impaired => format!("EC2's checks of instance {id} fail"),
+            Self::NotReady => format!("Kubernetes node {core_node} is not Ready"),
+            Self::NodeGone => format!("instance {id} runs without its Kubernetes node {core_node}"),
+        }
+    }
+}
+
+/// What speaks against a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The cause that comes due first.
+    pub cause: Cause,
+    /// Since when it is there.
+    pub since: Timestamp,
+    /// When the machine is given up for it.
+    pub due: Timestamp,
+    /// Every cause, with its time.
+    pub message: String,
+}
+
+impl Loss {
+    /// The decision to give the machine up for it, made now.
+    pub fn given_up(&self, now: Timestamp) -> Fence {
+        Fence {
+            started_at: Time(whole_second(now)),
+            cause: self.cause.reason().as_str().to_owned(),
+            since: Time(whole_second(self.since)),
+            message: self.message.clone(),
+        }
+    }
+}
+
+/// What the facts say of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judgement {
+    /// Nothing speaks against it; or it has not joined, and its attempt is judged by the create protocol.
+    Well,
+    /// Something does, and may pass by itself.
+    Suspected(Loss),
+    /// It is to be given up, and that is not written down yet.
+    Due(Loss),
+    /// It is given up. Nothing takes that back: a machine that comes back would find its database elsewhere.
+    Lost(Fence),
+}
+
+/// Judges the machine that the status names.
+pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgement {
+    if let Some(fence) = &status.fence {
+        return Judgement::Lost(fence.clone());
+    }
+    // What is deleted goes its own way, which ends in the same proof.
+    if observed.node.metadata.deletion_timestamp.is_some() || observed.instances.swept_at.is_none() {
+        return Judgement::Well;
+    }
+    let Some(id) = status.instance_id.as_ref().filter(|_| has_joined(status) || observed.core_node.is_some()) else {
+        return Judgement::Well;
+    };
+    let causes = causes(observed, status, id, now);
+    let timing = &observed.timing;
+    let Some((cause, since)) = causes.iter().copied().min_by_key(|(cause, since)| (cause.due(*since, timing), *cause)) else {
+        return Judgement::Well;
+    };
+    let core_node = core_node_name(observed, status);
+    let words: Vec<String> =
+        causes.iter().map(|(cause, since)| format!("{} since {}", cause.words(id, &core_node), whole_second(*since))).collect();
+    let loss = Loss { cause, since, due: cause.due(since, timing), message: words.join(", and ") };
+    // What EC2 ended is ended, even if our clock was set back since it was told.
+    if cause.has_grace() && now < loss.due { Judgement::Suspected(loss) } else { Judgement::Due(loss) }
+}
+
+/// Everything that speaks against the machine, each with its time.
+fn causes(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Vec<(Cause, Timestamp)> {
+    let since = |kind| conditions::since(&status.conditions, kind, false).unwrap_or_else(|| whole_second(now));
+    let instance = observed.instances.by_id(id);
+    if instance.is_none() && proven_absent(observed, status.launch.as_ref()).is_some() {
+        return vec![(Cause::Terminated, since(ConditionType::Launched))];
+    }
+    let ended = match instance.map(|instance| instance.state) {
+        Some(InstanceState::Terminated) => Some(Cause::Terminated),
+        Some(InstanceState::Stopped) => Some(Cause::Stopped),
+        Some(InstanceState::ShuttingDown) => Some(Cause::ShuttingDown),
+        Some(InstanceState::Stopping) => Some(Cause::Stopping),
+        Some(InstanceState::Pending | InstanceState::Running | InstanceState::Unknown) | None => None,
+    };
+    if let Some(cause) = ended {
+        return vec![(cause, since(ConditionType::Launched))];
+    }
+    // A machine that was never ready for the database has nothing to lose: it is waited for.
+    if !conditions::is_true(&status.conditions, ConditionType::Initialized) {
+        return Vec::new();
+    }
+    let mut causes = Vec::new();
+    if is_impaired(observed, id) {
+        causes.push((Cause::Impaired, status.impaired_since.as_ref().map_or_else(|| whole_second(now), |since| since.0)));
+    }
+    match safety::kubelet(observed.core_node.as_ref()) {
+        Kubelet::NotReady(since) if since < Timestamp::MAX => causes.push((Cause::NotReady, since)),
+        // Without any time its silence is not proven.
+        Kubelet::NotReady(_) | Kubelet::Ready => {}
+        Kubelet::Absent => causes.push((Cause::NodeGone, since(ConditionType::Registered))),
+    }
+    causes
+}

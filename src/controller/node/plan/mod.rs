@@ -1,0 +1,92 @@
+//! The plan step of the Node controller: compares what is with what should be, and decides the actions. Pure.
+
+mod duplicates;
+mod initialization;
+mod launch;
+mod termination;
+
+pub mod action;
+pub(super) mod facts;
+pub mod fence;
+pub mod loss;
+pub mod offering;
+
+use jiff::Timestamp;
+
+use self::action::{Action, Plan};
+use self::duplicates::duplicates;
+use self::facts::{proven_absent, terminate};
+use self::loss::Judgement;
+use super::observe::Observed;
+
+use crate::api::{InstanceId, NodeStatus, Reason};
+use crate::cloud::InstanceState;
+use crate::cluster::finalizer;
+use crate::controller::waiting::Waiting;
+
+/// Decides what to do about a Node.
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    if observed.node.metadata.deletion_timestamp.is_some() {
+        return termination::plan(observed, now);
+    }
+    if !finalizer::has(&observed.node) {
+        return Plan::act(vec![Action::AddFinalizer], Reason::Progressing, "the Node is being taken on");
+    }
+    if observed.instances.swept_at.is_none() {
+        return Plan::wait(Reason::AwaitingInventory, "the first complete look at EC2 since the operator's start is awaited");
+    }
+    let status = observed.node.status.clone().unwrap_or_default();
+    let mut plan = match (&status.launch, &status.instance_id) {
+        (_, Some(id)) => identified(observed, &status, id, now),
+        (Some(launch), None) => launch::unidentified(observed, launch, now),
+        (None, None) => launch::unlaunched(observed, now),
+    };
+    let duplicates = duplicates(observed, &status, now);
+    // Before anything is launched; and pending, until EC2 shows them terminated.
+    plan.pending |= duplicates.are_leaving;
+    plan.actions.splice(0..0, duplicates.actions);
+    if let (Some(blocker), None) = (duplicates.blockers.first(), &plan.waiting) {
+        plan.waiting = Some(Waiting::on(blocker.reason, blocker.message.clone()));
+    }
+    plan
+}
+
+/// The Node has an instance.
+fn identified(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
+    match loss::judge(observed, status, now) {
+        Judgement::Well => shown(observed, status, id, now),
+        Judgement::Suspected(loss) => {
+            let plan = shown(observed, status, id, now);
+            let waiting = plan.waiting.clone().unwrap_or_else(|| Waiting::on(loss.cause.reason(), loss.message.clone()));
+            Plan { waiting: Some(waiting), ..plan }.until(loss.due, now)
+        }
+        Judgement::Due(loss) => fence::begin(observed, status, id, &loss, now),
+        Judgement::Lost(fence) => fence::given_up(observed, status, id, &fence, now),
+    }
+}
+
+/// The Node has an instance that is not given up.
+fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
+    let Some(instance) = observed.instances.by_id(id) else {
+        return if proven_absent(observed, status.launch.as_ref()).is_some() {
+            // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
+            launch::ended(observed, status, id, None, now).pending()
+        } else {
+            Plan::wait(Reason::Launching, format!("EC2 does not show instance {id} yet")).pending()
+        };
+    };
+    match instance.state {
+        InstanceState::Pending => Plan::wait(Reason::Launching, format!("instance {id} is starting")).pending(),
+        InstanceState::Running => initialization::running(observed, status, instance, now),
+        InstanceState::Terminated => launch::ended(observed, status, id, instance.state_reason.as_deref(), now),
+        InstanceState::ShuttingDown => Plan::wait(Reason::InstanceLost, format!("instance {id} is being terminated")).pending(),
+        InstanceState::Stopping | InstanceState::Stopped => terminate(
+            observed,
+            id,
+            "it was stopped before it joined the cluster".to_owned(),
+            (Reason::InstanceLost, format!("instance {id} was stopped before it joined the cluster, and is terminated")),
+            now,
+        ),
+        InstanceState::Unknown => Plan::wait(Reason::Launching, format!("EC2 shows instance {id} in a state that is not known here")),
+    }
+}

@@ -1,0 +1,171 @@
+//! The offering of the next attempt: instance type, zone and subnet, and the whole request made of them. Pure.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+
+use crate::api::NodeSpec;
+use crate::api::names;
+use crate::api::node::NodeLaunch;
+use crate::api::node_class::{NodeClassSpec, Subnet};
+use crate::cloud::identity::{self, Kind, Owner};
+use crate::controller::conditions::whole_second;
+use crate::controller::node::observe::Observed;
+
+/// Why nothing can be launched at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoChoice {
+    /// No subnet, or no allowed type: the NodeClass or the spec must change.
+    Mismatch(String),
+    /// Every allowed type and zone is out of capacity until then at the earliest.
+    NoCapacity {
+        /// Which (type, zone) were refused, in words.
+        refused: String,
+        /// When the first of them is tried again.
+        until: Timestamp,
+    },
+}
+
+/// The first type, in order of preference, that has capacity in an allowed zone, in the class' order of subnets.
+pub fn choose<'a>(observed: &'a Observed, class: &'a NodeClassSpec, now: Timestamp) -> Result<(&'a str, &'a Subnet), NoChoice> {
+    let spec = &observed.node.spec;
+    let subnets = subnets(spec, class);
+    if subnets.is_empty() {
+        let zones = spec.zone.clone().unwrap_or_else(|| spec.zones.join(", "));
+        return Err(NoChoice::Mismatch(format!(
+            "NodeClass {} has no subnet in the zone {zones}: add one to its spec.subnets",
+            spec.node_class_name
+        )));
+    }
+    let types: Vec<&String> = spec.instance_types.iter().filter(|name| is_allowed(name, &class.instance_types)).collect();
+    if types.is_empty() {
+        return Err(NoChoice::Mismatch(format!(
+            "NodeClass {} allows none of the instance types {}; it allows {}",
+            spec.node_class_name,
+            spec.instance_types.join(", "),
+            class.instance_types.join(", ")
+        )));
+    }
+    let offers = || types.iter().flat_map(|name| subnets.iter().map(move |subnet| (name.as_str(), *subnet)));
+    if let Some(choice) = offers().find(|(name, subnet)| observed.offerings.is_available(name, &subnet.zone)) {
+        return Ok(choice);
+    }
+    let until = offers().filter_map(|(name, subnet)| observed.offerings.available_at(name, &subnet.zone)).min().unwrap_or(now);
+    let refused: Vec<String> = offers().map(|(name, subnet)| format!("{name} in {}", subnet.zone)).collect();
+    Err(NoChoice::NoCapacity { refused: refused.join(", "), until })
+}
+
+/// The class' subnets in the zones that the spec allows, in the class' order.
+pub fn subnets<'a>(spec: &NodeSpec, class: &'a NodeClassSpec) -> Vec<&'a Subnet> {
+    let is_allowed = |subnet: &&Subnet| match &spec.zone {
+        Some(zone) => subnet.zone == *zone,
+        None => spec.zones.is_empty() || spec.zones.contains(&subnet.zone),
+    };
+    class.subnets.iter().filter(is_allowed).collect()
+}
+
+/// The whole request of an attempt.
+pub fn launch(
+    observed: &Observed,
+    class: &NodeClassSpec,
+    instance_type: &str,
+    subnet: &Subnet,
+    attempt: i32,
+    never_joined: i32,
+    now: Timestamp,
+) -> NodeLaunch {
+    let node = &observed.node;
+    let uid = node.uid().unwrap_or_default();
+    let database = node.labels().get(names::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
+    let owner = Owner {
+        cluster_id: observed.cluster_id.clone(),
+        kind: Kind::Node,
+        uid: uid.clone(),
+        database: format!("{}/{database}", node.namespace().unwrap_or_default()),
+        name: node.name_any(),
+    };
+    let class_tags: BTreeMap<String, String> = class.tags.iter().map(|(key, value)| (key.clone(), value.0.clone())).collect();
+    NodeLaunch {
+        attempt,
+        token: identity::token(&observed.cluster_id, Kind::Node, &uid, attempt),
+        zone: subnet.zone.clone(),
+        subnet_id: subnet.id.clone(),
+        instance_type: instance_type.to_owned(),
+        image_id: class.image_id.clone(),
+        security_group_ids: class.security_group_ids.clone(),
+        instance_profile: class.instance_profile.clone(),
+        root_volume: class.root_volume.clone(),
+        kms_key_id: class.kms_key_id.clone(),
+        tags: identity::tags(&owner, attempt, &class_tags),
+        user_data_hash: identity::user_data_hash(&class.user_data),
+        started_at: Time(whole_second(now)),
+        in_doubt_since: None,
+        refused: None,
+        never_joined,
+    }
+}
+
+/// What of the NodeClass a machine was made with that differs from the class now, in words; `None` when nothing does.
+pub fn drift(launch: &NodeLaunch, class: &NodeClassSpec) -> Option<String> {
+    let mut differs = Vec::new();
+    if launch.image_id != class.image_id {
+        differs.push("imageID");
+    }
+    if !class.subnets.iter().any(|subnet| subnet.id == launch.subnet_id) {
+        differs.push("subnets");
+    }
+    if launch.security_group_ids != class.security_group_ids {
+        differs.push("securityGroupIDs");
+    }
+    if launch.instance_profile != class.instance_profile {
+        differs.push("instanceProfile");
+    }
+    if launch.user_data_hash != identity::user_data_hash(&class.user_data) {
+        differs.push("userData");
+    }
+    if launch.root_volume != class.root_volume {
+        differs.push("rootVolume");
+    }
+    if launch.kms_key_id != class.kms_key_id {
+        differs.push("kmsKeyID");
+    }
+    (!differs.is_empty()).then(|| differs.join(", "))
+}
+
+/// Whether a pattern of the class allows the type; no pattern allows every type. `*` stands for any characters.
+pub fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, instance_type))
+}
+
+fn matches(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, rest)) => text
+            .strip_prefix(head)
+            .is_some_and(|tail| tail.char_indices().map(|(at, _)| at).chain([tail.len()]).any(|at| matches(rest, &tail[at..]))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_allow_what_they_say() {
+        for (pattern, name, allowed) in [
+            ("r7i.*", "r7i.large", true),
+            ("r7i.*", "r7id.large", false),
+            ("*.large", "m7i.large", true),
+            ("r*.large", "r6i.xlarge", false),
+            ("r*.*large", "r6i.xlarge", true),
+            ("r7i.large", "r7i.large", true),
+            ("r7i.large", "r7i.large2", false),
+            ("*", "anything", true),
+        ] {
+            assert_eq!(matches(pattern, name), allowed, "{pattern} {name}");
+        }
+        assert!(is_allowed("x.y", &[]));
+    }
+}

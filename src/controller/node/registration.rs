@@ -1,0 +1,59 @@
+//! Facts about a Node and its instance that several steps ask for: whether and until when its machine registers, and as what. Pure.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node as CoreNode;
+
+use crate::api::{ConditionType, InstanceId, Node, NodeSpec, NodeStatus};
+use crate::cloud::{Instance, InstanceState};
+use crate::controller::conditions;
+use crate::settings::Timing;
+use crate::time::later;
+
+/// What the kubelet of an instance registers as its providerID.
+pub fn provider_id(instance: &Instance) -> String {
+    format!("aws:///{}/{}", instance.zone, instance.id)
+}
+
+/// The instance that a core Node's providerID names (`aws:///<zone>/<instance id>`).
+pub(super) fn instance_of(core_node: &CoreNode) -> Option<InstanceId> {
+    let provider_id = core_node.spec.as_ref()?.provider_id.as_deref()?;
+    let id = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
+    Some(InstanceId(id.to_owned()))
+}
+
+/// Whether the machine ever registered.
+pub(super) fn has_joined(status: &NodeStatus) -> bool {
+    status.core_node_name.is_some()
+}
+
+/// Neither terminated nor about to be.
+pub(super) fn is_live(instance: &Instance) -> bool {
+    match instance.state {
+        InstanceState::Pending | InstanceState::Running | InstanceState::Stopping | InstanceState::Stopped | InstanceState::Unknown => true,
+        InstanceState::ShuttingDown | InstanceState::Terminated => false,
+    }
+}
+
+/// Why a machine of this type and zone that has not joined is not wanted any more.
+pub(super) fn unwanted(spec: &NodeSpec, instance_type: &str, in_zone: &str) -> Option<String> {
+    if !spec.instance_types.iter().any(|wanted| wanted == instance_type) {
+        return Some(format!("its type {instance_type} is no longer in instanceTypes"));
+    }
+    match &spec.zone {
+        Some(zone) if zone != in_zone => Some(format!("it is in {in_zone} and the volume is in {zone}")),
+        Some(_) | None => None,
+    }
+}
+
+/// When the kubelet must have registered.
+pub(super) fn registers_until(status: &NodeStatus, timing: &Timing, now: Timestamp) -> Timestamp {
+    later(conditions::since(&status.conditions, ConditionType::Launched, true).unwrap_or(now), timing.registration)
+}
+
+/// Nothing is given up should this instance have no core Node now: its kubelet is only awaited.
+pub(super) fn is_awaited(node: &Node, instance: &Instance, timing: &Timing, now: Timestamp) -> bool {
+    let deadline = node.status.as_ref().map_or(now, |status| registers_until(status, timing, now));
+    let is_wanted = unwanted(&node.spec, &instance.instance_type, &instance.zone).is_none();
+    let has_joined = node.status.as_ref().is_some_and(has_joined);
+    node.metadata.deletion_timestamp.is_none() && is_wanted && !has_joined && now < deadline
+}

@@ -1,0 +1,63 @@
+//! What every pass is given: clients, caches and settings.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node as CoreNode;
+use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
+use kube::Client;
+
+use super::retry::Retry;
+
+use crate::clock::Clock;
+use crate::cloud::Cloud;
+use crate::cloud::inventory::Inventory;
+use crate::cloud::limits::Limits;
+use crate::cloud::offerings::Offerings;
+use crate::cluster::mirror::Mirror;
+use crate::controller::memory::issued_requests::Asks;
+use crate::controller::memory::references::References;
+use crate::controller::memory::repairs::Fleet;
+use crate::controller::memory::sends::Sends;
+use crate::metrics::Metrics;
+use crate::settings::Timing;
+
+/// What every pass is given. Nothing in it is state that a restart would miss: what it remembers is look-up tables and pauses.
+pub struct Context {
+    /// The API server.
+    pub client: Client,
+    /// EC2.
+    pub cloud: Arc<dyn Cloud>,
+    /// What EC2 has of ours.
+    pub inventory: Arc<Inventory>,
+    /// How fast EC2 may be called.
+    pub limits: Arc<Limits>,
+    /// Which types have no capacity where.
+    pub offerings: Arc<Offerings>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The durations.
+    pub timing: Timing,
+    /// This cluster's identity in tags and tokens.
+    pub cluster_id: String,
+    /// When this process started: the last moment at which an earlier one may have sent a call.
+    pub process_started: Timestamp,
+    /// Pauses after failed passes.
+    pub retry: Retry,
+    /// This process' sends of creating calls.
+    pub sends: Sends,
+    /// What this process last asked EC2 to change or end.
+    pub asks: Asks,
+    /// Which object an EC2 resource or a UID belongs to.
+    pub references: References,
+    /// The core Nodes that are databases' machines, without their status.
+    pub core_nodes: Arc<Mirror<CoreNode>>,
+    /// Every VolumeAttachment, without its status: they know no label to select them by.
+    pub attachments: Arc<Mirror<VolumeAttachment>>,
+    /// Every CSINode: they know no label either.
+    pub csi_nodes: Arc<Mirror<CSINode>>,
+    /// All Nodes, and the repairs that are underway.
+    pub fleet: Fleet,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+}

@@ -1,0 +1,95 @@
+//! Drives passes: one time limit, one log line for a failure, per-object pauses, counters. The same for every controller.
+
+use std::convert::Infallible;
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use kube::runtime::controller::{Action, Controller};
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use super::result::{Again, PassError};
+
+use crate::cluster::events::Events;
+use crate::error_chain::Chain;
+
+/// Runs one pass with its time limit and turns the result into kube's terms. Never fails: the pause after a failure is the object's
+/// own, and is computed here.
+async fn drive<K, F>(controller: &'static str, object: Arc<K>, ctx: Arc<Context>, pass: F) -> Action
+where
+    K: Resource<DynamicType = ()>,
+    F: Future<Output = Result<Again, PassError>>,
+{
+    let key = format!("{controller}/{}", ObjectRef::from_obj(object.as_ref()));
+    let started = tokio::time::Instant::now();
+    let limit = ctx.timing.pass_timeout;
+    let result = tokio::time::timeout(limit, pass).await.unwrap_or(Err(PassError::TimedOut(limit)));
+    ctx.metrics.pass(controller, outcome(&result), started.elapsed());
+    match result {
+        Ok(again) => {
+            ctx.retry.succeeded(&key);
+            Action::requeue(again)
+        }
+        Err(PassError::Conflict) => {
+            // Normal: the fresh object is on its way through the watch; this is only in case it is not.
+            tracing::debug!(controller, object = key, "the object changed meanwhile; observing again");
+            Action::requeue(ctx.timing.recheck.min(Duration::from_secs(1)))
+        }
+        Err(error) => {
+            let pause = ctx.retry.failed(&key);
+            tracing::warn!(controller, object = %object.name_any(), namespace = object.namespace(), error = %Chain(&error),
+                pause_seconds = pause.as_secs_f64(), "a pass failed and is tried again");
+            Action::requeue(pause)
+        }
+    }
+}
+
+fn outcome(result: &Result<Again, PassError>) -> &'static str {
+    match result {
+        Ok(_) => "ok",
+        Err(PassError::Observe(_)) => "observe_failed",
+        Err(PassError::Act(_)) => "act_failed",
+        Err(PassError::Status(_)) => "status_failed",
+        Err(PassError::Conflict) => "conflict",
+        Err(PassError::TimedOut(_)) => "timed_out",
+    }
+}
+
+/// Runs a controller until `stop`. Each trigger is one pass, driven by `drive`.
+pub async fn run<K, P, F>(
+    name: &'static str,
+    controller: Controller<K>,
+    ctx: Arc<Context>,
+    concurrency: u16,
+    stop: CancellationToken,
+    pass: P,
+) where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    P: Fn(Arc<K>, Arc<Context>, Events) -> F,
+    F: Future<Output = Result<Again, PassError>> + Send + 'static,
+{
+    let events = Events::new(ctx.client.clone(), name);
+    controller
+        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(
+            |object, ctx| {
+                let pass = pass(Arc::clone(&object), Arc::clone(&ctx), events.clone());
+                async move { Ok::<_, Infallible>(drive(name, object, ctx, pass).await) }
+            },
+            |_, never: &Infallible, _| match *never {},
+            ctx,
+        )
+        .for_each(|result| async move {
+            if let Err(error) = result {
+                tracing::debug!(controller = name, %error, "a trigger came to nothing");
+            }
+        })
+        .await;
+}

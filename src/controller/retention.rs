@@ -1,0 +1,236 @@
+//! What was kept of a deleted database: the record on its PersistentVolume, written and read, and who may take it. Pure.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::ResourceExt;
+use serde::Serialize;
+
+use super::conditions::whole_second;
+
+use crate::api::database::{EngineType, Storage};
+use crate::api::{Database, EBS_CSI_DRIVER, Size, VolumeId, names};
+
+/// Whom a volume was made for, on its PersistentVolume: `<namespace>/<database>`.
+pub const DATABASE_ANNOTATION: &str = "freehold.dev/database";
+
+/// On the record: when the volume was kept.
+pub const RETAINED_AT: &str = "freehold.dev/retained-at";
+
+/// On the record: why it was kept, in words.
+pub const RETAINED_BECAUSE: &str = "freehold.dev/retained-because";
+
+/// On the record: the size that EC2 showed, which may be more than the claim had asked for.
+pub const SIZE: &str = "freehold.dev/size";
+
+/// On the record: the engine that wrote the data.
+pub const ENGINE: &str = "freehold.dev/engine";
+
+/// On the record: the engine's version, or its image.
+pub const ENGINE_VERSION: &str = "freehold.dev/engine-version";
+
+/// On the record: the Secret with the credentials that the data was made with.
+pub const CREDENTIALS: &str = "freehold.dev/credentials-secret";
+
+/// On the record: the Database that takes the volume, as `<name>/<UID>`. Written with the resourceVersion of what was read: of two
+/// Databases one wins.
+pub const ADOPTED_BY: &str = "freehold.dev/adopted-by";
+
+/// The node label that a PersistentVolume's zone is told by.
+const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+
+/// The Database that takes a kept volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Holder {
+    /// Its name; it is in the record's namespace.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+}
+
+impl Holder {
+    /// The Database as a holder.
+    pub fn of(database: &Database) -> Self {
+        Self { name: database.name_any(), uid: database.uid().unwrap_or_default() }
+    }
+
+    /// As the annotation holds it.
+    pub fn to_annotation(&self) -> String {
+        format!("{}/{}", self.name, self.uid)
+    }
+}
+
+/// A kept volume as its record tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Retained {
+    /// The PersistentVolume that is the record.
+    pub persistent_volume: String,
+    /// The namespace that the database was in.
+    pub namespace: String,
+    /// The database's name.
+    pub database: String,
+    /// The deleted Database's UID.
+    #[serde(rename = "databaseUID")]
+    pub database_uid: Option<String>,
+    /// The name of the Volume that had it.
+    pub volume: Option<String>,
+    /// The UID of the Volume that the EBS volume's tags name.
+    #[serde(rename = "volumeUID")]
+    pub volume_uid: String,
+    /// The EBS volume.
+    #[serde(rename = "volumeID")]
+    pub volume_id: VolumeId,
+    /// Its size.
+    pub size: Option<Size>,
+    /// Its zone.
+    pub zone: Option<String>,
+    /// Its file system.
+    pub file_system: Option<String>,
+    /// The engine that wrote the data.
+    pub engine: Option<String>,
+    /// The engine's version, or its image.
+    pub engine_version: Option<String>,
+    /// When it was kept.
+    pub retained_at: Option<String>,
+    /// Why it was kept, in words.
+    pub because: Option<String>,
+    /// The Secret with the credentials.
+    pub credentials_secret: Option<String>,
+    /// The Database that takes it.
+    pub adopted_by: Option<Holder>,
+    /// Nothing claims it any more.
+    pub is_released: bool,
+}
+
+/// Reads a record; `None` when the PersistentVolume is none of Freehold's, or contradicts itself.
+pub fn read(record: &PersistentVolume) -> Option<Retained> {
+    let label = |key: &str| record.labels().get(key).cloned();
+    let note = |key: &str| record.annotations().get(key).filter(|value| !value.is_empty()).cloned();
+    if label(names::RETAINED_LABEL).as_deref() != Some("true") {
+        return None;
+    }
+    let volume_uid = label(names::VOLUME_UID_LABEL).filter(|uid| record.name_any() == names::persistent_volume(uid))?;
+    let whose = note(DATABASE_ANNOTATION)?;
+    let (namespace, database) = whose.split_once('/')?;
+    let spec = record.spec.as_ref()?;
+    let csi = spec.csi.as_ref().filter(|csi| csi.driver == EBS_CSI_DRIVER)?;
+    let claim = spec.claim_ref.as_ref().filter(|claim| claim.namespace.as_deref() == Some(namespace))?;
+    let capacity = || spec.capacity.as_ref()?.get("storage").map(|quantity| Size(quantity.0.clone()));
+    let adopted_by = note(ADOPTED_BY).map(|holder| {
+        let (name, uid) = holder.split_once('/').unwrap_or((&holder, ""));
+        Holder { name: name.to_owned(), uid: uid.to_owned() }
+    });
+    Some(Retained {
+        persistent_volume: record.name_any(),
+        namespace: namespace.to_owned(),
+        database: database.to_owned(),
+        database_uid: label(names::DATABASE_UID_LABEL),
+        volume: claim.name.clone(),
+        volume_uid,
+        volume_id: VolumeId(csi.volume_handle.clone()),
+        size: note(SIZE).map(Size).or_else(capacity),
+        zone: zone(record),
+        file_system: csi.fs_type.clone(),
+        engine: note(ENGINE).or_else(|| label("app.kubernetes.io/name")),
+        engine_version: note(ENGINE_VERSION),
+        retained_at: note(RETAINED_AT),
+        because: note(RETAINED_BECAUSE),
+        credentials_secret: note(CREDENTIALS).or_else(|| claim.name.as_deref().map(names::retained_secret)),
+        adopted_by,
+        is_released: record.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Released"),
+    })
+}
+
+fn zone(record: &PersistentVolume) -> Option<String> {
+    let terms = &record.spec.as_ref()?.node_affinity.as_ref()?.required.as_ref()?.node_selector_terms;
+    let mut expressions = terms.iter().flat_map(|term| term.match_expressions.iter().flatten());
+    expressions.find(|expression| expression.key == ZONE_LABEL)?.values.as_ref()?.first().cloned()
+}
+
+/// What makes a PersistentVolume the record of what was kept: its annotations. `owner` is the Database, where it can still be read.
+pub fn marks(
+    volume: &str,
+    engine: Option<&String>,
+    owner: Option<&Database>,
+    size: &Size,
+    because: &str,
+    now: Timestamp,
+) -> BTreeMap<String, String> {
+    let spec = owner.map(|owner| &owner.spec.engine);
+    let version = spec.and_then(|engine| engine.version.clone().or_else(|| Some(engine.custom.as_ref()?.image.clone())));
+    let engine = spec.map(|engine| engine.kind.as_str().to_owned()).or_else(|| engine.cloned());
+    let marks = [
+        (RETAINED_AT, Some(whole_second(now).to_string())),
+        (RETAINED_BECAUSE, Some(because.to_owned())),
+        (SIZE, Some(size.0.clone())),
+        (ENGINE, engine),
+        (ENGINE_VERSION, version),
+        (CREDENTIALS, Some(names::retained_secret(volume))),
+    ];
+    marks.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+/// The record that this Database asks for, if it may have it; else why not, and what a person can do.
+pub fn may_adopt(name: &str, record: Option<&PersistentVolume>, database: &Database) -> Result<Retained, String> {
+    let namespace = database.namespace().unwrap_or_default();
+    // One sentence for what does not exist and for what is another namespace's: a tenant learns nothing of others.
+    let kept = record.and_then(read).filter(|kept| kept.namespace == namespace).ok_or_else(|| {
+        format!(
+            "PersistentVolume {name} is no record of a volume that was kept in namespace {namespace}: `freehold retained -n {namespace}` lists \
+             those; delete this Database and create it with the right name, or without spec.storage.adoptRetained to start anew"
+        )
+    })?;
+    fits(&kept, database).map_err(|why| format!("the volume that PersistentVolume {name} records cannot be taken: {why}"))?;
+    Ok(kept)
+}
+
+/// Whether the data can be used by a Database of this spec.
+fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
+    const ANEW: &str = "delete this Database and create it with";
+    let engine = &database.spec.engine;
+    if !kept.is_released {
+        return Err("it is not Released: something claims it".to_owned());
+    }
+    let wrote = kept.engine.as_deref().unwrap_or("an unknown engine");
+    if wrote != engine.kind.as_str() {
+        return Err(format!("its data was written by {wrote}, not by {}: {ANEW} that engine", engine.kind.as_str()));
+    }
+    if engine.kind == EngineType::Postgresql {
+        let major = |version: &str| version.split('.').next().map(str::to_owned);
+        let wanted = engine.version.as_deref().and_then(major);
+        match kept.engine_version.as_deref().and_then(major) {
+            None => {
+                return Err(format!(
+                    "it does not say which version of PostgreSQL wrote it: if you know, annotate the PersistentVolume with {ENGINE_VERSION}"
+                ));
+            }
+            Some(wrote) if Some(&wrote) != wanted.as_ref() => {
+                return Err(format!(
+                    "its data was written by PostgreSQL {wrote}, which no other major version can read: {ANEW} a version {wrote}.x"
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let Storage { size, file_system, .. } = &database.spec.storage;
+    if kept.file_system.as_deref() != Some(file_system.as_str()) {
+        let made = kept.file_system.as_deref().unwrap_or("an unknown file system");
+        return Err(format!("it was formatted with {made}: {ANEW} spec.storage.fileSystem: {made}"));
+    }
+    if let Some((has, wants)) = kept.size.as_ref().and_then(Size::gib).zip(size.gib())
+        && wants < has
+    {
+        return Err(format!("it has {has} GiB, and EBS volumes only grow: set spec.storage.size to {has}Gi or more"));
+    }
+    let Some(zone) = &kept.zone else { return Err("it does not say which zone it is in".to_owned()) };
+    if !database.spec.zones.is_empty() && !database.spec.zones.contains(zone) {
+        return Err(format!("it is in {zone}, which spec.zones does not allow: add {zone} to spec.zones"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
+mod tests;

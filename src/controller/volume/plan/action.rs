@@ -1,0 +1,123 @@
+//! What a plan of the Volume controller is made of: the actions, how far the Volume is, and what is waited for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+
+use crate::api::volume::{ModificationRecord, VolumeLaunch};
+use crate::api::{Reason, SnapshotId, VolumeId};
+use crate::cloud::ModifyVolumeRequest;
+use crate::controller::waiting::Waiting;
+use crate::time::until;
+
+/// What one pass does and what it waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// In this order.
+    pub actions: Vec<Action>,
+    /// What the Volume waits for; `None` when it is as it should be.
+    pub waiting: Option<Waiting>,
+    /// How far it is, for the conditions.
+    pub stage: Stage,
+    /// Look again at the latest then, though nothing woke us.
+    pub again: Option<Duration>,
+    /// EC2 is about to change: look often.
+    pub pending: bool,
+    /// A change of size, type, IOPS or throughput is due, and EC2 does not show it.
+    pub due: bool,
+}
+
+/// How far a Volume is: what has been seen to be true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// There is no EBS volume to be seen.
+    Nothing,
+    /// The EBS volume exists.
+    Created,
+    /// The PersistentVolume and the claim are bound to each other.
+    Bound,
+    /// Size, type, IOPS and throughput are as wanted, everywhere.
+    AsWanted,
+}
+
+impl Plan {
+    pub(in crate::controller::volume) fn act(stage: Stage, actions: Vec<Action>, reason: Reason, message: impl Into<String>) -> Self {
+        Self { actions, ..Self::wait(stage, reason, message) }
+    }
+
+    pub(in crate::controller::volume) fn wait(stage: Stage, reason: Reason, message: impl Into<String>) -> Self {
+        Self { actions: Vec::new(), waiting: Some(Waiting::on(reason, message)), stage, again: None, pending: false, due: false }
+    }
+
+    pub(in crate::controller::volume) fn stalled(stage: Stage, reason: Reason, message: impl Into<String>) -> Self {
+        Self { actions: Vec::new(), waiting: Some(Waiting::stalled(reason, message)), stage, again: None, pending: false, due: false }
+    }
+
+    pub(in crate::controller::volume) fn pending(self) -> Self {
+        Self { pending: true, ..self }
+    }
+
+    pub(in crate::controller::volume) fn until(self, when: Timestamp, now: Timestamp) -> Self {
+        Self { again: Some(until(when, now)), ..self }
+    }
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Put our finalizer on the Volume.
+    AddFinalizer,
+    /// Ask EC2 for this volume by its id, and stop here if it is there: tags can be taken off.
+    ConfirmGone(VolumeId),
+    /// Intent, CreateVolume, id: one compound action.
+    Create(Box<VolumeLaunch>),
+    /// CreateVolume again, identical.
+    Resend,
+    /// Announce that this kept volume is this Volume's from now on, then tag it so: one compound action.
+    Adopt(VolumeId, BTreeMap<String, String>),
+    /// CreateTags again, identical.
+    Retag(VolumeId, BTreeMap<String, String>),
+    /// Give back the record of a kept volume that was never taken.
+    ReleaseRecord(Box<PersistentVolume>),
+    /// Record the volume that a look-up found.
+    RecordVolume(VolumeId),
+    /// Record that the volume may hold data from now on, then make its PersistentVolume.
+    CreatePersistentVolume(Box<PersistentVolume>),
+    /// Let a PersistentVolume whose claim went be claimed again.
+    ReopenPersistentVolume(Box<PersistentVolume>),
+    /// Make the claim.
+    CreateClaim(Box<PersistentVolumeClaim>),
+    /// Write the modification down, then ModifyVolume.
+    Modify(Box<Modify>),
+    /// Ask for the new size in the claim.
+    GrowClaim(Box<PersistentVolumeClaim>),
+    /// Delete the claim.
+    DeleteClaim(Box<PersistentVolumeClaim>),
+    /// Mark the PersistentVolume as the record of what was kept.
+    MarkRetained(Box<PersistentVolume>),
+    /// Announce the final snapshot, then CreateSnapshot.
+    Snapshot(VolumeId),
+    /// Record the final snapshot that a look-up found.
+    RecordSnapshot(SnapshotId),
+    /// DeleteVolume.
+    DeleteVolume(VolumeId),
+    /// Record that EC2 shows the volume being deleted.
+    NoteDeleted,
+    /// Delete the PersistentVolume of a volume that is gone.
+    DeletePersistentVolume(Box<PersistentVolume>),
+    /// Take our finalizer off the Volume.
+    RemoveFinalizer,
+}
+
+/// One ModifyVolume, and what is remembered of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modify {
+    /// What is written down before the call.
+    pub record: ModificationRecord,
+    /// The call.
+    pub request: ModifyVolumeRequest,
+    /// The last record is of the same wish, and EC2 never carried it out: this one takes its place.
+    pub replaces_last: bool,
+}

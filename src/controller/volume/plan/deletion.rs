@@ -1,0 +1,250 @@
+//! The plan of a Volume that is being deleted: claim, then what the policy says, then the record. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::ResourceExt;
+
+use super::action::{Action, Plan, Stage};
+use super::facts::{attempt_facts, blocked, owner_of, proven_absent};
+use super::{adoption, snapshot};
+
+use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, names};
+use crate::cloud::identity;
+use crate::cloud::limits::Action as Call;
+use crate::cloud::{EbsVolume, VolumeState};
+use crate::cluster::finalizer;
+use crate::controller::creation::judge::{Verdict, judge};
+use crate::controller::volume::build;
+use crate::controller::volume::observe::Observed;
+use crate::controller::{retention, safety};
+
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    if !finalizer::has(&observed.volume) {
+        return Plan::wait(Stage::Nothing, Reason::Deleting, "others' finalizers are awaited");
+    }
+    if observed.volumes.swept_at.is_none() {
+        return Plan::wait(
+            Stage::Nothing,
+            Reason::AwaitingInventory,
+            "the first complete look at EC2 since the operator's start is awaited",
+        );
+    }
+    if !observed.house_is_torn_down && observed.owner.as_ref().is_some_and(|owner| owner.metadata.deletion_timestamp.is_none()) {
+        let message = "the Volume was deleted, but its Database was not: nothing is taken down before that is deleted, too";
+        let again = Some(observed.timing.recheck.saturating_mul(12));
+        return Plan { again, ..Plan::wait(Stage::Bound, Reason::Deleting, message) };
+    }
+    let status = observed.volume.status.clone().unwrap_or_default();
+    if let Some(claim) = observed.claim.as_ref().filter(|claim| {
+        claim.metadata.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == observed.volume.metadata.uid.as_ref())
+    }) {
+        let actions =
+            if claim.metadata.deletion_timestamp.is_none() { vec![Action::DeleteClaim(Box::new(claim.clone()))] } else { Vec::new() };
+        let message = format!("claim {} must go first; Kubernetes keeps it as long as a pod uses it", claim.name_any());
+        return Plan::act(Stage::Bound, actions, Reason::AwaitingDetach, message);
+    }
+    match (&status.volume_id, &status.launch) {
+        (Some(id), _) => identified(observed, &status, id, now),
+        (None, None) => unrecorded(observed),
+        (None, Some(launch)) => match judge(attempt_facts(observed, launch, true), observed.timing.token_resend, now) {
+            Verdict::Adopt(id) => {
+                let message = format!("EBS volume {id} was made and is dealt with as the policy says");
+                Plan::act(Stage::Nothing, vec![Action::RecordVolume(id)], Reason::Deleting, message).pending()
+            }
+            Verdict::Refused | Verdict::ProvenAbsent(_) => finished(observed),
+            Verdict::Resend => Plan::wait(Stage::Nothing, Reason::InDoubt, "nothing is made for a Volume that is being deleted").pending(),
+            Verdict::Wait(doubt, _) => {
+                let message = format!("it is not known whether EC2 carried out creation attempt {}: {}", launch.attempt, doubt.as_words());
+                Plan::wait(Stage::Nothing, Reason::InDoubt, message).pending()
+            }
+        },
+    }
+}
+
+/// Nothing was ever asked for; whatever carries our identity all the same is taken on first.
+fn unrecorded(observed: &Observed) -> Plan {
+    match observed.volumes.volumes.as_slice() {
+        [] => {
+            if let Some(id) = observed.recorded_volume() {
+                return Plan::act(
+                    Stage::Nothing,
+                    vec![Action::RecordVolume(id.clone())],
+                    Reason::Deleting,
+                    format!("EBS volume {id} is named by this Volume's PersistentVolume and is dealt with as the policy says"),
+                );
+            }
+            let mut plan = finished(observed);
+            // Nothing was announced: the kept volume stays what it was, under its own record.
+            if let Some(release) = adoption::release(observed) {
+                plan.actions.insert(0, release);
+            }
+            plan
+        }
+        [one] => Plan::act(
+            Stage::Nothing,
+            vec![Action::RecordVolume(one.id.clone())],
+            Reason::Deleting,
+            format!("EBS volume {} carries this Volume's identity and is dealt with as the policy says", one.id),
+        ),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|volume| volume.id.0.as_str()).collect();
+            Plan::stalled(
+                Stage::Nothing,
+                Reason::InDoubt,
+                format!(
+                    "several EBS volumes carry this Volume's identity ({}): remove the tag {} from all but one",
+                    ids.join(", "),
+                    identity::VOLUME_UID_TAG
+                ),
+            )
+        }
+    }
+}
+
+/// The policy that counts: the newest that the Database says; and nobody decided on this deletion when the house around it is torn
+/// down.
+pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
+    let newest = observed.owner.as_ref().map_or(observed.volume.spec.deletion_policy, |owner| owner.spec.deletion_policy);
+    if observed.house_is_torn_down { DeletionPolicy::Retain } else { newest }
+}
+
+fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Timestamp) -> Plan {
+    let seen = observed.volumes.volumes.iter().find(|volume| volume.id == *id);
+    match seen.map(|volume| (volume, volume.state)) {
+        Some((_, VolumeState::Creating)) => {
+            Plan::wait(Stage::Nothing, Reason::Creating, format!("EBS volume {id} is still being made")).pending()
+        }
+        // EC2 has accepted its deletion, whether it shows that or not yet: whatever the policy says now, it can't be kept any more.
+        Some(_) if status.deleted_at.is_some() => {
+            Plan::wait(Stage::Created, Reason::AwaitingVolumeDeletion, format!("EBS volume {id} is being deleted")).pending()
+        }
+        Some((_, VolumeState::Deleting | VolumeState::Deleted)) => Plan::act(
+            Stage::Created,
+            vec![Action::NoteDeleted],
+            Reason::AwaitingVolumeDeletion,
+            format!("EBS volume {id} is being deleted"),
+        )
+        .pending(),
+        Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Error | VolumeState::Unknown)) => {
+            match effective_policy(observed) {
+                DeletionPolicy::Retain => retained(observed, volume, now),
+                DeletionPolicy::Snapshot => snapshot::plan(observed, status, volume, now).unwrap_or_else(|| deleted(observed, volume, now)),
+                DeletionPolicy::Delete => deleted(observed, volume, now),
+            }
+        }
+        None => adoption::moving(observed, id, now).unwrap_or_else(|| gone(observed, status, id)),
+    }
+}
+
+/// EC2 does not show the volume.
+fn gone(observed: &Observed, status: &VolumeStatus, id: &VolumeId) -> Plan {
+    let was_deleted = status
+        .deleted_at
+        .as_ref()
+        .is_some_and(|at| observed.volumes.swept_at.is_some_and(|swept| swept.duration_since(at.0) > SignedDuration::from_secs(1)));
+    let proven = proven_absent(observed, status.launch.as_ref()).is_some();
+    if was_deleted {
+        return finished(observed);
+    }
+    if proven {
+        // Tags can be taken off: before its record goes, EC2 is asked for the volume itself.
+        let mut plan = finished(observed).pending();
+        plan.actions.insert(0, Action::ConfirmGone(id.clone()));
+        return plan;
+    }
+    Plan::wait(Stage::Nothing, Reason::AwaitingVolumeDeletion, format!("EC2 does not show EBS volume {id}; its absence is being proven"))
+        .pending()
+}
+
+/// Retain: the EBS volume stays, and a PersistentVolume is the record of it.
+fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
+    let uid = observed.volume.uid().unwrap_or_default();
+    let kept = format!("EBS volume {} is kept; PersistentVolume {} is the record of it", volume.id, names::persistent_volume(&uid));
+    let mut actions = Vec::new();
+    match &observed.persistent_volume {
+        // Somebody deletes it: one that stays is made once it is gone.
+        Some(record) if record.metadata.deletion_timestamp.is_some() => {
+            let message =
+                format!("EBS volume {} is kept; PersistentVolume {} is being deleted, and another follows", volume.id, record.name_any());
+            let plan = Plan::wait(Stage::Created, Reason::Deleting, message);
+            return Plan { again: Some(observed.timing.recheck), ..plan };
+        }
+        Some(record) if !build::is_record_of(record, &observed.volume) => {
+            let message = format!(
+                "PersistentVolume {} is not this Volume's, so there is no record of EBS volume {}, which is kept: give it back the label {}={uid}",
+                record.name_any(),
+                volume.id,
+                names::VOLUME_UID_LABEL
+            );
+            return Plan { again: Some(observed.timing.recheck), ..Plan::stalled(Stage::Created, Reason::NameConflict, message) };
+        }
+        Some(record) if record.labels().get(names::RETAINED_LABEL).is_none() => {
+            actions.push(Action::MarkRetained(Box::new(marked(observed, volume, record.clone(), now))));
+        }
+        Some(_) => {}
+        None => actions.push(Action::CreatePersistentVolume(Box::new(record_of(observed, volume, now)))),
+    }
+    actions.extend(adoption::close_record(observed, &volume.id));
+    actions.push(Action::RemoveFinalizer);
+    Plan::act(Stage::Created, actions, Reason::Deleting, kept)
+}
+
+/// The record of a volume that never had a PersistentVolume: claimed by a claim that is gone, so that it shows as Released.
+fn record_of(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> PersistentVolume {
+    let storage_class = observed.class.as_ref().map(|class| class.spec.storage_class_name.clone()).unwrap_or_default();
+    let record = build::persistent_volume(&observed.volume, &volume.id, &Size::from_gib(volume.size), &storage_class, None);
+    marked(observed, volume, record, now)
+}
+
+/// The PersistentVolume as the record of what was kept: it says what, when and why, and is Released, since the claim that it names
+/// can come no more.
+fn marked(observed: &Observed, volume: &EbsVolume, mut record: PersistentVolume, now: Timestamp) -> PersistentVolume {
+    let name = observed.volume.name_any();
+    let because = if observed.house_is_torn_down {
+        "its namespace or Freehold's resource definitions were deleted, which keeps every volume"
+    } else {
+        "the Database was deleted under deletionPolicy Retain"
+    };
+    let engine = observed.volume.labels().get("app.kubernetes.io/name");
+    let size = Size::from_gib(volume.size);
+    let marks = retention::marks(&name, engine, observed.owner.as_ref(), &size, because, now);
+    record.annotations_mut().extend(marks);
+    record.labels_mut().insert(names::RETAINED_LABEL.to_owned(), "true".to_owned());
+    if let Some(spec) = &mut record.spec {
+        let claim = spec.claim_ref.get_or_insert_default();
+        claim.name.get_or_insert(name);
+        claim.namespace = observed.volume.namespace();
+        claim.uid = claim.uid.take().or_else(|| observed.volume.uid());
+    }
+    record
+}
+
+/// Delete: only what is available and ours.
+fn deleted(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
+    if !observed.attachments.is_empty() {
+        let message = format!("the EBS CSI driver has not detached EBS volume {} yet", volume.id);
+        return Plan { again: Some(observed.timing.recheck), ..Plan::wait(Stage::Created, Reason::AwaitingDetach, message) };
+    }
+    let owner = owner_of(&observed.volume, &observed.cluster_id);
+    match safety::may_delete_volume(volume, &identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid)) {
+        Ok(()) => blocked(observed, Call::DeleteVolume, Stage::Created, now).unwrap_or_else(|| {
+            let message = format!("EBS volume {} is being deleted", volume.id);
+            Plan::act(Stage::Created, vec![Action::DeleteVolume(volume.id.clone())], Reason::AwaitingVolumeDeletion, message).pending()
+        }),
+        Err(blocker) => Plan::wait(Stage::Created, blocker.reason, blocker.message).pending(),
+    }
+}
+
+/// The EBS volume is gone for certain: its record goes, too.
+fn finished(observed: &Observed) -> Plan {
+    let mut actions: Vec<Action> = observed
+        .persistent_volume
+        .iter()
+        .filter(|record| build::is_record_of(record, &observed.volume))
+        .map(|record| Action::DeletePersistentVolume(Box::new(record.clone())))
+        .collect();
+    let taken = observed.volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
+    actions.extend(taken.and_then(|id| adoption::close_record(observed, id)));
+    actions.push(Action::RemoveFinalizer);
+    Plan::act(Stage::Nothing, actions, Reason::Deleting, "the EBS volume is gone")
+}

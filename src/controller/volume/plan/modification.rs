@@ -1,0 +1,223 @@
+//! The plan of a bound Volume: one ModifyVolume for size, type, IOPS and throughput, then the claim. Pure.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::ResourceExt;
+
+use super::action::{Action, Modify, Plan, Stage};
+use super::facts::blocked;
+
+use crate::api::volume::{ModificationRecord, VolumeSpec};
+use crate::api::{ConditionType, Reason, Size, VolumeStatus};
+use crate::cloud::limits::Action as Call;
+use crate::cloud::{EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
+use crate::controller::conditions::{self, whole_second};
+use crate::controller::volume::observe::Observed;
+use crate::time::later;
+
+/// How many modifications EBS allows for a volume in a rolling day (since January 2026; EBS user guide, "Modify a volume").
+const DAILY_MODIFICATIONS: usize = 4;
+
+/// What EBS gives a gp3 volume that asks for nothing else (EBS user guide, "General Purpose SSD volumes").
+const GP3_IOPS: i32 = 3000;
+
+const GP3_THROUGHPUT: i32 = 125;
+
+/// A volume's size in GiB, type, IOPS and throughput.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Shape {
+    size: i32,
+    volume_type: String,
+    iops: Option<i32>,
+    throughput: Option<i32>,
+}
+
+impl Shape {
+    /// What the spec wants; `None` where EC2's own default is fine, whatever it is.
+    fn wanted(spec: &VolumeSpec, size: i32) -> Self {
+        let is_gp3 = spec.volume_type == "gp3";
+        Self {
+            size,
+            volume_type: spec.volume_type.clone(),
+            iops: spec.iops.or(if is_gp3 { Some(GP3_IOPS) } else { None }),
+            throughput: spec.throughput.or(if is_gp3 { Some(GP3_THROUGHPUT) } else { None }),
+        }
+    }
+
+    /// Whether EC2 shows what is wanted.
+    fn is_met_by(&self, volume: &EbsVolume) -> bool {
+        volume.size >= self.size
+            && volume.volume_type == self.volume_type
+            && (self.iops.is_none() || volume.iops == self.iops)
+            && (self.throughput.is_none() || volume.throughput == self.throughput)
+    }
+
+    fn is_recorded_as(&self, record: &ModificationRecord) -> bool {
+        record.size == self.size
+            && record.volume_type == self.volume_type
+            && record.iops == self.iops
+            && record.throughput == self.throughput
+    }
+}
+
+pub(super) fn plan(
+    observed: &Observed,
+    status: &VolumeStatus,
+    volume: &EbsVolume,
+    claim: &PersistentVolumeClaim,
+    size: i32,
+    now: Timestamp,
+) -> Plan {
+    if size < volume.size && claim_request(claim).is_some_and(|requested| size < requested) {
+        return Plan::stalled(
+            Stage::Bound,
+            Reason::ShrinkRefused,
+            format!("spec.size asks for {size} GiB, but the EBS volume has {} GiB, and EBS volumes only grow: set it back", volume.size),
+        );
+    }
+    // What EC2 has more of than is asked for stays: EBS volumes only grow.
+    let wanted = Shape::wanted(&observed.volume.spec, size.max(volume.size));
+    // The new size may be shown before it can be used, which is from "optimizing" on.
+    let is_early = observed.volumes.modification.as_ref().is_some_and(|it| it.state == ModificationState::Modifying);
+    if !wanted.is_met_by(volume) || is_early {
+        return Plan { due: !wanted.is_met_by(volume), ..modify(observed, status, volume, &wanted, now) };
+    }
+    grow_claim(claim, size)
+}
+
+/// EC2 does not show what is wanted yet.
+fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted: &Shape, now: Timestamp) -> Plan {
+    let id = &volume.id;
+    let wait = |reason: Reason, message: String| Plan::wait(Stage::Bound, reason, message).pending();
+    let modified = conditions::find(&status.conditions, ConditionType::Modified);
+    if let Some(refused) = modified.filter(|it| is_refusal(it, observed)) {
+        return Plan::stalled(Stage::Bound, Reason::ModificationRefused, refused.message.clone());
+    }
+    let modification = observed.volumes.modification.as_ref();
+    if let Some(running) = modification.filter(|it| matches!(it.state, ModificationState::Modifying | ModificationState::Optimizing)) {
+        let message = format!("EBS is changing volume {id} ({:?}); the next change follows when it is completed", running.state);
+        return wait(Reason::Modifying, message);
+    }
+    // Edits within a few seconds become one call: the budget is four a day.
+    let gathering_since = status.change_due_since.as_ref().map_or(now, |since| since.0);
+    let ripe = later(gathering_since, observed.timing.coalesce);
+    if now < ripe {
+        return wait(Reason::Modifying, format!("a change of EBS volume {id} is due; edits of the next seconds go with it"))
+            .until(ripe, now);
+    }
+    if let Some(last) = status.modifications.last().filter(|last| wanted.is_recorded_as(last) || !has_ended(modification, last)) {
+        // The answer may be lost, and EC2 may not show yet what it was asked for: it is given time before it is asked again.
+        let due = later(last.at.0.max(observed.process_started), observed.timing.modification_doubt);
+        if now < due {
+            return wait(Reason::Modifying, format!("EC2 was asked to change volume {id} and does not show it yet")).until(due, now);
+        }
+    }
+    let replaces_last = status.modifications.last().is_some_and(|last| wanted.is_recorded_as(last) && !was_shown(modification, last));
+    let counted = &status.modifications[..status.modifications.len() - usize::from(replaces_last)];
+    // EC2 counts from when it took the call, which may be a little after it was decided on.
+    let window = observed.timing.modification_window.saturating_add(observed.timing.modification_doubt);
+    if let Some(next) = next_allowed(counted, window, now) {
+        let message = format!(
+            "EBS allows {DAILY_MODIFICATIONS} changes of a volume in a day, and all were used: volume {id} is changed after {}",
+            whole_second(next)
+        );
+        return Plan::wait(Stage::Bound, Reason::ModificationBudget, message).until(next, now);
+    }
+    // What was refused as invalid was another spec, or it would be stalled above.
+    let is_of_another = |plan: &Plan| plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::ModificationRefused);
+    if let Some(plan) = blocked(observed, Call::ModifyVolume, Stage::Bound, now).filter(|plan| !is_of_another(plan)) {
+        // A budget of a day is not worth a look every few seconds.
+        let is_budget = plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::ModificationBudget);
+        return Plan { pending: !is_budget, ..plan };
+    }
+    // An answer that does not come at all (the right to ask may be missing) does not keep the change for ever: EC2 refuses one too many.
+    let looked_up = later(ripe, observed.timing.modification_doubt);
+    if !observed.volumes.modification_is_known && now < looked_up {
+        return wait(Reason::Modifying, format!("whether EBS still changes volume {id} is being looked up")).until(looked_up, now);
+    }
+    let record = ModificationRecord {
+        at: Time(whole_second(now)),
+        size: wanted.size,
+        volume_type: wanted.volume_type.clone(),
+        iops: wanted.iops,
+        throughput: wanted.throughput,
+    };
+    let request = ModifyVolumeRequest {
+        id: id.clone(),
+        size: record.size,
+        volume_type: record.volume_type.clone(),
+        iops: record.iops,
+        throughput: record.throughput,
+    };
+    let message = format!("EC2 is asked to change volume {id} to {} GiB {}", record.size, record.volume_type);
+    Plan::act(Stage::Bound, vec![Action::Modify(Box::new(Modify { record, request, replaces_last }))], Reason::Modifying, message).pending()
+}
+
+/// Whether EC2 has refused this generation's modification as invalid: only another spec helps.
+fn is_refusal(modified: &Condition, observed: &Observed) -> bool {
+    modified.status == "False"
+        && modified.reason == Reason::ModificationRefused.as_str()
+        && modified.observed_generation == observed.volume.metadata.generation
+}
+
+/// Whether EC2 shows that this modification is over.
+fn has_ended(modification: Option<&Modification>, last: &ModificationRecord) -> bool {
+    let is_over = |state| matches!(state, ModificationState::Completed | ModificationState::Failed);
+    was_shown(modification, last) && modification.is_some_and(|modification| is_over(modification.state))
+}
+
+/// Whether EC2 has shown that it carried this modification out, or a later one.
+fn was_shown(modification: Option<&Modification>, last: &ModificationRecord) -> bool {
+    modification.and_then(|modification| modification.started_at).is_some_and(|at| at >= last.at.0)
+}
+
+/// When the next modification is allowed, if it is not allowed now.
+fn next_allowed(past: &[ModificationRecord], window: Duration, now: Timestamp) -> Option<Timestamp> {
+    let window = SignedDuration::try_from(window).unwrap_or(SignedDuration::MAX);
+    let recent: Vec<Timestamp> = past.iter().map(|record| record.at.0).filter(|at| now.duration_since(*at) < window).collect();
+    let oldest_that_counts = recent.len().checked_sub(DAILY_MODIFICATIONS)?;
+    recent.get(oldest_that_counts)?.checked_add(window).ok()
+}
+
+/// EC2 shows what is wanted: the claim asks for it, the CSI resizer and the kubelet grow the file system.
+fn grow_claim(claim: &PersistentVolumeClaim, size: i32) -> Plan {
+    if claim_request(claim).is_some_and(|requested| requested < size) {
+        let mut grown = claim.clone();
+        if let Some(requests) =
+            grown.spec.as_mut().and_then(|spec| spec.resources.as_mut()).and_then(|resources| resources.requests.as_mut())
+        {
+            requests.insert("storage".to_owned(), Quantity(Size::from_gib(size).0));
+        }
+        let message = format!("claim {} asks for {size} GiB now", claim.name_any());
+        return Plan::act(Stage::Bound, vec![Action::GrowClaim(Box::new(grown))], Reason::AwaitingFileSystem, message);
+    }
+    let capacity = claim.status.as_ref().and_then(|status| status.capacity.as_ref()).and_then(|capacity| capacity.get("storage"));
+    if capacity.and_then(gib).is_none_or(|capacity| capacity < size) {
+        let message = format!(
+            "the EBS volume has {size} GiB; the file system grows with it once the CSI driver and the kubelet get to it (the pod must run)"
+        );
+        return Plan::wait(Stage::Bound, Reason::AwaitingFileSystem, message);
+    }
+    Plan { actions: Vec::new(), waiting: None, stage: Stage::AsWanted, again: None, pending: false, due: false }
+}
+
+fn claim_request(claim: &PersistentVolumeClaim) -> Option<i32> {
+    claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?.get("storage").and_then(gib)
+}
+
+/// The GiB of a quantity that Kubernetes may have written in a form of its own (`2Ti` for `2048Gi`, or bytes).
+fn gib(quantity: &Quantity) -> Option<i32> {
+    let text = quantity.0.as_str();
+    if let Some(gib) = Size(text.to_owned()).gib() {
+        return Some(gib);
+    }
+    let bytes: i64 = match text.strip_suffix("Mi") {
+        Some(mib) => mib.parse::<i64>().ok()?.checked_mul(1 << 20)?,
+        None => text.parse().ok()?,
+    };
+    i32::try_from(bytes >> 30).ok()
+}

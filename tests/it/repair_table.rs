@@ -1,0 +1,247 @@
+//! The decision table of loss and repair that `docs/repair.md` shows, compared with what the code does.
+
+use freehold::api::Reason;
+use freehold::controller::node::plan::loss::Cause;
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision {
+    /// What is seen.
+    pub fact: &'static str,
+    /// What is decided.
+    pub decision: &'static str,
+    /// How long it must last.
+    pub grace: &'static str,
+    /// How it is made certain that nothing on the old machine can write.
+    pub fence: &'static str,
+    /// What happens when that takes too long.
+    pub bound: &'static str,
+    /// The condition's reason; of `Lost` where the row has a cause.
+    pub reason: Reason,
+    /// The event on the Node; none where a condition is all.
+    pub event: Option<&'static str>,
+    /// The cause that the code judges.
+    pub cause: Option<Cause>,
+}
+
+const AT_ONCE: &str = "none";
+const GRACE: &str = "`--loss-grace` (5 min)";
+const REPLACE: &str = "give the machine up, replace it";
+const STAGES: &str = "stop, stop by force, terminate: `--fence-step` (2 min) each";
+const IS_PROOF: &str = "it is the proof";
+const FAILS: &str = "`FenceFailed` after 6 min";
+const NOT_NEEDED: &str = "not needed: a move in good order";
+
+/// Every row.
+pub const DECISIONS: [Decision; 16] = [
+    Decision {
+        fact: "EC2 shows the instance terminated, or it is proven gone",
+        decision: REPLACE,
+        grace: AT_ONCE,
+        fence: IS_PROOF,
+        bound: "at once",
+        reason: Reason::InstanceTerminated,
+        event: Some("MachineLost"),
+        cause: Some(Cause::Terminated),
+    },
+    Decision {
+        fact: "EC2 shows it stopped, by whomever",
+        decision: "give the machine up, replace it, terminate the stopped instance; one that is started again is ended again",
+        grace: AT_ONCE,
+        fence: IS_PROOF,
+        bound: "at once",
+        reason: Reason::InstanceStopped,
+        event: Some("MachineLost"),
+        cause: Some(Cause::Stopped),
+    },
+    Decision {
+        fact: "EC2 is terminating it, and we did not ask",
+        decision: REPLACE,
+        grace: AT_ONCE,
+        fence: "EC2's proof is awaited; terminated again after 4 min",
+        bound: FAILS,
+        reason: Reason::InstanceTerminated,
+        event: Some("MachineLost"),
+        cause: Some(Cause::ShuttingDown),
+    },
+    Decision {
+        fact: "EC2 is stopping it, and we did not ask",
+        decision: REPLACE,
+        grace: AT_ONCE,
+        fence: "EC2's proof is awaited; by force after 2 min, terminated after 4",
+        bound: FAILS,
+        reason: Reason::InstanceStopped,
+        event: Some("MachineLost"),
+        cause: Some(Cause::Stopping),
+    },
+    Decision {
+        fact: "it runs, and EC2's system or instance check fails",
+        decision: REPLACE,
+        grace: GRACE,
+        fence: STAGES,
+        bound: FAILS,
+        reason: Reason::InstanceImpaired,
+        event: Some("MachineSuspected, MachineLost"),
+        cause: Some(Cause::Impaired),
+    },
+    Decision {
+        fact: "it runs, and its Kubernetes node is not Ready: the kubelet is dead, the network cut, the machine hangs",
+        decision: REPLACE,
+        grace: GRACE,
+        fence: STAGES,
+        bound: FAILS,
+        reason: Reason::NodeNotReady,
+        event: Some("MachineSuspected, MachineLost"),
+        cause: Some(Cause::NotReady),
+    },
+    Decision {
+        fact: "it runs, and its Kubernetes node is gone, our finalizer taken off it",
+        decision: "a kubelet that starts again registers again; else give the machine up, replace it",
+        grace: GRACE,
+        fence: STAGES,
+        bound: "`FenceFailed` after 6 min; without the Kubernetes node, Kubernetes detaches only after 6 min of its own",
+        reason: Reason::NodeGone,
+        event: Some("MachineSuspected, MachineLost"),
+        cause: Some(Cause::NodeGone),
+    },
+    Decision {
+        fact: "all of a fence was asked for, and EC2 does not show the instance stopped or terminated",
+        decision: "nothing moves, whatever else happens; EC2 is asked again every 2 min",
+        grace: "6 min",
+        fence: "EC2's proof ends it",
+        bound: "none: a person may stop the instance by any means",
+        reason: Reason::FenceFailed,
+        event: Some("FenceFailed"),
+        cause: None,
+    },
+    Decision {
+        fact: "five repairs (or 1 % of the Nodes) are underway; or the last complete look at EC2 is older than 3 sweeps; or EC2 refuses to list \
+               the zone, or more than half of at least 4 machines in it look lost, or did within `--loss-grace` (a terminated one is \
+               replaced all the same)",
+        decision: "begin no repair",
+        grace: AT_ONCE,
+        fence: "none: nothing is done to the machine",
+        bound: "looked at again every 5 s",
+        reason: Reason::RepairHeldBack,
+        event: Some("RepairHeldBack"),
+        cause: None,
+    },
+    Decision {
+        fact: "the machine runs and its kubelet never registers",
+        decision: "terminate it, launch another: at most 3 times, after 1, 5 and 15 min; the console goes to the operator's log",
+        grace: "`--registration` (15 min)",
+        fence: "none: it never had the volume",
+        bound: "`Stalled` after the fourth",
+        reason: Reason::NeverJoined,
+        event: Some("InstanceTerminating"),
+        cause: None,
+    },
+    Decision {
+        fact: "the kubelet has registered, and the machine does not become ready for its database: it is not Ready, or without the EBS CSI driver",
+        decision: "say so: an image or a network that is wrong would do the same to every machine that followed; another follows when a person deletes the Node",
+        grace: "`--registration` (15 min)",
+        fence: "none: it never had the volume",
+        bound: "`Stalled`",
+        reason: Reason::AwaitingInitialization,
+        event: None,
+        cause: None,
+    },
+    Decision {
+        fact: "somebody deletes the Kubernetes node of a machine that is well (our finalizer holds it, which cannot be undone)",
+        decision: "replace the machine as planned: the new one is ready before the old one is emptied",
+        grace: "twice `--lease-look` (10 s), in which EC2 is asked whether the machine has ended",
+        fence: NOT_NEEDED,
+        bound: "none: it goes on serving meanwhile",
+        reason: Reason::KubernetesNodeDeleted,
+        event: None,
+        cause: None,
+    },
+    Decision {
+        fact: "somebody deletes our Node under a machine that is well",
+        decision: "replace the machine as planned",
+        grace: AT_ONCE,
+        fence: NOT_NEEDED,
+        bound: "`--registration` (15 min), then it is emptied all the same",
+        reason: Reason::AwaitingMove,
+        event: None,
+        cause: None,
+    },
+    Decision {
+        fact: "a Node is deleted, and the kubelet of its machine is silent",
+        decision: "terminate it without waiting for its pods",
+        grace: "`--silence` (5 min)",
+        fence: "the termination",
+        bound: "none: its volume is not given away before EC2 shows it terminated",
+        reason: Reason::AwaitingTermination,
+        event: Some("InstanceTerminating"),
+        cause: None,
+    },
+    Decision {
+        fact: "somebody deletes the StatefulSet",
+        decision: "make it again; the pod comes back on the same machine with the same volume",
+        grace: AT_ONCE,
+        fence: NOT_NEEDED,
+        bound: "at once",
+        reason: Reason::AwaitingPod,
+        event: None,
+        cause: None,
+    },
+    Decision {
+        fact: "somebody deletes the claim (Kubernetes keeps it while the pod uses it)",
+        decision: "make it again for the same PersistentVolume once it is gone",
+        grace: AT_ONCE,
+        fence: NOT_NEEDED,
+        bound: "the pod's next restart",
+        reason: Reason::AwaitingBinding,
+        event: None,
+        cause: None,
+    },
+];
+
+/// The table in Markdown.
+pub fn table() -> String {
+    let mut lines =
+        vec!["| fact | decision | grace | fence | bound | reason | event |".to_owned(), "|---|---|---|---|---|---|---|".to_owned()];
+    lines.extend(DECISIONS.iter().map(|row| {
+        let event =
+            row.event.map_or_else(String::new, |event| event.split(", ").map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "));
+        let Decision { fact, decision, grace, fence, bound, reason, .. } = row;
+        format!("| {fact} | {decision} | {grace} | {fence} | {bound} | `{}` | {event} |", reason.as_str())
+    }));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use freehold::settings::Timing;
+
+    const PAGE: &str = include_str!("../../docs/repair.md");
+
+    #[test]
+    fn the_page_shows_the_table_that_the_code_keeps() {
+        let shown: Vec<&str> = PAGE.lines().filter(|line| line.starts_with('|')).collect();
+        assert_eq!(shown, table().lines().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn every_cause_has_one_row_that_says_what_the_code_does() {
+        for cause in Cause::ALL {
+            let rows: Vec<&Decision> = DECISIONS.iter().filter(|row| row.cause == Some(cause)).collect();
+            let [row] = rows.as_slice() else { panic!("{cause:?} has {} rows", rows.len()) };
+            assert_eq!(row.reason, cause.reason(), "{cause:?}");
+            assert_eq!(row.grace == GRACE, cause.has_grace(), "{cause:?}");
+            assert_eq!(row.fence == IS_PROOF, cause.is_proof(), "{cause:?}");
+            assert_eq!(row.event.is_some_and(|event| event.contains("MachineSuspected")), cause.has_grace(), "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn the_times_in_the_table_are_the_defaults() {
+        let timing = Timing::default();
+        let seconds = [timing.loss_grace, timing.fence_step, timing.registration, timing.silence, timing.rejoin_pause, timing.recheck];
+        assert_eq!(seconds.map(|duration| duration.as_secs()), [300, 120, 900, 300, 60, 5]);
+    }
+}
