@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::conditions::{self, whole_second};
 use super::context::later;
-use crate::api::{ConditionType, DATABASE_NODE_LABEL, Node, Reason, VolumeId};
+use crate::api::keys::DATABASE_NODE_LABEL;
+use crate::api::{ConditionType, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
 use crate::controller::fleet::FleetView;
 use crate::settings::Timing;

@@ -107,6 +107,17 @@ fn only_the_cloud_folder_names_the_sdk() {
     }
 }
 
+/// Files that spell a key: the one place, and a rule of a CRD, which takes a literal.
+const SPELL_KEYS: [&str; 2] = ["api/keys.rs", "api/node_class.rs"];
+
+#[test]
+fn one_file_spells_the_keys_of_labels_annotations_taints_and_tags() {
+    for (path, text) in sources().into_iter().filter(|(path, _)| !SPELL_KEYS.contains(&path.as_str())) {
+        let spelled = ["\"freehold.dev/", "kubernetes.io/"].into_iter().find(|prefix| code(&text).contains(prefix));
+        assert_eq!(spelled, None, "src/{path} spells a key: import it from api/keys.rs");
+    }
+}
+
 #[test]
 fn no_file_is_long_and_each_says_its_one_job_first() {
     for (path, text) in sources() {

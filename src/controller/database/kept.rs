@@ -4,9 +4,9 @@ use k8s_openapi::api::core::v1::{PersistentVolume, Secret};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
-use super::build::{ADOPTED_RECORD, TAKEN_FROM};
 use super::observe::{Child, Credentials, Observed, secret};
-use crate::api::{ConditionType, Database, Volume, names};
+use crate::api::keys::{self, ADOPTED_RECORD_ANNOTATION, TAKEN_FROM_ANNOTATION};
+use crate::api::{ConditionType, Database, Volume};
 use crate::cluster::if_served;
 use crate::controller::conditions;
 use crate::controller::context::Context;
@@ -43,7 +43,7 @@ pub async fn observe(observed: &Observed, ctx: &Context) -> Result<Kept, kube::E
     let note = |key: &str| own.and_then(|secret| secret.annotations().get(key)).cloned();
     let asked = observed.database.spec.storage.adopt_retained.clone();
     let mut kept = Kept { found: found(observed, asked.is_some(), ctx).await?, ..Kept::default() };
-    let Some(name) = asked.or_else(|| note(ADOPTED_RECORD)) else { return Ok(kept) };
+    let Some(name) = asked.or_else(|| note(ADOPTED_RECORD_ANNOTATION)) else { return Ok(kept) };
     // One that is being deleted is no record any more, however long others' finalizers hold it.
     let record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;
     kept.record = record.filter(|record| record.metadata.deletion_timestamp.is_none());
@@ -53,7 +53,7 @@ pub async fn observe(observed: &Observed, ctx: &Context) -> Result<Kept, kube::E
         kept.holder_is_gone = is_gone(record.adopted_by.as_ref(), observed, ctx).await?;
         kept.former_exists = exists(record, namespace, ctx).await?;
     }
-    let secret = note(TAKEN_FROM).or_else(|| record.as_ref()?.credentials_secret.clone());
+    let secret = note(TAKEN_FROM_ANNOTATION).or_else(|| record.as_ref()?.credentials_secret.clone());
     if let Some(secret) = secret {
         let uid = record.as_ref().and_then(|record| record.database_uid.as_deref());
         kept.credentials = credentials(&Api::namespaced(ctx.client.clone(), namespace), &secret, uid).await?;
@@ -69,7 +69,7 @@ async fn found(observed: &Observed, is_adopting: bool, ctx: &Context) -> Result<
     if is_adopting || database.metadata.deletion_timestamp.is_some() || !(is_new || is_told) {
         return Ok(None);
     }
-    let selector = format!("{}=true,{}={}", names::RETAINED_LABEL, names::DATABASE_NAME_LABEL, observed.names.database);
+    let selector = format!("{}=true,{}={}", keys::RETAINED_LABEL, keys::DATABASE_NAME_LABEL, observed.names.database);
     let records = Api::<PersistentVolume>::all(ctx.client.clone()).list(&ListParams::default().labels(&selector)).await?;
     let of_this_name = |record: &Retained| record.namespace == observed.names.namespace && record.database == observed.names.database;
     Ok(Some(records.items.iter().filter_map(retained::read).filter(of_this_name).collect()))
@@ -93,7 +93,7 @@ async fn exists(record: &Retained, namespace: &str, ctx: &Context) -> Result<boo
 /// The kept Secret; ours to use when it is marked as kept, for the Database of the record.
 async fn credentials(secrets: &Api<Secret>, name: &str, uid: Option<&str>) -> Result<Credentials, kube::Error> {
     let has = |secret: &Secret, label: &str, value: &str| secret.labels().get(label).is_some_and(|it| it == value);
-    let is_kept = |secret: &Secret| has(secret, names::RETAINED_LABEL, "true");
-    let is_of = |secret: &Secret| uid.is_none_or(|uid| has(secret, names::DATABASE_UID_LABEL, uid));
+    let is_kept = |secret: &Secret| has(secret, keys::RETAINED_LABEL, "true");
+    let is_of = |secret: &Secret| uid.is_none_or(|uid| has(secret, keys::DATABASE_UID_LABEL, uid));
     secret(secrets, name, |secret| is_kept(secret) && is_of(secret)).await
 }

@@ -14,8 +14,9 @@ use sha2::{Digest, Sha256};
 
 use super::kept::{self, Kept};
 use super::pod;
-use crate::api::names::{self, Names};
-use crate::api::{DATABASE_NODE_LABEL, Database, EBS_CSI_DRIVER, Node, Volume};
+use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
+use crate::api::names::Names;
+use crate::api::{Database, Node, Volume};
 use crate::cluster::{controller_of, if_served};
 use crate::controller::context::Context;
 use crate::engine::{self, EngineError, Profile};
@@ -185,7 +186,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let stateful_sets = Api::<StatefulSet>::namespaced(client.clone(), &namespace);
     let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
     let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
-    let is_ours = |secret: &Secret| secret.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid);
+    let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
     let retained = if deleting { secret(&secrets, &names.retained_secret, is_ours).await? } else { Credentials::Read(Child::Absent) };
     let mut observed = Observed {
         profile: engine::profile(&database.spec.engine, &database.spec.config),
@@ -203,7 +204,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         service: child(services.get_opt(&names.service).await?, &names.uid),
         network_policy: child(network_policies.get_opt(&names.network_policy).await?, &names.uid),
         stateful_set: child(stateful_sets.get_opt(&names.stateful_set).await?, &names.uid),
-        pod: pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid)),
+        pod: pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid)),
         attachment: None,
         core_nodes: Vec::new(),
         labelled: labelled(&names, ctx).await?,
@@ -239,7 +240,7 @@ fn is_controlled_by<K: Resource>(object: &K, uid: &str) -> bool {
 /// Our Nodes, by label and by the names that they may have, and whether the next name is taken.
 async fn nodes(database: &Database, names: &Names, ctx: &Context) -> Result<(Vec<Node>, Option<String>), kube::Error> {
     let api = Api::<Node>::namespaced(ctx.client.clone(), &names.namespace);
-    let labelled = api.list(&ListParams::default().labels(&format!("{}={}", names::DATABASE_UID_LABEL, names.uid))).await?;
+    let labelled = api.list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid))).await?;
     let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_controlled_by(node, &names.uid)).collect();
     let next = names.node(next_ordinal(database, names, &nodes));
     let recorded = database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));

@@ -22,8 +22,9 @@ use super::kept::Kept;
 use super::observe::{Child, Credentials, HeldSecret, Observed, TornDown};
 use super::password::Password;
 use super::plan::{Action, Plan, plan};
+use crate::api::keys::{DATABASE_NODE_LABEL, FINALIZER};
 use crate::api::names::Names;
-use crate::api::{DATABASE_NODE_LABEL, Database, FINALIZER, Node, Volume};
+use crate::api::{Database, Node, Volume};
 use crate::engine;
 use crate::settings::Timing;
 

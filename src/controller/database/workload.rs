@@ -5,11 +5,12 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::access::bound;
-use super::build::{self, INPUTS_HASH};
+use super::build;
 use super::observe::{Child, Observed};
 use super::plan::{Action, engine_waiting};
 use super::pod::{engine_container, inputs_of, machine};
 use crate::api::Reason;
+use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::safety;
 use crate::controller::waiting::Waiting;
 use crate::engine::Profile;
@@ -70,7 +71,7 @@ fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
 fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     let wanted = build::inputs_hash(&observed.database.spec);
     if let (Child::Ours(live), Some(files)) = (&observed.config_map, build::config_map(&observed.database, &observed.names, profile))
-        && live.annotations().get(INPUTS_HASH).map(String::as_str) != Some(wanted.as_str())
+        && live.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str) != Some(wanted.as_str())
     {
         actions.push(Action::ApplyConfigMap(Box::new(bound(live.as_ref(), files))));
     }
@@ -112,7 +113,7 @@ fn cause(live: &StatefulSet, pod: &Pod) -> String {
 }
 
 fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
-    stateful_set.annotations().get(INPUTS_HASH).map(String::as_str)
+    stateful_set.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str)
 }
 
 /// How many pods the StatefulSet asks for; Kubernetes' default is one.

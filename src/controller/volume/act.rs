@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::attempt::owner_of;
 use super::plan::{Action, Modify, Plan};
-use crate::api::names::RETAINED_LABEL;
+use crate::api::keys::{ADOPTED_BY_ANNOTATION, RETAINED_LABEL};
 use crate::api::volume::{FinalSnapshot, VolumeLaunch};
 use crate::api::{EventReason, Reason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::identity::{self, Kind};
@@ -23,7 +23,6 @@ use crate::controller::acting::{ActError, Acted, note_outcome};
 use crate::controller::conditions::whole_second;
 use crate::controller::context::{Context, later};
 use crate::controller::launch::{Outcome, outcome};
-use crate::controller::retained::ADOPTED_BY;
 use crate::controller::waiting::{HeldUp, held_up, throttled};
 
 /// How many modifications the status remembers.
@@ -103,7 +102,7 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
             let patch = json!({"metadata": {
                 "uid": record.metadata.uid,
                 "resourceVersion": record.metadata.resource_version,
-                "annotations": {ADOPTED_BY: null},
+                "annotations": {ADOPTED_BY_ANNOTATION: null},
             }});
             records.patch(&record.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
         }

@@ -11,7 +11,7 @@ use super::observe::Observed;
 use super::plan::{Action, Plan, Stage};
 use crate::api::node_class::NodeClassSpec;
 use crate::api::volume::VolumeLaunch;
-use crate::api::{Reason, Volume, VolumeId, names};
+use crate::api::{Reason, Volume, VolumeId, keys};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::error::{self, Class};
 use crate::cloud::identity::{self, Kind, Owner};
@@ -49,7 +49,7 @@ pub(super) fn uncreated(observed: &Observed, size: i32, now: Timestamp) -> Plan 
                 format!(
                     "several EBS volumes carry this Volume's identity ({}): set status.volumeID to the one with the data, or remove the tag {} from the others",
                     ids.join(", "),
-                    identity::VOLUME_UID_TAG
+                    keys::VOLUME_UID_TAG
                 ),
             )
         }
@@ -199,7 +199,7 @@ fn request(observed: &Observed, class: &NodeClassSpec, attempt: i32, size: i32, 
 
 /// Whom the EBS volume belongs to.
 pub(super) fn owner_of(volume: &Volume, cluster_id: &str) -> Owner {
-    let database = volume.labels().get(names::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
+    let database = volume.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
     Owner {
         cluster_id: cluster_id.to_owned(),
         kind: Kind::Volume,

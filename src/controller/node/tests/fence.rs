@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::loss::{in_state, lost, lost_since, silent_since, with};
 use super::*;
-use crate::api::{DATABASE_NODE_LABEL, OUT_OF_SERVICE_TAINT};
+use crate::api::keys::{DATABASE_NODE_LABEL, OUT_OF_SERVICE_TAINT};
 use crate::controller::node::fence::Stage;
 use crate::controller::node::loss::{Judgement, judge};
 use crate::controller::waiting::{Asked, HeldUp};
