@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use sha2::{Digest, Sha256};
+use strum::{EnumIter, IntoStaticStr};
 
 use crate::api::ClientToken;
 use crate::api::keys::{
@@ -12,7 +13,8 @@ use crate::api::keys::{
 };
 
 /// What is made in the cloud.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// An EC2 instance; its owner is a `Node`.
     Node,
@@ -23,16 +25,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Node, Self::Volume, Self::Snapshot];
-
     /// The name in tokens, logs and metrics. A change would change every token.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Node => "node",
-            Self::Volume => "volume",
-            Self::Snapshot => "snapshot",
-        }
+        self.into()
     }
 
     /// The tag whose value is the owner's UID.
@@ -137,6 +132,7 @@ pub fn user_data_hash(user_data: &str) -> String {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
+    use strum::IntoEnumIterator;
 
     use super::*;
 
@@ -207,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_an_attempt_makes_is_found_by_its_owners_tags_and_names_its_owner_and_attempt() {
-        for kind in Kind::ALL {
+        for kind in Kind::iter() {
             let tags = tags(&owner(kind), 2, &BTreeMap::new());
             let wanted = owner_tags(CLUSTER, kind, UID);
             assert!(wanted.iter().all(|(key, value)| tags.get(key) == Some(value)), "{kind:?}");

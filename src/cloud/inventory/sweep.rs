@@ -282,7 +282,7 @@ impl Inventory {
 
     fn slow(&self, error: &CloudError) {
         if error.class == Class::Throttled
-            && let Some(action) = Action::ALL.into_iter().find(|action| action.as_str() == error.action)
+            && let Ok(action) = error.action.parse::<Action>()
         {
             self.limits.throttled(action, self.clock.now());
         }
