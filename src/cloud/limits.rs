@@ -3,9 +3,8 @@
 //! The figures are per account and Region (EC2 developer guide, "Request throttling for the Amazon EC2 API"). Where the guide leaves
 //! open whether actions share a bucket they share one here: that can only be too careful.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// Every call that Freehold makes.
@@ -149,7 +148,7 @@ impl Limits {
     }
 
     fn with<R>(&self, action: Action, act: impl FnOnce(&mut Bucket) -> R) -> R {
-        let mut buckets: MutexGuard<'_, [Bucket; 6]> = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         let [filtered, unfiltered, mutating, launch, terminate, storage] = &mut *buckets;
         act(match action.limit() {
             Limit::FilteredRead => filtered,
