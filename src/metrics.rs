@@ -1,11 +1,12 @@
 //! Prometheus metrics of the operator.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::reflector::Store;
 use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -169,14 +170,14 @@ impl Metrics {
         K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
     {
         let shown = move || objects.state().iter().flat_map(|object| labels_of(object.as_ref(), conditions(object))).collect();
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(shown));
+        self.objects.lock().push(Box::new(shown));
     }
 
     /// The metrics in the OpenMetrics text format.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
         // Anew each time: what is no longer so, and who is no longer there, leaves no series.
         self.conditions.clear();
-        for shown in self.objects.lock().unwrap_or_else(PoisonError::into_inner).iter().flat_map(|objects| objects()) {
+        for shown in self.objects.lock().iter().flat_map(|objects| objects()) {
             self.conditions.get_or_create(&shown).set(1);
         }
         let mut text = String::new();

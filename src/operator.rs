@@ -11,7 +11,8 @@ use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{DEDICATED_LABEL, Database, Node, NodeClass, Volume};
+use crate::api::keys::DEDICATED_LABEL;
+use crate::api::{Database, Node, NodeClass, Volume};
 use crate::clock::{Clock, SystemClock};
 use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{Api, ListParams};
 use kube::{Client, Config};
 
-use crate::api::names::RETAINED_LABEL;
+use crate::api::keys::RETAINED_LABEL;
 use crate::controller::retention::{Retained, read};
 
 /// The options of `freehold retained`.

@@ -1,7 +1,9 @@
 //! The condition types and reasons of every kind: an enum each, documented, and never used for another meaning.
 
+use strum::{EnumIter, EnumMessage, EnumString, IntoStaticStr};
+
 /// A condition's type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum ConditionType {
     /// Every kind: this generation is as wanted. Computed from the others.
     Ready,
@@ -44,31 +46,12 @@ pub enum ConditionType {
 impl ConditionType {
     /// The name in a condition's `type`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "Ready",
-            Self::Stalled => "Stalled",
-            Self::NodeReady => "NodeReady",
-            Self::VolumeReady => "VolumeReady",
-            Self::EngineReady => "EngineReady",
-            Self::RetainedVolumeFound => "RetainedVolumeFound",
-            Self::Launched => "Launched",
-            Self::Registered => "Registered",
-            Self::Initialized => "Initialized",
-            Self::Drifted => "Drifted",
-            Self::Lost => "Lost",
-            Self::Fenced => "Fenced",
-            Self::Drained => "Drained",
-            Self::VolumeDetached => "VolumeDetached",
-            Self::InstanceTerminated => "InstanceTerminated",
-            Self::Created => "Created",
-            Self::Bound => "Bound",
-            Self::Modified => "Modified",
-        }
+        self.into()
     }
 }
 
 /// Why a condition is as it is: for programs; the message is for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, EnumString, IntoStaticStr)]
 pub enum Reason {
     /// The condition is true, and all is as wanted.
     AsExpected,
@@ -195,151 +178,26 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Every reason.
-    pub const ALL: [Self; 61] = [
-        Self::AsExpected,
-        Self::Pending,
-        Self::Deleting,
-        Self::Paused,
-        Self::InvalidSpec,
-        Self::NameConflict,
-        Self::NodeClassNotFound,
-        Self::NodeClassMismatch,
-        Self::AwaitingInventory,
-        Self::InsufficientCapacity,
-        Self::QuotaExceeded,
-        Self::Forbidden,
-        Self::InvalidRequest,
-        Self::Throttled,
-        Self::InDoubt,
-        Self::Launching,
-        Self::AwaitingRegistration,
-        Self::AwaitingInitialization,
-        Self::NeverJoined,
-        Self::InstanceLost,
-        Self::InstanceTerminated,
-        Self::InstanceStopped,
-        Self::InstanceImpaired,
-        Self::NodeGone,
-        Self::KubernetesNodeDeleted,
-        Self::Fencing,
-        Self::FenceFailed,
-        Self::RepairHeldBack,
-        Self::AwaitingMove,
-        Self::NodeNotReady,
-        Self::DuplicateInstance,
-        Self::UpToDate,
-        Self::NodeClassChanged,
-        Self::AwaitingDrain,
-        Self::AwaitingDetach,
-        Self::AwaitingTermination,
-        Self::Creating,
-        Self::AwaitingBinding,
-        Self::Modifying,
-        Self::AwaitingFileSystem,
-        Self::ModificationBudget,
-        Self::ModificationRefused,
-        Self::ShrinkRefused,
-        Self::VolumeLost,
-        Self::AwaitingSnapshot,
-        Self::AwaitingVolumeDeletion,
-        Self::AwaitingNode,
-        Self::AwaitingVolume,
-        Self::AwaitingPod,
-        Self::AwaitingAttach,
-        Self::EngineFailing,
-        Self::EngineStarting,
-        Self::CredentialsUnreadable,
-        Self::RestartPending,
-        Self::Moving,
-        Self::AwaitingStop,
-        Self::ChildRefused,
-        Self::Adopting,
-        Self::AdoptionRefused,
-        Self::RetainedVolumeFound,
-        Self::Progressing,
-    ];
-
     /// The reason of this name, as a condition holds it.
     pub fn named(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+        text.parse().ok()
     }
 
     /// The name in a condition's `reason`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AsExpected => "AsExpected",
-            Self::Pending => "Pending",
-            Self::Deleting => "Deleting",
-            Self::Paused => "Paused",
-            Self::InvalidSpec => "InvalidSpec",
-            Self::NameConflict => "NameConflict",
-            Self::NodeClassNotFound => "NodeClassNotFound",
-            Self::NodeClassMismatch => "NodeClassMismatch",
-            Self::AwaitingInventory => "AwaitingInventory",
-            Self::InsufficientCapacity => "InsufficientCapacity",
-            Self::QuotaExceeded => "QuotaExceeded",
-            Self::Forbidden => "Forbidden",
-            Self::InvalidRequest => "InvalidRequest",
-            Self::Throttled => "Throttled",
-            Self::InDoubt => "InDoubt",
-            Self::Launching => "Launching",
-            Self::AwaitingRegistration => "AwaitingRegistration",
-            Self::AwaitingInitialization => "AwaitingInitialization",
-            Self::NeverJoined => "NeverJoined",
-            Self::InstanceLost => "InstanceLost",
-            Self::InstanceTerminated => "InstanceTerminated",
-            Self::InstanceStopped => "InstanceStopped",
-            Self::InstanceImpaired => "InstanceImpaired",
-            Self::NodeGone => "NodeGone",
-            Self::KubernetesNodeDeleted => "KubernetesNodeDeleted",
-            Self::Fencing => "Fencing",
-            Self::FenceFailed => "FenceFailed",
-            Self::RepairHeldBack => "RepairHeldBack",
-            Self::AwaitingMove => "AwaitingMove",
-            Self::NodeNotReady => "NodeNotReady",
-            Self::DuplicateInstance => "DuplicateInstance",
-            Self::UpToDate => "UpToDate",
-            Self::NodeClassChanged => "NodeClassChanged",
-            Self::AwaitingDrain => "AwaitingDrain",
-            Self::AwaitingDetach => "AwaitingDetach",
-            Self::AwaitingTermination => "AwaitingTermination",
-            Self::Creating => "Creating",
-            Self::AwaitingBinding => "AwaitingBinding",
-            Self::Modifying => "Modifying",
-            Self::AwaitingFileSystem => "AwaitingFileSystem",
-            Self::ModificationBudget => "ModificationBudget",
-            Self::ModificationRefused => "ModificationRefused",
-            Self::ShrinkRefused => "ShrinkRefused",
-            Self::VolumeLost => "VolumeLost",
-            Self::AwaitingSnapshot => "AwaitingSnapshot",
-            Self::AwaitingVolumeDeletion => "AwaitingVolumeDeletion",
-            Self::AwaitingNode => "AwaitingNode",
-            Self::AwaitingVolume => "AwaitingVolume",
-            Self::AwaitingPod => "AwaitingPod",
-            Self::AwaitingAttach => "AwaitingAttach",
-            Self::EngineFailing => "EngineFailing",
-            Self::EngineStarting => "EngineStarting",
-            Self::CredentialsUnreadable => "CredentialsUnreadable",
-            Self::RestartPending => "RestartPending",
-            Self::Moving => "Moving",
-            Self::AwaitingStop => "AwaitingStop",
-            Self::ChildRefused => "ChildRefused",
-            Self::Adopting => "Adopting",
-            Self::AdoptionRefused => "AdoptionRefused",
-            Self::RetainedVolumeFound => "RetainedVolumeFound",
-            Self::Progressing => "Progressing",
-        }
+        self.into()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use strum::IntoEnumIterator;
+
     use super::*;
 
     #[test]
     fn every_reason_is_found_by_its_own_name() {
-        for reason in Reason::ALL {
+        for reason in Reason::iter() {
             assert_eq!(Reason::named(reason.as_str()), Some(reason));
         }
         assert_eq!(Reason::named("NoSuchReason"), None);

@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumIter, IntoStaticStr};
 
 pub use super::database_status::{DatabaseStatus, Endpoint, EngineRun, HistoryEntry, Occurrence, Replacement};
 use super::size::Size;
@@ -129,8 +130,9 @@ pub struct Engine {
 }
 
 /// The engines that Freehold knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum EngineType {
     /// QuestDB.
     Questdb,
@@ -143,11 +145,7 @@ pub enum EngineType {
 impl EngineType {
     /// The name as it is written in a Database.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Questdb => "questdb",
-            Self::Postgresql => "postgresql",
-            Self::Custom => "custom",
-        }
+        self.into()
     }
 }
 
@@ -242,8 +240,9 @@ pub struct Storage {
 }
 
 /// A file system that the EBS CSI driver makes and grows online.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum FileSystem {
     /// XFS.
     #[default]
@@ -255,10 +254,7 @@ pub enum FileSystem {
 impl FileSystem {
     /// The name as the CSI driver knows it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Xfs => "xfs",
-            Self::Ext4 => "ext4",
-        }
+        self.into()
     }
 }
 
@@ -290,7 +286,7 @@ pub struct Resources {
 pub struct ResourceQuantity(#[schemars(length(min = 1, max = 32))] pub String);
 
 /// What becomes of the EBS volume when its Database is deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, IntoStaticStr)]
 pub enum DeletionPolicy {
     /// The volume is kept, and its PersistentVolume stays as the record of it.
     #[default]
@@ -304,11 +300,7 @@ pub enum DeletionPolicy {
 impl DeletionPolicy {
     /// The name as it is written in a Database.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Retain => "Retain",
-            Self::Snapshot => "Snapshot",
-            Self::Delete => "Delete",
-        }
+        self.into()
     }
 }
 
@@ -330,4 +322,26 @@ fn default_running() -> bool {
 
 fn default_user_id() -> i64 {
     10001
+}
+
+#[cfg(test)]
+mod tests {
+    use strum::IntoEnumIterator;
+
+    use super::*;
+
+    /// The names that `as_str` gives, beside those that a Database has.
+    fn names<E: IntoEnumIterator + Serialize + Into<&'static str>>() -> Vec<(serde_json::Value, &'static str)> {
+        E::iter().map(|it| (serde_json::to_value(&it).unwrap(), it.into())).collect()
+    }
+
+    #[test]
+    fn a_name_in_a_message_is_the_name_in_the_spec() {
+        for (written, named) in [names::<EngineType>(), names::<FileSystem>(), names::<DeletionPolicy>()].concat() {
+            assert_eq!(written, named);
+        }
+        assert_eq!(EngineType::Postgresql.as_str(), "postgresql");
+        assert_eq!(FileSystem::Ext4.as_str(), "ext4");
+        assert_eq!(DeletionPolicy::Retain.as_str(), "Retain");
+    }
 }

@@ -1,7 +1,9 @@
 //! The reasons of events: what an operator of databases is told as it happens. An enum, documented, and never used for another meaning.
 
+use strum::{EnumIter, EnumMessage, IntoStaticStr};
+
 /// What happened: the `reason` of a Kubernetes event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum EventReason {
     /// Node: its Kubernetes node takes no more pods, since it is being given back.
     Cordoned,
@@ -108,57 +110,6 @@ pub enum EventReason {
 impl EventReason {
     /// The name in an event's `reason`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Cordoned => "Cordoned",
-            Self::CreationRefused => "CreationRefused",
-            Self::CredentialsCreated => "CredentialsCreated",
-            Self::CredentialsKept => "CredentialsKept",
-            Self::CredentialsTakenOver => "CredentialsTakenOver",
-            Self::DatabaseReleased => "DatabaseReleased",
-            Self::EngineFailing => "EngineFailing",
-            Self::EngineRestarted => "EngineRestarted",
-            Self::EngineStopping => "EngineStopping",
-            Self::FenceFailed => "FenceFailed",
-            Self::FinalSnapshotRefused => "FinalSnapshotRefused",
-            Self::FinalSnapshotStarted => "FinalSnapshotStarted",
-            Self::InstanceLaunched => "InstanceLaunched",
-            Self::InstanceRecorded => "InstanceRecorded",
-            Self::InstanceStopping => "InstanceStopping",
-            Self::InstanceTerminating => "InstanceTerminating",
-            Self::LaunchRefused => "LaunchRefused",
-            Self::MachineFenced => "MachineFenced",
-            Self::MachineGivenBack => "MachineGivenBack",
-            Self::MachineLost => "MachineLost",
-            Self::MachineSuspected => "MachineSuspected",
-            Self::ModificationRefused => "ModificationRefused",
-            Self::Moved => "Moved",
-            Self::NodeCreated => "NodeCreated",
-            Self::NodeDeleted => "NodeDeleted",
-            Self::NodeReady => "NodeReady",
-            Self::NodeReleased => "NodeReleased",
-            Self::NotReady => "NotReady",
-            Self::OutOfService => "OutOfService",
-            Self::Paused => "Paused",
-            Self::PodReplaced => "PodReplaced",
-            Self::Ready => "Ready",
-            Self::RepairHeldBack => "RepairHeldBack",
-            Self::ReplacementStarted => "ReplacementStarted",
-            Self::Restarted => "Restarted",
-            Self::Resumed => "Resumed",
-            Self::RetainedVolumeFound => "RetainedVolumeFound",
-            Self::RetainedVolumeHeld => "RetainedVolumeHeld",
-            Self::Stalled => "Stalled",
-            Self::StatefulSetCreated => "StatefulSetCreated",
-            Self::TemplateChanged => "TemplateChanged",
-            Self::VolumeAdopted => "VolumeAdopted",
-            Self::VolumeChanged => "VolumeChanged",
-            Self::VolumeCreated => "VolumeCreated",
-            Self::VolumeDeleted => "VolumeDeleted",
-            Self::VolumeModifying => "VolumeModifying",
-            Self::VolumeReady => "VolumeReady",
-            Self::VolumeRecorded => "VolumeRecorded",
-            Self::VolumeReleased => "VolumeReleased",
-            Self::ZoneChosen => "ZoneChosen",
-        }
+        self.into()
     }
 }

@@ -6,18 +6,7 @@ use data_encoding::BASE32_NOPAD;
 use sha2::{Digest, Sha256};
 
 use super::database::Database;
-
-/// Names the Database (`metadata.name`) on every object that belongs to it.
-pub const DATABASE_NAME_LABEL: &str = "freehold.dev/database";
-
-/// Names the Database's UID on every object that belongs to it.
-pub const DATABASE_UID_LABEL: &str = "freehold.dev/database-uid";
-
-/// On what was kept after a deletion: `true`.
-pub const RETAINED_LABEL: &str = "freehold.dev/retained";
-
-/// On a PersistentVolume: the UID of the Volume that made it. It has no owner reference, since it is cluster-scoped.
-pub const VOLUME_UID_LABEL: &str = "freehold.dev/volume-uid";
+use super::keys::{DATABASE_NAME_LABEL, DATABASE_UID_LABEL, ENGINE_LABEL, INSTANCE_LABEL, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
 
 /// The names and labels of one Database's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,11 +43,10 @@ impl Names {
         let name = database.metadata.name.clone().unwrap_or_default();
         let uid = database.metadata.uid.clone().unwrap_or_default();
         let volume = format!("{name}-{}", short_hash(&uid));
-        let selector =
-            BTreeMap::from([("app.kubernetes.io/instance".to_owned(), name.clone()), (DATABASE_UID_LABEL.to_owned(), uid.clone())]);
+        let selector = BTreeMap::from([(INSTANCE_LABEL.to_owned(), name.clone()), (DATABASE_UID_LABEL.to_owned(), uid.clone())]);
         let mut labels = selector.clone();
-        labels.insert("app.kubernetes.io/managed-by".to_owned(), "freehold".to_owned());
-        labels.insert("app.kubernetes.io/name".to_owned(), database.spec.engine.kind.as_str().to_owned());
+        labels.insert(MANAGED_BY_LABEL.to_owned(), MANAGED_BY_FREEHOLD.to_owned());
+        labels.insert(ENGINE_LABEL.to_owned(), database.spec.engine.kind.as_str().to_owned());
         labels.insert(DATABASE_NAME_LABEL.to_owned(), name.clone());
         Self {
             namespace: database.metadata.namespace.clone().unwrap_or_default(),

@@ -1,9 +1,11 @@
 //! EC2's errors, in classes: did it create anything, does the same request help, whose fault is it? No other file compares a code.
 
+use strum::{EnumIter, IntoStaticStr};
 use thiserror::Error;
 
 /// What EC2's answer means for us (EC2 API reference, "Error codes").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Class {
     /// No answer, a server error, or a code that is not in the table: it may have been carried out. The same request with the same
     /// token helps.
@@ -35,38 +37,9 @@ pub enum Class {
 }
 
 impl Class {
-    /// Every class.
-    pub const ALL: [Self; 12] = [
-        Self::InDoubt,
-        Self::Throttled,
-        Self::Capacity,
-        Self::Quota,
-        Self::Forbidden,
-        Self::Invalid,
-        Self::NotYetUsable,
-        Self::Token,
-        Self::NotFound,
-        Self::State,
-        Self::ModificationBudget,
-        Self::DryRun,
-    ];
-
     /// The name in logs and metrics.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InDoubt => "in-doubt",
-            Self::Throttled => "throttled",
-            Self::Capacity => "capacity",
-            Self::Quota => "quota",
-            Self::Forbidden => "forbidden",
-            Self::Invalid => "invalid",
-            Self::NotYetUsable => "not-yet-usable",
-            Self::Token => "token",
-            Self::NotFound => "not-found",
-            Self::State => "state",
-            Self::ModificationBudget => "modification-budget",
-            Self::DryRun => "dry-run",
-        }
+        self.into()
     }
 }
 
@@ -234,6 +207,7 @@ fn presentable(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
+    use strum::IntoEnumIterator;
 
     use super::*;
 
@@ -352,8 +326,7 @@ mod tests {
 
     #[test]
     fn only_capacity_permission_and_bad_requests_are_definite_refusals() {
-        let definite: Vec<_> = Class::ALL
-            .into_iter()
+        let definite: Vec<_> = Class::iter()
             .filter(|class| CloudError { class: *class, ..CloudError::in_doubt("RunInstances", "") }.is_definite_refusal())
             .collect();
         assert_eq!(definite, [Class::Capacity, Class::Forbidden, Class::Invalid]);

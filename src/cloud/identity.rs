@@ -5,38 +5,16 @@ use std::collections::BTreeMap;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use sha2::{Digest, Sha256};
+use strum::{EnumIter, IntoStaticStr};
 
 use crate::api::ClientToken;
-
-/// Names the cluster (the UID of the namespace `kube-system` unless configured): what a sweep lists by.
-pub const CLUSTER_ID_TAG: &str = "freehold.dev/cluster-id";
-
-/// Names the `Node` (UID) that an instance and its root disk belong to.
-pub const NODE_UID_TAG: &str = "freehold.dev/node-uid";
-
-/// Names the `Volume` (UID) that an EBS volume, or a snapshot of it, belongs to.
-pub const VOLUME_UID_TAG: &str = "freehold.dev/volume-uid";
-
-/// Says what a snapshot was taken for.
-pub const PURPOSE_TAG: &str = "freehold.dev/purpose";
-
-/// The purpose of the snapshot that is taken before a volume is deleted.
-pub const PURPOSE_FINAL: &str = "final";
-
-/// Names the Database, as `namespace/name`, for people; nothing is ever looked up by it.
-pub const DATABASE_TAG: &str = "freehold.dev/database";
-
-/// The attempt that made the resource.
-pub const ATTEMPT_TAG: &str = "freehold.dev/attempt";
-
-/// What the AWS console shows as the resource's name; nothing is ever looked up by it.
-const NAME_TAG: &str = "Name";
-
-/// Prefixes of keys that a NodeClass cannot set: ours, and those that EC2 refuses (compared without regard to case, as EC2 does).
-const RESERVED_PREFIXES: [&str; 2] = ["freehold.dev/", "aws:"];
+use crate::api::keys::{
+    ATTEMPT_TAG, CLUSTER_ID_TAG, DATABASE_TAG, NAME_TAG, NODE_UID_TAG, PURPOSE_FINAL, PURPOSE_TAG, RESERVED_TAG_PREFIXES, VOLUME_UID_TAG,
+};
 
 /// What is made in the cloud.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// An EC2 instance; its owner is a `Node`.
     Node,
@@ -47,16 +25,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Node, Self::Volume, Self::Snapshot];
-
     /// The name in tokens, logs and metrics. A change would change every token.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Node => "node",
-            Self::Volume => "volume",
-            Self::Snapshot => "snapshot",
-        }
+        self.into()
     }
 
     /// The tag whose value is the owner's UID.
@@ -118,7 +89,7 @@ pub fn adoption_tags(owner: &Owner) -> BTreeMap<String, String> {
 /// True if a NodeClass cannot set this tag key.
 pub fn is_reserved(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    RESERVED_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+    RESERVED_TAG_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
 
 /// What everything of this cluster's carries: what a sweep lists by.
@@ -161,6 +132,7 @@ pub fn user_data_hash(user_data: &str) -> String {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
+    use strum::IntoEnumIterator;
 
     use super::*;
 
@@ -231,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_an_attempt_makes_is_found_by_its_owners_tags_and_names_its_owner_and_attempt() {
-        for kind in Kind::ALL {
+        for kind in Kind::iter() {
             let tags = tags(&owner(kind), 2, &BTreeMap::new());
             let wanted = owner_tags(CLUSTER, kind, UID);
             assert!(wanted.iter().all(|(key, value)| tags.get(key) == Some(value)), "{kind:?}");

@@ -3,12 +3,12 @@
 //! The figures are per account and Region (EC2 developer guide, "Request throttling for the Amazon EC2 API"). Where the guide leaves
 //! open whether actions share a bucket they share one here: that can only be too careful.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// Every call that Freehold makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumString, IntoStaticStr)]
 pub enum Action {
     /// Launches an instance.
     RunInstances,
@@ -41,42 +41,9 @@ pub enum Action {
 }
 
 impl Action {
-    /// Every action.
-    pub const ALL: [Self; 14] = [
-        Self::RunInstances,
-        Self::StopInstances,
-        Self::TerminateInstances,
-        Self::DescribeInstances,
-        Self::DescribeInstanceStatus,
-        Self::GetConsoleOutput,
-        Self::CreateVolume,
-        Self::ModifyVolume,
-        Self::DeleteVolume,
-        Self::CreateTags,
-        Self::DescribeVolumes,
-        Self::DescribeVolumesModifications,
-        Self::CreateSnapshot,
-        Self::DescribeSnapshots,
-    ];
-
     /// The action's name in EC2's API.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RunInstances => "RunInstances",
-            Self::StopInstances => "StopInstances",
-            Self::TerminateInstances => "TerminateInstances",
-            Self::DescribeInstances => "DescribeInstances",
-            Self::DescribeInstanceStatus => "DescribeInstanceStatus",
-            Self::GetConsoleOutput => "GetConsoleOutput",
-            Self::CreateVolume => "CreateVolume",
-            Self::ModifyVolume => "ModifyVolume",
-            Self::DeleteVolume => "DeleteVolume",
-            Self::CreateTags => "CreateTags",
-            Self::DescribeVolumes => "DescribeVolumes",
-            Self::DescribeVolumesModifications => "DescribeVolumesModifications",
-            Self::CreateSnapshot => "CreateSnapshot",
-            Self::DescribeSnapshots => "DescribeSnapshots",
-        }
+        self.into()
     }
 
     fn limit(self) -> Limit {
@@ -181,7 +148,7 @@ impl Limits {
     }
 
     fn with<R>(&self, action: Action, act: impl FnOnce(&mut Bucket) -> R) -> R {
-        let mut buckets: MutexGuard<'_, [Bucket; 6]> = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         let [filtered, unfiltered, mutating, launch, terminate, storage] = &mut *buckets;
         act(match action.limit() {
             Limit::FilteredRead => filtered,
@@ -250,6 +217,8 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
+    use strum::IntoEnumIterator;
+
     use super::*;
 
     fn at(millis: i64) -> Timestamp {
@@ -357,7 +326,7 @@ mod tests {
 
     #[test]
     fn every_action_is_listed_once_under_its_own_name() {
-        let names: std::collections::BTreeSet<_> = Action::ALL.iter().map(|action| action.as_str()).collect();
-        assert_eq!(names.len(), Action::ALL.len());
+        let names: std::collections::BTreeSet<_> = Action::iter().map(Action::as_str).collect();
+        assert_eq!(names.len(), Action::iter().len());
     }
 }

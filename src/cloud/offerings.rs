@@ -1,10 +1,10 @@
 //! What EC2 has lately refused to everybody: a type in a zone for lack of capacity, or all creations for a quota. Shared by all objects.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 
 /// The refusals that hold for all objects, each until a time.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Offerings {
     }
 
     fn lock(&self) -> MutexGuard<'_, OfferingsView> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::is_not_found;
-use crate::api::FINALIZER;
+use crate::api::keys::FINALIZER;
 
 /// Whether the object carries our finalizer.
 pub fn has<K: Resource>(object: &K) -> bool {

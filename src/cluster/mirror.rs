@@ -1,7 +1,7 @@
 //! A copy of objects that many passes ask for, kept by one watch, and the wakes of their changes.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{FutureExt, Stream, StreamExt};
@@ -9,6 +9,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::store::{Store, Writer};
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Resource, ResourceExt};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +34,7 @@ where
 
     /// Keeps the copy until `stop`: metadata without managed fields, and the spec.
     pub async fn run(self: Arc<Self>, api: Api<K>, config: watcher::Config, slim: fn(&mut K), stop: CancellationToken) {
-        let Some(writer) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(writer) = self.writer.lock().take() else { return };
         let kept = watcher(api, config).default_backoff().modify(move |object| {
             object.managed_fields_mut().clear();
             slim(object);
@@ -51,7 +52,7 @@ where
     /// Each object that appears, changes or goes, from now on.
     pub fn changes(&self) -> impl Stream<Item = K> + Send + use<K> {
         let (sender, receiver) = unbounded();
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        self.subscribers.lock().push(sender);
         receiver
     }
 
@@ -68,7 +69,7 @@ where
     }
 
     fn tell(&self, object: &K) {
-        let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscribers = self.subscribers.lock();
         subscribers.retain(|subscriber| subscriber.unbounded_send(object.clone()).is_ok());
     }
 }

@@ -10,35 +10,11 @@ use serde::Serialize;
 use super::conditions::whole_second;
 
 use crate::api::database::{EngineType, Storage};
-use crate::api::{Database, EBS_CSI_DRIVER, Size, VolumeId, names};
-
-/// Whom a volume was made for, on its PersistentVolume: `<namespace>/<database>`.
-pub const DATABASE_ANNOTATION: &str = "freehold.dev/database";
-
-/// On the record: when the volume was kept.
-pub const RETAINED_AT: &str = "freehold.dev/retained-at";
-
-/// On the record: why it was kept, in words.
-pub const RETAINED_BECAUSE: &str = "freehold.dev/retained-because";
-
-/// On the record: the size that EC2 showed, which may be more than the claim had asked for.
-pub const SIZE: &str = "freehold.dev/size";
-
-/// On the record: the engine that wrote the data.
-pub const ENGINE: &str = "freehold.dev/engine";
-
-/// On the record: the engine's version, or its image.
-pub const ENGINE_VERSION: &str = "freehold.dev/engine-version";
-
-/// On the record: the Secret with the credentials that the data was made with.
-pub const CREDENTIALS: &str = "freehold.dev/credentials-secret";
-
-/// On the record: the Database that takes the volume, as `<name>/<UID>`. Written with the resourceVersion of what was read: of two
-/// Databases one wins.
-pub const ADOPTED_BY: &str = "freehold.dev/adopted-by";
-
-/// The node label that a PersistentVolume's zone is told by.
-const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+use crate::api::keys::{
+    self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATABASE_ANNOTATION, EBS_CSI_DRIVER, ENGINE_ANNOTATION, ENGINE_LABEL,
+    ENGINE_VERSION_ANNOTATION, RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, ZONE_LABEL,
+};
+use crate::api::{Database, Size, VolumeId, names};
 
 /// The Database that takes a kept volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -108,17 +84,17 @@ pub struct Retained {
 pub fn read(record: &PersistentVolume) -> Option<Retained> {
     let label = |key: &str| record.labels().get(key).cloned();
     let note = |key: &str| record.annotations().get(key).filter(|value| !value.is_empty()).cloned();
-    if label(names::RETAINED_LABEL).as_deref() != Some("true") {
+    if label(keys::RETAINED_LABEL).as_deref() != Some("true") {
         return None;
     }
-    let volume_uid = label(names::VOLUME_UID_LABEL).filter(|uid| record.name_any() == names::persistent_volume(uid))?;
+    let volume_uid = label(keys::VOLUME_UID_LABEL).filter(|uid| record.name_any() == names::persistent_volume(uid))?;
     let whose = note(DATABASE_ANNOTATION)?;
     let (namespace, database) = whose.split_once('/')?;
     let spec = record.spec.as_ref()?;
     let csi = spec.csi.as_ref().filter(|csi| csi.driver == EBS_CSI_DRIVER)?;
     let claim = spec.claim_ref.as_ref().filter(|claim| claim.namespace.as_deref() == Some(namespace))?;
     let capacity = || spec.capacity.as_ref()?.get("storage").map(|quantity| Size(quantity.0.clone()));
-    let adopted_by = note(ADOPTED_BY).map(|holder| {
+    let adopted_by = note(ADOPTED_BY_ANNOTATION).map(|holder| {
         let (name, uid) = holder.split_once('/').unwrap_or((&holder, ""));
         Holder { name: name.to_owned(), uid: uid.to_owned() }
     });
@@ -126,18 +102,18 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         persistent_volume: record.name_any(),
         namespace: namespace.to_owned(),
         database: database.to_owned(),
-        database_uid: label(names::DATABASE_UID_LABEL),
+        database_uid: label(keys::DATABASE_UID_LABEL),
         volume: claim.name.clone(),
         volume_uid,
         volume_id: VolumeId(csi.volume_handle.clone()),
-        size: note(SIZE).map(Size).or_else(capacity),
+        size: note(SIZE_ANNOTATION).map(Size).or_else(capacity),
         zone: zone(record),
         file_system: csi.fs_type.clone(),
-        engine: note(ENGINE).or_else(|| label("app.kubernetes.io/name")),
-        engine_version: note(ENGINE_VERSION),
-        retained_at: note(RETAINED_AT),
-        because: note(RETAINED_BECAUSE),
-        credentials_secret: note(CREDENTIALS).or_else(|| claim.name.as_deref().map(names::retained_secret)),
+        engine: note(ENGINE_ANNOTATION).or_else(|| label(ENGINE_LABEL)),
+        engine_version: note(ENGINE_VERSION_ANNOTATION),
+        retained_at: note(RETAINED_AT_ANNOTATION),
+        because: note(RETAINED_BECAUSE_ANNOTATION),
+        credentials_secret: note(CREDENTIALS_ANNOTATION).or_else(|| claim.name.as_deref().map(names::retained_secret)),
         adopted_by,
         is_released: record.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Released"),
     })
@@ -162,12 +138,12 @@ pub fn marks(
     let version = spec.and_then(|engine| engine.version.clone().or_else(|| Some(engine.custom.as_ref()?.image.clone())));
     let engine = spec.map(|engine| engine.kind.as_str().to_owned()).or_else(|| engine.cloned());
     let marks = [
-        (RETAINED_AT, Some(whole_second(now).to_string())),
-        (RETAINED_BECAUSE, Some(because.to_owned())),
-        (SIZE, Some(size.0.clone())),
-        (ENGINE, engine),
-        (ENGINE_VERSION, version),
-        (CREDENTIALS, Some(names::retained_secret(volume))),
+        (RETAINED_AT_ANNOTATION, Some(whole_second(now).to_string())),
+        (RETAINED_BECAUSE_ANNOTATION, Some(because.to_owned())),
+        (SIZE_ANNOTATION, Some(size.0.clone())),
+        (ENGINE_ANNOTATION, engine),
+        (ENGINE_VERSION_ANNOTATION, version),
+        (CREDENTIALS_ANNOTATION, Some(names::retained_secret(volume))),
     ];
     marks.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
@@ -203,7 +179,8 @@ fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
         match kept.engine_version.as_deref().and_then(major) {
             None => {
                 return Err(format!(
-                    "it does not say which version of PostgreSQL wrote it: if you know, annotate the PersistentVolume with {ENGINE_VERSION}"
+                    "it does not say which version of PostgreSQL wrote it: if you know, annotate the PersistentVolume with \
+                     {ENGINE_VERSION_ANNOTATION}"
                 ));
             }
             Some(wrote) if Some(&wrote) != wanted.as_ref() => {

@@ -8,12 +8,13 @@ use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::ResourceExt;
 
 use super::conditions::{self, whole_second};
-use crate::time::later;
 
-use crate::api::{ConditionType, DATABASE_NODE_LABEL, Node, Reason, VolumeId};
+use crate::api::keys::DATABASE_NODE_LABEL;
+use crate::api::{ConditionType, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
 use crate::controller::memory::repairs::{FleetView, zone_looks_down};
 use crate::settings::Timing;
+use crate::time::later;
 
 /// Why something destructive must not be done now.
 #[derive(Clone, Debug, PartialEq, Eq)]

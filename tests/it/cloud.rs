@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ec2sim::{Effect, Fate, Outside, Sight, Visibility};
+use freehold::api::keys;
 use freehold::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use freehold::cloud::identity::{self, Kind};
 use freehold::cloud::inventory::{Awaited, Interest, Inventory};
@@ -347,7 +348,7 @@ async fn a_list_goes_on_after_an_empty_page() {
 async fn a_list_has_every_page() {
     let world = World::new(Face::Wire).await;
     // As another tool of the same cluster would: quicker than 1,001 launches over the wire.
-    let tag = [("TagSpecification.1.Tag.1.Key", identity::CLUSTER_ID_TAG), ("TagSpecification.1.Tag.1.Value", CLUSTER)];
+    let tag = [("TagSpecification.1.Tag.1.Key", keys::CLUSTER_ID_TAG), ("TagSpecification.1.Tag.1.Value", CLUSTER)];
     let place = [("ImageId", "ami-0000000000000000a"), ("InstanceType", "r7i.large"), ("MinCount", "1"), ("MaxCount", "1")];
     for n in 0..1001 {
         let instance = [[("Action", "RunInstances"), ("TagSpecification.1.ResourceType", "instance")].as_slice(), &tag, &place].concat();

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ec2sim::{Effect, Fate, Fault, InstanceState, Outside};
-use freehold::api::{DATABASE_NODE_LABEL, Database, Node};
+use freehold::api::keys::DATABASE_NODE_LABEL;
+use freehold::api::{Database, Node};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;

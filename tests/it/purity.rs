@@ -7,7 +7,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. Every file in a folder `plan` or `build` is one, too, and every `status.rs` of a
 /// controller.
-const PURE: [&str; 14] = [
+const PURE: [&str; 13] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/conditions.rs",
@@ -20,7 +20,6 @@ const PURE: [&str; 14] = [
     "controller/safety.rs",
     "controller/volume/build.rs",
     "controller/waiting.rs",
-    "error_chain.rs",
     "time.rs",
 ];
 
@@ -76,10 +75,12 @@ pub fn is_test_only(item: &syn::Item) -> bool {
         .any(|attribute| attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|argument| argument == "test"))
 }
 
-/// The identifiers of a file, and whether anything in it waits; without its tests, comments and docs.
+/// The identifiers and texts of a file, and whether anything in it waits; without its tests, comments and docs.
 #[derive(Default)]
 struct Code {
     identifiers: BTreeSet<String>,
+    /// Each string literal in quotes, and what each macro is given.
+    texts: Vec<String>,
     waits: bool,
 }
 
@@ -104,6 +105,10 @@ impl<'ast> Visit<'ast> for Code {
         self.identifiers.insert(identifier.to_string());
     }
 
+    fn visit_lit_str(&mut self, text: &'ast syn::LitStr) {
+        self.texts.push(format!("{:?}", text.value()));
+    }
+
     fn visit_signature(&mut self, signature: &'ast syn::Signature) {
         self.waits |= signature.asyncness.is_some();
         visit::visit_signature(self, signature);
@@ -120,6 +125,7 @@ impl<'ast> Visit<'ast> for Code {
         self.waits |= words.contains(". await");
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         self.identifiers.extend(words.split(|c| !is_word(c)).map(str::to_owned));
+        self.texts.push(words);
         visit::visit_macro(self, call);
     }
 }
@@ -152,6 +158,18 @@ fn what_decides_has_no_client_no_clock_and_does_not_wait() {
 fn only_the_cloud_folder_names_the_sdk() {
     for (path, text) in sources() {
         assert!(path.starts_with("cloud/") || !Code::of(&text).identifiers.contains("aws_sdk_ec2"), "src/{path} names aws_sdk_ec2");
+    }
+}
+
+/// Files that spell a key: the one place, and a rule of a CRD, which takes a literal.
+const SPELL_KEYS: [&str; 2] = ["api/keys.rs", "api/node_class.rs"];
+
+#[test]
+fn one_file_spells_the_keys_of_labels_annotations_taints_and_tags() {
+    for (path, text) in sources().into_iter().filter(|(path, _)| !SPELL_KEYS.contains(&path.as_str())) {
+        let texts = Code::of(&text).texts.join("\n");
+        let spelled = ["\"freehold.dev/", "kubernetes.io/"].into_iter().find(|prefix| texts.contains(prefix));
+        assert_eq!(spelled, None, "src/{path} spells a key: import it from api/keys.rs");
     }
 }
 

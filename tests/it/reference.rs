@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use freehold::api::{ConditionType, EventReason, Reason};
 use freehold::metrics::Metrics;
 use pretty_assertions::assert_eq;
+use strum::{EnumMessage, IntoEnumIterator};
 
 /// The page, from the repository's root.
 const PAGE: &str = "docs/reference.md";
@@ -15,15 +17,13 @@ fn file(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The variants of an enum of the sources, each with its doc comment.
-fn variants(source: &str, name: &str) -> Vec<(String, String)> {
-    let body = source.split_once(&format!("pub enum {name} {{\n")).unwrap().1.split_once("\n}\n").unwrap().0;
-    let (mut found, mut meaning) = (Vec::new(), Vec::new());
-    for line in body.lines().map(str::trim) {
-        match line.strip_prefix("/// ") {
-            Some(words) => meaning.push(words),
-            None => found.push((line.trim_end_matches(',').to_owned(), std::mem::take(&mut meaning).join(" "))),
-        }
+/// The names of an enum, each with its doc comment.
+fn documented<E: IntoEnumIterator + EnumMessage + Into<&'static str>>() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for it in E::iter() {
+        let meaning = it.get_documentation().unwrap_or_default().lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let name: &'static str = it.into();
+        found.push((name.to_owned(), meaning));
     }
     found.sort();
     found
@@ -55,17 +55,16 @@ fn table(page: &mut String, title: &str, about: &str, heads: [&str; 2], rows: &[
 
 /// The page as the code says it.
 fn expected() -> String {
-    let conditions = file("src/api/condition.rs");
     let mut page = "# Conditions, reasons, events, metrics\n\n\
         What Freehold tells, for programs and alerts. A name is never used for another meaning. Wait for `Ready` with `observedGeneration` equal to\n\
         `metadata.generation`; `Stalled` says that nothing changes until a person does something; the message says what.\n"
         .to_owned();
     let about = "On `Database`, `Node` and `Volume`, in `status.conditions`. `lastTransitionTime` changes with the status only.";
-    table(&mut page, "Conditions", about, ["Condition", "What it says"], &variants(&conditions, "ConditionType"));
+    table(&mut page, "Conditions", about, ["Condition", "What it says"], &documented::<ConditionType>());
     let about = "Why a condition is as it is, in its `reason`.";
-    table(&mut page, "Reasons", about, ["Reason", "What it means"], &variants(&conditions, "Reason"));
+    table(&mut page, "Reasons", about, ["Reason", "What it means"], &documented::<Reason>());
     let about = "In `kubectl describe` and `kubectl events`; the note has names and causes. What interrupted a database is also in its\n`status.history`.";
-    table(&mut page, "Events", about, ["Event", "What happened"], &variants(&file("src/api/event.rs"), "EventReason"));
+    table(&mut page, "Events", about, ["Event", "What happened"], &documented::<EventReason>());
     let about = "Served on `/metrics` (`--listen`), in the OpenMetrics text format. The chart's alerts and dashboard stand on them.";
     table(&mut page, "Metrics", about, ["Metric", "What it shows"], &metrics());
     page
@@ -87,10 +86,9 @@ fn every_name_of_the_page_is_used_by_the_operator() {
         let is_used = |name: &str| sources.iter().any(|(path, text)| !path.ends_with(defined_in) && uses(text, kind, name));
         names.into_iter().map(|(name, _)| name).filter(|name| !is_used(name)).collect()
     };
-    let conditions = file("src/api/condition.rs");
-    assert_eq!(unused("ConditionType", variants(&conditions, "ConditionType"), "api/condition.rs"), [""; 0]);
-    assert_eq!(unused("Reason", variants(&conditions, "Reason"), "api/condition.rs"), [""; 0]);
-    assert_eq!(unused("EventReason", variants(&file("src/api/event.rs"), "EventReason"), "api/event.rs"), [""; 0]);
+    assert_eq!(unused("ConditionType", documented::<ConditionType>(), "api/condition.rs"), [""; 0]);
+    assert_eq!(unused("Reason", documented::<Reason>(), "api/condition.rs"), [""; 0]);
+    assert_eq!(unused("EventReason", documented::<EventReason>(), "api/event.rs"), [""; 0]);
 }
 
 /// Whether a source names this variant; `Type` is what status steps call the type of a condition.

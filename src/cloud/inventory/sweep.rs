@@ -1,7 +1,6 @@
 //! The loops that fill the inventory: when to list, and what.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -182,7 +181,7 @@ impl Inventory {
 
     /// Whether it is this long since instances were last asked whether they are well.
     pub(super) fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
-        self.health_at.lock().unwrap_or_else(PoisonError::into_inner).is_none_or(|at| now.duration_since(at) >= pause)
+        self.health_at.lock().is_none_or(|at| now.duration_since(at) >= pause)
     }
 
     async fn look_up_tokens(&self) -> Result<(), CloudError> {
@@ -217,7 +216,7 @@ impl Inventory {
         };
         state.unhealthy = unhealthy;
         state.wake(Kind::Node, woken);
-        *self.health_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
+        *self.health_at.lock() = Some(began);
         Ok(())
     }
 
@@ -282,7 +281,7 @@ impl Inventory {
 
     fn slow(&self, error: &CloudError) {
         if error.class == Class::Throttled
-            && let Some(action) = Action::ALL.into_iter().find(|action| action.as_str() == error.action)
+            && let Ok(action) = error.action.parse::<Action>()
         {
             self.limits.throttled(action, self.clock.now());
         }

@@ -44,7 +44,7 @@ struct Shown {
 
 impl Small {
     fn lock(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap()
+        self.shown.lock()
     }
 
     fn called(&self, action: &'static str) -> Result<MutexGuard<'_, Shown>, CloudError> {
@@ -154,7 +154,7 @@ struct Hands(Mutex<Timestamp>);
 
 impl Clock for Hands {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
+        *self.0.lock()
     }
 }
 
@@ -181,7 +181,7 @@ impl World {
     /// Moves both clocks on.
     fn advance(&mut self, elapsed: Duration) {
         self.rhythm.started += elapsed;
-        *self.clock.0.lock().unwrap() += SignedDuration::try_from(elapsed).unwrap();
+        *self.clock.0.lock() += SignedDuration::try_from(elapsed).unwrap();
     }
 
     async fn sweep(&mut self) {
@@ -540,7 +540,7 @@ async fn what_ec2_said_of_a_machines_health_long_ago_is_not_believed() {
     let mut wakes = world.inventory.wakes();
     let known = |inventory: &Inventory| inventory.instances_of("one").unhealthy;
     assert_eq!(known(&world.inventory), std::slice::from_ref(&ill));
-    *world.inventory.health_at.lock().unwrap() = Some(Instant::now().checked_sub(Duration::from_secs(180)).unwrap());
+    *world.inventory.health_at.lock() = Some(Instant::now().checked_sub(Duration::from_secs(180)).unwrap());
     assert_eq!(known(&world.inventory), []);
     world.advance(Duration::from_secs(180));
     world.sweep().await;
@@ -592,11 +592,11 @@ async fn health_is_asked_for_soon_while_a_late_machine_still_runs_and_not_at_eve
     world.sweep().await;
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     assert_eq!(world.cloud.count("health"), 1, "asked a moment ago");
-    *world.inventory.health_at.lock().unwrap() = Some(Instant::now().checked_sub(super::sweep::SOON).unwrap());
+    *world.inventory.health_at.lock() = Some(Instant::now().checked_sub(super::sweep::SOON).unwrap());
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     assert_eq!(world.cloud.count("health"), 2);
-    *world.inventory.health_at.lock().unwrap() = None;
+    *world.inventory.health_at.lock() = None;
     world.cloud.lock().instances[0].state = InstanceState::Terminated;
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     assert_eq!(world.cloud.count("health"), 2, "what has ended is not ill");

@@ -148,6 +148,8 @@ pub fn last_possible_send(sent: Option<&Sent>, started_at: Timestamp, process_st
 
 #[cfg(test)]
 mod tests {
+    use strum::IntoEnumIterator;
+
     use super::*;
 
     const RESEND: Duration = Duration::from_secs(6 * 3600);
@@ -217,7 +219,7 @@ mod tests {
     #[test]
     fn every_answer_without_an_id_has_one_meaning() {
         use Outcome::{InDoubt, NotMade, Refused, RefusedAfterDoubt};
-        for class in Class::ALL {
+        for class in Class::iter() {
             let patience = |was_in_doubt| NotMade { was_in_doubt };
             // Young or old, never in doubt; then the same after doubt.
             let expected = match class {

@@ -17,16 +17,14 @@ use super::password::Password;
 use super::plan::action::{Action, ChildKind, Plan};
 
 use crate::api::database::{Occurrence, Replacement};
+use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
-use crate::api::{DATABASE_NODE_LABEL, Database, DatabaseStatus, EventReason, Node, Volume};
+use crate::api::{Database, DatabaseStatus, EventReason, Node, Volume};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{self, delete, finalizer, status};
 use crate::controller::pass::acted::ActError;
 use crate::controller::pass::context::Context;
-use crate::controller::retention::{ADOPTED_BY, Holder};
-
-/// The field manager of everything that this controller writes.
-const MANAGER: &str = "freehold-database";
+use crate::controller::retention::Holder;
 
 /// What became of a plan.
 #[derive(Debug)]
@@ -257,7 +255,7 @@ async fn hold(record: &PersistentVolume, holder: Option<&Holder>, ctx: &Context)
     let patch = json!({"metadata": {
         "uid": record.metadata.uid,
         "resourceVersion": record.metadata.resource_version,
-        "annotations": {ADOPTED_BY: holder.map(Holder::to_annotation)},
+        "annotations": {ADOPTED_BY_ANNOTATION: holder.map(Holder::to_annotation)},
     }});
     merge(&Api::<PersistentVolume>::all(ctx.client.clone()), &record.name_any(), &patch).await
 }
@@ -271,9 +269,9 @@ where
 {
     let name = object.name_any();
     if object.meta().uid.is_none() {
-        return api.patch(&name, &PatchParams::apply(MANAGER), &Patch::Apply(object)).await.map(drop);
+        return api.patch(&name, &PatchParams::apply(DATABASE_FIELD_MANAGER), &Patch::Apply(object)).await.map(drop);
     }
-    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let params = PatchParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     api.patch(&name, &params, &Patch::Merge(object)).await.map(drop)
 }
 
@@ -281,10 +279,10 @@ async fn merge<K>(api: &Api<K>, name: &str, patch: &serde_json::Value) -> Result
 where
     K: Clone + DeserializeOwned + Debug,
 {
-    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let params = PatchParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     api.patch(name, &params, &Patch::Merge(patch)).await.map(drop)
 }
 
 fn created() -> PostParams {
-    PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
+    PostParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }

@@ -26,7 +26,8 @@ use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
 
-use crate::api::{Database, EventReason, Node, Volume, names};
+use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
+use crate::api::{Database, EventReason, Node, Volume};
 use crate::cluster::events::{Events, Happened};
 use crate::time::sooner;
 
@@ -58,7 +59,7 @@ pub struct Apis {
 pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
     let Apis { databases, nodes, volumes, stateful_sets, services, config_maps, network_policies, pods } = apis;
     // Every object of ours carries it; others need not be watched.
-    let ours = || watcher::Config::default().labels("app.kubernetes.io/managed-by=freehold");
+    let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
     let controller = Controller::new(databases, watcher::Config::default());
     ctx.metrics.show_conditions(controller.store(), Database::conditions);
     let controller = controller
@@ -69,7 +70,7 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
         .owns(config_maps, ours())
         .owns(network_policies, ours())
         .watches(pods, ours(), |pod| {
-            let name = pod.labels().get(names::DATABASE_NAME_LABEL)?;
+            let name = pod.labels().get(keys::DATABASE_NAME_LABEL)?;
             Some(ObjectRef::new(name).within(&pod.namespace()?))
         });
     drive::run("database", controller, ctx, concurrency, stop, |database, ctx, events| async move { pass(&database, &ctx, &events).await })

@@ -4,7 +4,8 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, Conta
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 
-use super::build::{CONTAINER, INPUTS_HASH};
+use super::build::CONTAINER;
+use crate::api::keys::INPUTS_HASH_ANNOTATION;
 
 /// How far the engine is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +153,7 @@ fn last_words(message: &str) -> Option<String> {
 
 /// The hash of the inputs that the pod was made from.
 pub fn inputs_of(pod: &Pod) -> Option<&str> {
-    pod.annotations().get(INPUTS_HASH).map(String::as_str)
+    pod.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str)
 }
 
 /// The image and the resources of the pod's engine, to say what changes.

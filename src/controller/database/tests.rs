@@ -24,8 +24,9 @@ use super::observe::{Observed, TornDown};
 use super::password::Password;
 use super::plan::action::{Action, Plan};
 use super::plan::plan;
+use crate::api::keys::{DATABASE_NODE_LABEL, FINALIZER};
 use crate::api::names::Names;
-use crate::api::{DATABASE_NODE_LABEL, Database, FINALIZER, Node, Volume};
+use crate::api::{Database, Node, Volume};
 use crate::engine;
 use crate::settings::Timing;
 

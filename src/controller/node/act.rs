@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::plan::action::{Action, Plan};
 
+use crate::api::keys::OUT_OF_SERVICE_TAINT;
 use crate::api::node::{Fence, NodeLaunch};
-use crate::api::{EventReason, InstanceId, Node, NodeStatus, OUT_OF_SERVICE_TAINT, Reason};
+use crate::api::{EventReason, InstanceId, Node, NodeStatus, Reason};
 use crate::cloud::identity::Kind;
 use crate::cloud::limits::{Action as Call, Priority};
 use crate::cloud::{Class, LaunchRequest};

@@ -10,7 +10,8 @@ use kube::{Client, ResourceExt};
 
 use super::registration::{self, is_live, provider_id};
 
-use crate::api::{DEDICATED_LABEL, EBS_CSI_DRIVER, InstanceId, Node, NodeClass};
+use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER};
+use crate::api::{InstanceId, Node, NodeClass};
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;

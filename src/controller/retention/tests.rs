@@ -72,7 +72,7 @@ fn a_record_tells_everything_that_a_person_asks_for() {
     };
     assert_eq!(read(&record(&[])), Some(expected));
     let mut held = record(&[]);
-    held.annotations_mut().insert(ADOPTED_BY.to_owned(), "orders/u".to_owned());
+    held.annotations_mut().insert(ADOPTED_BY_ANNOTATION.to_owned(), "orders/u".to_owned());
     assert_eq!(read(&held).unwrap().adopted_by, Some(Holder::of(&database("team-a", json!({})))));
 }
 
@@ -110,7 +110,7 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
         (
             record(&[("/metadata/annotations/freehold.dev~1engine-version", json!(""))]),
             json!({}),
-            &["does not say which version", ENGINE_VERSION],
+            &["does not say which version", ENGINE_VERSION_ANNOTATION],
         ),
         (record(&[]), json!({"storage": {"size": "150Gi", "fileSystem": "ext4"}}), &["formatted with xfs", "fileSystem: xfs"]),
         (record(&[]), json!({"storage": {"size": "149Gi"}}), &["150 GiB", "150Gi or more"]),

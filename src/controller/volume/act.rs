@@ -12,7 +12,7 @@ use serde_json::json;
 use super::plan::action::{Action, Modify, Plan};
 use super::plan::facts::owner_of;
 
-use crate::api::names::RETAINED_LABEL;
+use crate::api::keys::{ADOPTED_BY_ANNOTATION, RETAINED_LABEL};
 use crate::api::volume::{FinalSnapshot, VolumeLaunch};
 use crate::api::{EventReason, Reason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::identity::{self, Kind};
@@ -25,7 +25,6 @@ use crate::controller::creation::judge::{Outcome, outcome};
 use crate::controller::pass::acted::{ActError, Acted, note_outcome};
 use crate::controller::pass::call_blocked::{held_up, throttled};
 use crate::controller::pass::context::Context;
-use crate::controller::retention::ADOPTED_BY;
 use crate::controller::waiting::HeldUp;
 use crate::time::later;
 
@@ -106,7 +105,7 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
             let patch = json!({"metadata": {
                 "uid": record.metadata.uid,
                 "resourceVersion": record.metadata.resource_version,
-                "annotations": {ADOPTED_BY: null},
+                "annotations": {ADOPTED_BY_ANNOTATION: null},
             }});
             records.patch(&record.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?;
         }

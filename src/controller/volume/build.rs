@@ -10,12 +10,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
-use crate::api::names::VOLUME_UID_LABEL;
-use crate::api::{EBS_CSI_DRIVER, Size, Volume, VolumeId, names};
-use crate::controller::retention::DATABASE_ANNOTATION;
-
-/// The node label that the EBS CSI driver's topology uses.
-const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+use crate::api::keys::{self, DATABASE_ANNOTATION, EBS_CSI_DRIVER, PROVISIONED_BY_ANNOTATION, VOLUME_UID_LABEL, ZONE_LABEL};
+use crate::api::{Size, Volume, VolumeId, names};
 
 /// One writer at a time, on one node: Freehold made the volume for one pod.
 const ACCESS_MODE: &str = "ReadWriteOncePod";
@@ -26,14 +22,14 @@ pub fn persistent_volume(volume: &Volume, id: &VolumeId, size: &Size, storage_cl
     let mut labels = labels(volume);
     labels.insert(VOLUME_UID_LABEL.to_owned(), uid.clone());
     let namespace = volume.namespace().unwrap_or_default();
-    let database = volume.labels().get(names::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
+    let database = volume.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
     PersistentVolume {
         metadata: ObjectMeta {
             name: Some(names::persistent_volume(&uid)),
             labels: Some(labels),
             annotations: Some(BTreeMap::from([
                 (DATABASE_ANNOTATION.to_owned(), format!("{namespace}/{database}")),
-                ("pv.kubernetes.io/provisioned-by".to_owned(), EBS_CSI_DRIVER.to_owned()),
+                (PROVISIONED_BY_ANNOTATION.to_owned(), EBS_CSI_DRIVER.to_owned()),
             ])),
             ..ObjectMeta::default()
         },

@@ -22,7 +22,7 @@ use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
 
-use crate::api::{ConditionType, EventReason, NodeClass, Reason, Volume, VolumeStatus, names};
+use crate::api::{ConditionType, EventReason, NodeClass, Reason, Volume, VolumeStatus, keys, names};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
@@ -36,14 +36,14 @@ pub async fn run(ctx: Arc<Context>, volumes: Api<Volume>, claims: Api<Persistent
     let references = Arc::clone(&ctx);
     let woken = wakes(&ctx);
     let detaching = detaching(&ctx);
-    let ours = watcher::Config::default().labels(names::DATABASE_UID_LABEL);
+    let ours = watcher::Config::default().labels(keys::DATABASE_UID_LABEL);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
     ctx.metrics.show_conditions(controller.store(), Volume::conditions);
     let controller = controller
         .owns(claims, ours.clone())
         .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {
-            let uid = record.labels().get(names::VOLUME_UID_LABEL);
+            let uid = record.labels().get(keys::VOLUME_UID_LABEL);
             uid.and_then(|uid| references.references.by_uid(uid)).map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
         })
         .watches(Api::<NodeClass>::all(ctx.client.clone()), watcher::Config::default(), move |class| {

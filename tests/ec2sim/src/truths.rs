@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use strum::EnumIter;
 
 /// One behaviour of EC2. The test of the same name states its source; with the behaviour switched off that test fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumIter)]
 #[serde(rename_all = "kebab-case")]
 pub enum Truth {
     /// The same token and parameters give the same resource again.
@@ -116,64 +117,6 @@ pub enum Truth {
     DryRun,
     /// What is not modelled is refused.
     UnknownRefused,
-}
-
-impl Truth {
-    /// All of them, in the order above.
-    pub const ALL: [Self; 52] = [
-        Self::TokenGivesSameResource,
-        Self::TokenMismatchRefused,
-        Self::TokenLengthLimited,
-        Self::TokenCaseSensitive,
-        Self::TokenPerZone,
-        Self::TokenOfTerminatedRefused,
-        Self::TokenOnlyWhereDefined,
-        Self::LimitBeforeToken,
-        Self::KmsRefusalIsLate,
-        Self::NoTokenNewResource,
-        Self::TokenFilterOnlyOnInstances,
-        Self::LateSend,
-        Self::EventualConsistency,
-        Self::TerminatedVisibleForAnHour,
-        Self::TokensForgotten,
-        Self::InstancePassesThroughStates,
-        Self::LaunchMayDie,
-        Self::StatusInitializing,
-        Self::ScheduledEvents,
-        Self::InstanceStateRefusals,
-        Self::VolumePassesThroughStates,
-        Self::AttachmentPassesThroughStates,
-        Self::VolumesHeldUntilTerminated,
-        Self::DeleteOnTermination,
-        Self::AttachRefusesUsedVolume,
-        Self::AttachRefusesOtherZone,
-        Self::AttachRefusesInstanceState,
-        Self::AttachRefusesTakenDevice,
-        Self::AttachRefusesTooMany,
-        Self::DetachRefusesRoot,
-        Self::DeleteRefusesUsedVolume,
-        Self::SizeUsableAtOptimizing,
-        Self::OneModificationAtATime,
-        Self::ModificationBudget,
-        Self::VolumesOnlyGrow,
-        Self::VolumeRanges,
-        Self::SnapshotPassesThroughStates,
-        Self::SnapshotRate,
-        Self::SnapshotConcurrency,
-        Self::SnapshotMinimumSize,
-        Self::RequestRate,
-        Self::ResourceRate,
-        Self::UnfilteredDescribeRate,
-        Self::FilterLimits,
-        Self::MaxResultsRange,
-        Self::MaxResultsWithoutIds,
-        Self::VolumePagesOf500,
-        Self::EmptyPages,
-        Self::UnknownIdFailsWhole,
-        Self::ZoneDownFailsSweeps,
-        Self::DryRun,
-        Self::UnknownRefused,
-    ];
 }
 
 /// Which truths hold; all of them unless one was taken out for a test.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ec2sim::{Fate, InstanceState, JournalEntry, Simulator};
-use freehold::api::{Database, FINALIZER, Node, NodeClass, Volume};
+use freehold::api::keys::FINALIZER;
+use freehold::api::{Database, Node, NodeClass, Volume};
 use freehold::definitions;
 use freehold_box::control_plane::ControlPlane;
 use freehold_box::process::tail;

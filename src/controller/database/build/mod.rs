@@ -21,14 +21,10 @@ pub use compare::holds;
 pub use config_map::config_map;
 pub use network_policy::network_policy;
 pub use node::{node, node_spec};
-pub use secret::{ADOPTED_RECORD, CredentialsError, TAKEN_FROM, check_credentials, credentials, retained, taken_over};
+pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};
 pub use service::{host, service};
 pub use stateful_set::{CONTAINER, stateful_set};
 pub use volume::{volume, volume_spec};
-
-/// On the StatefulSet, its pods and the ConfigMap: the hash of the spec's inputs that they were rendered from. Only a change of it
-/// asks for a replacement of the pod.
-pub const INPUTS_HASH: &str = "freehold.dev/inputs-hash";
 
 /// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer operator would render
 /// differently is not in it, so an upgrade of the operator restarts nothing.

@@ -8,15 +8,10 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::{host, unowned};
 
-use crate::api::names::{Names, RETAINED_LABEL};
+use crate::api::keys::{ADOPTED_RECORD_ANNOTATION, RETAINED_LABEL, TAKEN_FROM_ANNOTATION};
+use crate::api::names::Names;
 use crate::controller::database::password::Password;
 use crate::engine::{ADMINISTRATOR, Profile};
-
-/// On a Secret whose credentials were taken over with a volume: the Secret that had kept them.
-pub const TAKEN_FROM: &str = "freehold.dev/taken-from";
-
-/// On the same: the PersistentVolume that was the record of the volume.
-pub const ADOPTED_RECORD: &str = "freehold.dev/adopted-record";
 
 /// The shortest password that counts as one of ours.
 const SHORTEST_PASSWORD: usize = 16;
@@ -46,8 +41,8 @@ pub fn taken_over(names: &Names, profile: &Profile, kept: &Secret, record: &str)
     let value = |key: &str| kept.data.as_ref().and_then(|data| data.get(key)).map(|value| String::from_utf8_lossy(&value.0).into_owned());
     let mut secret = binding(names, profile, &value("username").unwrap_or_default(), &value("password").unwrap_or_default());
     secret.metadata.annotations = Some(BTreeMap::from([
-        (TAKEN_FROM.to_owned(), kept.metadata.name.clone().unwrap_or_default()),
-        (ADOPTED_RECORD.to_owned(), record.to_owned()),
+        (TAKEN_FROM_ANNOTATION.to_owned(), kept.metadata.name.clone().unwrap_or_default()),
+        (ADOPTED_RECORD_ANNOTATION.to_owned(), record.to_owned()),
     ]));
     secret
 }

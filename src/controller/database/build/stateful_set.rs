@@ -12,11 +12,12 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::{INPUTS_HASH, inputs_hash, owned};
+use super::{inputs_hash, owned};
 
+use crate::api::Database;
 use crate::api::database::ResourceQuantity;
+use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
 use crate::api::names::Names;
-use crate::api::{DATABASE_NODE_LABEL, DEDICATED_TAINT, Database};
 use crate::engine::{self, Check, Profile, Value};
 
 /// The name of the engine's container.
@@ -24,7 +25,7 @@ pub const CONTAINER: &str = "engine";
 
 /// The StatefulSet, stopped (0 replicas) or running (1).
 pub fn stateful_set(database: &Database, names: &Names, profile: &Profile, replicas: i32) -> StatefulSet {
-    let annotations = BTreeMap::from([(INPUTS_HASH.to_owned(), inputs_hash(&database.spec))]);
+    let annotations = BTreeMap::from([(INPUTS_HASH_ANNOTATION.to_owned(), inputs_hash(&database.spec))]);
     let mut metadata = owned(names, &names.stateful_set);
     metadata.annotations = Some(annotations.clone());
     StatefulSet {

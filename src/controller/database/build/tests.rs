@@ -10,7 +10,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::api::names::RETAINED_LABEL;
+use crate::api::keys::RETAINED_LABEL;
 use crate::controller::database::password::Password;
 use crate::engine::profile;
 

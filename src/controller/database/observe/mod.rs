@@ -18,8 +18,9 @@ use self::retained::Kept;
 use super::ordinal::{next_ordinal, ordinal};
 use super::pod;
 
-use crate::api::names::{self, Names};
-use crate::api::{DATABASE_NODE_LABEL, Database, EBS_CSI_DRIVER, Node, Volume};
+use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
+use crate::api::names::Names;
+use crate::api::{Database, Node, Volume};
 use crate::cluster::if_served;
 use crate::controller::pass::context::Context;
 use crate::engine::{self, EngineError, Profile};
@@ -130,11 +131,11 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let stateful_sets = Api::<StatefulSet>::namespaced(client.clone(), &namespace);
     let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
     let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
-    let is_ours = |secret: &Secret| secret.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid);
+    let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
     let retained = if deleting { secret(&secrets, &names.retained_secret, is_ours).await? } else { Credentials::Read(Child::Absent) };
     let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &names.uid);
     let credentials = secret(&secrets, &names.credentials_secret, is_ours).await?;
-    let pod = pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(names::DATABASE_UID_LABEL) == Some(&names.uid));
+    let pod = pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid));
     Ok(Some(Observed {
         profile: engine::profile(&database.spec.engine, &database.spec.config),
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
@@ -165,7 +166,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
 /// Our Nodes, by label and by the names that they may have, and whether the next name is taken.
 async fn nodes(database: &Database, names: &Names, ctx: &Context) -> Result<(Vec<Node>, Option<String>), kube::Error> {
     let api = Api::<Node>::namespaced(ctx.client.clone(), &names.namespace);
-    let labelled = api.list(&ListParams::default().labels(&format!("{}={}", names::DATABASE_UID_LABEL, names.uid))).await?;
+    let labelled = api.list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid))).await?;
     let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_controlled_by(node, &names.uid)).collect();
     let next = names.node(next_ordinal(database, names, &nodes));
     let recorded = database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));

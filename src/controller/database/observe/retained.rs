@@ -6,11 +6,11 @@ use kube::api::{Api, ListParams};
 
 use super::child::{Child, Credentials, secret};
 
-use crate::api::names::{DATABASE_NAME_LABEL, DATABASE_UID_LABEL, Names, RETAINED_LABEL};
+use crate::api::keys::{ADOPTED_RECORD_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, RETAINED_LABEL, TAKEN_FROM_ANNOTATION};
+use crate::api::names::Names;
 use crate::api::{ConditionType, Database, Volume};
 use crate::cluster::if_served;
 use crate::controller::conditions;
-use crate::controller::database::build::{ADOPTED_RECORD, TAKEN_FROM};
 use crate::controller::pass::context::Context;
 use crate::controller::retention::{self, Holder, Retained};
 
@@ -51,7 +51,7 @@ pub(super) async fn observe(
     let note = |key: &str| own.and_then(|secret| secret.annotations().get(key)).cloned();
     let asked = database.spec.storage.adopt_retained.clone();
     let mut kept = Kept { found: found(database, names, is_new, asked.is_some(), ctx).await?, ..Kept::default() };
-    let Some(name) = asked.or_else(|| note(ADOPTED_RECORD)) else { return Ok(kept) };
+    let Some(name) = asked.or_else(|| note(ADOPTED_RECORD_ANNOTATION)) else { return Ok(kept) };
     // One that is being deleted is no record any more, however long others' finalizers hold it.
     let record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;
     kept.record = record.filter(|record| record.metadata.deletion_timestamp.is_none());
@@ -61,7 +61,7 @@ pub(super) async fn observe(
         kept.holder_is_gone = is_gone(record.adopted_by.as_ref(), names, ctx).await?;
         kept.former_exists = exists(record, namespace, ctx).await?;
     }
-    let secret = note(TAKEN_FROM).or_else(|| record.as_ref()?.credentials_secret.clone());
+    let secret = note(TAKEN_FROM_ANNOTATION).or_else(|| record.as_ref()?.credentials_secret.clone());
     if let Some(secret) = secret {
         let uid = record.as_ref().and_then(|record| record.database_uid.as_deref());
         kept.credentials = kept_credentials(&Api::namespaced(ctx.client.clone(), namespace), &secret, uid).await?;

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 
-use crate::api::names::{DATABASE_UID_LABEL, RETAINED_LABEL};
+use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL, TAKEN_FROM_ANNOTATION};
 use crate::api::{ConditionType, Reason};
 use crate::controller::conditions::Entry;
 use crate::controller::database::build;
@@ -100,7 +100,7 @@ fn credentials(observed: &Observed, kept: &Retained, profile: &Profile) -> Resul
 pub(super) fn after(observed: &Observed, actions: &mut Vec<Action>) {
     let Credentials::Read(Child::Ours(own)) = &observed.credentials else { return };
     let Credentials::Read(Child::Ours(kept)) = &observed.kept.credentials else { return };
-    let is_taken = own.0.annotations().get(build::TAKEN_FROM) == kept.0.metadata.name.as_ref();
+    let is_taken = own.0.annotations().get(TAKEN_FROM_ANNOTATION) == kept.0.metadata.name.as_ref();
     let has_disk = match &observed.volume {
         Child::Ours(volume) => volume.status.as_ref().is_some_and(|status| status.volume_id.is_some()),
         Child::Absent | Child::Foreign => observed.database.metadata.deletion_timestamp.is_some(),

@@ -9,7 +9,8 @@ use super::action::Action;
 use super::facts::engine_waiting;
 
 use crate::api::Reason;
-use crate::controller::database::build::{self, INPUTS_HASH};
+use crate::api::keys::INPUTS_HASH_ANNOTATION;
+use crate::controller::database::build;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::pod::{engine_container, inputs_of, machine};
@@ -73,7 +74,7 @@ fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
 fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     let wanted = build::inputs_hash(&observed.database.spec);
     if let (Child::Ours(live), Some(files)) = (&observed.config_map, build::config_map(&observed.database, &observed.names, profile))
-        && live.annotations().get(INPUTS_HASH).map(String::as_str) != Some(wanted.as_str())
+        && live.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str) != Some(wanted.as_str())
     {
         actions.push(Action::ApplyConfigMap(Box::new(bound(live.as_ref(), files))));
     }
@@ -115,7 +116,7 @@ fn cause(live: &StatefulSet, pod: &Pod) -> String {
 }
 
 fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
-    stateful_set.annotations().get(INPUTS_HASH).map(String::as_str)
+    stateful_set.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str)
 }
 
 /// How many pods the StatefulSet asks for; Kubernetes' default is one.

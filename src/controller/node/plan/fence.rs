@@ -7,8 +7,9 @@ use super::action::{Action, Plan};
 use super::facts::{again_to_terminate, evictions, proven_absent};
 use super::loss::{self, Loss};
 
+use crate::api::keys::OUT_OF_SERVICE_TAINT;
 use crate::api::node::Fence;
-use crate::api::{ConditionType, InstanceId, NodeStatus, OUT_OF_SERVICE_TAINT, Reason};
+use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
 use crate::cloud::InstanceState;
 use crate::controller::conditions;
 use crate::controller::memory::issued_requests::{Again, again};

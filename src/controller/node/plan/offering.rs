@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use crate::api::NodeSpec;
-use crate::api::names;
+use crate::api::keys;
 use crate::api::node::NodeLaunch;
 use crate::api::node_class::{NodeClassSpec, Subnet};
 use crate::cloud::identity::{self, Kind, Owner};
@@ -78,7 +78,7 @@ pub fn launch(
 ) -> NodeLaunch {
     let node = &observed.node;
     let uid = node.uid().unwrap_or_default();
-    let database = node.labels().get(names::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
+    let database = node.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
     let owner = Owner {
         cluster_id: observed.cluster_id.clone(),
         kind: Kind::Node,

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::loss::{in_state, lost, lost_since, silent_since, with};
 use super::*;
-use crate::api::{DATABASE_NODE_LABEL, OUT_OF_SERVICE_TAINT};
+use crate::api::keys::{DATABASE_NODE_LABEL, OUT_OF_SERVICE_TAINT};
 use crate::controller::memory::issued_requests::Asked;
 use crate::controller::node::plan::fence::Stage;
 use crate::controller::node::plan::loss::{Judgement, judge};

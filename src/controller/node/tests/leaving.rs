@@ -1,7 +1,7 @@
 //! A Node that is being deleted, from every stage: cordon, pods, volumes, termination, release.
 
 use super::*;
-use crate::api::DATABASE_NODE_LABEL;
+use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::controller::memory::issued_requests::Asked;
 use crate::controller::memory::sends::Sent;
 

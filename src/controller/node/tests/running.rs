@@ -1,7 +1,7 @@
 //! While the Node has an instance: it starts, joins, is made ready; duplicates; what is asked of EC2 once.
 
 use super::*;
-use crate::api::DATABASE_NODE_LABEL;
+use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::controller::memory::issued_requests::Asked;
 use crate::controller::node::registration::is_awaited;
 use crate::controller::waiting::HeldUp;

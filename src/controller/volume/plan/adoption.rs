@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use super::action::{Action, Plan, Stage};
 use super::facts::owner_of;
 
-use crate::api::{Reason, VolumeId, names};
+use crate::api::{Reason, VolumeId, keys};
 use crate::cloud::limits::Action as Call;
 use crate::cloud::{EbsVolume, VolumeState, identity};
 use crate::controller::memory::issued_requests::{Again, again};
@@ -46,7 +46,7 @@ fn recorded(observed: &Observed, name: &str) -> Result<Retained, String> {
     let Some(kept) = kept.filter(|kept| kept.namespace == namespace) else {
         return Err(format!("it is no record of a volume that was kept in namespace {namespace}"));
     };
-    let database = volume.labels().get(names::DATABASE_UID_LABEL).filter(|uid| !uid.is_empty());
+    let database = volume.labels().get(keys::DATABASE_UID_LABEL).filter(|uid| !uid.is_empty());
     if database.is_none() || kept.adopted_by.as_ref().map(|holder| &holder.uid) != database {
         return Err("it is not held by this Volume's Database".to_owned());
     }
@@ -60,9 +60,9 @@ fn recorded(observed: &Observed, name: &str) -> Result<Retained, String> {
 /// was found.
 fn fits(observed: &Observed, volume: &EbsVolume, size: i32) -> Result<(), String> {
     let namespace = observed.volume.namespace().unwrap_or_default();
-    let tag = volume.tags.get(identity::DATABASE_TAG).and_then(|database| database.split_once('/'));
+    let tag = volume.tags.get(keys::DATABASE_TAG).and_then(|database| database.split_once('/'));
     if tag.map(|(tagged, _)| tagged) != Some(namespace.as_str()) {
-        return Err(format!("EBS volume {} does not carry the tag {} of this namespace", volume.id, identity::DATABASE_TAG));
+        return Err(format!("EBS volume {} does not carry the tag {} of this namespace", volume.id, keys::DATABASE_TAG));
     }
     if volume.zone != observed.volume.spec.zone {
         return Err(format!("EBS volume {} is in {}, not in {}", volume.id, volume.zone, observed.volume.spec.zone));
@@ -118,7 +118,7 @@ pub(super) fn release(observed: &Observed) -> Option<Action> {
 
 /// The record, while this Volume's Database holds it.
 fn held(observed: &Observed) -> Option<&PersistentVolume> {
-    let database = observed.volume.labels().get(names::DATABASE_UID_LABEL)?;
+    let database = observed.volume.labels().get(keys::DATABASE_UID_LABEL)?;
     let record = observed.record.as_ref()?;
     retention::read(record)?.adopted_by.filter(|holder| holder.uid == *database).map(|_| record)
 }

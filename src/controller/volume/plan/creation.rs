@@ -11,6 +11,7 @@ use super::adoption;
 use super::facts::{attempt_facts, class_not_found, owner_of};
 
 use crate::api::Reason;
+use crate::api::keys;
 use crate::api::node_class::NodeClassSpec;
 use crate::api::volume::VolumeLaunch;
 use crate::cloud::error::{self, Class};
@@ -50,7 +51,7 @@ pub(super) fn uncreated(observed: &Observed, size: i32, now: Timestamp) -> Plan 
                 format!(
                     "several EBS volumes carry this Volume's identity ({}): set status.volumeID to the one with the data, or remove the tag {} from the others",
                     ids.join(", "),
-                    identity::VOLUME_UID_TAG
+                    keys::VOLUME_UID_TAG
                 ),
             )
         }

@@ -8,7 +8,7 @@ use super::action::{Action, Plan, Stage};
 use super::facts::{attempt_facts, blocked, owner_of, proven_absent};
 use super::{adoption, snapshot};
 
-use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, names};
+use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, keys, names};
 use crate::cloud::identity;
 use crate::cloud::limits::Action as Call;
 use crate::cloud::{EbsVolume, VolumeState};
@@ -94,7 +94,7 @@ fn unrecorded(observed: &Observed) -> Plan {
                 format!(
                     "several EBS volumes carry this Volume's identity ({}): remove the tag {} from all but one",
                     ids.join(", "),
-                    identity::VOLUME_UID_TAG
+                    keys::VOLUME_UID_TAG
                 ),
             )
         }
@@ -174,11 +174,11 @@ fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
                 "PersistentVolume {} is not this Volume's, so there is no record of EBS volume {}, which is kept: give it back the label {}={uid}",
                 record.name_any(),
                 volume.id,
-                names::VOLUME_UID_LABEL
+                keys::VOLUME_UID_LABEL
             );
             return Plan { again: Some(observed.timing.recheck), ..Plan::stalled(Stage::Created, Reason::NameConflict, message) };
         }
-        Some(record) if record.labels().get(names::RETAINED_LABEL).is_none() => {
+        Some(record) if record.labels().get(keys::RETAINED_LABEL).is_none() => {
             actions.push(Action::MarkRetained(Box::new(marked(observed, volume, record.clone(), now))));
         }
         Some(_) => {}
@@ -205,11 +205,11 @@ fn marked(observed: &Observed, volume: &EbsVolume, mut record: PersistentVolume,
     } else {
         "the Database was deleted under deletionPolicy Retain"
     };
-    let engine = observed.volume.labels().get("app.kubernetes.io/name");
+    let engine = observed.volume.labels().get(keys::ENGINE_LABEL);
     let size = Size::from_gib(volume.size);
     let marks = retention::marks(&name, engine, observed.owner.as_ref(), &size, because, now);
     record.annotations_mut().extend(marks);
-    record.labels_mut().insert(names::RETAINED_LABEL.to_owned(), "true".to_owned());
+    record.labels_mut().insert(keys::RETAINED_LABEL.to_owned(), "true".to_owned());
     if let Some(spec) = &mut record.spec {
         let claim = spec.claim_ref.get_or_insert_default();
         claim.name.get_or_insert(name);

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use super::action::{Plan, Stage};
 
 use crate::api::volume::VolumeLaunch;
-use crate::api::{Reason, Volume, VolumeId, names};
+use crate::api::{Reason, Volume, VolumeId, keys};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::limits::Action as Call;
@@ -42,7 +42,7 @@ pub(super) fn proven_absent(observed: &Observed, launch: Option<&VolumeLaunch>) 
 
 /// Whom the EBS volume belongs to.
 pub(in crate::controller::volume) fn owner_of(volume: &Volume, cluster_id: &str) -> Owner {
-    let database = volume.labels().get(names::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
+    let database = volume.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
     Owner {
         cluster_id: cluster_id.to_owned(),
         kind: Kind::Volume,

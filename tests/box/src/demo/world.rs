@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ec2sim::{Fate, Fault, InstanceState, InstanceView, JournalEntry, OutsideAction, SnapshotView, VolumeState, VolumeView};
-use freehold::api::{DATABASE_NODE_LABEL, Database, Node, Volume, names};
+use freehold::api::keys::{self, DATABASE_NODE_LABEL};
+use freehold::api::{Database, Node, Volume};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -68,7 +69,7 @@ impl Eyes {
     pub async fn look(&self) -> Result<World, Failure> {
         let client = &self.kubernetes;
         let all = ListParams::default();
-        let ours = ListParams::default().labels(names::DATABASE_UID_LABEL);
+        let ours = ListParams::default().labels(keys::DATABASE_UID_LABEL);
         let mut others = Vec::new();
         for service in Api::<Service>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
             others.push(format!("Service {}", service.name_any()));
@@ -329,7 +330,7 @@ impl World {
         left.extend(self.pods.iter().map(|it| format!("Pod {}", it.name_any())));
         left.extend(self.claims.iter().map(|it| format!("PersistentVolumeClaim {}", it.name_any())));
         left.extend(self.others.iter().cloned());
-        let machines = self.core_nodes.iter().filter(|node| node.labels().contains_key(freehold::api::DEDICATED_LABEL));
+        let machines = self.core_nodes.iter().filter(|node| node.labels().contains_key(keys::DEDICATED_LABEL));
         left.extend(machines.map(|node| format!("Kubernetes node {}", node.name_any())));
         let live = self.ec2.instances.iter().filter(|instance| instance.state != InstanceState::Terminated);
         left.extend(live.map(|instance| format!("EC2 instance {}", instance.id)));
@@ -346,7 +347,7 @@ impl World {
         let record =
             matches!(self.records.as_slice(), [record] if handle(record).is_some_and(|it| it == id) && phase(record) == "Released");
         let secret =
-            matches!(self.secrets.as_slice(), [secret] if secret.labels().get(names::RETAINED_LABEL).is_some_and(|it| it == "true"));
+            matches!(self.secrets.as_slice(), [secret] if secret.labels().get(keys::RETAINED_LABEL).is_some_and(|it| it == "true"));
         kept_volume && record && secret && self.left_over().len() == 3
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_ec2::types::InstanceType;
 use data_encoding::BASE64;
 use ec2sim::{InstanceState, InstanceView};
-use freehold::api::{DATABASE_NODE_LABEL, EBS_CSI_DRIVER, FINALIZER};
+use freehold::api::keys::{DATABASE_NODE_LABEL, EBS_CSI_DRIVER, FINALIZER};
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use k8s_openapi::api::storage::v1::CSINode;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use freehold::api::{DATABASE_NODE_LABEL, Node};
+use freehold::api::Node;
+use freehold::api::keys::DATABASE_NODE_LABEL;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;

@@ -2,12 +2,14 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::{AttachmentView, Tags};
 
 /// The states of an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum InstanceState {
     /// Starting.
     Pending,
@@ -26,14 +28,7 @@ pub enum InstanceState {
 impl InstanceState {
     /// EC2's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::ShuttingDown => "shutting-down",
-            Self::Terminated => "terminated",
-            Self::Stopping => "stopping",
-            Self::Stopped => "stopped",
-        }
+        self.into()
     }
 
     /// EC2's number (API reference, `InstanceState`).
@@ -50,8 +45,9 @@ impl InstanceState {
 }
 
 /// A status check's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Health {
     /// The instance does not run.
     NotApplicable,
@@ -66,12 +62,7 @@ pub enum Health {
 impl Health {
     /// EC2's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NotApplicable => "not-applicable",
-            Self::Initializing => "initializing",
-            Self::Ok => "ok",
-            Self::Impaired => "impaired",
-        }
+        self.into()
     }
 
     /// EC2's word for the reachability detail.

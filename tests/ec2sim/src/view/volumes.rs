@@ -2,12 +2,14 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::Tags;
 
 /// The states of an attachment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum AttachmentState {
     /// On its way.
     Attaching,
@@ -22,12 +24,7 @@ pub enum AttachmentState {
 impl AttachmentState {
     /// EC2's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Attaching => "attaching",
-            Self::Attached => "attached",
-            Self::Detaching => "detaching",
-            Self::Detached => "detached",
-        }
+        self.into()
     }
 }
 
@@ -49,8 +46,9 @@ pub struct AttachmentView {
 }
 
 /// The states of a volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum VolumeState {
     /// Being made.
     Creating,
@@ -67,13 +65,7 @@ pub enum VolumeState {
 impl VolumeState {
     /// EC2's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Creating => "creating",
-            Self::Available => "available",
-            Self::InUse => "in-use",
-            Self::Deleting => "deleting",
-            Self::Error => "error",
-        }
+        self.into()
     }
 }
 
@@ -120,8 +112,9 @@ pub struct Shape {
 }
 
 /// The states of a modification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ModificationState {
     /// Begun.
     Modifying,
@@ -136,12 +129,7 @@ pub enum ModificationState {
 impl ModificationState {
     /// EC2's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Modifying => "modifying",
-            Self::Optimizing => "optimizing",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-        }
+        self.into()
     }
 }
 
@@ -165,8 +153,9 @@ pub struct ModificationView {
 }
 
 /// The states of a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum SnapshotState {
     /// Being copied.
     Pending,
@@ -179,11 +168,7 @@ pub enum SnapshotState {
 impl SnapshotState {
     /// EC2's word.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Completed => "completed",
-            Self::Error => "error",
-        }
+        self.into()
     }
 }
 

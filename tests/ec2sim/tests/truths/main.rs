@@ -16,6 +16,7 @@ mod tokens;
 mod volumes;
 
 use ec2sim::Truth;
+use strum::IntoEnumIterator;
 
 /// The sources of this test binary that state truths.
 const STATEMENTS: [&str; 10] = [
@@ -33,7 +34,7 @@ const STATEMENTS: [&str; 10] = [
 
 #[test]
 fn each_truth_is_stated_once() {
-    for truth in Truth::ALL {
+    for truth in Truth::iter() {
         let statement = format!("both_ways(Truth::{truth:?},");
         let times: usize = STATEMENTS.iter().map(|source| source.matches(&statement).count()).sum();
         assert_eq!(times, 1, "{truth:?} must be stated once");
