@@ -181,7 +181,6 @@ mod tests {
         assert_eq!(token(CLUSTER, Kind::Node, UID, 1).0, "5gxqburo6x2pcbi77m4yj37zzivbuotc3dysu2nfllwccgmgtmjq");
         assert_eq!(token(CLUSTER, Kind::Node, UID, 2).0, "ruruhmf3ebvednjrjikm4fnkolsywfwqzwx6fxtvefkqelfvoabq");
         assert_eq!(token(CLUSTER, Kind::Volume, UID, 1).0, "ckjguwtowo25ub4krmqlkr36l4wq2kv4k34z6oj3norj3ld5psma");
-        assert_eq!(token(CLUSTER, Kind::Snapshot, UID, 1).0, "ir55khibuzuze7jm6blloeoejtpfukt4yqq7xvsheeib6aqoflpq");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
+use crate::api::{ClientToken, InstanceId, VolumeId};
 pub use error::{Class, CloudError};
 pub use types::*;
 
@@ -67,9 +67,6 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// Every snapshot of ours that matches all of these tags: complete, or an error.
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError>;
-
-    /// One snapshot by id; `None` when EC2 does not know it (which may be "not yet").
-    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError>;
 }
 
 /// Which instances.

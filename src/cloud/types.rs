@@ -50,16 +50,12 @@ pub struct Instance {
     pub zone: String,
     /// Its type.
     pub instance_type: String,
-    /// The image it was launched from.
-    pub image_id: String,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
     /// Volumes attached to it, the root disk included.
     pub volumes: Vec<VolumeId>,
     /// The root disk's volume.
     pub root_volume: Option<VolumeId>,
-    /// When it was launched.
-    pub launched_at: Option<Timestamp>,
 }
 
 /// An instance's state.
@@ -81,15 +77,13 @@ pub enum InstanceState {
     Unknown,
 }
 
-/// What `DescribeInstanceStatus` says of an instance that is not well.
+/// What `DescribeInstanceStatus` says of an instance that is not well: a check fails, or EC2 has scheduled an event for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceHealth {
     /// The instance.
     pub id: InstanceId,
     /// The system or the instance check is impaired.
     pub impaired: bool,
-    /// Scheduled events, by code (`instance-retirement` …).
-    pub events: Vec<String>,
 }
 
 /// Everything that CreateVolume is sent.
@@ -149,8 +143,6 @@ pub struct EbsVolume {
     pub throughput: Option<i32>,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// The instances it is attached to, or being attached to or detached from.
-    pub attached_to: Vec<InstanceId>,
 }
 
 /// A volume's state.
@@ -179,8 +171,6 @@ pub struct Modification {
     pub volume: VolumeId,
     /// How far it is.
     pub state: ModificationState,
-    /// The size asked for, in GiB.
-    pub target_size: Option<i32>,
     /// When it was asked for.
     pub started_at: Option<Timestamp>,
 }

@@ -37,11 +37,9 @@ pub(super) fn instance(action: Action, instance: sdk::Instance) -> Result<Instan
         token: instance.client_token.filter(|token| !token.is_empty()).map(ClientToken),
         zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
         instance_type: instance.instance_type.map(|name| name.as_str().to_owned()).unwrap_or_default(),
-        image_id: instance.image_id.unwrap_or_default(),
         tags: tags(instance.tags),
         volumes: disks.into_iter().map(|(_, volume)| volume).collect(),
         root_volume,
-        launched_at: instance.launch_time.as_ref().and_then(timestamp),
     })
 }
 
@@ -68,22 +66,19 @@ fn reason(reason: sdk::StateReason) -> Option<String> {
     }
 }
 
-pub(super) fn health(action: Action, status: sdk::InstanceStatus) -> Result<InstanceHealth, CloudError> {
+/// What a status says of its instance; nothing when its checks pass and no event is ahead of it.
+pub(super) fn health(action: Action, status: sdk::InstanceStatus) -> Result<(InstanceId, Option<InstanceHealth>), CloudError> {
     let is_impaired = |summary: Option<sdk::InstanceStatusSummary>| {
         summary.and_then(|summary| summary.status).is_some_and(|status| status == sdk::SummaryStatus::Impaired)
     };
-    let events = status
-        .events
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|event| !event.description.as_deref().is_some_and(|text| EVENTS_OVER.iter().any(|over| text.starts_with(over))))
-        .filter_map(|event| Some(event.code?.as_str().to_owned()))
-        .collect();
-    Ok(InstanceHealth {
-        id: InstanceId(status.instance_id.ok_or_else(|| incomplete(action, "instance id"))?),
-        impaired: is_impaired(status.instance_status) || is_impaired(status.system_status),
-        events,
-    })
+    let is_ahead = |event: &sdk::InstanceStatusEvent| {
+        event.code.is_some() && !event.description.as_deref().is_some_and(|text| EVENTS_OVER.iter().any(|over| text.starts_with(over)))
+    };
+    let id = InstanceId(status.instance_id.ok_or_else(|| incomplete(action, "instance id"))?);
+    let impaired = is_impaired(status.instance_status) || is_impaired(status.system_status);
+    let has_event = status.events.unwrap_or_default().iter().any(is_ahead);
+    let health = (impaired || has_event).then(|| InstanceHealth { id: id.clone(), impaired });
+    Ok((id, health))
 }
 
 /// The console as text; EC2 sends it in base64, and consoles hold any bytes.
@@ -104,14 +99,6 @@ pub(super) fn volume(action: Action, volume: sdk::Volume) -> Result<EbsVolume, C
         iops: volume.iops,
         throughput: volume.throughput,
         tags: tags(volume.tags),
-        // One that is being attached or detached counts: only `detached` is over.
-        attached_to: volume
-            .attachments
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|attachment| attachment.state != Some(sdk::VolumeAttachmentState::Detached))
-            .filter_map(|attachment| attachment.instance_id.map(InstanceId))
-            .collect(),
     })
 }
 
@@ -126,7 +113,6 @@ pub(super) fn created_volume(action: Action, created: CreateVolumeOutput) -> Res
         .set_iops(created.iops)
         .set_throughput(created.throughput)
         .set_tags(created.tags)
-        .set_attachments(created.attachments)
         .build();
     volume(action, same)
 }
@@ -154,7 +140,6 @@ pub(super) fn modification(action: Action, modification: sdk::VolumeModification
             // `modifying`; and a state that this release does not know promises nothing yet.
             _ => ModificationState::Modifying,
         },
-        target_size: modification.target_size,
         started_at: modification.start_time.as_ref().and_then(timestamp),
     })
 }
@@ -218,12 +203,10 @@ mod tests {
             .client_token("token")
             .placement(sdk::Placement::builder().availability_zone("us-east-1a").build())
             .instance_type(sdk::InstanceType::R7iLarge)
-            .image_id("ami-1")
             .root_device_name("/dev/xvda")
             .block_device_mappings(disk("/dev/xvda", "vol-root"))
             .block_device_mappings(disk("/dev/xvdba", "vol-data"))
             .tags(sdk::Tag::builder().key("Name").value("orders").build())
-            .launch_time(DateTime::from_secs(1_800_000_000))
             .build();
         assert_eq!(
             instance(ACTION, answer).unwrap(),
@@ -234,11 +217,9 @@ mod tests {
                 token: Some(ClientToken("token".into())),
                 zone: "us-east-1a".into(),
                 instance_type: "r7i.large".into(),
-                image_id: "ami-1".into(),
                 tags: BTreeMap::from([("Name".into(), "orders".into())]),
                 volumes: vec![VolumeId("vol-root".into()), VolumeId("vol-data".into())],
                 root_volume: Some(VolumeId("vol-root".into())),
-                launched_at: Some(Timestamp::from_second(1_800_000_000).unwrap()),
             }
         );
     }
@@ -268,10 +249,11 @@ mod tests {
         let event = |description: &str| {
             sdk::InstanceStatusEvent::builder().code(sdk::EventCode::InstanceRetirement).description(description).build()
         };
-        let status =
-            sdk::InstanceStatus::builder().instance_id("i-1").events(event("[Completed] gone")).events(event("will retire")).build();
-        let read = health(ACTION, status).unwrap();
-        assert_eq!(read, InstanceHealth { id: InstanceId("i-1".into()), impaired: false, events: vec!["instance-retirement".into()] });
+        let over = sdk::InstanceStatus::builder().instance_id("i-1").events(event("[Completed] gone")).events(event("[Canceled] not"));
+        let id = InstanceId("i-1".into());
+        assert_eq!(health(ACTION, over.clone().build()).unwrap(), (id.clone(), None));
+        let read = health(ACTION, over.events(event("will retire")).build()).unwrap();
+        assert_eq!(read, (id.clone(), Some(InstanceHealth { id, impaired: false })));
     }
 
     #[test]
@@ -280,21 +262,9 @@ mod tests {
         let ok = sdk::InstanceStatusSummary::builder().status(sdk::SummaryStatus::Ok).build();
         for (system, own) in [(impaired.clone(), ok.clone()), (ok.clone(), impaired.clone())] {
             let status = sdk::InstanceStatus::builder().instance_id("i-1").system_status(system).instance_status(own).build();
-            assert!(health(ACTION, status).unwrap().impaired);
+            let (_, health) = health(ACTION, status).unwrap();
+            assert!(health.unwrap().impaired);
         }
-    }
-
-    #[test]
-    fn a_volume_that_is_being_detached_is_still_attached() {
-        let attachment = |id: &str, state| sdk::VolumeAttachment::builder().instance_id(id).state(state).build();
-        let answer = sdk::Volume::builder()
-            .volume_id("vol-1")
-            .state(sdk::VolumeState::InUse)
-            .size(100)
-            .attachments(attachment("i-1", sdk::VolumeAttachmentState::Detaching))
-            .attachments(attachment("i-2", sdk::VolumeAttachmentState::Detached))
-            .build();
-        assert_eq!(volume(Action::DescribeVolumes, answer).unwrap().attached_to, [InstanceId("i-1".into())]);
     }
 
     #[test]

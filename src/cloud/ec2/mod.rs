@@ -25,7 +25,7 @@ use super::{
     Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, LaunchRequest, Modification,
     ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
-use crate::api::{InstanceId, SnapshotId, VolumeId};
+use crate::api::{InstanceId, VolumeId};
 use crate::metrics::Metrics;
 
 /// How long one request may take: EC2 answers within seconds or not at all.
@@ -162,12 +162,11 @@ impl Cloud for Ec2 {
                 gathered.add(page.instance_statuses, page.next_token)?;
             }
             for status in gathered.finish()? {
-                let health = convert::health(action, status)?;
-                unhealthy.insert(health.id.clone(), health);
+                let (id, health) = convert::health(action, status)?;
+                unhealthy.insert(id, health);
             }
         }
-        // One whose events are all over is well.
-        Ok(unhealthy.into_values().filter(|health| health.impaired || !health.events.is_empty()).collect())
+        Ok(unhealthy.into_values().flatten().collect())
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
@@ -245,20 +244,10 @@ impl Cloud for Ec2 {
     }
 
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {
-        self.snapshots(requests::tag_filters(tags)).await
-    }
-
-    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError> {
-        Ok(self.snapshots(vec![requests::filter("snapshot-id", [id.0.clone()])]).await?.into_iter().next())
-    }
-}
-
-impl Ec2 {
-    async fn snapshots(&self, filters: Vec<aws_sdk_ec2::types::Filter>) -> Result<Vec<Snapshot>, CloudError> {
         let action = Action::DescribeSnapshots;
         let mut gathered = Gathered::new(action);
         // Without an owner EC2 searches the public snapshots of the whole Region, too.
-        let request = self.reads.describe_snapshots().owner_ids("self").set_filters(Some(filters));
+        let request = self.reads.describe_snapshots().owner_ids("self").set_filters(Some(requests::tag_filters(tags)));
         let mut pages = request.into_paginator().page_size(requests::INSTANCE_PAGE).send();
         while let Some(page) = pages.next().await {
             let page = page.map_err(|error| failed(action, &error))?;

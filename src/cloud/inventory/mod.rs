@@ -232,11 +232,6 @@ impl Inventory {
         receiver
     }
 
-    /// Instances that carry this cluster's tag, but whose owner no pass has asked for, or that name none: for reports of orphans.
-    pub fn unclaimed(&self) -> Vec<Instance> {
-        self.lock().instances.unclaimed()
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -73,7 +73,8 @@ impl Resource for Snapshot {
 /// What is known of one kind.
 pub(super) struct Store<T> {
     swept: BTreeMap<String, Vec<T>>,
-    ownerless: Vec<T>,
+    /// How many resources the last sweep showed, those that name no owner included.
+    listed: usize,
     /// Facts of point reads, each with the start of its read, that a sweep which began earlier must not overwrite.
     refreshed: BTreeMap<String, (Timestamp, T)>,
     watches: BTreeMap<String, Watch<T>>,
@@ -115,7 +116,7 @@ impl<T> Default for Store<T> {
     fn default() -> Self {
         Self {
             swept: BTreeMap::new(),
-            ownerless: Vec::new(),
+            listed: 0,
             refreshed: BTreeMap::new(),
             watches: BTreeMap::new(),
             stats: SweepStats::default(),
@@ -130,14 +131,13 @@ impl<T: Resource> Store<T> {
     pub fn apply_sweep(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let is_first = self.stats.last_complete.is_none();
         let mut swept: BTreeMap<String, Vec<T>> = BTreeMap::new();
-        self.ownerless.clear();
+        self.listed = resources.len();
         self.refreshed.retain(|_, (read_at, _)| *read_at > started);
         for resource in resources {
             let newer = self.refreshed.get(resource.id()).map(|(_, newer)| newer.clone());
             let resource = newer.unwrap_or(resource);
-            match identity::owner_uid(T::KIND, resource.tags()) {
-                Some(uid) => swept.entry(uid.to_owned()).or_default().push(resource),
-                None => self.ownerless.push(resource),
+            if let Some(uid) = identity::owner_uid(T::KIND, resource.tags()) {
+                swept.entry(uid.to_owned()).or_default().push(resource);
             }
         }
         for owned in swept.values_mut() {
@@ -159,7 +159,6 @@ impl<T: Resource> Store<T> {
         }
         self.swept = swept;
         self.stats.last_complete = Some(started);
-        self.stats.complete += 1;
         self.stats.last_error = None;
         woken
     }
@@ -208,7 +207,6 @@ impl<T: Resource> Store<T> {
 
     /// A sweep failed: nothing is known anew.
     pub fn note_failure(&mut self, error: String) {
-        self.stats.failed += 1;
         self.stats.last_error = Some(error);
     }
 
@@ -304,13 +302,7 @@ impl<T: Resource> Store<T> {
 
     /// True if the last sweep showed nothing at all.
     pub fn is_empty(&self) -> bool {
-        self.swept.is_empty() && self.ownerless.is_empty()
-    }
-
-    /// What no pass has asked for.
-    pub fn unclaimed(&self) -> Vec<T> {
-        let unknown = self.swept.iter().filter(|(uid, _)| !self.watches.contains_key(*uid)).flat_map(|(_, owned)| owned);
-        unknown.chain(&self.ownerless).cloned().collect()
+        self.listed == 0
     }
 
     /// Asks for a sweep soon.

@@ -108,10 +108,6 @@ pub struct Wake {
 pub struct SweepStats {
     /// When the last complete one started.
     pub last_complete: Option<Timestamp>,
-    /// How many were complete.
-    pub complete: u64,
-    /// How many failed.
-    pub failed: u64,
     /// Why the last one failed; `None` when it was complete.
     pub last_error: Option<String>,
 }

@@ -37,7 +37,7 @@ fn modifies_instead(when: i64, size: i32, iops: i32) -> Row {
 }
 
 fn modification(state: ModificationState, started: i64) -> Modification {
-    Modification { volume: id("vol-1"), state, target_size: Some(200), started_at: Some(at(started)) }
+    Modification { volume: id("vol-1"), state, started_at: Some(at(started)) }
 }
 
 fn waits_for_ec2() -> Row {
