@@ -1,6 +1,7 @@
 //! The only place that names `aws_sdk_ec2`: the `Cloud` trait, its values, error classes, identity, inventory and limits.
 
 pub mod absence;
+pub mod call;
 pub mod ec2;
 pub mod error;
 pub mod identity;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use crate::api::{ClientToken, InstanceId, VolumeId};
+pub use call::Call;
 pub use error::{Class, CloudError};
 pub use types::*;
 

@@ -14,7 +14,8 @@ use super::waiting::{HeldUp, held_up, throttled};
 use crate::api::ClientToken;
 use crate::api::node::Refusal;
 use crate::cloud::CloudError;
-use crate::cloud::limits::{Action as Call, Priority};
+use crate::cloud::call::Call;
+use crate::cloud::limits::Priority;
 use crate::cluster::{self, status, status::PatchError};
 
 /// What became of the plan of an object that has something in EC2.

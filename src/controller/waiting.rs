@@ -11,7 +11,7 @@ use super::conditions::whole_second;
 use super::context::{Context, later};
 use super::driver::Chain;
 use crate::api::Reason;
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{Class, CloudError};
 
 /// What an object waits for.

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::incomplete;
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
-use crate::cloud::limits::Action;
+use crate::cloud::call::Call;
 use crate::cloud::{
     CloudError, EbsVolume, Instance, InstanceHealth, InstanceState, Modification, ModificationState, Snapshot, SnapshotState, VolumeState,
 };
@@ -20,7 +20,7 @@ use crate::cloud::{
 /// EC2 marks events that are over in their description and lists them for a week more.
 const EVENTS_OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
 
-pub(super) fn instance(action: Action, instance: sdk::Instance) -> Result<Instance, CloudError> {
+pub(super) fn instance(call: Call, instance: sdk::Instance) -> Result<Instance, CloudError> {
     let disks: Vec<(Option<String>, VolumeId)> = instance
         .block_device_mappings
         .unwrap_or_default()
@@ -29,9 +29,9 @@ pub(super) fn instance(action: Action, instance: sdk::Instance) -> Result<Instan
         .collect();
     let root_volume =
         disks.iter().find(|(device, _)| device.is_some() && *device == instance.root_device_name).map(|(_, volume)| volume.clone());
-    let state = instance.state.and_then(|state| state.name).ok_or_else(|| incomplete(action, "instance state"))?;
+    let state = instance.state.and_then(|state| state.name).ok_or_else(|| incomplete(call, "instance state"))?;
     Ok(Instance {
-        id: InstanceId(instance.instance_id.ok_or_else(|| incomplete(action, "instance id"))?),
+        id: InstanceId(instance.instance_id.ok_or_else(|| incomplete(call, "instance id"))?),
         state: instance_state(state.as_str()),
         state_reason: instance.state_reason.and_then(reason),
         token: instance.client_token.filter(|token| !token.is_empty()).map(ClientToken),
@@ -67,14 +67,14 @@ fn reason(reason: sdk::StateReason) -> Option<String> {
 }
 
 /// What a status says of its instance; nothing when its checks pass and no event is ahead of it.
-pub(super) fn health(action: Action, status: sdk::InstanceStatus) -> Result<(InstanceId, Option<InstanceHealth>), CloudError> {
+pub(super) fn health(call: Call, status: sdk::InstanceStatus) -> Result<(InstanceId, Option<InstanceHealth>), CloudError> {
     let is_impaired = |summary: Option<sdk::InstanceStatusSummary>| {
         summary.and_then(|summary| summary.status).is_some_and(|status| status == sdk::SummaryStatus::Impaired)
     };
     let is_ahead = |event: &sdk::InstanceStatusEvent| {
         event.code.is_some() && !event.description.as_deref().is_some_and(|text| EVENTS_OVER.iter().any(|over| text.starts_with(over)))
     };
-    let id = InstanceId(status.instance_id.ok_or_else(|| incomplete(action, "instance id"))?);
+    let id = InstanceId(status.instance_id.ok_or_else(|| incomplete(call, "instance id"))?);
     let impaired = is_impaired(status.instance_status) || is_impaired(status.system_status);
     let has_event = status.events.unwrap_or_default().iter().any(is_ahead);
     let health = (impaired || has_event).then(|| InstanceHealth { id: id.clone(), impaired });
@@ -82,19 +82,19 @@ pub(super) fn health(action: Action, status: sdk::InstanceStatus) -> Result<(Ins
 }
 
 /// The console as text; EC2 sends it in base64, and consoles hold any bytes.
-pub(super) fn console(action: Action, encoded: &str) -> Result<String, CloudError> {
+pub(super) fn console(call: Call, encoded: &str) -> Result<String, CloudError> {
     let compact: String = encoded.chars().filter(|character| !character.is_ascii_whitespace()).collect();
-    let bytes = STANDARD.decode(compact).map_err(|_| incomplete(action, "console in base64"))?;
+    let bytes = STANDARD.decode(compact).map_err(|_| incomplete(call, "console in base64"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub(super) fn volume(action: Action, volume: sdk::Volume) -> Result<EbsVolume, CloudError> {
-    let state = volume.state.ok_or_else(|| incomplete(action, "volume state"))?;
+pub(super) fn volume(call: Call, volume: sdk::Volume) -> Result<EbsVolume, CloudError> {
+    let state = volume.state.ok_or_else(|| incomplete(call, "volume state"))?;
     Ok(EbsVolume {
-        id: VolumeId(volume.volume_id.ok_or_else(|| incomplete(action, "volume id"))?),
+        id: VolumeId(volume.volume_id.ok_or_else(|| incomplete(call, "volume id"))?),
         state: volume_state(state.as_str()),
         zone: volume.availability_zone.unwrap_or_default(),
-        size: volume.size.ok_or_else(|| incomplete(action, "volume size"))?,
+        size: volume.size.ok_or_else(|| incomplete(call, "volume size"))?,
         volume_type: volume.volume_type.map(|name| name.as_str().to_owned()).unwrap_or_default(),
         iops: volume.iops,
         throughput: volume.throughput,
@@ -103,7 +103,7 @@ pub(super) fn volume(action: Action, volume: sdk::Volume) -> Result<EbsVolume, C
 }
 
 /// The answer to CreateVolume says the same in a type of its own.
-pub(super) fn created_volume(action: Action, created: CreateVolumeOutput) -> Result<EbsVolume, CloudError> {
+pub(super) fn created_volume(call: Call, created: CreateVolumeOutput) -> Result<EbsVolume, CloudError> {
     let same = sdk::Volume::builder()
         .set_volume_id(created.volume_id)
         .set_state(created.state)
@@ -114,7 +114,7 @@ pub(super) fn created_volume(action: Action, created: CreateVolumeOutput) -> Res
         .set_throughput(created.throughput)
         .set_tags(created.tags)
         .build();
-    volume(action, same)
+    volume(call, same)
 }
 
 fn volume_state(name: &str) -> VolumeState {
@@ -129,10 +129,10 @@ fn volume_state(name: &str) -> VolumeState {
     }
 }
 
-pub(super) fn modification(action: Action, modification: sdk::VolumeModification) -> Result<Modification, CloudError> {
-    let state = modification.modification_state.ok_or_else(|| incomplete(action, "modification state"))?;
+pub(super) fn modification(call: Call, modification: sdk::VolumeModification) -> Result<Modification, CloudError> {
+    let state = modification.modification_state.ok_or_else(|| incomplete(call, "modification state"))?;
     Ok(Modification {
-        volume: VolumeId(modification.volume_id.ok_or_else(|| incomplete(action, "volume id"))?),
+        volume: VolumeId(modification.volume_id.ok_or_else(|| incomplete(call, "volume id"))?),
         state: match state.as_str() {
             "optimizing" => ModificationState::Optimizing,
             "completed" => ModificationState::Completed,
@@ -144,11 +144,11 @@ pub(super) fn modification(action: Action, modification: sdk::VolumeModification
     })
 }
 
-pub(super) fn snapshot(action: Action, snapshot: sdk::Snapshot) -> Result<Snapshot, CloudError> {
-    let state = snapshot.state.ok_or_else(|| incomplete(action, "snapshot state"))?;
+pub(super) fn snapshot(call: Call, snapshot: sdk::Snapshot) -> Result<Snapshot, CloudError> {
+    let state = snapshot.state.ok_or_else(|| incomplete(call, "snapshot state"))?;
     Ok(Snapshot {
-        id: SnapshotId(snapshot.snapshot_id.ok_or_else(|| incomplete(action, "snapshot id"))?),
-        volume: VolumeId(snapshot.volume_id.ok_or_else(|| incomplete(action, "volume id of a snapshot"))?),
+        id: SnapshotId(snapshot.snapshot_id.ok_or_else(|| incomplete(call, "snapshot id"))?),
+        volume: VolumeId(snapshot.volume_id.ok_or_else(|| incomplete(call, "volume id of a snapshot"))?),
         state: match state.as_str() {
             "pending" => SnapshotState::Pending,
             "completed" => SnapshotState::Completed,
@@ -160,7 +160,7 @@ pub(super) fn snapshot(action: Action, snapshot: sdk::Snapshot) -> Result<Snapsh
 }
 
 /// The answer to CreateSnapshot says the same in a type of its own.
-pub(super) fn created_snapshot(action: Action, created: CreateSnapshotOutput) -> Result<Snapshot, CloudError> {
+pub(super) fn created_snapshot(call: Call, created: CreateSnapshotOutput) -> Result<Snapshot, CloudError> {
     let same = sdk::Snapshot::builder()
         .set_snapshot_id(created.snapshot_id)
         .set_volume_id(created.volume_id)
@@ -168,7 +168,7 @@ pub(super) fn created_snapshot(action: Action, created: CreateSnapshotOutput) ->
         .set_start_time(created.start_time)
         .set_tags(created.tags)
         .build();
-    snapshot(action, same)
+    snapshot(call, same)
 }
 
 fn tags(tags: Option<Vec<sdk::Tag>>) -> BTreeMap<String, String> {
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    const ACTION: Action = Action::DescribeInstances;
+    const CALL: Call = Call::DescribeInstances;
 
     fn running() -> aws_sdk_ec2::types::builders::InstanceBuilder {
         sdk::Instance::builder().instance_id("i-1").state(sdk::InstanceState::builder().name(sdk::InstanceStateName::Running).build())
@@ -209,7 +209,7 @@ mod tests {
             .tags(sdk::Tag::builder().key("Name").value("orders").build())
             .build();
         assert_eq!(
-            instance(ACTION, answer).unwrap(),
+            instance(CALL, answer).unwrap(),
             Instance {
                 id: InstanceId("i-1".into()),
                 state: InstanceState::Running,
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn an_instance_without_id_or_state_is_an_error_not_a_guess() {
-        assert!(instance(ACTION, running().set_instance_id(None).build()).is_err());
-        assert!(instance(ACTION, running().set_state(None).build()).is_err());
+        assert!(instance(CALL, running().set_instance_id(None).build()).is_err());
+        assert!(instance(CALL, running().set_state(None).build()).is_err());
     }
 
     #[test]
@@ -251,8 +251,8 @@ mod tests {
         };
         let over = sdk::InstanceStatus::builder().instance_id("i-1").events(event("[Completed] gone")).events(event("[Canceled] not"));
         let id = InstanceId("i-1".into());
-        assert_eq!(health(ACTION, over.clone().build()).unwrap(), (id.clone(), None));
-        let read = health(ACTION, over.events(event("will retire")).build()).unwrap();
+        assert_eq!(health(CALL, over.clone().build()).unwrap(), (id.clone(), None));
+        let read = health(CALL, over.events(event("will retire")).build()).unwrap();
         assert_eq!(read, (id.clone(), Some(InstanceHealth { id, impaired: false })));
     }
 
@@ -262,16 +262,16 @@ mod tests {
         let ok = sdk::InstanceStatusSummary::builder().status(sdk::SummaryStatus::Ok).build();
         for (system, own) in [(impaired.clone(), ok.clone()), (ok.clone(), impaired.clone())] {
             let status = sdk::InstanceStatus::builder().instance_id("i-1").system_status(system).instance_status(own).build();
-            let (_, health) = health(ACTION, status).unwrap();
+            let (_, health) = health(CALL, status).unwrap();
             assert!(health.unwrap().impaired);
         }
     }
 
     #[test]
     fn a_console_is_decoded_whatever_bytes_it_holds() {
-        assert_eq!(console(ACTION, "aGVs\nbG8=\n").unwrap(), "hello");
-        assert_eq!(console(ACTION, "").unwrap(), "");
-        assert_eq!(console(ACTION, "/w==").unwrap(), "\u{fffd}");
-        assert!(console(ACTION, "%%%").is_err());
+        assert_eq!(console(CALL, "aGVs\nbG8=\n").unwrap(), "hello");
+        assert_eq!(console(CALL, "").unwrap(), "");
+        assert_eq!(console(CALL, "/w==").unwrap(), "\u{fffd}");
+        assert!(console(CALL, "%%%").is_err());
     }
 }

@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::incomplete;
 use crate::api::VolumeId;
-use crate::cloud::limits::Action;
+use crate::cloud::call::Call;
 use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VolumeQuery};
 
 /// The largest page of instances, statuses and snapshots (EC2 API reference, `MaxResults`).
@@ -188,19 +188,19 @@ fn literal(value: &str) -> String {
 
 /// A list from its pages: complete, or an error.
 pub(super) struct Gathered<T> {
-    action: Action,
+    call: Call,
     items: Vec<T>,
     next_token: Option<String>,
 }
 
 impl<T> Gathered<T> {
-    pub fn new(action: Action) -> Self {
-        Self { action, items: Vec::new(), next_token: None }
+    pub fn new(call: Call) -> Self {
+        Self { call, items: Vec::new(), next_token: None }
     }
 
     /// Adds a page. EC2 sends the list's element in every page, an empty one, too; a page without it was cut.
     pub fn add(&mut self, items: Option<Vec<T>>, next_token: Option<String>) -> Result<(), CloudError> {
-        self.items.extend(items.ok_or_else(|| incomplete(self.action, "list"))?);
+        self.items.extend(items.ok_or_else(|| incomplete(self.call, "list"))?);
         self.next_token = next_token.filter(|token| !token.is_empty());
         Ok(())
     }
@@ -209,7 +209,7 @@ impl<T> Gathered<T> {
     pub fn finish(self) -> Result<Vec<T>, CloudError> {
         match self.next_token {
             None => Ok(self.items),
-            Some(_) => Err(incomplete(self.action, "last page")),
+            Some(_) => Err(incomplete(self.call, "last page")),
         }
     }
 }
@@ -253,13 +253,13 @@ mod tests {
 
     #[test]
     fn a_list_is_complete_only_if_its_last_page_says_so() {
-        let mut gathered = Gathered::new(Action::DescribeInstances);
+        let mut gathered = Gathered::new(Call::DescribeInstances);
         gathered.add(Some(vec![1]), Some("more".into())).unwrap();
         gathered.add(Some(vec![]), Some("more".into())).unwrap();
         let error = gathered.finish().unwrap_err();
         assert_eq!((error.class, error.action), (Class::InDoubt, "DescribeInstances"));
 
-        let mut gathered = Gathered::new(Action::DescribeInstances);
+        let mut gathered = Gathered::new(Call::DescribeInstances);
         gathered.add(Some(vec![1]), Some("more".into())).unwrap();
         gathered.add(Some(vec![2]), Some(String::new())).unwrap();
         assert_eq!(gathered.finish().unwrap(), [1, 2]);
@@ -267,6 +267,6 @@ mod tests {
 
     #[test]
     fn a_page_without_its_list_is_no_empty_page() {
-        assert!(Gathered::<i32>::new(Action::DescribeVolumes).add(None, None).is_err());
+        assert!(Gathered::<i32>::new(Call::DescribeVolumes).add(None, None).is_err());
     }
 }

@@ -9,9 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Inventory, State};
 use crate::api::{ClientToken, InstanceId, VolumeId};
+use crate::cloud::call::Call;
 use crate::cloud::error::Class;
 use crate::cloud::identity::{self, Kind};
-use crate::cloud::limits::{Action, Priority};
+use crate::cloud::limits::Priority;
 use crate::cloud::{CloudError, InstanceQuery, InstanceState, VolumeQuery};
 
 /// The most values that one filter takes (EC2 API reference, "Filters").
@@ -112,7 +113,7 @@ impl Inventory {
     }
 
     async fn sweep_instances(&self) -> Result<(), CloudError> {
-        self.turn(Action::DescribeInstances, 1).await;
+        self.turn(Call::DescribeInstances, 1).await;
         self.lock().instances.begin();
         let started = self.clock.now();
         let query = InstanceQuery::Tags(identity::cluster_tags(&self.cluster_id));
@@ -143,7 +144,7 @@ impl Inventory {
         }
         for (zone, ids) in zones {
             for ids in ids.chunks(VALUES_PER_FILTER) {
-                self.turn(Action::DescribeInstances, 1).await;
+                self.turn(Call::DescribeInstances, 1).await;
                 let started = self.clock.now();
                 match self.cloud.describe_instances(&InstanceQuery::Ids(ids.to_vec())).await {
                     Ok(instances) => {
@@ -165,7 +166,7 @@ impl Inventory {
     pub async fn look_at(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let mut still_runs = false;
         for ids in ids.chunks(VALUES_PER_FILTER) {
-            self.turn(Action::DescribeInstances, 1).await;
+            self.turn(Call::DescribeInstances, 1).await;
             let started = self.clock.now();
             let instances = self.slowed(self.cloud.describe_instances(&InstanceQuery::Among(ids.to_vec())).await)?;
             still_runs |= instances.iter().any(|instance| instance.state == InstanceState::Running);
@@ -189,7 +190,7 @@ impl Inventory {
         let tokens = self.lock().instances.tokens();
         for tokens in tokens.chunks(VALUES_PER_FILTER) {
             let tokens: Vec<ClientToken> = tokens.to_vec();
-            self.turn(Action::DescribeInstances, 1).await;
+            self.turn(Call::DescribeInstances, 1).await;
             let started = self.clock.now();
             let found = self.cloud.describe_instances(&InstanceQuery::Tokens(tokens.clone())).await?;
             let mut state = self.lock();
@@ -200,7 +201,7 @@ impl Inventory {
     }
 
     async fn look_at_health(&self, began: Instant) -> Result<(), CloudError> {
-        self.turn(Action::DescribeInstanceStatus, 3).await;
+        self.turn(Call::DescribeInstanceStatus, 3).await;
         let unhealthy = self.cloud.describe_unhealthy_instances().await?;
         // The same answer is news to those who did not believe the last one any more.
         let was_forgotten = self.is_health_due(self.timing.trust(), began);
@@ -222,7 +223,7 @@ impl Inventory {
     }
 
     async fn sweep_volumes(&self) -> Result<(), CloudError> {
-        self.turn(Action::DescribeVolumes, 1).await;
+        self.turn(Call::DescribeVolumes, 1).await;
         self.lock().volumes.begin();
         let started = self.clock.now();
         let query = VolumeQuery::Tags(identity::cluster_tags(&self.cluster_id));
@@ -236,7 +237,7 @@ impl Inventory {
     async fn look_up_modifications(&self) -> Result<(), CloudError> {
         let modifying: Vec<VolumeId> = self.lock().volumes.modifying().into_iter().collect();
         for ids in modifying.chunks(VALUES_PER_FILTER) {
-            self.turn(Action::DescribeVolumesModifications, 1).await;
+            self.turn(Call::DescribeVolumesModifications, 1).await;
             let found = self.cloud.describe_modifications(ids).await?;
             let mut state = self.lock();
             let mut changed = BTreeSet::new();
@@ -254,7 +255,7 @@ impl Inventory {
     }
 
     async fn sweep_snapshots(&self) -> Result<(), CloudError> {
-        self.turn(Action::DescribeSnapshots, 1).await;
+        self.turn(Call::DescribeSnapshots, 1).await;
         self.lock().snapshots.begin();
         let started = self.clock.now();
         let snapshots = self.cloud.describe_snapshots(&identity::cluster_tags(&self.cluster_id)).await?;
@@ -264,10 +265,10 @@ impl Inventory {
         Ok(())
     }
 
-    /// Waits until this many requests of this action are ours to make.
-    async fn turn(&self, action: Action, requests: usize) {
+    /// Waits until this many requests of this call are ours to make.
+    async fn turn(&self, call: Call, requests: usize) {
         for _ in 0..requests {
-            while let Err(wait) = self.limits.try_take(action, Priority::Repair, self.clock.now()) {
+            while let Err(wait) = self.limits.try_take(call, Priority::Repair, self.clock.now()) {
                 let pause = Duration::try_from(wait.until.duration_since(self.clock.now())).unwrap_or(Duration::ZERO);
                 // At least a moment, so that a clock that stands still does not make this loop spin.
                 tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
@@ -275,16 +276,16 @@ impl Inventory {
         }
     }
 
-    /// The same answer; a throttle slows the calls of its action.
+    /// The same answer; a throttle slows the calls of its kind.
     fn slowed<T>(&self, answer: Result<T, CloudError>) -> Result<T, CloudError> {
         answer.inspect_err(|error| self.slow(error))
     }
 
     fn slow(&self, error: &CloudError) {
         if error.class == Class::Throttled
-            && let Some(action) = Action::ALL.into_iter().find(|action| action.as_str() == error.action)
+            && let Some(call) = Call::ALL.into_iter().find(|call| call.as_str() == error.action)
         {
-            self.limits.throttled(action, self.clock.now());
+            self.limits.throttled(call, self.clock.now());
         }
     }
 

@@ -387,12 +387,11 @@ async fn failing_sweeps_are_tried_again_soon_and_then_ever_more_calmly() {
 }
 
 #[tokio::test]
-async fn a_throttled_sweep_slows_the_bucket_of_its_action() {
+async fn a_throttled_sweep_slows_the_bucket_of_its_call() {
     let mut world = World::new(Kind::Node);
     world.cloud.lock().error = Some(CloudError::new("DescribeInstances", Some("RequestLimitExceeded"), "", Some(503), None));
     world.sweep().await;
-    let answer =
-        world.inventory.limits.try_take(crate::cloud::limits::Action::DescribeInstances, crate::cloud::limits::Priority::Repair, at(0));
+    let answer = world.inventory.limits.try_take(crate::cloud::Call::DescribeInstances, crate::cloud::limits::Priority::Repair, at(0));
     assert!(answer.is_err());
 }
 

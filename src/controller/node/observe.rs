@@ -10,8 +10,8 @@ use kube::{Client, ResourceExt};
 
 use super::plan;
 use crate::api::{DEDICATED_LABEL, EBS_CSI_DRIVER, InstanceId, Node, NodeClass};
+use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
-use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::if_served;

@@ -10,7 +10,7 @@ use super::attempt::owner_of;
 use super::observe::Observed;
 use super::plan::{Action, Plan, Stage};
 use crate::api::{Reason, VolumeId, names};
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, VolumeState, identity};
 use crate::controller::retained::{self, Retained};
 use crate::controller::waiting::{Again, again};

@@ -12,7 +12,7 @@ use super::observe::Observed;
 use super::plan::{Action, Modify, Plan, Stage, refused};
 use crate::api::volume::{ModificationRecord, VolumeSpec};
 use crate::api::{ConditionType, Reason, Size, VolumeStatus};
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::conditions::{self, whole_second};
 use crate::controller::context::later;

@@ -11,7 +11,7 @@ use super::observe::Observed;
 use super::{adopting, attempt, build, growth, leaving};
 use crate::api::volume::{ModificationRecord, VolumeLaunch};
 use crate::api::{ConditionType, Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus};
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, ModifyVolumeRequest, VolumeState};
 use crate::cluster::finalizer;
 use crate::controller::conditions;

@@ -1,7 +1,7 @@
 //! Size, type, IOPS and throughput: one ModifyVolume, its budget and its refusals, then the claim.
 
 use super::*;
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::acting::Acted;
 use crate::controller::volume::status::status as told;
