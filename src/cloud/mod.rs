@@ -71,6 +71,9 @@ pub trait Cloud: Send + Sync + 'static {
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError>;
 }
 
+/// The most values that one filter takes (EC2 API reference, "Filters").
+const VALUES_PER_FILTER: usize = 200;
+
 /// Which instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstanceQuery {

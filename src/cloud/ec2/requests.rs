@@ -18,16 +18,13 @@ use base64::engine::general_purpose::STANDARD;
 use super::incomplete;
 use crate::api::VolumeId;
 use crate::cloud::call::Call;
-use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VolumeQuery};
+use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VALUES_PER_FILTER, VolumeQuery};
 
 /// The largest page of instances, statuses and snapshots (EC2 API reference, `MaxResults`).
 pub(super) const INSTANCE_PAGE: i32 = 1000;
 
 /// The largest page of volumes; EC2 answers a larger wish with this.
 pub(super) const VOLUME_PAGE: i32 = 500;
-
-/// The most values that one filter takes (EC2 API reference, "Filters").
-const VALUES_PER_FILTER: usize = 200;
 
 /// The events that EC2 schedules for an instance (EC2 User Guide, "Scheduled events for your instances").
 const EVENT_CODES: [&str; 5] = ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];

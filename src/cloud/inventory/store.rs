@@ -8,7 +8,6 @@ use super::view::{Awaited, EmptyRuns, Interest, SweepStats};
 use crate::api::{ClientToken, VolumeId};
 use crate::cloud::absence::EmptyRun;
 use crate::cloud::identity::{self, Kind};
-use crate::cloud::{EbsVolume, Instance, InstanceState, Snapshot};
 
 /// What the store must know of a resource.
 pub(super) trait Resource: Clone + PartialEq {
@@ -22,52 +21,24 @@ pub(super) trait Resource: Clone + PartialEq {
     fn is_remains_of_another(&self, token: &ClientToken) -> bool;
 }
 
-impl Resource for Instance {
-    const KIND: Kind = Kind::Node;
-
-    fn id(&self) -> &str {
-        &self.id.0
-    }
-
-    fn tags(&self) -> &BTreeMap<String, String> {
-        &self.tags
-    }
-
-    fn is_remains_of_another(&self, token: &ClientToken) -> bool {
-        self.state == InstanceState::Terminated && self.token.as_ref().is_some_and(|own| own != token)
-    }
-}
-
-impl Resource for EbsVolume {
-    const KIND: Kind = Kind::Volume;
-
-    fn id(&self) -> &str {
-        &self.id.0
-    }
-
-    fn tags(&self) -> &BTreeMap<String, String> {
-        &self.tags
-    }
-
-    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
-        false
-    }
-}
-
-impl Resource for Snapshot {
-    const KIND: Kind = Kind::Snapshot;
-
-    fn id(&self) -> &str {
-        &self.id.0
-    }
-
-    fn tags(&self) -> &BTreeMap<String, String> {
-        &self.tags
-    }
-
-    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
-        false
-    }
+/// The part of a store that knows no resource: what the loop of any kind needs.
+pub(super) trait AnyStore {
+    /// Sets what a pass awaits.
+    fn set_interest(&mut self, uid: &str, interest: Interest);
+    /// The owner is gone.
+    fn forget(&mut self, uid: &str);
+    /// Requests a sync soon.
+    fn request_sync(&mut self);
+    /// True if a sync soon was requested.
+    fn is_requested(&self) -> bool;
+    /// True if any owner awaits something.
+    fn is_pending(&self) -> bool;
+    /// A sync begins: it answers what was requested so far.
+    fn begin(&mut self);
+    /// A sync failed: nothing is known anew.
+    fn note_failure(&mut self, error: String);
+    /// How the syncs went.
+    fn stats(&self) -> SweepStats;
 }
 
 /// What is known of one kind.
@@ -79,7 +50,7 @@ pub(super) struct Store<T> {
     refreshed: BTreeMap<String, (Timestamp, T)>,
     watches: BTreeMap<String, Watch<T>>,
     stats: SweepStats,
-    is_poked: bool,
+    is_requested: bool,
 }
 
 /// What passes await of one owner's, and what look-ups have shown of that.
@@ -120,7 +91,7 @@ impl<T> Default for Store<T> {
             refreshed: BTreeMap::new(),
             watches: BTreeMap::new(),
             stats: SweepStats::default(),
-            is_poked: false,
+            is_requested: false,
         }
     }
 }
@@ -205,11 +176,6 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// A sweep failed: nothing is known anew.
-    pub fn note_failure(&mut self, error: String) {
-        self.stats.last_error = Some(error);
-    }
-
     /// The resources of one owner: those of the sweep and those found by token; of one in both, what was seen last.
     pub fn of(&self, uid: &str) -> Vec<T> {
         let mut resources = self.swept.get(uid).cloned().unwrap_or_default();
@@ -224,29 +190,6 @@ impl<T: Resource> Store<T> {
         }
         resources.sort_by(|a, b| a.id().cmp(b.id()));
         resources
-    }
-
-    /// Sets what a pass awaits.
-    pub fn set_interest(&mut self, uid: &str, interest: Interest) {
-        let watch = self.watches.entry(uid.to_owned()).or_insert_with(|| Watch {
-            interest: Interest::Settled,
-            empty: EmptyRuns::default(),
-            by_token: None,
-        });
-        let before = (watch.token().cloned(), watch.last_possible_send());
-        watch.interest = interest;
-        let after = (watch.token().cloned(), watch.last_possible_send());
-        if before != after {
-            watch.empty = EmptyRuns::default();
-        }
-        if before.0 != after.0 {
-            watch.by_token = None;
-        }
-    }
-
-    /// The owner is gone.
-    pub fn forget(&mut self, uid: &str) {
-        self.watches.remove(uid);
     }
 
     /// The empty look-ups of one owner.
@@ -269,11 +212,6 @@ impl<T: Resource> Store<T> {
         let is_swept = |id: &str| self.swept.get(uid).is_some_and(|owned| owned.iter().any(|resource| resource.id() == id));
         let found = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref());
         found.is_some_and(|found| found.resources.iter().any(|resource| !is_swept(resource.id())))
-    }
-
-    /// True if any owner awaits something.
-    pub fn is_pending(&self) -> bool {
-        self.watches.values().any(|watch| watch.awaited().is_some())
     }
 
     /// Every token that is awaited.
@@ -304,24 +242,51 @@ impl<T: Resource> Store<T> {
     pub fn is_empty(&self) -> bool {
         self.listed == 0
     }
+}
 
-    /// Asks for a sweep soon.
-    pub fn poke(&mut self) {
-        self.is_poked = true;
+impl<T: Resource> AnyStore for Store<T> {
+    fn set_interest(&mut self, uid: &str, interest: Interest) {
+        let watch = self.watches.entry(uid.to_owned()).or_insert_with(|| Watch {
+            interest: Interest::Settled,
+            empty: EmptyRuns::default(),
+            by_token: None,
+        });
+        let before = (watch.token().cloned(), watch.last_possible_send());
+        watch.interest = interest;
+        let after = (watch.token().cloned(), watch.last_possible_send());
+        if before != after {
+            watch.empty = EmptyRuns::default();
+        }
+        if before.0 != after.0 {
+            watch.by_token = None;
+        }
     }
 
-    /// True if a sweep soon was asked for.
-    pub fn is_poked(&self) -> bool {
-        self.is_poked
+    fn forget(&mut self, uid: &str) {
+        self.watches.remove(uid);
     }
 
-    /// A sweep begins: it answers what was asked for so far.
-    pub fn begin(&mut self) {
-        self.is_poked = false;
+    fn request_sync(&mut self) {
+        self.is_requested = true;
     }
 
-    /// How the sweeps went.
-    pub fn stats(&self) -> SweepStats {
+    fn is_requested(&self) -> bool {
+        self.is_requested
+    }
+
+    fn is_pending(&self) -> bool {
+        self.watches.values().any(|watch| watch.awaited().is_some())
+    }
+
+    fn begin(&mut self) {
+        self.is_requested = false;
+    }
+
+    fn note_failure(&mut self, error: String) {
+        self.stats.last_error = Some(error);
+    }
+
+    fn stats(&self) -> SweepStats {
         self.stats.clone()
     }
 }
