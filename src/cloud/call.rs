@@ -1,6 +1,6 @@
 //! The calls of EC2's API that Freehold makes, by name.
 
-/// Every call that Freehold makes.
+/// Every EC2 call that Freehold makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
     /// Launches an instance.
@@ -15,7 +15,7 @@ pub enum Call {
     DescribeInstanceStatus,
     /// Reads a console.
     GetConsoleOutput,
-    /// Makes a volume.
+    /// Creates a volume.
     CreateVolume,
     /// Changes a volume.
     ModifyVolume,

@@ -1,25 +1,25 @@
-//! EC2's errors, in classes: did it create anything, does the same request help, whose fault is it? No other file compares a code.
+//! Classifies EC2's errors: can the call have created anything, does the same request help, who must act? No other file compares a code.
 
 use thiserror::Error;
 
-/// What EC2's answer means for us (EC2 API reference, "Error codes").
+/// What an error of EC2 means for Freehold (EC2 API reference, "Error codes").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// No answer, a server error, or a code that is not in the table: it may have been carried out. The same request with the same
     /// token helps.
     InDoubt,
-    /// Too fast. Slow the bucket; no failure of the object.
+    /// The request rate is too high: the bucket slows down. The object has not failed.
     Throttled,
-    /// EC2 has no capacity for this type, zone or subnet. Nothing was made; another type or zone may help.
+    /// EC2 has no capacity for this type, zone or subnet. Nothing was created; another type or zone may help.
     Capacity,
-    /// The account has reached a limit. EC2 checks limits before tokens, so the resource may have been made before
+    /// The account has reached a limit. EC2 checks limits before tokens, so the resource may have been created before
     /// (aws-ebs-csi-driver#2512). Creations pause for all objects.
     Quota,
-    /// The operator's role may not. Nothing was made. A person must change a policy.
+    /// The operator's role lacks the permission. Nothing was created. A person must change a policy.
     Forbidden,
-    /// The request is wrong for good. Nothing was made. The spec or the class must change.
+    /// The request is invalid and stays so. Nothing was created. The spec or the class must change.
     Invalid,
-    /// What the request names was made moments ago and EC2 does not accept it yet (an instance profile, for about two minutes after its
+    /// What the request names was created moments ago and EC2 does not accept it yet (an instance profile, for about two minutes after its
     /// creation). The same request helps soon; if it goes on for long, the name is wrong.
     NotYetUsable,
     /// The token was used for another request, or its instance has terminated. Look up.
@@ -28,7 +28,7 @@ pub enum Class {
     NotFound,
     /// The resource's state does not allow it now. Read again.
     State,
-    /// The volume's modifications of the last 24 hours are used up.
+    /// The volume has reached EBS's limit of modifications in 24 hours.
     ModificationBudget,
 }
 
@@ -66,13 +66,13 @@ impl Class {
     }
 }
 
-/// A call that EC2 did not carry out, or of which that is not known.
+/// A call that EC2 did not carry out, or may not have carried out.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("EC2 answered {action} with {}: {message}", code.as_deref().unwrap_or("no code"))]
 pub struct CloudError {
     /// The call.
     pub action: &'static str,
-    /// What the answer means.
+    /// The class of the answer.
     pub class: Class,
     /// EC2's code; `None` when EC2 did not answer, or not with an error of its own.
     pub code: Option<String>,
@@ -83,7 +83,7 @@ pub struct CloudError {
 }
 
 impl CloudError {
-    /// An error as EC2 or the way there reported it.
+    /// An error as EC2, or the transport, reported it.
     pub fn new(action: &'static str, code: Option<&str>, message: &str, http_status: Option<u16>, request_id: Option<&str>) -> Self {
         Self {
             action,
@@ -94,13 +94,13 @@ impl CloudError {
         }
     }
 
-    /// An answer that says less than it must, or none: it may have been carried out.
+    /// An incomplete answer, or none: the call may have been carried out.
     pub fn in_doubt(action: &'static str, message: impl Into<String>) -> Self {
         Self { action, class: Class::InDoubt, code: None, message: message.into(), request_id: None }
     }
 
-    /// True if EC2 refused a creating call for certain, so that this send made nothing and a further attempt needs no wait. Limits,
-    /// throttles, token and state errors are not: what an earlier send of the same attempt did is unknown.
+    /// True if EC2 refused a creating call for certain, so that this send created nothing and a further attempt needs no wait. Limits,
+    /// throttles, token and state errors are no such refusals: what an earlier send of the same attempt did is unknown.
     pub fn is_definite_refusal(&self) -> bool {
         match self.class {
             Class::Capacity | Class::Forbidden | Class::Invalid => true,
@@ -117,7 +117,7 @@ impl CloudError {
 }
 
 /// The class of an error. The code decides: EC2 answers some refusals, capacity among them, with HTTP 500. Only a complaint about the
-/// request together with a server error's status is too odd to be believed.
+/// request that comes with the status of a server error is not believed.
 pub fn classify(code: Option<&str>, message: &str, http_status: Option<u16>) -> Class {
     let Some(code) = code else { return Class::InDoubt };
     let class = classify_code(code, message);
@@ -216,7 +216,7 @@ fn classify_code(code: &str, message: &str) -> Class {
 /// The longest message that is passed on, in characters: it ends up in conditions.
 const LONGEST_MESSAGE: usize = 600;
 
-/// The message without the encoded details that EC2 adds to refusals: they are long, and whoever may decode them reads the policy.
+/// The message without the encoded details that EC2 adds to refusals: they are long, and a person who may decode them can read the policy.
 fn presentable(message: &str) -> String {
     const ENCODED: &str = "Encoded authorization failure message";
     let plain = message.split(ENCODED).next().unwrap_or_default().trim();

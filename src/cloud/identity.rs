@@ -121,12 +121,12 @@ pub fn is_reserved(key: &str) -> bool {
     RESERVED_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// What everything of this cluster's carries: what a sweep lists by.
+/// The tags that every resource of this cluster carries: the filter of a full sync.
 pub fn cluster_tags(cluster_id: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(CLUSTER_ID_TAG.to_owned(), cluster_id.to_owned())])
 }
 
-/// What every resource of one owner's carries: what a look-up by tag asks for.
+/// The tags that every resource of one owner carries: the filter of a look-up by tag.
 pub fn owner_tags(cluster_id: &str, kind: Kind, uid: &str) -> BTreeMap<String, String> {
     let mut tags = cluster_tags(cluster_id);
     tags.insert(kind.uid_tag().to_owned(), uid.to_owned());

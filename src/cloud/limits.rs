@@ -53,42 +53,42 @@ impl Limit {
     }
 }
 
-/// Who goes first when a bucket runs low.
+/// Which requests come first when a bucket runs low.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Deletions, reads, and whatever a database that exists needs: may take the last token.
+    /// Deletions, reads, and the needs of a database that exists: may take the last token.
     Repair,
-    /// What a new database needs: leaves a reserve.
+    /// The needs of a new database: leave a reserve.
     Create,
 }
 
-/// Not now.
+/// The bucket is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// When it is worth asking again.
+    /// When to try again.
     pub until: Timestamp,
 }
 
-/// The share of a bucket that creations leave to the others.
+/// The share of a bucket that creations leave to repairs.
 const RESERVE: f64 = 0.2;
 
 /// How long a throttled bucket takes to get back to its full refill.
 const RECOVERY_SECONDS: f64 = 60.0;
 
-/// The slowest that throttles make a bucket: a sixteenth of its refill, so that it always gets out again.
+/// The slowest that throttles make a bucket: a sixteenth of its refill, so that it always recovers.
 const SLOWEST: f64 = 1.0 / 16.0;
 
 /// The token buckets of one account and Region.
 #[derive(Debug)]
 pub struct Limits {
     buckets: Mutex<[Bucket; 6]>,
-    /// Seconds of EC2's for each second of the clock: 1 but in tests.
+    /// Seconds on EC2's clock for each second on ours: 1 except in tests.
     speed: f64,
 }
 
 impl Limits {
     /// `share` is the part of EC2's figures that this operator takes (above 0, at most 1). `speed` is 1 in production; tests against a
-    /// simulator whose clock runs faster say how much.
+    /// simulator with a faster clock give its speed.
     pub fn new(share: f64, speed: f64) -> Self {
         let share = share.clamp(0.01, 1.0);
         let buckets = Limit::ALL.map(|limit| {
@@ -98,7 +98,7 @@ impl Limits {
         Self { buckets: Mutex::new(buckets), speed: if speed > 0.0 { speed } else { 1.0 } }
     }
 
-    /// Takes one request of this call, or says when to ask again.
+    /// Takes one request of this call, or returns when to try again.
     pub fn try_take(&self, call: Call, priority: Priority, now: Timestamp) -> Result<(), Wait> {
         let speed = self.speed;
         self.with(call, |bucket| bucket.try_take(priority, now, speed))
@@ -162,7 +162,7 @@ impl Bucket {
         self.pace = (self.pace / 2.0).max(SLOWEST);
     }
 
-    /// What creations leave: a fifth, at least one request, and never so much that a creation could not go at all.
+    /// The reserve that creations leave: a fifth, at least one request, and never so much that a creation could not go at all.
     fn reserve(&self) -> f64 {
         (self.capacity * RESERVE).max(1.0).min(self.capacity - 1.0)
     }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_bucket_says_when_to_ask_again_and_then_gives() {
+    fn an_empty_bucket_returns_when_to_try_again_and_then_gives() {
         let limits = Limits::new(0.5, 1.0);
         taken(&limits, Call::RunInstances, Priority::Repair, at(0));
         let wait = limits.try_take(Call::RunInstances, Priority::Repair, at(0)).unwrap_err();

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 
-/// Everything that RunInstances is sent.
+/// The parameters of RunInstances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchRequest {
     /// The idempotency token.
@@ -42,7 +42,7 @@ pub struct Instance {
     pub id: InstanceId,
     /// Its state.
     pub state: InstanceState,
-    /// Why it is in this state, as EC2 words it (`Server.InsufficientInstanceCapacity: …`).
+    /// Why it is in this state, in EC2's words (`Server.InsufficientInstanceCapacity: …`).
     pub state_reason: Option<String>,
     /// The token that it was launched with.
     pub token: Option<ClientToken>,
@@ -67,7 +67,7 @@ pub enum InstanceState {
     Running,
     /// Being terminated.
     ShuttingDown,
-    /// Terminated: gone for ever.
+    /// Terminated. This state is final.
     Terminated,
     /// Being stopped.
     Stopping,
@@ -77,7 +77,7 @@ pub enum InstanceState {
     Unknown,
 }
 
-/// What `DescribeInstanceStatus` says of an instance that is not well: a check fails, or EC2 has scheduled an event for it.
+/// What `DescribeInstanceStatus` reports of an unhealthy instance: a check fails, or EC2 has scheduled an event for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceHealth {
     /// The instance.
@@ -86,7 +86,7 @@ pub struct InstanceHealth {
     pub impaired: bool,
 }
 
-/// Everything that CreateVolume is sent.
+/// The parameters of CreateVolume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateVolumeRequest {
     /// The idempotency token.
@@ -109,7 +109,7 @@ pub struct CreateVolumeRequest {
     pub tags: BTreeMap<String, String>,
 }
 
-/// Everything that ModifyVolume is sent.
+/// The parameters of ModifyVolume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModifyVolumeRequest {
     /// The volume.
@@ -148,7 +148,7 @@ pub struct EbsVolume {
 /// A volume's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeState {
-    /// Being made.
+    /// Being created.
     Creating,
     /// Attached to nothing.
     Available,
@@ -169,20 +169,20 @@ pub enum VolumeState {
 pub struct Modification {
     /// The volume.
     pub volume: VolumeId,
-    /// How far it is.
+    /// Its state.
     pub state: ModificationState,
-    /// When it was asked for.
+    /// When it was requested.
     pub started_at: Option<Timestamp>,
 }
 
-/// How far a modification is. The new size can be used from `Optimizing` on.
+/// The state of a modification. The new size can be used from `Optimizing` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModificationState {
     /// Not usable yet.
     Modifying,
     /// Usable; the next modification is not allowed yet.
     Optimizing,
-    /// Done.
+    /// Completed.
     Completed,
     /// Failed.
     Failed,
@@ -195,7 +195,7 @@ pub struct Snapshot {
     pub id: SnapshotId,
     /// The volume it was taken of.
     pub volume: VolumeId,
-    /// How far it is.
+    /// Its state.
     pub state: SnapshotState,
     /// When it was started.
     pub started_at: Option<Timestamp>,
@@ -203,7 +203,7 @@ pub struct Snapshot {
     pub tags: BTreeMap<String, String>,
 }
 
-/// How far a snapshot is.
+/// The state of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotState {
     /// Being copied.

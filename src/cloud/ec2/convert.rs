@@ -1,4 +1,4 @@
-//! What is read: the SDK's answers as our values. An answer that lacks what every such answer has is an error, never a guess.
+//! Converts the answers of the SDK to our values. An answer that lacks what every such answer has is an error, never a guess.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ fn reason(reason: sdk::StateReason) -> Option<String> {
     }
 }
 
-/// What a status says of its instance; nothing when its checks pass and no event is ahead of it.
+/// The health of one instance; `None` when its checks pass and no event is ahead of it.
 pub(super) fn health(call: Call, status: sdk::InstanceStatus) -> Result<(InstanceId, Option<InstanceHealth>), CloudError> {
     let is_impaired = |summary: Option<sdk::InstanceStatusSummary>| {
         summary.and_then(|summary| summary.status).is_some_and(|status| status == sdk::SummaryStatus::Impaired)
@@ -102,7 +102,7 @@ pub(super) fn volume(call: Call, volume: sdk::Volume) -> Result<EbsVolume, Cloud
     })
 }
 
-/// The answer to CreateVolume says the same in a type of its own.
+/// The answer to CreateVolume holds the same in a type of its own.
 pub(super) fn created_volume(call: Call, created: CreateVolumeOutput) -> Result<EbsVolume, CloudError> {
     let same = sdk::Volume::builder()
         .set_volume_id(created.volume_id)
@@ -159,7 +159,7 @@ pub(super) fn snapshot(call: Call, snapshot: sdk::Snapshot) -> Result<Snapshot, 
     })
 }
 
-/// The answer to CreateSnapshot says the same in a type of its own.
+/// The answer to CreateSnapshot holds the same in a type of its own.
 pub(super) fn created_snapshot(call: Call, created: CreateSnapshotOutput) -> Result<Snapshot, CloudError> {
     let same = sdk::Snapshot::builder()
         .set_snapshot_id(created.snapshot_id)

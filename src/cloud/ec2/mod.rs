@@ -39,7 +39,7 @@ const APP_NAME: &str = "freehold";
 
 /// EC2 and EBS of one account and Region.
 ///
-/// Requests are not counted here: whoever calls has asked [`super::limits::Limits`] before.
+/// The rate limits are not applied here: every caller acquires its requests from [`super::limits::Limits`] before.
 #[derive(Clone)]
 pub struct Ec2 {
     /// Repeats a read that failed for a passing reason.
@@ -57,7 +57,7 @@ impl fmt::Debug for Ec2 {
 impl Ec2 {
     /// From the environment: credentials, Region, endpoint.
     pub async fn from_env(metrics: &Arc<Metrics>) -> Self {
-        // By name, so that a new release of the SDK changes no behaviour by itself.
+        // A fixed version, so that a new release of the SDK changes no behaviour by itself.
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12());
         if let Ok(name) = AppName::new(APP_NAME) {
             loader = loader.app_name(name);
@@ -65,7 +65,7 @@ impl Ec2 {
         Self::new(&loader.load().await, metrics)
     }
 
-    /// From a configuration of the SDK's; retries and time-outs are ours. Every attempt on the wire is counted in `metrics`.
+    /// From a configuration of the SDK; retries and time-outs are set here. Every attempt on the wire is counted in `metrics`.
     pub fn new(config: &SdkConfig, metrics: &Arc<Metrics>) -> Self {
         let client = |retries: RetryConfig, timeout: Duration| {
             let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(timeout).build();
@@ -81,7 +81,7 @@ impl Ec2 {
     }
 }
 
-/// What came back instead of a success, classified.
+/// Classifies an error of the SDK.
 fn failed<E>(call: Call, error: &SdkError<E>) -> CloudError
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
@@ -89,7 +89,7 @@ where
     let status = error.raw_response().map(|response| response.status().as_u16());
     let request_id = error.request_id().map(str::to_owned);
     let (code, message) = (error.code().map(str::to_owned), error.message().map(str::to_owned));
-    // Without a message of EC2's the causes say what happened on the way.
+    // Without a message from EC2, the causes describe the failure of the transport.
     let message = message.unwrap_or_else(|| causes(error));
     CloudError::new(call.as_str(), code.as_deref(), &message, status, request_id.as_deref())
 }

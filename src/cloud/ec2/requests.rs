@@ -1,4 +1,4 @@
-//! What is sent: requests and filters in the SDK's words; and lists gathered from their pages.
+//! Builds requests and filters as types of the SDK, and gathers lists from their pages.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest
 /// The largest page of instances, statuses and snapshots (EC2 API reference, `MaxResults`).
 pub(super) const INSTANCE_PAGE: i32 = 1000;
 
-/// The largest page of volumes; EC2 answers a larger wish with this.
+/// The largest page of volumes; EC2 answers a larger page size with this one.
 pub(super) const VOLUME_PAGE: i32 = 500;
 
 /// The events that EC2 schedules for an instance (EC2 User Guide, "Scheduled events for your instances").
@@ -114,14 +114,14 @@ fn tag_specification(resource: ResourceType, tags: &BTreeMap<String, String>) ->
     TagSpecification::builder().resource_type(resource).set_tags(Some(tag_list(tags))).build()
 }
 
-/// How one list call says what it wants.
+/// How one list call selects.
 #[derive(Debug, PartialEq)]
 pub(super) enum Selection {
     Filters(Vec<Filter>),
     Ids(Vec<String>),
 }
 
-/// What each list call that the query needs says.
+/// The selection of each list call that the query needs.
 pub(super) fn instance_selections(query: &InstanceQuery) -> Vec<Selection> {
     match query {
         InstanceQuery::Tags(tags) => vec![Selection::Filters(tag_filters(tags))],
@@ -154,7 +154,7 @@ pub(super) fn tag_filters(tags: &BTreeMap<String, String>) -> Vec<Filter> {
     tags.iter().map(|(key, value)| filter(&format!("tag:{key}"), [literal(value)])).collect()
 }
 
-/// Three lists that together name every instance that is not well, however many are.
+/// Three lists that together name every unhealthy instance, however many there are.
 pub(super) fn health_filters() -> [Filter; 3] {
     [
         filter("system-status.status", ["impaired".to_owned()]),
@@ -220,7 +220,7 @@ mod tests {
     use crate::cloud::Class;
 
     #[test]
-    fn a_query_is_split_into_calls_that_ec2_takes_and_an_empty_one_asks_nothing() {
+    fn a_query_is_split_into_calls_that_ec2_takes_and_an_empty_one_makes_none() {
         let tokens = |count: usize| InstanceQuery::Tokens((0..count).map(|n| ClientToken(format!("t-{n}"))).collect());
         let volumes = |count: usize| VolumeQuery::Ids((0..count).map(|n| VolumeId(format!("vol-{n}"))).collect());
         for (count, sizes) in [(0, vec![]), (200, vec![200]), (401, vec![200, 200, 1])] {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_asked_for_by_id_and_not_by_a_filter_so_that_a_disrupted_zone_does_not_fail_the_others() {
+    fn instances_are_requested_by_id_and_not_by_a_filter_so_that_a_disrupted_zone_does_not_fail_the_others() {
         let query = InstanceQuery::Ids(vec![InstanceId("i-1".into())]);
         assert_eq!(instance_selections(&query), [Selection::Ids(vec!["i-1".into()])]);
     }

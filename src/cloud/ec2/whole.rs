@@ -5,7 +5,7 @@ use aws_sdk_ec2::config::interceptors::AfterDeserializationInterceptorContextRef
 use aws_sdk_ec2::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_ec2::error::BoxError;
 
-/// Makes an error of a cut answer.
+/// Turns a cut answer into an error.
 #[derive(Debug)]
 pub(super) struct WholeAnswer;
 

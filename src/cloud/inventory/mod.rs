@@ -1,7 +1,8 @@
-//! What EC2 shows of this cluster's resources: a cache that few list calls fill for all objects together, and that says how old it is.
+//! What EC2 shows of this cluster's resources: a cache that a few list calls fill for all objects together, and that knows its age.
 //!
-//! A pass reads views; it never describes by itself. A sweep lists by cluster tag; a failed one changes nothing but the age. What a
-//! pass awaits it says by [`Inventory::set_interest`]: then sweeps come every few seconds and look-ups count towards proving absence.
+//! A pass reads views; it never lists by itself. A full sync lists by cluster tag; a failed one leaves the data as it was. A pass
+//! registers what it awaits by [`Inventory::set_interest`]: then syncs come every few seconds, and look-ups count towards proving
+//! absence.
 
 mod kinds;
 mod store;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::kinds::Known;
 use self::store::AnyStore;
-pub use self::view::{Awaited, EmptyRuns, InstanceView, Interest, SnapshotView, SweepStats, VolumeView, Wake};
+pub use self::view::{Awaited, EmptyRuns, InstanceView, Interest, SnapshotView, SyncStats, VolumeView, Wake};
 use super::Cloud;
 use super::identity::Kind;
 use super::limits::Limits;
@@ -41,7 +42,7 @@ pub struct Inventory {
 #[derive(Default)]
 struct State {
     known: Known,
-    /// Tells the loop of a kind to compute again when its next sync is due.
+    /// Makes the loop of a kind compute again when its next sync is due.
     signals: BTreeMap<Kind, Arc<Notify>>,
     subscribers: Vec<UnboundedSender<Wake>>,
 }
@@ -55,7 +56,7 @@ impl State {
         Arc::clone(self.signals.entry(kind).or_default())
     }
 
-    /// Tells everyone who listens; who listens no more is forgotten.
+    /// Sends to every subscriber; a subscriber that has gone is removed.
     fn wake(&mut self, kind: Kind, uids: impl IntoIterator<Item = String>) {
         for uid in uids {
             let wake = Wake { kind, uid };
@@ -76,12 +77,12 @@ impl Inventory {
         Arc::new(Self { cloud, limits, clock, timing, cluster_id: cluster_id.into(), state: Mutex::default() })
     }
 
-    /// Sweeps until it is told to stop.
+    /// Runs the loops of all kinds until the token is cancelled.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         join_all(Kind::ALL.map(|kind| self.run_loop(kind, &stop))).await;
     }
 
-    /// Says what a pass awaits of this owner's resources. The same interest again changes nothing; another token or another last
+    /// Sets what a pass awaits of this owner's resources. The same interest again changes nothing; another token or another last
     /// possible send starts the look-ups that prove absence anew.
     pub fn set_interest(&self, kind: Kind, uid: &str, interest: Interest) {
         let mut state = self.lock();
@@ -90,26 +91,26 @@ impl Inventory {
         state.signal(kind).notify_one();
     }
 
-    /// The owner is gone: nothing is awaited any more.
+    /// The owner no longer exists: nothing is awaited for it.
     pub fn forget(&self, kind: Kind, uid: &str) {
         self.lock().store(kind).forget(uid);
     }
 
-    /// Asks for a sweep soon: to be called after a mutating call. Many of them make no more than one sweep in a quarter of
+    /// Requests a sync soon: to be called after a mutating call. Many requests make no more than one sync in a quarter of
     /// `sweep_pending`.
-    pub fn poke(&self, kind: Kind) {
+    pub fn request_sync(&self, kind: Kind) {
         let mut state = self.lock();
         state.store(kind).request_sync();
         state.signal(kind).notify_one();
     }
 
-    /// When the last complete sweep of this kind started; `None` before the first.
+    /// When the last full sync of this kind started; `None` before the first.
     pub fn last_complete(&self, kind: Kind) -> Option<Timestamp> {
         self.stats(kind).last_complete
     }
 
-    /// How the sweeps of this kind went, for metrics and logs.
-    pub fn stats(&self, kind: Kind) -> SweepStats {
+    /// How the syncs of this kind went, for metrics and logs.
+    pub fn stats(&self, kind: Kind) -> SyncStats {
         self.lock().store(kind).stats()
     }
 

@@ -1,10 +1,10 @@
-//! What the sweeps of one kind have shown, by owner, and what passes await of it. Pure: the caller brings answers and times.
+//! What the syncs of one kind have shown, by owner, and what passes await of each owner. Pure: the caller passes answers and times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::view::{Awaited, EmptyRuns, Interest, SweepStats};
+use super::view::{Awaited, EmptyRuns, Interest, SyncStats};
 use crate::api::{ClientToken, VolumeId};
 use crate::cloud::absence::EmptyRun;
 use crate::cloud::identity::{self, Kind};
@@ -25,7 +25,7 @@ pub(super) trait Resource: Clone + PartialEq {
 pub(super) trait AnyStore {
     /// Sets what a pass awaits.
     fn set_interest(&mut self, uid: &str, interest: Interest);
-    /// The owner is gone.
+    /// The owner no longer exists.
     fn forget(&mut self, uid: &str);
     /// Requests a sync soon.
     fn request_sync(&mut self);
@@ -35,25 +35,25 @@ pub(super) trait AnyStore {
     fn is_pending(&self) -> bool;
     /// A sync begins: it answers what was requested so far.
     fn begin(&mut self);
-    /// A sync failed: nothing is known anew.
+    /// A sync failed: the data stays as it was.
     fn note_failure(&mut self, error: String);
     /// How the syncs went.
-    fn stats(&self) -> SweepStats;
+    fn stats(&self) -> SyncStats;
 }
 
 /// What is known of one kind.
 pub(super) struct Store<T> {
-    swept: BTreeMap<String, Vec<T>>,
-    /// How many resources the last sweep showed, those that name no owner included.
+    synced: BTreeMap<String, Vec<T>>,
+    /// How many resources the last full sync showed, including those that name no owner.
     listed: usize,
-    /// Facts of point reads, each with the start of its read, that a sweep which began earlier must not overwrite.
+    /// Results of point reads, each with the start of its read, which a sync that began earlier must not overwrite.
     refreshed: BTreeMap<String, (Timestamp, T)>,
     watches: BTreeMap<String, Watch<T>>,
-    stats: SweepStats,
+    stats: SyncStats,
     is_requested: bool,
 }
 
-/// What passes await of one owner's, and what look-ups have shown of that.
+/// What a pass awaits of one owner's resources, and what look-ups have shown of them.
 struct Watch<T> {
     interest: Interest,
     empty: EmptyRuns,
@@ -86,40 +86,40 @@ impl<T> Watch<T> {
 impl<T> Default for Store<T> {
     fn default() -> Self {
         Self {
-            swept: BTreeMap::new(),
+            synced: BTreeMap::new(),
             listed: 0,
             refreshed: BTreeMap::new(),
             watches: BTreeMap::new(),
-            stats: SweepStats::default(),
+            stats: SyncStats::default(),
             is_requested: false,
         }
     }
 }
 
 impl<T: Resource> Store<T> {
-    /// Takes the answer of a complete sweep that started then. Returns the owners to wake: those whose resources changed, those that
-    /// await a proof, and, the first time, everyone who waits for a sweep at all.
-    pub fn apply_sweep(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
+    /// Takes the answer of a full sync that began at `started`. Returns the owners to wake: those whose resources changed, those that
+    /// await a proof, and, after the first sync, all of which a pass has set an interest.
+    pub fn apply_full_sync(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let is_first = self.stats.last_complete.is_none();
-        let mut swept: BTreeMap<String, Vec<T>> = BTreeMap::new();
+        let mut synced: BTreeMap<String, Vec<T>> = BTreeMap::new();
         self.listed = resources.len();
         self.refreshed.retain(|_, (read_at, _)| *read_at > started);
         for resource in resources {
             let newer = self.refreshed.get(resource.id()).map(|(_, newer)| newer.clone());
             let resource = newer.unwrap_or(resource);
             if let Some(uid) = identity::owner_uid(T::KIND, resource.tags()) {
-                swept.entry(uid.to_owned()).or_default().push(resource);
+                synced.entry(uid.to_owned()).or_default().push(resource);
             }
         }
-        for owned in swept.values_mut() {
+        for owned in synced.values_mut() {
             owned.sort_by(|a, b| a.id().cmp(b.id()));
         }
         let mut woken: BTreeSet<String> =
-            swept.keys().chain(self.swept.keys()).filter(|uid| swept.get(*uid) != self.swept.get(*uid)).cloned().collect();
+            synced.keys().chain(self.synced.keys()).filter(|uid| synced.get(*uid) != self.synced.get(*uid)).cloned().collect();
         for (uid, watch) in &mut self.watches {
             if let Some(last_possible_send) = watch.last_possible_send() {
                 let token = watch.token().cloned();
-                let is_hit = swept
+                let is_hit = synced
                     .get(uid)
                     .is_some_and(|owned| owned.iter().any(|found| !token.as_ref().is_some_and(|token| found.is_remains_of_another(token))));
                 watch.empty.by_tag = EmptyRun::after(watch.empty.by_tag, last_possible_send, started, is_hit);
@@ -128,18 +128,18 @@ impl<T: Resource> Store<T> {
                 woken.insert(uid.clone());
             }
         }
-        self.swept = swept;
+        self.synced = synced;
         self.stats.last_complete = Some(started);
         self.stats.last_error = None;
         woken
     }
 
-    /// Takes newer facts, of a read that started then, about resources that the last sweep showed. Returns the owners of those that
-    /// changed.
+    /// Takes the answer of a point read that began at `started`, about resources that the last full sync showed. Returns the owners of
+    /// those that changed.
     pub fn refresh(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let mut woken = BTreeSet::new();
         for resource in resources {
-            for (uid, owned) in &mut self.swept {
+            for (uid, owned) in &mut self.synced {
                 if let Some(known) = owned.iter_mut().find(|known| known.id() == resource.id() && **known != resource) {
                     *known = resource.clone();
                     woken.insert(uid.clone());
@@ -150,9 +150,9 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// Everything that the last sweep showed of any owner's.
-    pub fn swept_values(&self) -> impl Iterator<Item = &T> {
-        self.swept.values().flatten()
+    /// Every resource that the last full sync showed of any owner.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.synced.values().flatten()
     }
 
     /// Takes the answer of a complete look-up of these tokens. Returns the owners that await one of them.
@@ -176,9 +176,9 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// The resources of one owner: those of the sweep and those found by token; of one in both, what was seen last.
+    /// The resources of one owner: those of the last full sync and those found by token; of a resource in both, the newer answer.
     pub fn of(&self, uid: &str) -> Vec<T> {
-        let mut resources = self.swept.get(uid).cloned().unwrap_or_default();
+        let mut resources = self.synced.get(uid).cloned().unwrap_or_default();
         let Some(found) = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref()) else { return resources };
         let is_newer = self.stats.last_complete.is_none_or(|swept_at| found.started >= swept_at);
         for resource in &found.resources {
@@ -197,7 +197,7 @@ impl<T: Resource> Store<T> {
         self.watches.get(uid).map(|watch| watch.empty).unwrap_or_default()
     }
 
-    /// When the last complete sweep started.
+    /// When the last full sync started.
     pub fn swept_at(&self) -> Option<Timestamp> {
         self.stats.last_complete
     }
@@ -207,11 +207,11 @@ impl<T: Resource> Store<T> {
         self.watches.get(uid)?.by_token.as_ref().map(|found| found.started)
     }
 
-    /// True if something of this owner's is known by its token alone: its tags lag, or were taken off.
+    /// True if a resource of this owner is known by its token alone: its tags lag, or were removed.
     pub fn is_by_token_alone(&self, uid: &str) -> bool {
-        let is_swept = |id: &str| self.swept.get(uid).is_some_and(|owned| owned.iter().any(|resource| resource.id() == id));
+        let is_listed = |id: &str| self.synced.get(uid).is_some_and(|owned| owned.iter().any(|resource| resource.id() == id));
         let found = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref());
-        found.is_some_and(|found| found.resources.iter().any(|resource| !is_swept(resource.id())))
+        found.is_some_and(|found| found.resources.iter().any(|resource| !is_listed(resource.id())))
     }
 
     /// Every token that is awaited.
@@ -233,12 +233,12 @@ impl<T: Resource> Store<T> {
             .collect()
     }
 
-    /// The owners of the resources that the last sweep showed and that this picks.
+    /// The owners of those resources of the last full sync that `pick` accepts.
     pub fn owners_where(&self, pick: impl Fn(&T) -> bool) -> BTreeSet<String> {
-        self.swept.iter().filter(|(_, owned)| owned.iter().any(&pick)).map(|(uid, _)| uid.clone()).collect()
+        self.synced.iter().filter(|(_, owned)| owned.iter().any(&pick)).map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// True if the last sweep showed nothing at all.
+    /// True if the last full sync showed no resource at all.
     pub fn is_empty(&self) -> bool {
         self.listed == 0
     }
@@ -286,7 +286,7 @@ impl<T: Resource> AnyStore for Store<T> {
         self.stats.last_error = Some(error);
     }
 
-    fn stats(&self) -> SweepStats {
+    fn stats(&self) -> SyncStats {
         self.stats.clone()
     }
 }

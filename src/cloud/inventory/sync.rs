@@ -72,7 +72,7 @@ impl Inventory {
         wanted.map(|_| schedule.started + calm)
     }
 
-    /// One sync of a kind, and what became of it.
+    /// One sync of a kind, with its result noted.
     pub(super) async fn sync(&self, schedule: &mut Schedule) {
         match (kinds::of(schedule.kind).sync)(self, schedule.started).await {
             Ok(()) => schedule.failures = 0,
@@ -114,12 +114,13 @@ impl Inventory {
     fn note_failure(&self, schedule: &mut Schedule, error: &CloudError) {
         schedule.failures = schedule.failures.saturating_add(1);
         self.slow(error);
-        tracing::warn!(kind = schedule.kind.as_str(), failures = schedule.failures, error = %error, "a sweep of EC2 failed; what is known grows older");
+        let (kind, failures) = (schedule.kind.as_str(), schedule.failures);
+        tracing::warn!(kind, failures, %error, "EC2 inventory sync failed; keeping the previous data");
         self.lock().store(schedule.kind).note_failure(error.to_string());
     }
 }
 
-/// Sleeps until then; for ever without a time.
+/// Sleeps until this time; without one, for ever.
 async fn at(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,

@@ -25,7 +25,7 @@ use crate::cloud::{
 
 const CLUSTER: &str = "cluster";
 
-/// A cloud that shows what it is told to, and counts what it is asked.
+/// A cloud that shows what the test sets, and counts the calls.
 #[derive(Default)]
 struct Small {
     shown: Mutex<Shown>,
@@ -42,7 +42,7 @@ struct Shown {
     unhealthy: Vec<InstanceHealth>,
     /// Answered to lists without ids.
     error: Option<CloudError>,
-    /// A zone whose ids are not answered for either.
+    /// A zone whose instances are not listed by id either.
     zone_down: Option<String>,
     calls: Vec<&'static str>,
 }
@@ -185,22 +185,22 @@ impl World {
         *self.clock.0.lock().unwrap() += SignedDuration::try_from(elapsed).unwrap();
     }
 
-    async fn sweep(&mut self) {
+    async fn sync(&mut self) {
         self.inventory.sync(&mut self.schedule).await;
     }
 
-    /// A sweep a second after the last one.
-    async fn next_sweep(&mut self) {
+    /// A sync a second after the last one.
+    async fn next_sync(&mut self) {
         self.advance(Duration::from_secs(1));
-        self.sweep().await;
+        self.sync().await;
     }
 
-    /// Sweeps whenever one is due for this long.
+    /// Syncs whenever one is due for this long.
     async fn live(&mut self, length: Duration) {
         let end = self.schedule.started + length;
         while let Some(due) = self.inventory.due(&self.schedule).filter(|due| *due < end) {
             self.advance(due.duration_since(self.schedule.started));
-            self.sweep().await;
+            self.sync().await;
         }
     }
 }

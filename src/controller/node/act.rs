@@ -133,7 +133,7 @@ async fn terminate(id: &InstanceId, why: &str, acted: &mut Acted<Node>, ctx: &Co
     match ctx.cloud.terminate_instances(std::slice::from_ref(id)).await {
         Ok(()) => {
             ctx.asks.note(call, &id.0, ctx.clock.now(), None);
-            ctx.inventory.poke(Kind::Node);
+            ctx.inventory.request_sync(Kind::Node);
             if is_first {
                 let note = format!("instance {id} is terminated: {why}");
                 events.publish(&acted.object, &Happened::normal(EventReason::InstanceTerminating, note)).await;
@@ -153,7 +153,7 @@ async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Conte
     match ctx.cloud.stop_instances(std::slice::from_ref(id), force).await {
         Ok(()) => {
             ctx.asks.note(call, &id.0, ctx.clock.now(), None);
-            ctx.inventory.poke(Kind::Node);
+            ctx.inventory.request_sync(Kind::Node);
         }
         Err(error) => acted.refused(call, &id.0, &error, ctx),
     }
@@ -202,7 +202,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
     let was_in_doubt = ctx.sends.starting(token, ctx.clock.now()) || launch.in_doubt_since.is_some();
     let answer = ctx.cloud.run_instance(&request(launch, user_data)).await;
     let now = ctx.clock.now();
-    ctx.inventory.poke(Kind::Node);
+    ctx.inventory.request_sync(Kind::Node);
     match answer {
         Ok(instance) => {
             record(&nodes, acted, json!({"instanceID": instance.id})).await?;

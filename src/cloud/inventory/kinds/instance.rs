@@ -1,5 +1,5 @@
-//! Instances: listed by cluster tag, and by zone while EC2 refuses that; looked up by the tokens that passes await, and asked now and
-//! then whether they are well.
+//! Instances: listed by cluster tag, and zone by zone while EC2 refuses that; looked up by the tokens that passes await; and their
+//! health, at a slower interval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,8 +15,9 @@ use crate::cloud::inventory::store::{Resource, Store};
 use crate::cloud::inventory::{InstanceView, Inventory};
 use crate::cloud::{CloudError, Instance, InstanceHealth, InstanceQuery, InstanceState, VALUES_PER_FILTER};
 
-/// Between two looks at whether instances are well while some kubelet is late. EC2 runs its checks every minute: a look costs three calls.
-pub(in crate::cloud::inventory) const SOON: Duration = Duration::from_secs(15);
+/// The pause between two reads of the instances' health while a kubelet is late. EC2 runs its checks every minute; a read costs three
+/// calls.
+pub(in crate::cloud::inventory) const HEALTH_PAUSE_WHILE_LATE: Duration = Duration::from_secs(15);
 
 pub(super) const SYNCED: Synced = Synced {
     idle: |timing| Some(timing.sweep_instances),
@@ -30,14 +31,14 @@ pub(super) const SYNCED: Synced = Synced {
 pub(in crate::cloud::inventory) struct Instances {
     pub store: Store<Instance>,
     pub unhealthy: Vec<InstanceHealth>,
-    /// When EC2 was last asked whether instances are well.
+    /// When the last read of the instances' health began.
     pub health_at: Option<Instant>,
-    /// Zones that EC2 did not answer for, since the last complete sweep.
+    /// Zones whose instances EC2 has refused to list since the last full sync.
     pub refused_zones: BTreeSet<String>,
 }
 
 impl Instances {
-    /// Whether it is this long since instances were last asked whether they are well.
+    /// Whether the last read of the instances' health is this old.
     fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
         self.health_at.is_none_or(|at| now.duration_since(at) >= pause)
     }
@@ -64,12 +65,12 @@ impl Inventory {
     pub fn instances_of(&self, node_uid: &str) -> InstanceView {
         let state = self.lock();
         let known = &state.known.instances;
-        // A machine may be well again since, and EC2 has not answered the question for too long.
+        // A machine may have recovered since: an answer is not believed for ever.
         let is_old = known.is_health_due(self.timing.trust(), Instant::now());
         let instances = known.store.of(node_uid);
-        let is_ill = |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
+        let is_unhealthy = |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
         InstanceView {
-            unhealthy: known.unhealthy.iter().filter(is_ill).cloned().collect(),
+            unhealthy: known.unhealthy.iter().filter(is_unhealthy).cloned().collect(),
             instances,
             swept_at: known.store.swept_at(),
             token_looked_up_at: known.store.token_looked_up_at(node_uid),
@@ -77,24 +78,24 @@ impl Inventory {
         }
     }
 
-    /// Whether EC2 shows this instance of a `Node`'s neither starting nor running.
+    /// Whether EC2 shows this instance of a `Node` neither starting nor running.
     pub fn has_ended(&self, node_uid: &str, instance: &InstanceId) -> bool {
-        let is_well = |state| matches!(state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown);
-        self.lock().known.instances.store.of(node_uid).iter().any(|known| known.id == *instance && !is_well(known.state))
+        let is_live = |state| matches!(state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown);
+        self.lock().known.instances.store.of(node_uid).iter().any(|known| known.id == *instance && !is_live(known.state))
     }
 
-    /// Whether EC2 refused to list the instances of this zone, and no complete sweep has followed.
+    /// Whether EC2 refused to list the instances of this zone, and no full sync has followed.
     pub fn refuses_zone(&self, zone: &str) -> bool {
         self.lock().known.instances.refused_zones.contains(zone)
     }
 
-    /// True if an instance of this Node's is known by its token alone: its tags lag, or were taken off.
+    /// True if an instance of this `Node` is known by its token alone: its tags lag, or were removed.
     pub fn is_by_token_alone(&self, node_uid: &str) -> bool {
         self.lock().known.instances.store.is_by_token_alone(node_uid)
     }
 
-    /// Looks at these instances now, whatever the rhythm of the sweeps, and wakes the owners of those that changed; while any of them
-    /// still runs, asks soon whether instances are well, too. For machines whose kubelets are late.
+    /// Reads these instances now, whatever the interval of the syncs, and wakes the owners of those that changed. While any of them
+    /// still runs, the health of the instances is read more often, too. For machines whose kubelets are late.
     pub async fn look_at(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let mut still_runs = false;
         for ids in ids.chunks(VALUES_PER_FILTER) {
@@ -107,9 +108,9 @@ impl Inventory {
             state.wake(Kind::Node, woken);
         }
         let now = Instant::now();
-        let is_due = still_runs && self.lock().known.instances.is_health_due(SOON, now);
+        let is_due = still_runs && self.lock().known.instances.is_health_due(HEALTH_PAUSE_WHILE_LATE, now);
         if is_due {
-            self.slowed(look_at_health(self, now).await)?;
+            self.slowed(read_health(self, now).await)?;
         }
         Ok(())
     }
@@ -118,14 +119,14 @@ impl Inventory {
 async fn sync(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
     list(inventory).await?;
     look_up_tokens(inventory).await?;
-    // Three calls: only at the idle rhythm, however fast the sweeps come.
+    // Three calls: only at the idle interval, however often the syncs come.
     let is_due = {
         let state = inventory.lock();
         let known = &state.known.instances;
         known.is_health_due(inventory.timing.sweep_instances, began) && !known.store.is_empty()
     };
     if is_due {
-        look_at_health(inventory, began).await?;
+        read_health(inventory, began).await?;
     }
     Ok(())
 }
@@ -136,7 +137,7 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let instances = match inventory.cloud.describe_instances(&query).await {
         Ok(instances) => instances,
         Err(error) => {
-            // Only if EC2 itself answered: without a way to EC2 more calls say nothing more.
+            // Only if EC2 itself answered: while EC2 cannot be reached, more calls show nothing more.
             if error.class == Class::InDoubt && error.code.is_some() {
                 refresh_by_zone(inventory).await;
             }
@@ -145,17 +146,18 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     };
     let mut state = inventory.lock();
     state.known.instances.refused_zones.clear();
-    let woken = state.known.instances.store.apply_sweep(started, instances);
+    let woken = state.known.instances.store.apply_full_sync(started, instances);
     state.wake(Kind::Node, woken);
     Ok(())
 }
 
-/// Looks at the known instances by id, zone by zone: while a zone is disrupted EC2 refuses lists without ids for the whole Region,
-/// but answers for the ids of healthy zones. That shows changes and is no sweep: it proves nothing absent and makes no age younger.
+/// Reads the known instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids for the whole Region, but
+/// answers for the ids of healthy zones. This only refreshes known instances. It is no full sync: it proves no absence and does not
+/// update `swept_at`.
 async fn refresh_by_zone(inventory: &Inventory) {
     let mut zones: BTreeMap<String, Vec<InstanceId>> = BTreeMap::new();
-    // One that EC2 has forgotten would fail the call for all: terminated ones are left out.
-    for instance in inventory.lock().known.instances.store.swept_values().filter(|instance| instance.state != InstanceState::Terminated) {
+    // An instance that EC2 no longer knows would fail the call for all: terminated ones are left out.
+    for instance in inventory.lock().known.instances.store.values().filter(|instance| instance.state != InstanceState::Terminated) {
         zones.entry(instance.zone.clone()).or_default().push(instance.id.clone());
     }
     for (zone, ids) in zones {
@@ -169,7 +171,7 @@ async fn refresh_by_zone(inventory: &Inventory) {
                     state.wake(Kind::Node, woken);
                 }
                 Err(error) => {
-                    tracing::warn!(zone, error = %error, "EC2 does not answer for the instances of this zone");
+                    tracing::warn!(zone, error = %error, "EC2 did not list the instances of this zone; keeping the previous data");
                     inventory.lock().known.instances.refused_zones.insert(zone.clone());
                 }
             }
@@ -191,17 +193,17 @@ async fn look_up_tokens(inventory: &Inventory) -> Result<(), CloudError> {
     Ok(())
 }
 
-async fn look_at_health(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
+async fn read_health(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
     inventory.acquire(Call::DescribeInstanceStatus, 3).await;
     let unhealthy = inventory.cloud.describe_unhealthy_instances().await?;
     let mut state = inventory.lock();
     let known = &mut state.known.instances;
-    // The same answer is news to those who did not believe the last one any more.
-    let was_forgotten = known.is_health_due(inventory.timing.trust(), began);
+    // The same answer is a change for an owner for which the last one had expired.
+    let had_expired = known.is_health_due(inventory.timing.trust(), began);
     let before = &known.unhealthy;
     let changed: BTreeSet<_> = unhealthy
         .iter()
-        .filter(|health| was_forgotten || !before.contains(health))
+        .filter(|health| had_expired || !before.contains(health))
         .chain(before.iter().filter(|health| !unhealthy.contains(health)))
         .map(|health| health.id.clone())
         .collect();

@@ -34,7 +34,7 @@ impl Resource for Snapshot {
 }
 
 impl Inventory {
-    /// What EC2 shows of the final snapshots of this `Volume`. Snapshots are listed only while a pass is interested in one.
+    /// What EC2 shows of the final snapshots of this `Volume`. Snapshots are listed only while a pass awaits one.
     pub fn snapshots_of(&self, volume_uid: &str) -> SnapshotView {
         let state = self.lock();
         let store = &state.known.snapshots;
@@ -46,7 +46,7 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let started = inventory.begin(Kind::Snapshot, Call::DescribeSnapshots).await;
     let snapshots = inventory.cloud.describe_snapshots(&identity::cluster_tags(&inventory.cluster_id)).await?;
     let mut state = inventory.lock();
-    let woken = state.known.snapshots.apply_sweep(started, snapshots);
+    let woken = state.known.snapshots.apply_full_sync(started, snapshots);
     state.wake(Kind::Snapshot, woken);
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(super) const SYNCED: Synced = Synced {
 #[derive(Default)]
 pub(in crate::cloud::inventory) struct Volumes {
     pub store: Store<EbsVolume>,
-    /// What EC2 answered of the volumes whose modification is awaited; none where it was not asked yet.
+    /// What EC2 answered of the volumes whose modification is awaited; none where no answer has come yet.
     pub modifications: BTreeMap<VolumeId, Option<Modification>>,
 }
 
@@ -74,7 +74,7 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let query = VolumeQuery::Tags(identity::cluster_tags(&inventory.cluster_id));
     let volumes = inventory.cloud.describe_volumes(&query).await?;
     let mut state = inventory.lock();
-    let woken = state.known.volumes.store.apply_sweep(started, volumes);
+    let woken = state.known.volumes.store.apply_full_sync(started, volumes);
     state.wake(Kind::Volume, woken);
     Ok(())
 }

@@ -10,7 +10,7 @@ async fn while_a_zone_is_disrupted_the_instances_of_the_others_are_still_seen_bu
     let mut world = World::new(Kind::Node);
     let healthy = Instance { zone: "us-east-1b".into(), ..instance("i-2", "two", "t2", InstanceState::Pending) };
     world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Pending), healthy.clone()];
-    world.sweep().await;
+    world.sync().await;
     {
         let mut shown = world.cloud.lock();
         shown.error = Some(unavailable());
@@ -20,7 +20,7 @@ async fn while_a_zone_is_disrupted_the_instances_of_the_others_are_still_seen_bu
         }
     }
     let mut wakes = world.inventory.wakes();
-    world.next_sweep().await;
+    world.next_sync().await;
     assert_eq!(world.inventory.instances_of("one").instances[0].state, InstanceState::Pending);
     assert_eq!(world.inventory.instances_of("two").instances, [Instance { state: InstanceState::Running, ..healthy }]);
     assert_eq!(world.inventory.instances_of("two").swept_at, Some(at(0)));
@@ -32,7 +32,7 @@ async fn a_look_at_some_instances_is_one_call_wakes_whom_it_concerns_and_leaves_
     let mut world = World::new(Kind::Node);
     let (one, two) = (instance("i-1", "one", "t1", InstanceState::Running), instance("i-2", "two", "t2", InstanceState::Running));
     world.cloud.lock().instances = vec![one.clone(), two.clone()];
-    world.sweep().await;
+    world.sync().await;
     let mut wakes = world.inventory.wakes();
     world.cloud.lock().instances[0].state = InstanceState::Terminated;
     world.inventory.look_at(&[one.id.clone(), two.id.clone(), InstanceId("i-9".into())]).await.unwrap();
@@ -43,29 +43,29 @@ async fn a_look_at_some_instances_is_one_call_wakes_whom_it_concerns_and_leaves_
 }
 
 #[test]
-fn a_sweep_that_began_before_a_point_read_does_not_overwrite_it() {
+fn a_sync_that_began_before_a_point_read_does_not_overwrite_it() {
     let mut store = Store::<Instance>::default();
     let running = instance("i-1", "one", "t1", InstanceState::Running);
     let ended = Instance { state: InstanceState::Terminated, ..running.clone() };
-    store.apply_sweep(at(0), vec![running.clone()]);
+    store.apply_full_sync(at(0), vec![running.clone()]);
     assert_eq!(store.refresh(at(11), vec![ended.clone()]), uids(&["one"]));
-    assert_eq!(store.apply_sweep(at(10), vec![running.clone()]).len(), 0, "nothing changed");
+    assert_eq!(store.apply_full_sync(at(10), vec![running.clone()]).len(), 0, "nothing changed");
     assert_eq!(store.of("one"), [ended]);
-    store.apply_sweep(at(12), vec![running.clone()]);
+    store.apply_full_sync(at(12), vec![running.clone()]);
     assert_eq!(store.of("one"), [running]);
 }
 
 #[tokio::test]
-async fn a_zone_that_ec2_does_not_answer_for_is_known_until_a_sweep_is_complete() {
+async fn a_zone_that_ec2_does_not_answer_for_is_known_until_a_sync_is_complete() {
     let mut world = World::new(Kind::Node);
     let healthy = Instance { zone: "us-east-1b".into(), ..instance("i-2", "two", "t2", InstanceState::Running) };
     world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running), healthy];
-    world.sweep().await;
+    world.sync().await;
     world.cloud.lock().error = Some(unavailable());
     world.cloud.lock().zone_down = Some("us-east-1a".into());
-    world.next_sweep().await;
+    world.next_sync().await;
     assert!(world.inventory.refuses_zone("us-east-1a") && !world.inventory.refuses_zone("us-east-1b"));
     world.cloud.lock().error = None;
-    world.next_sweep().await;
+    world.next_sync().await;
     assert!(!world.inventory.refuses_zone("us-east-1a"));
 }
