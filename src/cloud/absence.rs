@@ -1,4 +1,4 @@
-//! Proof that something was never made, or is gone: the only empty answer that authorises anything.
+//! Proof that a resource was never created or no longer exists: the only empty answer of EC2 that Freehold acts on.
 //!
 //! AWS accepts a signed request for 15 minutes (Signature Version 4), so a send that timed out may still be carried out; and a new
 //! resource may be missing from a list for minutes (EC2 developer guide, "Eventual consistency"). So one empty list proves nothing.
@@ -47,13 +47,13 @@ impl EmptyRun {
 /// What is known from look-ups by client token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenLookup {
-    /// EC2 can be asked by token (instances), so it must have been.
+    /// EC2 has a filter by token (instances), so a look-up by token is required.
     Required(Option<EmptyRun>),
     /// EC2 has no such filter (volumes, snapshots).
     NotPossible,
 }
 
-/// What was asked for does not exist and can no longer come to exist. Only [`prove`] makes one.
+/// The requested resource does not exist and can no longer come to exist. Only [`prove`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbsenceProven {
     proven_at: Timestamp,
@@ -66,7 +66,7 @@ impl AbsenceProven {
     }
 }
 
-/// The proof, if these look-ups are one: by owner tag, and by token where EC2 can be asked so. `last_possible_send` is the latest
+/// The proof, if these look-ups are one: by owner tag, and by token where EC2 has such a filter. `last_possible_send` is the latest
 /// moment at which a creating call for this object can have left this operator, this process or an earlier one.
 pub fn prove(last_possible_send: Timestamp, by_tag: Option<EmptyRun>, by_token: TokenLookup, window: Duration) -> Option<AbsenceProven> {
     let proves = |run: Option<EmptyRun>| run.filter(|run| run.proves(last_possible_send, window));

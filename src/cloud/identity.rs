@@ -92,12 +92,12 @@ pub fn is_reserved(key: &str) -> bool {
     RESERVED_TAG_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// What everything of this cluster's carries: what a sweep lists by.
+/// The tags that every resource of this cluster carries: the filter of a full sync.
 pub fn cluster_tags(cluster_id: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(CLUSTER_ID_TAG.to_owned(), cluster_id.to_owned())])
 }
 
-/// What every resource of one owner's carries: what a look-up by tag asks for.
+/// The tags that every resource of one owner carries: the filter of a look-up by tag.
 pub fn owner_tags(cluster_id: &str, kind: Kind, uid: &str) -> BTreeMap<String, String> {
     let mut tags = cluster_tags(cluster_id);
     tags.insert(kind.uid_tag().to_owned(), uid.to_owned());
@@ -153,7 +153,6 @@ mod tests {
         assert_eq!(token(CLUSTER, Kind::Node, UID, 1).0, "5gxqburo6x2pcbi77m4yj37zzivbuotc3dysu2nfllwccgmgtmjq");
         assert_eq!(token(CLUSTER, Kind::Node, UID, 2).0, "ruruhmf3ebvednjrjikm4fnkolsywfwqzwx6fxtvefkqelfvoabq");
         assert_eq!(token(CLUSTER, Kind::Volume, UID, 1).0, "ckjguwtowo25ub4krmqlkr36l4wq2kv4k34z6oj3norj3ld5psma");
-        assert_eq!(token(CLUSTER, Kind::Snapshot, UID, 1).0, "ir55khibuzuze7jm6blloeoejtpfukt4yqq7xvsheeib6aqoflpq");
     }
 
     #[test]

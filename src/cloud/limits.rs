@@ -1,68 +1,12 @@
 //! EC2's request limits, kept on our side: one token bucket for each limit, and slower ones after a throttle.
 //!
 //! The figures are per account and Region (EC2 developer guide, "Request throttling for the Amazon EC2 API"). Where the guide leaves
-//! open whether actions share a bucket they share one here: that can only be too careful.
+//! open whether calls share a bucket they share one here: that can only be too careful.
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
-use strum::{EnumIter, EnumString, IntoStaticStr};
 
-/// Every call that Freehold makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumString, IntoStaticStr)]
-pub enum Action {
-    /// Launches an instance.
-    RunInstances,
-    /// Stops instances.
-    StopInstances,
-    /// Terminates instances.
-    TerminateInstances,
-    /// Lists instances.
-    DescribeInstances,
-    /// Lists status checks and scheduled events.
-    DescribeInstanceStatus,
-    /// Reads a console.
-    GetConsoleOutput,
-    /// Makes a volume.
-    CreateVolume,
-    /// Changes a volume.
-    ModifyVolume,
-    /// Deletes a volume.
-    DeleteVolume,
-    /// Puts tags on a volume.
-    CreateTags,
-    /// Lists volumes.
-    DescribeVolumes,
-    /// Lists modifications of volumes.
-    DescribeVolumesModifications,
-    /// Takes a snapshot.
-    CreateSnapshot,
-    /// Lists snapshots.
-    DescribeSnapshots,
-}
-
-impl Action {
-    /// The action's name in EC2's API.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    fn limit(self) -> Limit {
-        match self {
-            Self::RunInstances => Limit::Launch,
-            Self::TerminateInstances => Limit::Terminate,
-            // Every list of ours has a filter or pages.
-            Self::DescribeInstances
-            | Self::DescribeInstanceStatus
-            | Self::DescribeVolumes
-            | Self::DescribeVolumesModifications
-            | Self::DescribeSnapshots => Limit::FilteredRead,
-            Self::GetConsoleOutput => Limit::UnfilteredRead,
-            // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
-            Self::CreateVolume | Self::DeleteVolume | Self::CreateSnapshot | Self::CreateTags => Limit::Storage,
-            Self::ModifyVolume | Self::StopInstances => Limit::Mutating,
-        }
-    }
-}
+use super::call::Call;
 
 /// One of EC2's limits.
 #[derive(Clone, Copy)]
@@ -78,6 +22,24 @@ enum Limit {
 impl Limit {
     const ALL: [Self; 6] = [Self::FilteredRead, Self::UnfilteredRead, Self::Mutating, Self::Launch, Self::Terminate, Self::Storage];
 
+    /// The limit that this call counts against.
+    fn of(call: Call) -> Self {
+        match call {
+            Call::RunInstances => Self::Launch,
+            Call::TerminateInstances => Self::Terminate,
+            // Every list of ours has a filter or pages.
+            Call::DescribeInstances
+            | Call::DescribeInstanceStatus
+            | Call::DescribeVolumes
+            | Call::DescribeVolumesModifications
+            | Call::DescribeSnapshots => Self::FilteredRead,
+            Call::GetConsoleOutput => Self::UnfilteredRead,
+            // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
+            Call::CreateVolume | Call::DeleteVolume | Call::CreateSnapshot | Call::CreateTags => Self::Storage,
+            Call::ModifyVolume | Call::StopInstances => Self::Mutating,
+        }
+    }
+
     /// Requests: burst, and refill per second.
     fn figures(self) -> (f64, f64) {
         match self {
@@ -90,42 +52,42 @@ impl Limit {
     }
 }
 
-/// Who goes first when a bucket runs low.
+/// Which requests come first when a bucket runs low.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Deletions, reads, and whatever a database that exists needs: may take the last token.
+    /// Deletions, reads, and the needs of a database that exists: may take the last token.
     Repair,
-    /// What a new database needs: leaves a reserve.
+    /// The needs of a new database: leave a reserve.
     Create,
 }
 
-/// Not now.
+/// The bucket is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// When it is worth asking again.
+    /// When to try again.
     pub until: Timestamp,
 }
 
-/// The share of a bucket that creations leave to the others.
+/// The share of a bucket that creations leave to repairs.
 const RESERVE: f64 = 0.2;
 
 /// How long a throttled bucket takes to get back to its full refill.
 const RECOVERY_SECONDS: f64 = 60.0;
 
-/// The slowest that throttles make a bucket: a sixteenth of its refill, so that it always gets out again.
+/// The slowest that throttles make a bucket: a sixteenth of its refill, so that it always recovers.
 const SLOWEST: f64 = 1.0 / 16.0;
 
 /// The token buckets of one account and Region.
 #[derive(Debug)]
 pub struct Limits {
     buckets: Mutex<[Bucket; 6]>,
-    /// Seconds of EC2's for each second of the clock: 1 but in tests.
+    /// Seconds on EC2's clock for each second on ours: 1 except in tests.
     speed: f64,
 }
 
 impl Limits {
     /// `share` is the part of EC2's figures that this operator takes (above 0, at most 1). `speed` is 1 in production; tests against a
-    /// simulator whose clock runs faster say how much.
+    /// simulator with a faster clock give its speed.
     pub fn new(share: f64, speed: f64) -> Self {
         let share = share.clamp(0.01, 1.0);
         let buckets = Limit::ALL.map(|limit| {
@@ -135,22 +97,22 @@ impl Limits {
         Self { buckets: Mutex::new(buckets), speed: if speed > 0.0 { speed } else { 1.0 } }
     }
 
-    /// Takes one request of this action, or says when to ask again.
-    pub fn try_take(&self, action: Action, priority: Priority, now: Timestamp) -> Result<(), Wait> {
+    /// Takes one request of this call, or returns when to try again.
+    pub fn try_take(&self, call: Call, priority: Priority, now: Timestamp) -> Result<(), Wait> {
         let speed = self.speed;
-        self.with(action, |bucket| bucket.try_take(priority, now, speed))
+        self.with(call, |bucket| bucket.try_take(priority, now, speed))
     }
 
-    /// EC2 throttled this action: its bucket is empty now and fills at half the pace, recovering over a minute.
-    pub fn throttled(&self, action: Action, now: Timestamp) {
+    /// EC2 throttled this call: its bucket is empty now and fills at half the pace, recovering over a minute.
+    pub fn throttled(&self, call: Call, now: Timestamp) {
         let speed = self.speed;
-        self.with(action, |bucket| bucket.throttled(now, speed));
+        self.with(call, |bucket| bucket.throttled(now, speed));
     }
 
-    fn with<R>(&self, action: Action, act: impl FnOnce(&mut Bucket) -> R) -> R {
+    fn with<R>(&self, call: Call, act: impl FnOnce(&mut Bucket) -> R) -> R {
         let mut buckets = self.buckets.lock();
         let [filtered, unfiltered, mutating, launch, terminate, storage] = &mut *buckets;
-        act(match action.limit() {
+        act(match Limit::of(call) {
             Limit::FilteredRead => filtered,
             Limit::UnfilteredRead => unfiltered,
             Limit::Mutating => mutating,
@@ -199,7 +161,7 @@ impl Bucket {
         self.pace = (self.pace / 2.0).max(SLOWEST);
     }
 
-    /// What creations leave: a fifth, at least one request, and never so much that a creation could not go at all.
+    /// The reserve that creations leave: a fifth, at least one request, and never so much that a creation could not go at all.
     fn reserve(&self) -> f64 {
         (self.capacity * RESERVE).max(1.0).min(self.capacity - 1.0)
     }
@@ -217,7 +179,6 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
-    use strum::IntoEnumIterator;
 
     use super::*;
 
@@ -225,33 +186,33 @@ mod tests {
         Timestamp::from_millisecond(1_800_000_000_000 + millis).unwrap()
     }
 
-    fn taken(limits: &Limits, action: Action, priority: Priority, now: Timestamp) -> usize {
-        (0..1000).take_while(|_| limits.try_take(action, priority, now).is_ok()).count()
+    fn taken(limits: &Limits, call: Call, priority: Priority, now: Timestamp) -> usize {
+        (0..1000).take_while(|_| limits.try_take(call, priority, now).is_ok()).count()
     }
 
     #[test]
     fn a_bucket_holds_the_published_burst_times_the_share() {
         let rows = [
-            (Action::RunInstances, 5),
-            (Action::TerminateInstances, 100),
-            (Action::DescribeInstances, 100),
-            (Action::GetConsoleOutput, 50),
-            (Action::CreateVolume, 100),
-            (Action::ModifyVolume, 50),
+            (Call::RunInstances, 5),
+            (Call::TerminateInstances, 100),
+            (Call::DescribeInstances, 100),
+            (Call::GetConsoleOutput, 50),
+            (Call::CreateVolume, 100),
+            (Call::ModifyVolume, 50),
         ];
-        for (action, burst) in rows {
-            assert_eq!(taken(&Limits::new(1.0, 1.0), action, Priority::Repair, at(0)), burst, "{action:?}");
-            assert_eq!(taken(&Limits::new(0.5, 1.0), action, Priority::Repair, at(0)), burst / 2, "{action:?} at half");
+        for (call, burst) in rows {
+            assert_eq!(taken(&Limits::new(1.0, 1.0), call, Priority::Repair, at(0)), burst, "{call:?}");
+            assert_eq!(taken(&Limits::new(0.5, 1.0), call, Priority::Repair, at(0)), burst / 2, "{call:?} at half");
         }
     }
 
     #[test]
-    fn an_empty_bucket_says_when_to_ask_again_and_then_gives() {
+    fn an_empty_bucket_returns_when_to_try_again_and_then_gives() {
         let limits = Limits::new(0.5, 1.0);
-        taken(&limits, Action::RunInstances, Priority::Repair, at(0));
-        let wait = limits.try_take(Action::RunInstances, Priority::Repair, at(0)).unwrap_err();
+        taken(&limits, Call::RunInstances, Priority::Repair, at(0));
+        let wait = limits.try_take(Call::RunInstances, Priority::Repair, at(0)).unwrap_err();
         assert!(wait.until > at(0) && wait.until <= at(1002), "{wait:?}");
-        assert!(limits.try_take(Action::RunInstances, Priority::Repair, wait.until).is_ok());
+        assert!(limits.try_take(Call::RunInstances, Priority::Repair, wait.until).is_ok());
     }
 
     #[test]
@@ -259,7 +220,7 @@ mod tests {
         let limits = Limits::new(1.0, 1.0);
         let mut now = at(0);
         for _ in 0..1000 {
-            while let Err(wait) = limits.try_take(Action::RunInstances, Priority::Repair, now) {
+            while let Err(wait) = limits.try_take(Call::RunInstances, Priority::Repair, now) {
                 now = wait.until;
             }
         }
@@ -270,26 +231,26 @@ mod tests {
     #[test]
     fn creations_leave_a_reserve_to_deletions_in_the_same_bucket() {
         let limits = Limits::new(1.0, 1.0);
-        assert_eq!(taken(&limits, Action::CreateVolume, Priority::Create, at(0)), 80);
-        assert_eq!(taken(&limits, Action::DeleteVolume, Priority::Repair, at(0)), 20);
+        assert_eq!(taken(&limits, Call::CreateVolume, Priority::Create, at(0)), 80);
+        assert_eq!(taken(&limits, Call::DeleteVolume, Priority::Repair, at(0)), 20);
     }
 
     #[test]
     fn even_the_smallest_share_lets_a_creation_go() {
         let limits = Limits::new(0.01, 1.0);
-        assert_eq!(taken(&limits, Action::RunInstances, Priority::Create, at(0)), 1);
+        assert_eq!(taken(&limits, Call::RunInstances, Priority::Create, at(0)), 1);
     }
 
     #[test]
     fn a_throttle_empties_the_bucket_halves_its_refill_and_wears_off_in_a_minute() {
         let limits = Limits::new(1.0, 1.0);
-        limits.throttled(Action::ModifyVolume, at(0));
-        let wait = limits.try_take(Action::ModifyVolume, Priority::Repair, at(0)).unwrap_err();
+        limits.throttled(Call::ModifyVolume, at(0));
+        let wait = limits.try_take(Call::ModifyVolume, Priority::Repair, at(0)).unwrap_err();
         // 5 a second, halved: one token takes 0.4 s.
         assert!((at(399)..at(403)).contains(&wait.until), "{wait:?}");
-        limits.try_take(Action::ModifyVolume, Priority::Repair, at(61_000)).unwrap();
-        taken(&limits, Action::ModifyVolume, Priority::Repair, at(61_000));
-        let wait = limits.try_take(Action::ModifyVolume, Priority::Repair, at(61_000)).unwrap_err();
+        limits.try_take(Call::ModifyVolume, Priority::Repair, at(61_000)).unwrap();
+        taken(&limits, Call::ModifyVolume, Priority::Repair, at(61_000));
+        let wait = limits.try_take(Call::ModifyVolume, Priority::Repair, at(61_000)).unwrap_err();
         assert!((at(61_199)..at(61_203)).contains(&wait.until), "{wait:?}");
     }
 
@@ -297,36 +258,30 @@ mod tests {
     fn throttle_upon_throttle_never_stops_a_bucket_for_good() {
         let limits = Limits::new(1.0, 1.0);
         for _ in 0..100 {
-            limits.throttled(Action::RunInstances, at(0));
+            limits.throttled(Call::RunInstances, at(0));
         }
-        let wait = limits.try_take(Action::RunInstances, Priority::Repair, at(0)).unwrap_err();
+        let wait = limits.try_take(Call::RunInstances, Priority::Repair, at(0)).unwrap_err();
         assert!(wait.until <= at(8_100), "{wait:?}");
     }
 
     #[test]
-    fn a_throttle_of_one_action_leaves_the_other_buckets_alone() {
+    fn a_throttle_of_one_call_leaves_the_other_buckets_alone() {
         let limits = Limits::new(1.0, 1.0);
-        limits.throttled(Action::RunInstances, at(0));
-        assert!(limits.try_take(Action::TerminateInstances, Priority::Repair, at(0)).is_ok());
+        limits.throttled(Call::RunInstances, at(0));
+        assert!(limits.try_take(Call::TerminateInstances, Priority::Repair, at(0)).is_ok());
     }
 
     #[test]
     fn a_faster_clock_refills_faster() {
         let limits = Limits::new(1.0, 20.0);
-        taken(&limits, Action::RunInstances, Priority::Repair, at(0));
-        assert_eq!(taken(&limits, Action::RunInstances, Priority::Repair, at(51)), 2);
+        taken(&limits, Call::RunInstances, Priority::Repair, at(0));
+        assert_eq!(taken(&limits, Call::RunInstances, Priority::Repair, at(51)), 2);
     }
 
     #[test]
     fn a_clock_that_is_set_back_gives_nothing() {
         let limits = Limits::new(1.0, 1.0);
-        taken(&limits, Action::RunInstances, Priority::Repair, at(0));
-        assert!(limits.try_take(Action::RunInstances, Priority::Repair, at(-60_000)).is_err());
-    }
-
-    #[test]
-    fn every_action_is_listed_once_under_its_own_name() {
-        let names: std::collections::BTreeSet<_> = Action::iter().map(Action::as_str).collect();
-        assert_eq!(names.len(), Action::iter().len());
+        taken(&limits, Call::RunInstances, Priority::Repair, at(0));
+        assert!(limits.try_take(Call::RunInstances, Priority::Repair, at(-60_000)).is_err());
     }
 }

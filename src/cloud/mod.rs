@@ -1,6 +1,7 @@
 //! The only place that names `aws_sdk_ec2`: the `Cloud` trait, its values, error classes, identity, inventory and limits.
 
 pub mod absence;
+pub mod call;
 pub mod ec2;
 pub mod error;
 pub mod identity;
@@ -13,37 +14,38 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
+use crate::api::{ClientToken, InstanceId, VolumeId};
+pub use call::Call;
 pub use error::{Class, CloudError};
 pub use types::*;
 
 /// EC2 and EBS as Freehold uses them. Implemented by the AWS SDK ([`ec2::Ec2`]) and, in the tests, by the EC2 model.
 ///
-/// No method waits for a state and none retries a creating call: waiting is the controllers' business, and a hidden second send
-/// would turn doubt into a false refusal. Lists are complete (every page) or an error.
+/// No method waits for a state and none retries a creating call: the controllers wait, and a hidden second send would turn
+/// doubt into a false refusal. Lists are complete (every page) or an error.
 #[async_trait]
 pub trait Cloud: Send + Sync + 'static {
     /// Launches one instance (Min=Max=1), with every tag in the same call, IMDSv2 required, hop limit 1, an encrypted root disk that
     /// is deleted on termination, and no data disk. One attempt on the wire.
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError>;
 
-    /// Asks EC2 to stop these instances; by force without the help of their operating systems.
+    /// Requests that EC2 stop these instances; with `force`, without the help of their operating systems.
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError>;
 
-    /// Asks for the termination of these instances.
+    /// Requests the termination of these instances.
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError>;
 
     /// Every instance that matches: complete, or an error.
     async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<Instance>, CloudError>;
 
-    /// Instances that EC2 calls impaired or has scheduled events for, restricted to what carries these tags is not possible in
-    /// EC2: the caller matches the ids. Three list calls whatever the fleet's size.
+    /// Every instance that EC2 reports as impaired or has scheduled an event for. EC2 cannot filter these lists by tag: the caller
+    /// matches the ids. Three list calls, whatever the size of the fleet.
     async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError>;
 
     /// The tail of an instance's console, decoded; empty when there is none yet.
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError>;
 
-    /// Makes one encrypted volume, with every tag in the same call. One attempt on the wire.
+    /// Creates one encrypted volume, with every tag in the same call. One attempt on the wire.
     async fn create_volume(&self, request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError>;
 
     /// Changes size, type, IOPS and throughput in one call. One attempt on the wire: a call that changes nothing still counts
@@ -65,12 +67,12 @@ pub trait Cloud: Send + Sync + 'static {
     /// Takes a snapshot, with its tags in the same call. EC2 has no token for it. One attempt on the wire.
     async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError>;
 
-    /// Every snapshot of ours that matches all of these tags: complete, or an error.
+    /// Every snapshot of this account that matches all of these tags: complete, or an error.
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError>;
-
-    /// One snapshot by id; `None` when EC2 does not know it (which may be "not yet").
-    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError>;
 }
+
+/// The most values that one filter takes (EC2 API reference, "Filters").
+const VALUES_PER_FILTER: usize = 200;
 
 /// Which instances.
 #[derive(Clone, Debug, PartialEq, Eq)]

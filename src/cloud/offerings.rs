@@ -1,4 +1,4 @@
-//! What EC2 has lately refused to everybody: a type in a zone for lack of capacity, or all creations for a quota. Shared by all objects.
+//! Refusals of EC2 that hold for all objects: an instance type in a zone for lack of capacity, or all creations for a quota.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,18 +29,18 @@ impl Offerings {
         Self { offering_pause, quota_pause, known: Mutex::default() }
     }
 
-    /// EC2 said that it has no capacity for this type in this zone.
+    /// EC2 reported that it has no capacity for this type in this zone.
     pub fn mark_unavailable(&self, instance_type: &str, zone: &str, now: Timestamp) {
         let until = now.checked_add(self.offering_pause).unwrap_or(Timestamp::MAX);
         self.lock().unavailable.insert((instance_type.to_owned(), zone.to_owned()), until);
     }
 
-    /// EC2 said that the account has reached a quota.
+    /// EC2 reported that the account has reached a quota.
     pub fn close_quota_gate(&self, now: Timestamp) {
         self.lock().quota_closed_until = Some(now.checked_add(self.quota_pause).unwrap_or(Timestamp::MAX));
     }
 
-    /// What holds now; what is over is forgotten.
+    /// The refusals that hold now; expired ones are dropped.
     pub fn view(&self, now: Timestamp) -> OfferingsView {
         let mut known = self.lock();
         known.unavailable.retain(|_, until| *until > now);
@@ -54,7 +54,7 @@ impl Offerings {
 }
 
 impl OfferingsView {
-    /// True unless EC2 lately had no capacity for this type in this zone.
+    /// True unless EC2 recently had no capacity for this type in this zone.
     pub fn is_available(&self, instance_type: &str, zone: &str) -> bool {
         self.available_at(instance_type, zone).is_none()
     }

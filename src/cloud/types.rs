@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 
-/// Everything that RunInstances is sent.
+/// The parameters of RunInstances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchRequest {
     /// The idempotency token.
@@ -42,7 +42,7 @@ pub struct Instance {
     pub id: InstanceId,
     /// Its state.
     pub state: InstanceState,
-    /// Why it is in this state, as EC2 words it (`Server.InsufficientInstanceCapacity: …`).
+    /// Why it is in this state, in EC2's words (`Server.InsufficientInstanceCapacity: …`).
     pub state_reason: Option<String>,
     /// The token that it was launched with.
     pub token: Option<ClientToken>,
@@ -50,16 +50,12 @@ pub struct Instance {
     pub zone: String,
     /// Its type.
     pub instance_type: String,
-    /// The image it was launched from.
-    pub image_id: String,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
     /// Volumes attached to it, the root disk included.
     pub volumes: Vec<VolumeId>,
     /// The root disk's volume.
     pub root_volume: Option<VolumeId>,
-    /// When it was launched.
-    pub launched_at: Option<Timestamp>,
 }
 
 /// An instance's state.
@@ -71,7 +67,7 @@ pub enum InstanceState {
     Running,
     /// Being terminated.
     ShuttingDown,
-    /// Terminated: gone for ever.
+    /// Terminated. This state is final.
     Terminated,
     /// Being stopped.
     Stopping,
@@ -81,18 +77,16 @@ pub enum InstanceState {
     Unknown,
 }
 
-/// What `DescribeInstanceStatus` says of an instance that is not well.
+/// What `DescribeInstanceStatus` reports of an unhealthy instance: a check fails, or EC2 has scheduled an event for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceHealth {
     /// The instance.
     pub id: InstanceId,
     /// The system or the instance check is impaired.
     pub impaired: bool,
-    /// Scheduled events, by code (`instance-retirement` …).
-    pub events: Vec<String>,
 }
 
-/// Everything that CreateVolume is sent.
+/// The parameters of CreateVolume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateVolumeRequest {
     /// The idempotency token.
@@ -115,7 +109,7 @@ pub struct CreateVolumeRequest {
     pub tags: BTreeMap<String, String>,
 }
 
-/// Everything that ModifyVolume is sent.
+/// The parameters of ModifyVolume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModifyVolumeRequest {
     /// The volume.
@@ -149,14 +143,12 @@ pub struct EbsVolume {
     pub throughput: Option<i32>,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// The instances it is attached to, or being attached to or detached from.
-    pub attached_to: Vec<InstanceId>,
 }
 
 /// A volume's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeState {
-    /// Being made.
+    /// Being created.
     Creating,
     /// Attached to nothing.
     Available,
@@ -177,22 +169,20 @@ pub enum VolumeState {
 pub struct Modification {
     /// The volume.
     pub volume: VolumeId,
-    /// How far it is.
+    /// Its state.
     pub state: ModificationState,
-    /// The size asked for, in GiB.
-    pub target_size: Option<i32>,
-    /// When it was asked for.
+    /// When it was requested.
     pub started_at: Option<Timestamp>,
 }
 
-/// How far a modification is. The new size can be used from `Optimizing` on.
+/// The state of a modification. The new size can be used from `Optimizing` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModificationState {
     /// Not usable yet.
     Modifying,
     /// Usable; the next modification is not allowed yet.
     Optimizing,
-    /// Done.
+    /// Completed.
     Completed,
     /// Failed.
     Failed,
@@ -205,7 +195,7 @@ pub struct Snapshot {
     pub id: SnapshotId,
     /// The volume it was taken of.
     pub volume: VolumeId,
-    /// How far it is.
+    /// Its state.
     pub state: SnapshotState,
     /// When it was started.
     pub started_at: Option<Timestamp>,
@@ -213,7 +203,7 @@ pub struct Snapshot {
     pub tags: BTreeMap<String, String>,
 }
 
-/// How far a snapshot is.
+/// The state of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotState {
     /// Being copied.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ec2sim::{Effect, Fate, Outside, Sight, Visibility};
 use freehold::api::keys;
-use freehold::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
+use freehold::api::{ClientToken, InstanceId, VolumeId};
 use freehold::cloud::identity::{self, Kind};
 use freehold::cloud::inventory::{Awaited, Interest, Inventory};
 use freehold::cloud::limits::Limits;
@@ -420,10 +420,7 @@ async fn an_impaired_instance_and_one_with_an_event_are_unhealthy_until_they_rec
         world.simulator.outside(&event.to(&ids[1].0)).unwrap();
         let unhealthy: BTreeMap<InstanceId, InstanceHealth> =
             world.cloud.describe_unhealthy_instances().await.unwrap().into_iter().map(|health| (health.id.clone(), health)).collect();
-        let expected = [
-            InstanceHealth { id: ids[0].clone(), impaired: true, events: vec![] },
-            InstanceHealth { id: ids[1].clone(), impaired: false, events: vec!["instance-retirement".into()] },
-        ];
+        let expected = [InstanceHealth { id: ids[0].clone(), impaired: true }, InstanceHealth { id: ids[1].clone(), impaired: false }];
         assert_eq!(unhealthy, expected.into_iter().map(|health| (health.id.clone(), health)).collect());
         assert_eq!(world.calls("DescribeInstanceStatus").len(), 6, "three calls each time");
         world.simulator.outside(&Outside::Recover.to(&ids[0].0)).unwrap();
@@ -458,7 +455,6 @@ async fn a_volume_is_made_once_grown_once_and_deleted() {
         assert_eq!((&seen[0].id, seen[0].state, seen[0].zone.as_str()), (&made.id, VolumeState::Available, "us-east-1a"));
         assert_eq!((seen[0].size, seen[0].iops, seen[0].throughput), (100, Some(3000), Some(125)));
         assert_eq!(seen[0].tags, request.tags);
-        assert_eq!(seen[0].attached_to, []);
         assert!(world.simulator.volumes()[0].encrypted);
 
         assert_eq!(world.cloud.describe_modifications(std::slice::from_ref(&made.id)).await.unwrap(), [], "never modified is no error");
@@ -468,11 +464,11 @@ async fn a_volume_is_made_once_grown_once_and_deleted() {
         assert_eq!(world.cloud.modify_volume(&grow).await.unwrap_err().class, Class::State, "the former one is not completed");
         let modification = async || {
             let ids = [made.id.clone(), VolumeId("vol-00000000000000000".into())];
-            world.cloud.describe_modifications(&ids).await.unwrap().into_iter().map(|m| (m.state, m.target_size)).collect::<Vec<_>>()
+            world.cloud.describe_modifications(&ids).await.unwrap().into_iter().map(|m| m.state).collect::<Vec<_>>()
         };
-        assert_eq!(modification().await, [(ModificationState::Modifying, Some(200))]);
+        assert_eq!(modification().await, [ModificationState::Modifying]);
         world.advance(10);
-        assert_eq!(modification().await, [(ModificationState::Completed, Some(200))]);
+        assert_eq!(modification().await, [ModificationState::Completed]);
         let ids = VolumeQuery::Ids(vec![made.id.clone(), VolumeId("vol-00000000000000000".into())]);
         let seen = world.cloud.describe_volumes(&ids).await.unwrap();
         assert_eq!(
@@ -504,7 +500,7 @@ async fn the_fifth_modification_of_a_day_is_refused_as_over_budget() {
 }
 
 #[tokio::test]
-async fn an_attached_volume_names_its_instance_and_cannot_be_deleted() {
+async fn an_attached_volume_is_in_use_and_cannot_be_deleted() {
     for face in BOTH {
         let world = World::new(face).await;
         let instance = world.cloud.run_instance(&launch("node-1")).await.unwrap();
@@ -514,7 +510,7 @@ async fn an_attached_volume_names_its_instance_and_cannot_be_deleted() {
         world.simulator.call("csi", &attach).unwrap();
         world.advance(10);
         let seen = world.cloud.describe_volumes(&VolumeQuery::Ids(vec![made.id.clone()])).await.unwrap();
-        assert_eq!((seen[0].state, &seen[0].attached_to), (VolumeState::InUse, &vec![instance.id.clone()]));
+        assert_eq!(seen[0].state, VolumeState::InUse);
         assert_eq!(world.cloud.delete_volume(&made.id).await.unwrap_err().class, Class::State);
         let seen = world.cloud.describe_instances(&of_cluster()).await.unwrap();
         assert!(seen[0].volumes.contains(&made.id));
@@ -523,7 +519,7 @@ async fn an_attached_volume_names_its_instance_and_cannot_be_deleted() {
 }
 
 #[tokio::test]
-async fn a_snapshot_is_found_by_its_tags_and_by_its_id_and_completes() {
+async fn a_snapshot_is_found_by_its_tags_and_completes() {
     for face in BOTH {
         let world = World::new(face).await;
         let made = world.cloud.create_volume(&create_volume("volume-1")).await.unwrap();
@@ -535,8 +531,6 @@ async fn a_snapshot_is_found_by_its_tags_and_by_its_id_and_completes() {
         let seen = world.cloud.describe_snapshots(&tags).await.unwrap();
         assert_eq!(seen.len(), 1);
         assert_eq!((&seen[0].id, seen[0].state, &seen[0].tags), (&taken.id, SnapshotState::Completed, &tags));
-        assert_eq!(world.cloud.describe_snapshot(&taken.id).await.unwrap().as_ref(), seen.first());
-        assert_eq!(world.cloud.describe_snapshot(&SnapshotId("snap-00000000000000000".into())).await.unwrap(), None);
         let other = identity::owner_tags(CLUSTER, Kind::Snapshot, "volume-2");
         assert_eq!(world.cloud.describe_snapshots(&other).await.unwrap(), []);
     }

@@ -174,7 +174,6 @@ impl Cloud for ModelCloud {
                 let health = InstanceHealth {
                     id: InstanceId(view.id),
                     impaired: view.system_status == Health::Impaired || view.instance_status == Health::Impaired,
-                    events: view.events.into_iter().map(|event| event.code).collect(),
                 };
                 unhealthy.insert(health.id.clone(), health);
             }
@@ -263,12 +262,6 @@ impl Cloud for ModelCloud {
         params.push(param("Owner.1", "self"));
         self.snapshots(&params)
     }
-
-    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError> {
-        let mut params = filters([("snapshot-id".to_owned(), vec![id.0.as_str()])]);
-        params.push(param("Owner.1", "self"));
-        Ok(self.snapshots(&params)?.into_iter().next())
-    }
 }
 
 fn instance(view: InstanceView) -> Instance {
@@ -289,11 +282,9 @@ fn instance(view: InstanceView) -> Instance {
         token: view.client_token.map(ClientToken),
         zone: view.zone,
         instance_type: view.instance_type,
-        image_id: view.image_id,
         tags: view.tags,
         volumes: view.attachments.into_iter().map(|disk| VolumeId(disk.volume_id)).collect(),
         root_volume,
-        launched_at: Some(view.launched_at),
     }
 }
 
@@ -313,12 +304,6 @@ fn volume(view: VolumeView) -> EbsVolume {
         iops: view.shape.iops.map(number),
         throughput: view.shape.throughput.map(number),
         tags: view.tags,
-        attached_to: view
-            .attachment
-            .into_iter()
-            .filter(|attachment| attachment.state != ec2sim::AttachmentState::Detached)
-            .map(|attachment| InstanceId(attachment.instance_id))
-            .collect(),
     }
 }
 
@@ -331,7 +316,6 @@ fn modification(view: ModificationView) -> Modification {
             ec2sim::ModificationState::Completed => ModificationState::Completed,
             ec2sim::ModificationState::Failed => ModificationState::Failed,
         },
-        target_size: Some(number(view.target.size)),
         started_at: Some(view.started_at),
     }
 }

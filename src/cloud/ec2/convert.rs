@@ -1,4 +1,4 @@
-//! What is read: the SDK's answers as our values. An answer that lacks what every such answer has is an error, never a guess.
+//! Converts the answers of the SDK to our values. An answer that lacks what every such answer has is an error, never a guess.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::whole::incomplete;
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
-use crate::cloud::limits::Action;
+use crate::cloud::call::Call;
 use crate::cloud::{
     CloudError, EbsVolume, Instance, InstanceHealth, InstanceState, Modification, ModificationState, Snapshot, SnapshotState, VolumeState,
 };
@@ -20,7 +20,7 @@ use crate::cloud::{
 /// EC2 marks events that are over in their description and lists them for a week more.
 const EVENTS_OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
 
-pub(super) fn instance(action: Action, instance: sdk::Instance) -> Result<Instance, CloudError> {
+pub(super) fn instance(call: Call, instance: sdk::Instance) -> Result<Instance, CloudError> {
     let disks: Vec<(Option<String>, VolumeId)> = instance
         .block_device_mappings
         .unwrap_or_default()
@@ -29,19 +29,17 @@ pub(super) fn instance(action: Action, instance: sdk::Instance) -> Result<Instan
         .collect();
     let root_volume =
         disks.iter().find(|(device, _)| device.is_some() && *device == instance.root_device_name).map(|(_, volume)| volume.clone());
-    let state = instance.state.and_then(|state| state.name).ok_or_else(|| incomplete(action, "instance state"))?;
+    let state = instance.state.and_then(|state| state.name).ok_or_else(|| incomplete(call, "instance state"))?;
     Ok(Instance {
-        id: InstanceId(instance.instance_id.ok_or_else(|| incomplete(action, "instance id"))?),
+        id: InstanceId(instance.instance_id.ok_or_else(|| incomplete(call, "instance id"))?),
         state: instance_state(state.as_str()),
         state_reason: instance.state_reason.and_then(reason),
         token: instance.client_token.filter(|token| !token.is_empty()).map(ClientToken),
         zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
         instance_type: instance.instance_type.map(|name| name.as_str().to_owned()).unwrap_or_default(),
-        image_id: instance.image_id.unwrap_or_default(),
         tags: tags(instance.tags),
         volumes: disks.into_iter().map(|(_, volume)| volume).collect(),
         root_volume,
-        launched_at: instance.launch_time.as_ref().and_then(timestamp),
     })
 }
 
@@ -68,55 +66,44 @@ fn reason(reason: sdk::StateReason) -> Option<String> {
     }
 }
 
-pub(super) fn health(action: Action, status: sdk::InstanceStatus) -> Result<InstanceHealth, CloudError> {
+/// The health of one instance; `None` when its checks pass and no event is ahead of it.
+pub(super) fn health(call: Call, status: sdk::InstanceStatus) -> Result<(InstanceId, Option<InstanceHealth>), CloudError> {
     let is_impaired = |summary: Option<sdk::InstanceStatusSummary>| {
         summary.and_then(|summary| summary.status).is_some_and(|status| status == sdk::SummaryStatus::Impaired)
     };
-    let events = status
-        .events
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|event| !event.description.as_deref().is_some_and(|text| EVENTS_OVER.iter().any(|over| text.starts_with(over))))
-        .filter_map(|event| Some(event.code?.as_str().to_owned()))
-        .collect();
-    Ok(InstanceHealth {
-        id: InstanceId(status.instance_id.ok_or_else(|| incomplete(action, "instance id"))?),
-        impaired: is_impaired(status.instance_status) || is_impaired(status.system_status),
-        events,
-    })
+    let is_ahead = |event: &sdk::InstanceStatusEvent| {
+        event.code.is_some() && !event.description.as_deref().is_some_and(|text| EVENTS_OVER.iter().any(|over| text.starts_with(over)))
+    };
+    let id = InstanceId(status.instance_id.ok_or_else(|| incomplete(call, "instance id"))?);
+    let impaired = is_impaired(status.instance_status) || is_impaired(status.system_status);
+    let has_event = status.events.unwrap_or_default().iter().any(is_ahead);
+    let health = (impaired || has_event).then(|| InstanceHealth { id: id.clone(), impaired });
+    Ok((id, health))
 }
 
 /// The console as text; EC2 sends it in base64, and consoles hold any bytes.
-pub(super) fn console(action: Action, encoded: &str) -> Result<String, CloudError> {
+pub(super) fn console(call: Call, encoded: &str) -> Result<String, CloudError> {
     let compact: String = encoded.chars().filter(|character| !character.is_ascii_whitespace()).collect();
-    let bytes = STANDARD.decode(compact).map_err(|_| incomplete(action, "console in base64"))?;
+    let bytes = STANDARD.decode(compact).map_err(|_| incomplete(call, "console in base64"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub(super) fn volume(action: Action, volume: sdk::Volume) -> Result<EbsVolume, CloudError> {
-    let state = volume.state.ok_or_else(|| incomplete(action, "volume state"))?;
+pub(super) fn volume(call: Call, volume: sdk::Volume) -> Result<EbsVolume, CloudError> {
+    let state = volume.state.ok_or_else(|| incomplete(call, "volume state"))?;
     Ok(EbsVolume {
-        id: VolumeId(volume.volume_id.ok_or_else(|| incomplete(action, "volume id"))?),
+        id: VolumeId(volume.volume_id.ok_or_else(|| incomplete(call, "volume id"))?),
         state: volume_state(state.as_str()),
         zone: volume.availability_zone.unwrap_or_default(),
-        size: volume.size.ok_or_else(|| incomplete(action, "volume size"))?,
+        size: volume.size.ok_or_else(|| incomplete(call, "volume size"))?,
         volume_type: volume.volume_type.map(|name| name.as_str().to_owned()).unwrap_or_default(),
         iops: volume.iops,
         throughput: volume.throughput,
         tags: tags(volume.tags),
-        // One that is being attached or detached counts: only `detached` is over.
-        attached_to: volume
-            .attachments
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|attachment| attachment.state != Some(sdk::VolumeAttachmentState::Detached))
-            .filter_map(|attachment| attachment.instance_id.map(InstanceId))
-            .collect(),
     })
 }
 
-/// The answer to CreateVolume says the same in a type of its own.
-pub(super) fn created_volume(action: Action, created: CreateVolumeOutput) -> Result<EbsVolume, CloudError> {
+/// The answer to CreateVolume holds the same in a type of its own.
+pub(super) fn created_volume(call: Call, created: CreateVolumeOutput) -> Result<EbsVolume, CloudError> {
     let same = sdk::Volume::builder()
         .set_volume_id(created.volume_id)
         .set_state(created.state)
@@ -126,9 +113,8 @@ pub(super) fn created_volume(action: Action, created: CreateVolumeOutput) -> Res
         .set_iops(created.iops)
         .set_throughput(created.throughput)
         .set_tags(created.tags)
-        .set_attachments(created.attachments)
         .build();
-    volume(action, same)
+    volume(call, same)
 }
 
 fn volume_state(name: &str) -> VolumeState {
@@ -143,10 +129,10 @@ fn volume_state(name: &str) -> VolumeState {
     }
 }
 
-pub(super) fn modification(action: Action, modification: sdk::VolumeModification) -> Result<Modification, CloudError> {
-    let state = modification.modification_state.ok_or_else(|| incomplete(action, "modification state"))?;
+pub(super) fn modification(call: Call, modification: sdk::VolumeModification) -> Result<Modification, CloudError> {
+    let state = modification.modification_state.ok_or_else(|| incomplete(call, "modification state"))?;
     Ok(Modification {
-        volume: VolumeId(modification.volume_id.ok_or_else(|| incomplete(action, "volume id"))?),
+        volume: VolumeId(modification.volume_id.ok_or_else(|| incomplete(call, "volume id"))?),
         state: match state.as_str() {
             "optimizing" => ModificationState::Optimizing,
             "completed" => ModificationState::Completed,
@@ -154,16 +140,15 @@ pub(super) fn modification(action: Action, modification: sdk::VolumeModification
             // `modifying`; and a state that this release does not know promises nothing yet.
             _ => ModificationState::Modifying,
         },
-        target_size: modification.target_size,
         started_at: modification.start_time.as_ref().and_then(timestamp),
     })
 }
 
-pub(super) fn snapshot(action: Action, snapshot: sdk::Snapshot) -> Result<Snapshot, CloudError> {
-    let state = snapshot.state.ok_or_else(|| incomplete(action, "snapshot state"))?;
+pub(super) fn snapshot(call: Call, snapshot: sdk::Snapshot) -> Result<Snapshot, CloudError> {
+    let state = snapshot.state.ok_or_else(|| incomplete(call, "snapshot state"))?;
     Ok(Snapshot {
-        id: SnapshotId(snapshot.snapshot_id.ok_or_else(|| incomplete(action, "snapshot id"))?),
-        volume: VolumeId(snapshot.volume_id.ok_or_else(|| incomplete(action, "volume id of a snapshot"))?),
+        id: SnapshotId(snapshot.snapshot_id.ok_or_else(|| incomplete(call, "snapshot id"))?),
+        volume: VolumeId(snapshot.volume_id.ok_or_else(|| incomplete(call, "volume id of a snapshot"))?),
         state: match state.as_str() {
             "pending" => SnapshotState::Pending,
             "completed" => SnapshotState::Completed,
@@ -174,8 +159,8 @@ pub(super) fn snapshot(action: Action, snapshot: sdk::Snapshot) -> Result<Snapsh
     })
 }
 
-/// The answer to CreateSnapshot says the same in a type of its own.
-pub(super) fn created_snapshot(action: Action, created: CreateSnapshotOutput) -> Result<Snapshot, CloudError> {
+/// The answer to CreateSnapshot holds the same in a type of its own.
+pub(super) fn created_snapshot(call: Call, created: CreateSnapshotOutput) -> Result<Snapshot, CloudError> {
     let same = sdk::Snapshot::builder()
         .set_snapshot_id(created.snapshot_id)
         .set_volume_id(created.volume_id)
@@ -183,7 +168,7 @@ pub(super) fn created_snapshot(action: Action, created: CreateSnapshotOutput) ->
         .set_start_time(created.start_time)
         .set_tags(created.tags)
         .build();
-    snapshot(action, same)
+    snapshot(call, same)
 }
 
 fn tags(tags: Option<Vec<sdk::Tag>>) -> BTreeMap<String, String> {
@@ -200,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    const ACTION: Action = Action::DescribeInstances;
+    const CALL: Call = Call::DescribeInstances;
 
     fn running() -> aws_sdk_ec2::types::builders::InstanceBuilder {
         sdk::Instance::builder().instance_id("i-1").state(sdk::InstanceState::builder().name(sdk::InstanceStateName::Running).build())
@@ -218,15 +203,13 @@ mod tests {
             .client_token("token")
             .placement(sdk::Placement::builder().availability_zone("us-east-1a").build())
             .instance_type(sdk::InstanceType::R7iLarge)
-            .image_id("ami-1")
             .root_device_name("/dev/xvda")
             .block_device_mappings(disk("/dev/xvda", "vol-root"))
             .block_device_mappings(disk("/dev/xvdba", "vol-data"))
             .tags(sdk::Tag::builder().key("Name").value("orders").build())
-            .launch_time(DateTime::from_secs(1_800_000_000))
             .build();
         assert_eq!(
-            instance(ACTION, answer).unwrap(),
+            instance(CALL, answer).unwrap(),
             Instance {
                 id: InstanceId("i-1".into()),
                 state: InstanceState::Running,
@@ -234,19 +217,17 @@ mod tests {
                 token: Some(ClientToken("token".into())),
                 zone: "us-east-1a".into(),
                 instance_type: "r7i.large".into(),
-                image_id: "ami-1".into(),
                 tags: BTreeMap::from([("Name".into(), "orders".into())]),
                 volumes: vec![VolumeId("vol-root".into()), VolumeId("vol-data".into())],
                 root_volume: Some(VolumeId("vol-root".into())),
-                launched_at: Some(Timestamp::from_second(1_800_000_000).unwrap()),
             }
         );
     }
 
     #[test]
     fn an_instance_without_id_or_state_is_an_error_not_a_guess() {
-        assert!(instance(ACTION, running().set_instance_id(None).build()).is_err());
-        assert!(instance(ACTION, running().set_state(None).build()).is_err());
+        assert!(instance(CALL, running().set_instance_id(None).build()).is_err());
+        assert!(instance(CALL, running().set_state(None).build()).is_err());
     }
 
     #[test]
@@ -268,10 +249,11 @@ mod tests {
         let event = |description: &str| {
             sdk::InstanceStatusEvent::builder().code(sdk::EventCode::InstanceRetirement).description(description).build()
         };
-        let status =
-            sdk::InstanceStatus::builder().instance_id("i-1").events(event("[Completed] gone")).events(event("will retire")).build();
-        let read = health(ACTION, status).unwrap();
-        assert_eq!(read, InstanceHealth { id: InstanceId("i-1".into()), impaired: false, events: vec!["instance-retirement".into()] });
+        let over = sdk::InstanceStatus::builder().instance_id("i-1").events(event("[Completed] gone")).events(event("[Canceled] not"));
+        let id = InstanceId("i-1".into());
+        assert_eq!(health(CALL, over.clone().build()).unwrap(), (id.clone(), None));
+        let read = health(CALL, over.events(event("will retire")).build()).unwrap();
+        assert_eq!(read, (id.clone(), Some(InstanceHealth { id, impaired: false })));
     }
 
     #[test]
@@ -280,28 +262,16 @@ mod tests {
         let ok = sdk::InstanceStatusSummary::builder().status(sdk::SummaryStatus::Ok).build();
         for (system, own) in [(impaired.clone(), ok.clone()), (ok.clone(), impaired.clone())] {
             let status = sdk::InstanceStatus::builder().instance_id("i-1").system_status(system).instance_status(own).build();
-            assert!(health(ACTION, status).unwrap().impaired);
+            let (_, health) = health(CALL, status).unwrap();
+            assert!(health.unwrap().impaired);
         }
     }
 
     #[test]
-    fn a_volume_that_is_being_detached_is_still_attached() {
-        let attachment = |id: &str, state| sdk::VolumeAttachment::builder().instance_id(id).state(state).build();
-        let answer = sdk::Volume::builder()
-            .volume_id("vol-1")
-            .state(sdk::VolumeState::InUse)
-            .size(100)
-            .attachments(attachment("i-1", sdk::VolumeAttachmentState::Detaching))
-            .attachments(attachment("i-2", sdk::VolumeAttachmentState::Detached))
-            .build();
-        assert_eq!(volume(Action::DescribeVolumes, answer).unwrap().attached_to, [InstanceId("i-1".into())]);
-    }
-
-    #[test]
     fn a_console_is_decoded_whatever_bytes_it_holds() {
-        assert_eq!(console(ACTION, "aGVs\nbG8=\n").unwrap(), "hello");
-        assert_eq!(console(ACTION, "").unwrap(), "");
-        assert_eq!(console(ACTION, "/w==").unwrap(), "\u{fffd}");
-        assert!(console(ACTION, "%%%").is_err());
+        assert_eq!(console(CALL, "aGVs\nbG8=\n").unwrap(), "hello");
+        assert_eq!(console(CALL, "").unwrap(), "");
+        assert_eq!(console(CALL, "/w==").unwrap(), "\u{fffd}");
+        assert!(console(CALL, "%%%").is_err());
     }
 }

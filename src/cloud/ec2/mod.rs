@@ -21,12 +21,12 @@ use aws_sdk_ec2::operation::RequestId;
 
 use self::requests::{Gathered, Selection};
 use self::whole::incomplete;
-use super::limits::Action;
+use super::call::Call;
 use super::{
     Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, LaunchRequest, Modification,
     ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
-use crate::api::{InstanceId, SnapshotId, VolumeId};
+use crate::api::{InstanceId, VolumeId};
 use crate::metrics::Metrics;
 
 /// How long one request may take: EC2 answers within seconds or not at all.
@@ -40,7 +40,7 @@ const APP_NAME: &str = "freehold";
 
 /// EC2 and EBS of one account and Region.
 ///
-/// Requests are not counted here: whoever calls has asked [`super::limits::Limits`] before.
+/// The rate limits are not applied here: every caller acquires its requests from [`super::limits::Limits`] before.
 #[derive(Clone)]
 pub struct Ec2 {
     /// Repeats a read that failed for a passing reason.
@@ -58,7 +58,7 @@ impl fmt::Debug for Ec2 {
 impl Ec2 {
     /// From the environment: credentials, Region, endpoint.
     pub async fn from_env(metrics: &Arc<Metrics>) -> Self {
-        // By name, so that a new release of the SDK changes no behaviour by itself.
+        // A fixed version, so that a new release of the SDK changes no behaviour by itself.
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12());
         if let Ok(name) = AppName::new(APP_NAME) {
             loader = loader.app_name(name);
@@ -66,7 +66,7 @@ impl Ec2 {
         Self::new(&loader.load().await, metrics)
     }
 
-    /// From a configuration of the SDK's; retries and time-outs are ours. Every attempt on the wire is counted in `metrics`.
+    /// From a configuration of the SDK; retries and time-outs are set here. Every attempt on the wire is counted in `metrics`.
     pub fn new(config: &SdkConfig, metrics: &Arc<Metrics>) -> Self {
         let client = |retries: RetryConfig, timeout: Duration| {
             let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(timeout).build();
@@ -82,17 +82,17 @@ impl Ec2 {
     }
 }
 
-/// What came back instead of a success, classified.
-fn failed<E>(action: Action, error: &SdkError<E>) -> CloudError
+/// Classifies an error of the SDK.
+fn failed<E>(call: Call, error: &SdkError<E>) -> CloudError
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
 {
     let status = error.raw_response().map(|response| response.status().as_u16());
     let request_id = error.request_id().map(str::to_owned);
     let (code, message) = (error.code().map(str::to_owned), error.message().map(str::to_owned));
-    // Without a message of EC2's the causes say what happened on the way.
+    // Without a message from EC2, the causes describe the failure of the transport.
     let message = message.unwrap_or_else(|| causes(error));
-    CloudError::new(action.as_str(), code.as_deref(), &message, status, request_id.as_deref())
+    CloudError::new(call.as_str(), code.as_deref(), &message, status, request_id.as_deref())
 }
 
 /// The error's causes, outermost first.
@@ -103,29 +103,29 @@ fn causes(error: &dyn std::error::Error) -> String {
 #[async_trait]
 impl Cloud for Ec2 {
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError> {
-        let action = Action::RunInstances;
-        let answer = requests::run_instances(&self.writes, request).send().await.map_err(|error| failed(action, &error))?;
-        let instance = answer.instances.unwrap_or_default().into_iter().next().ok_or_else(|| incomplete(action, "instance"))?;
-        convert::instance(action, instance)
+        let call = Call::RunInstances;
+        let answer = requests::run_instances(&self.writes, request).send().await.map_err(|error| failed(call, &error))?;
+        let instance = answer.instances.unwrap_or_default().into_iter().next().ok_or_else(|| incomplete(call, "instance"))?;
+        convert::instance(call, instance)
     }
 
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
         let request = self.writes.stop_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect())).force(force);
-        request.send().await.map_err(|error| failed(Action::StopInstances, &error))?;
+        request.send().await.map_err(|error| failed(Call::StopInstances, &error))?;
         Ok(())
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let request = self.writes.terminate_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect()));
-        request.send().await.map_err(|error| failed(Action::TerminateInstances, &error))?;
+        request.send().await.map_err(|error| failed(Call::TerminateInstances, &error))?;
         Ok(())
     }
 
     async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<Instance>, CloudError> {
-        let action = Action::DescribeInstances;
+        let call = Call::DescribeInstances;
         let mut instances = Vec::new();
         for selection in requests::instance_selections(query) {
-            let mut gathered = Gathered::new(action);
+            let mut gathered = Gathered::new(call);
             let mut pages = match selection {
                 Selection::Filters(filters) => {
                     self.reads.describe_instances().set_filters(Some(filters)).into_paginator().page_size(requests::INSTANCE_PAGE).send()
@@ -134,12 +134,12 @@ impl Cloud for Ec2 {
                 Selection::Ids(ids) => self.reads.describe_instances().set_instance_ids(Some(ids)).into_paginator().send(),
             };
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| failed(action, &error))?;
+                let page = page.map_err(|error| failed(call, &error))?;
                 gathered.add(page.reservations, page.next_token)?;
             }
             for reservation in gathered.finish()? {
-                for instance in reservation.instances.ok_or_else(|| incomplete(action, "instances in a reservation"))? {
-                    instances.push(convert::instance(action, instance)?);
+                for instance in reservation.instances.ok_or_else(|| incomplete(call, "instances in a reservation"))? {
+                    instances.push(convert::instance(call, instance)?);
                 }
             }
         }
@@ -147,84 +147,83 @@ impl Cloud for Ec2 {
     }
 
     async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError> {
-        let action = Action::DescribeInstanceStatus;
+        let call = Call::DescribeInstanceStatus;
         let mut unhealthy = BTreeMap::new();
         for filter in requests::health_filters() {
-            let mut gathered = Gathered::new(action);
+            let mut gathered = Gathered::new(call);
             let mut pages =
                 self.reads.describe_instance_status().filters(filter).into_paginator().page_size(requests::INSTANCE_PAGE).send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| failed(action, &error))?;
+                let page = page.map_err(|error| failed(call, &error))?;
                 gathered.add(page.instance_statuses, page.next_token)?;
             }
             for status in gathered.finish()? {
-                let health = convert::health(action, status)?;
-                unhealthy.insert(health.id.clone(), health);
+                let (id, health) = convert::health(call, status)?;
+                unhealthy.insert(id, health);
             }
         }
-        // One whose events are all over is well.
-        Ok(unhealthy.into_values().filter(|health| health.impaired || !health.events.is_empty()).collect())
+        Ok(unhealthy.into_values().flatten().collect())
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
-        let action = Action::GetConsoleOutput;
-        let answer = self.reads.get_console_output().instance_id(&id.0).send().await.map_err(|error| failed(action, &error))?;
-        convert::console(action, answer.output.as_deref().unwrap_or_default())
+        let call = Call::GetConsoleOutput;
+        let answer = self.reads.get_console_output().instance_id(&id.0).send().await.map_err(|error| failed(call, &error))?;
+        convert::console(call, answer.output.as_deref().unwrap_or_default())
     }
 
     async fn create_volume(&self, request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError> {
-        let action = Action::CreateVolume;
-        let answer = requests::create_volume(&self.writes, request).send().await.map_err(|error| failed(action, &error))?;
-        convert::created_volume(action, answer)
+        let call = Call::CreateVolume;
+        let answer = requests::create_volume(&self.writes, request).send().await.map_err(|error| failed(call, &error))?;
+        convert::created_volume(call, answer)
     }
 
     async fn modify_volume(&self, request: &ModifyVolumeRequest) -> Result<(), CloudError> {
-        requests::modify_volume(&self.writes, request).send().await.map_err(|error| failed(Action::ModifyVolume, &error))?;
+        requests::modify_volume(&self.writes, request).send().await.map_err(|error| failed(Call::ModifyVolume, &error))?;
         Ok(())
     }
 
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError> {
-        self.writes.delete_volume().volume_id(&id.0).send().await.map_err(|error| failed(Action::DeleteVolume, &error))?;
+        self.writes.delete_volume().volume_id(&id.0).send().await.map_err(|error| failed(Call::DeleteVolume, &error))?;
         Ok(())
     }
 
     async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
-        requests::create_tags(&self.writes, id, tags).send().await.map_err(|error| failed(Action::CreateTags, &error))?;
+        requests::create_tags(&self.writes, id, tags).send().await.map_err(|error| failed(Call::CreateTags, &error))?;
         Ok(())
     }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {
-        let action = Action::DescribeVolumes;
+        let call = Call::DescribeVolumes;
         let mut volumes = Vec::new();
         for filters in requests::volume_filters(query) {
-            let mut gathered = Gathered::new(action);
+            let mut gathered = Gathered::new(call);
             let mut pages =
                 self.reads.describe_volumes().set_filters(Some(filters)).into_paginator().page_size(requests::VOLUME_PAGE).send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| failed(action, &error))?;
+                let page = page.map_err(|error| failed(call, &error))?;
                 gathered.add(page.volumes, page.next_token)?;
             }
             for volume in gathered.finish()? {
-                volumes.push(convert::volume(action, volume)?);
+                volumes.push(convert::volume(call, volume)?);
             }
         }
         Ok(volumes)
     }
 
     async fn describe_modifications(&self, ids: &[VolumeId]) -> Result<Vec<Modification>, CloudError> {
-        let action = Action::DescribeVolumesModifications;
+        let call = Call::DescribeVolumesModifications;
         let mut newest: BTreeMap<VolumeId, Modification> = BTreeMap::new();
         // By filter: a list of ids fails whole for one volume that was never modified.
         for filters in requests::volume_filters(&VolumeQuery::Ids(ids.to_vec())) {
-            let mut gathered = Gathered::new(action);
+            let mut gathered = Gathered::new(call);
             let request = self.reads.describe_volumes_modifications().set_filters(Some(filters));
             let mut pages = request.into_paginator().page_size(requests::VOLUME_PAGE).send();
             while let Some(page) = pages.next().await {
-                let page = page.map_err(|error| failed(action, &error))?;
+                let page = page.map_err(|error| failed(call, &error))?;
                 gathered.add(page.volumes_modifications, page.next_token)?;
             }
             for modification in gathered.finish()? {
-                let modification = convert::modification(action, modification)?;
+                let modification = convert::modification(call, modification)?;
                 let is_newer = newest.get(&modification.volume).is_none_or(|known| modification.started_at >= known.started_at);
                 if is_newer {
                     newest.insert(modification.volume.clone(), modification);
@@ -235,31 +234,21 @@ impl Cloud for Ec2 {
     }
 
     async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError> {
-        let action = Action::CreateSnapshot;
-        let answer = requests::create_snapshot(&self.writes, volume, tags).send().await.map_err(|error| failed(action, &error))?;
-        convert::created_snapshot(action, answer)
+        let call = Call::CreateSnapshot;
+        let answer = requests::create_snapshot(&self.writes, volume, tags).send().await.map_err(|error| failed(call, &error))?;
+        convert::created_snapshot(call, answer)
     }
 
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {
-        self.snapshots(requests::tag_filters(tags)).await
-    }
-
-    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError> {
-        Ok(self.snapshots(vec![requests::filter("snapshot-id", [id.0.clone()])]).await?.into_iter().next())
-    }
-}
-
-impl Ec2 {
-    async fn snapshots(&self, filters: Vec<aws_sdk_ec2::types::Filter>) -> Result<Vec<Snapshot>, CloudError> {
-        let action = Action::DescribeSnapshots;
-        let mut gathered = Gathered::new(action);
+        let call = Call::DescribeSnapshots;
+        let mut gathered = Gathered::new(call);
         // Without an owner EC2 searches the public snapshots of the whole Region, too.
-        let request = self.reads.describe_snapshots().owner_ids("self").set_filters(Some(filters));
+        let request = self.reads.describe_snapshots().owner_ids("self").set_filters(Some(requests::tag_filters(tags)));
         let mut pages = request.into_paginator().page_size(requests::INSTANCE_PAGE).send();
         while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| failed(action, &error))?;
+            let page = page.map_err(|error| failed(call, &error))?;
             gathered.add(page.snapshots, page.next_token)?;
         }
-        gathered.finish()?.into_iter().map(|snapshot| convert::snapshot(action, snapshot)).collect()
+        gathered.finish()?.into_iter().map(|snapshot| convert::snapshot(call, snapshot)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What is sent: requests and filters in the SDK's words; and lists gathered from their pages.
+//! Builds requests and filters as types of the SDK, and gathers lists from their pages.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,14 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::whole::incomplete;
 use crate::api::VolumeId;
-use crate::cloud::limits::Action;
-use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VolumeQuery};
+use crate::cloud::call::Call;
+use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VALUES_PER_FILTER, VolumeQuery};
 
 /// The largest page of instances, statuses and snapshots (EC2 API reference, `MaxResults`).
 pub(super) const INSTANCE_PAGE: i32 = 1000;
 
-/// The largest page of volumes; EC2 answers a larger wish with this.
+/// The largest page of volumes; EC2 answers a larger page size with this one.
 pub(super) const VOLUME_PAGE: i32 = 500;
-
-/// The most values that one filter takes (EC2 API reference, "Filters").
-const VALUES_PER_FILTER: usize = 200;
 
 /// The events that EC2 schedules for an instance (EC2 User Guide, "Scheduled events for your instances").
 const EVENT_CODES: [&str; 5] = ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
@@ -117,14 +114,14 @@ fn tag_specification(resource: ResourceType, tags: &BTreeMap<String, String>) ->
     TagSpecification::builder().resource_type(resource).set_tags(Some(tag_list(tags))).build()
 }
 
-/// How one list call says what it wants.
+/// How one list call selects.
 #[derive(Debug, PartialEq)]
 pub(super) enum Selection {
     Filters(Vec<Filter>),
     Ids(Vec<String>),
 }
 
-/// What each list call that the query needs says.
+/// The selection of each list call that the query needs.
 pub(super) fn instance_selections(query: &InstanceQuery) -> Vec<Selection> {
     match query {
         InstanceQuery::Tags(tags) => vec![Selection::Filters(tag_filters(tags))],
@@ -157,7 +154,7 @@ pub(super) fn tag_filters(tags: &BTreeMap<String, String>) -> Vec<Filter> {
     tags.iter().map(|(key, value)| filter(&format!("tag:{key}"), [literal(value)])).collect()
 }
 
-/// Three lists that together name every instance that is not well, however many are.
+/// Three lists that together name every unhealthy instance, however many there are.
 pub(super) fn health_filters() -> [Filter; 3] {
     [
         filter("system-status.status", ["impaired".to_owned()]),
@@ -166,7 +163,7 @@ pub(super) fn health_filters() -> [Filter; 3] {
     ]
 }
 
-pub(super) fn filter(name: &str, values: impl IntoIterator<Item = String>) -> Filter {
+fn filter(name: &str, values: impl IntoIterator<Item = String>) -> Filter {
     Filter::builder().name(name).set_values(Some(values.into_iter().collect())).build()
 }
 
@@ -188,19 +185,19 @@ fn literal(value: &str) -> String {
 
 /// A list from its pages: complete, or an error.
 pub(super) struct Gathered<T> {
-    action: Action,
+    call: Call,
     items: Vec<T>,
     next_token: Option<String>,
 }
 
 impl<T> Gathered<T> {
-    pub fn new(action: Action) -> Self {
-        Self { action, items: Vec::new(), next_token: None }
+    pub fn new(call: Call) -> Self {
+        Self { call, items: Vec::new(), next_token: None }
     }
 
     /// Adds a page. EC2 sends the list's element in every page, an empty one, too; a page without it was cut.
     pub fn add(&mut self, items: Option<Vec<T>>, next_token: Option<String>) -> Result<(), CloudError> {
-        self.items.extend(items.ok_or_else(|| incomplete(self.action, "list"))?);
+        self.items.extend(items.ok_or_else(|| incomplete(self.call, "list"))?);
         self.next_token = next_token.filter(|token| !token.is_empty());
         Ok(())
     }
@@ -209,7 +206,7 @@ impl<T> Gathered<T> {
     pub fn finish(self) -> Result<Vec<T>, CloudError> {
         match self.next_token {
             None => Ok(self.items),
-            Some(_) => Err(incomplete(self.action, "last page")),
+            Some(_) => Err(incomplete(self.call, "last page")),
         }
     }
 }
@@ -223,7 +220,7 @@ mod tests {
     use crate::cloud::Class;
 
     #[test]
-    fn a_query_is_split_into_calls_that_ec2_takes_and_an_empty_one_asks_nothing() {
+    fn a_query_is_split_into_calls_that_ec2_takes_and_an_empty_one_makes_none() {
         let tokens = |count: usize| InstanceQuery::Tokens((0..count).map(|n| ClientToken(format!("t-{n}"))).collect());
         let volumes = |count: usize| VolumeQuery::Ids((0..count).map(|n| VolumeId(format!("vol-{n}"))).collect());
         for (count, sizes) in [(0, vec![]), (200, vec![200]), (401, vec![200, 200, 1])] {
@@ -240,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_asked_for_by_id_and_not_by_a_filter_so_that_a_disrupted_zone_does_not_fail_the_others() {
+    fn instances_are_requested_by_id_and_not_by_a_filter_so_that_a_disrupted_zone_does_not_fail_the_others() {
         let query = InstanceQuery::Ids(vec![InstanceId("i-1".into())]);
         assert_eq!(instance_selections(&query), [Selection::Ids(vec!["i-1".into()])]);
     }
@@ -253,13 +250,13 @@ mod tests {
 
     #[test]
     fn a_list_is_complete_only_if_its_last_page_says_so() {
-        let mut gathered = Gathered::new(Action::DescribeInstances);
+        let mut gathered = Gathered::new(Call::DescribeInstances);
         gathered.add(Some(vec![1]), Some("more".into())).unwrap();
         gathered.add(Some(vec![]), Some("more".into())).unwrap();
         let error = gathered.finish().unwrap_err();
         assert_eq!((error.class, error.action), (Class::InDoubt, "DescribeInstances"));
 
-        let mut gathered = Gathered::new(Action::DescribeInstances);
+        let mut gathered = Gathered::new(Call::DescribeInstances);
         gathered.add(Some(vec![1]), Some("more".into())).unwrap();
         gathered.add(Some(vec![2]), Some(String::new())).unwrap();
         assert_eq!(gathered.finish().unwrap(), [1, 2]);
@@ -267,6 +264,6 @@ mod tests {
 
     #[test]
     fn a_page_without_its_list_is_no_empty_page() {
-        assert!(Gathered::<i32>::new(Action::DescribeVolumes).add(None, None).is_err());
+        assert!(Gathered::<i32>::new(Call::DescribeVolumes).add(None, None).is_err());
     }
 }

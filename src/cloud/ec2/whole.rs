@@ -6,14 +6,14 @@ use aws_sdk_ec2::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_ec2::error::BoxError;
 
 use crate::cloud::CloudError;
-use crate::cloud::limits::Action;
+use crate::cloud::call::Call;
 
 /// An answer that was well-formed but lacks what every such answer has.
-pub(super) fn incomplete(action: Action, what: &str) -> CloudError {
-    CloudError::in_doubt(action.as_str(), format!("the answer has no {what}"))
+pub(super) fn incomplete(call: Call, what: &str) -> CloudError {
+    CloudError::in_doubt(call.as_str(), format!("the answer has no {what}"))
 }
 
-/// Makes an error of a cut answer.
+/// Turns a cut answer into an error.
 #[derive(Debug)]
 pub(super) struct WholeAnswer;
 

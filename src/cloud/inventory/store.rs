@@ -1,14 +1,13 @@
-//! What the sweeps of one kind have shown, by owner, and what passes await of it. Pure: the caller brings answers and times.
+//! What the syncs of one kind have shown, by owner, and what passes await of each owner. Pure: the caller passes answers and times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::view::{Awaited, EmptyRuns, Interest, SweepStats};
+use super::view::{Awaited, EmptyRuns, Interest, SyncStats};
 use crate::api::{ClientToken, VolumeId};
 use crate::cloud::absence::EmptyRun;
 use crate::cloud::identity::{self, Kind};
-use crate::cloud::{EbsVolume, Instance, InstanceState, Snapshot};
 
 /// What the store must know of a resource.
 pub(super) trait Resource: Clone + PartialEq {
@@ -22,66 +21,39 @@ pub(super) trait Resource: Clone + PartialEq {
     fn is_remains_of_another(&self, token: &ClientToken) -> bool;
 }
 
-impl Resource for Instance {
-    const KIND: Kind = Kind::Node;
-
-    fn id(&self) -> &str {
-        &self.id.0
-    }
-
-    fn tags(&self) -> &BTreeMap<String, String> {
-        &self.tags
-    }
-
-    fn is_remains_of_another(&self, token: &ClientToken) -> bool {
-        self.state == InstanceState::Terminated && self.token.as_ref().is_some_and(|own| own != token)
-    }
-}
-
-impl Resource for EbsVolume {
-    const KIND: Kind = Kind::Volume;
-
-    fn id(&self) -> &str {
-        &self.id.0
-    }
-
-    fn tags(&self) -> &BTreeMap<String, String> {
-        &self.tags
-    }
-
-    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
-        false
-    }
-}
-
-impl Resource for Snapshot {
-    const KIND: Kind = Kind::Snapshot;
-
-    fn id(&self) -> &str {
-        &self.id.0
-    }
-
-    fn tags(&self) -> &BTreeMap<String, String> {
-        &self.tags
-    }
-
-    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
-        false
-    }
+/// The part of a store that knows no resource: what the loop of any kind needs.
+pub(super) trait AnyStore {
+    /// Sets what a pass awaits.
+    fn set_interest(&mut self, uid: &str, interest: Interest);
+    /// The owner no longer exists.
+    fn forget(&mut self, uid: &str);
+    /// Requests a sync soon.
+    fn request_sync(&mut self);
+    /// True if a sync soon was requested.
+    fn is_requested(&self) -> bool;
+    /// True if any owner awaits something.
+    fn is_pending(&self) -> bool;
+    /// A sync begins: it answers what was requested so far.
+    fn begin(&mut self);
+    /// A sync failed: the data stays as it was.
+    fn note_failure(&mut self, error: String);
+    /// How the syncs went.
+    fn stats(&self) -> SyncStats;
 }
 
 /// What is known of one kind.
 pub(super) struct Store<T> {
-    swept: BTreeMap<String, Vec<T>>,
-    ownerless: Vec<T>,
-    /// Facts of point reads, each with the start of its read, that a sweep which began earlier must not overwrite.
+    synced: BTreeMap<String, Vec<T>>,
+    /// How many resources the last full sync showed, including those that name no owner.
+    listed: usize,
+    /// Results of point reads, each with the start of its read, which a sync that began earlier must not overwrite.
     refreshed: BTreeMap<String, (Timestamp, T)>,
     watches: BTreeMap<String, Watch<T>>,
-    stats: SweepStats,
-    is_poked: bool,
+    stats: SyncStats,
+    is_requested: bool,
 }
 
-/// What passes await of one owner's, and what look-ups have shown of that.
+/// What a pass awaits of one owner's resources, and what look-ups have shown of them.
 struct Watch<T> {
     interest: Interest,
     empty: EmptyRuns,
@@ -114,41 +86,40 @@ impl<T> Watch<T> {
 impl<T> Default for Store<T> {
     fn default() -> Self {
         Self {
-            swept: BTreeMap::new(),
-            ownerless: Vec::new(),
+            synced: BTreeMap::new(),
+            listed: 0,
             refreshed: BTreeMap::new(),
             watches: BTreeMap::new(),
-            stats: SweepStats::default(),
-            is_poked: false,
+            stats: SyncStats::default(),
+            is_requested: false,
         }
     }
 }
 
 impl<T: Resource> Store<T> {
-    /// Takes the answer of a complete sweep that started then. Returns the owners to wake: those whose resources changed, those that
-    /// await a proof, and, the first time, everyone who waits for a sweep at all.
-    pub fn apply_sweep(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
+    /// Takes the answer of a full sync that began at `started`. Returns the owners to wake: those whose resources changed, those that
+    /// await a proof, and, after the first sync, all of which a pass has set an interest.
+    pub fn apply_full_sync(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let is_first = self.stats.last_complete.is_none();
-        let mut swept: BTreeMap<String, Vec<T>> = BTreeMap::new();
-        self.ownerless.clear();
+        let mut synced: BTreeMap<String, Vec<T>> = BTreeMap::new();
+        self.listed = resources.len();
         self.refreshed.retain(|_, (read_at, _)| *read_at > started);
         for resource in resources {
             let newer = self.refreshed.get(resource.id()).map(|(_, newer)| newer.clone());
             let resource = newer.unwrap_or(resource);
-            match identity::owner_uid(T::KIND, resource.tags()) {
-                Some(uid) => swept.entry(uid.to_owned()).or_default().push(resource),
-                None => self.ownerless.push(resource),
+            if let Some(uid) = identity::owner_uid(T::KIND, resource.tags()) {
+                synced.entry(uid.to_owned()).or_default().push(resource);
             }
         }
-        for owned in swept.values_mut() {
+        for owned in synced.values_mut() {
             owned.sort_by(|a, b| a.id().cmp(b.id()));
         }
         let mut woken: BTreeSet<String> =
-            swept.keys().chain(self.swept.keys()).filter(|uid| swept.get(*uid) != self.swept.get(*uid)).cloned().collect();
+            synced.keys().chain(self.synced.keys()).filter(|uid| synced.get(*uid) != self.synced.get(*uid)).cloned().collect();
         for (uid, watch) in &mut self.watches {
             if let Some(last_possible_send) = watch.last_possible_send() {
                 let token = watch.token().cloned();
-                let is_hit = swept
+                let is_hit = synced
                     .get(uid)
                     .is_some_and(|owned| owned.iter().any(|found| !token.as_ref().is_some_and(|token| found.is_remains_of_another(token))));
                 watch.empty.by_tag = EmptyRun::after(watch.empty.by_tag, last_possible_send, started, is_hit);
@@ -157,19 +128,18 @@ impl<T: Resource> Store<T> {
                 woken.insert(uid.clone());
             }
         }
-        self.swept = swept;
+        self.synced = synced;
         self.stats.last_complete = Some(started);
-        self.stats.complete += 1;
         self.stats.last_error = None;
         woken
     }
 
-    /// Takes newer facts, of a read that started then, about resources that the last sweep showed. Returns the owners of those that
-    /// changed.
+    /// Takes the answer of a point read that began at `started`, about resources that the last full sync showed. Returns the owners of
+    /// those that changed.
     pub fn refresh(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let mut woken = BTreeSet::new();
         for resource in resources {
-            for (uid, owned) in &mut self.swept {
+            for (uid, owned) in &mut self.synced {
                 if let Some(known) = owned.iter_mut().find(|known| known.id() == resource.id() && **known != resource) {
                     *known = resource.clone();
                     woken.insert(uid.clone());
@@ -180,9 +150,9 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// Everything that the last sweep showed of any owner's.
-    pub fn swept_values(&self) -> impl Iterator<Item = &T> {
-        self.swept.values().flatten()
+    /// Every resource that the last full sync showed of any owner.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.synced.values().flatten()
     }
 
     /// Takes the answer of a complete look-up of these tokens. Returns the owners that await one of them.
@@ -206,15 +176,9 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// A sweep failed: nothing is known anew.
-    pub fn note_failure(&mut self, error: String) {
-        self.stats.failed += 1;
-        self.stats.last_error = Some(error);
-    }
-
-    /// The resources of one owner: those of the sweep and those found by token; of one in both, what was seen last.
+    /// The resources of one owner: those of the last full sync and those found by token; of a resource in both, the newer answer.
     pub fn of(&self, uid: &str) -> Vec<T> {
-        let mut resources = self.swept.get(uid).cloned().unwrap_or_default();
+        let mut resources = self.synced.get(uid).cloned().unwrap_or_default();
         let Some(found) = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref()) else { return resources };
         let is_newer = self.stats.last_complete.is_none_or(|swept_at| found.started >= swept_at);
         for resource in &found.resources {
@@ -228,35 +192,12 @@ impl<T: Resource> Store<T> {
         resources
     }
 
-    /// Sets what a pass awaits.
-    pub fn set_interest(&mut self, uid: &str, interest: Interest) {
-        let watch = self.watches.entry(uid.to_owned()).or_insert_with(|| Watch {
-            interest: Interest::Settled,
-            empty: EmptyRuns::default(),
-            by_token: None,
-        });
-        let before = (watch.token().cloned(), watch.last_possible_send());
-        watch.interest = interest;
-        let after = (watch.token().cloned(), watch.last_possible_send());
-        if before != after {
-            watch.empty = EmptyRuns::default();
-        }
-        if before.0 != after.0 {
-            watch.by_token = None;
-        }
-    }
-
-    /// The owner is gone.
-    pub fn forget(&mut self, uid: &str) {
-        self.watches.remove(uid);
-    }
-
     /// The empty look-ups of one owner.
     pub fn empty_runs(&self, uid: &str) -> EmptyRuns {
         self.watches.get(uid).map(|watch| watch.empty).unwrap_or_default()
     }
 
-    /// When the last complete sweep started.
+    /// When the last full sync started.
     pub fn swept_at(&self) -> Option<Timestamp> {
         self.stats.last_complete
     }
@@ -266,16 +207,11 @@ impl<T: Resource> Store<T> {
         self.watches.get(uid)?.by_token.as_ref().map(|found| found.started)
     }
 
-    /// True if something of this owner's is known by its token alone: its tags lag, or were taken off.
+    /// True if a resource of this owner is known by its token alone: its tags lag, or were removed.
     pub fn is_by_token_alone(&self, uid: &str) -> bool {
-        let is_swept = |id: &str| self.swept.get(uid).is_some_and(|owned| owned.iter().any(|resource| resource.id() == id));
+        let is_listed = |id: &str| self.synced.get(uid).is_some_and(|owned| owned.iter().any(|resource| resource.id() == id));
         let found = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref());
-        found.is_some_and(|found| found.resources.iter().any(|resource| !is_swept(resource.id())))
-    }
-
-    /// True if any owner awaits something.
-    pub fn is_pending(&self) -> bool {
-        self.watches.values().any(|watch| watch.awaited().is_some())
+        found.is_some_and(|found| found.resources.iter().any(|resource| !is_listed(resource.id())))
     }
 
     /// Every token that is awaited.
@@ -297,39 +233,60 @@ impl<T: Resource> Store<T> {
             .collect()
     }
 
-    /// The owners of the resources that the last sweep showed and that this picks.
+    /// The owners of those resources of the last full sync that `pick` accepts.
     pub fn owners_where(&self, pick: impl Fn(&T) -> bool) -> BTreeSet<String> {
-        self.swept.iter().filter(|(_, owned)| owned.iter().any(&pick)).map(|(uid, _)| uid.clone()).collect()
+        self.synced.iter().filter(|(_, owned)| owned.iter().any(&pick)).map(|(uid, _)| uid.clone()).collect()
     }
 
-    /// True if the last sweep showed nothing at all.
+    /// True if the last full sync showed no resource at all.
     pub fn is_empty(&self) -> bool {
-        self.swept.is_empty() && self.ownerless.is_empty()
+        self.listed == 0
+    }
+}
+
+impl<T: Resource> AnyStore for Store<T> {
+    fn set_interest(&mut self, uid: &str, interest: Interest) {
+        let watch = self.watches.entry(uid.to_owned()).or_insert_with(|| Watch {
+            interest: Interest::Settled,
+            empty: EmptyRuns::default(),
+            by_token: None,
+        });
+        let before = (watch.token().cloned(), watch.last_possible_send());
+        watch.interest = interest;
+        let after = (watch.token().cloned(), watch.last_possible_send());
+        if before != after {
+            watch.empty = EmptyRuns::default();
+        }
+        if before.0 != after.0 {
+            watch.by_token = None;
+        }
     }
 
-    /// What no pass has asked for.
-    pub fn unclaimed(&self) -> Vec<T> {
-        let unknown = self.swept.iter().filter(|(uid, _)| !self.watches.contains_key(*uid)).flat_map(|(_, owned)| owned);
-        unknown.chain(&self.ownerless).cloned().collect()
+    fn forget(&mut self, uid: &str) {
+        self.watches.remove(uid);
     }
 
-    /// Asks for a sweep soon.
-    pub fn poke(&mut self) {
-        self.is_poked = true;
+    fn request_sync(&mut self) {
+        self.is_requested = true;
     }
 
-    /// True if a sweep soon was asked for.
-    pub fn is_poked(&self) -> bool {
-        self.is_poked
+    fn is_requested(&self) -> bool {
+        self.is_requested
     }
 
-    /// A sweep begins: it answers what was asked for so far.
-    pub fn begin(&mut self) {
-        self.is_poked = false;
+    fn is_pending(&self) -> bool {
+        self.watches.values().any(|watch| watch.awaited().is_some())
     }
 
-    /// How the sweeps went.
-    pub fn stats(&self) -> SweepStats {
+    fn begin(&mut self) {
+        self.is_requested = false;
+    }
+
+    fn note_failure(&mut self, error: String) {
+        self.stats.last_error = Some(error);
+    }
+
+    fn stats(&self) -> SyncStats {
         self.stats.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! The plain values that the inventory hands out and takes.
+//! The plain values that the inventory returns and takes.
 
 use jiff::Timestamp;
 
@@ -13,11 +13,11 @@ pub struct InstanceView {
     /// Every instance with the owner's tag or the awaited token, in the order of their ids; terminated ones as long as EC2 shows them
     /// (about an hour).
     pub instances: Vec<Instance>,
-    /// When the last complete sweep started; `None`: there was none yet, so an empty list says nothing.
+    /// When the last full sync started; `None`: there was none yet, so an empty list proves nothing.
     pub swept_at: Option<Timestamp>,
     /// When the last complete look-up of the awaited token started.
     pub token_looked_up_at: Option<Timestamp>,
-    /// What EC2 says of those of them that are not well; nothing when it has not answered for
+    /// The unhealthy ones among these instances, as EC2 reports them; none when EC2 has not answered for
     /// [`Timing::trust`](crate::settings::Timing::trust).
     pub unhealthy: Vec<InstanceHealth>,
     /// The empty look-ups since the last possible send.
@@ -36,11 +36,11 @@ impl InstanceView {
 pub struct VolumeView {
     /// Every volume with the owner's tag, in the order of their ids.
     pub volumes: Vec<EbsVolume>,
-    /// The newest modification, if a pass said that it awaits one.
+    /// The newest modification, if a pass awaits one.
     pub modification: Option<Modification>,
-    /// Whether EC2 has answered since that pass; until then no modification says nothing.
+    /// Whether EC2 has answered since that pass; until then, the absence of a modification proves nothing.
     pub modification_is_known: bool,
-    /// When the last complete sweep started; `None`: there was none yet, so an empty list says nothing.
+    /// When the last full sync started; `None`: there was none yet, so an empty list proves nothing.
     pub swept_at: Option<Timestamp>,
     /// The empty look-ups by tag since the last possible send.
     pub empty: Option<EmptyRun>,
@@ -51,7 +51,7 @@ pub struct VolumeView {
 pub struct SnapshotView {
     /// Every final snapshot with the owner's tag, in the order of their ids.
     pub snapshots: Vec<Snapshot>,
-    /// When the last complete sweep started; `None`: there was none yet, so an empty list says nothing.
+    /// When the last full sync started; `None`: there was none yet, so an empty list proves nothing.
     pub swept_at: Option<Timestamp>,
     /// The empty look-ups by tag since the last possible send.
     pub empty: Option<EmptyRun>,
@@ -60,7 +60,7 @@ pub struct SnapshotView {
 /// The empty look-ups of one owner, for [`crate::cloud::absence::prove`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmptyRuns {
-    /// Sweeps by tag.
+    /// Full syncs, which list by tag.
     pub by_tag: Option<EmptyRun>,
     /// Look-ups by token.
     pub by_token: Option<EmptyRun>,
@@ -69,7 +69,7 @@ pub struct EmptyRuns {
 /// What a pass awaits of an owner's resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Nothing: changes are seen at the idle rhythm.
+    /// Nothing: changes are seen at the idle interval.
     Settled,
     /// Something: changes are seen within seconds.
     Pending(Awaited),
@@ -103,15 +103,11 @@ pub struct Wake {
     pub uid: String,
 }
 
-/// How the sweeps of a kind went.
+/// How the syncs of a kind went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SweepStats {
-    /// When the last complete one started.
+pub struct SyncStats {
+    /// When the last complete sync started.
     pub last_complete: Option<Timestamp>,
-    /// How many were complete.
-    pub complete: u64,
-    /// How many failed.
-    pub failed: u64,
-    /// Why the last one failed; `None` when it was complete.
+    /// Why the last sync failed; `None` when it was complete.
     pub last_error: Option<String>,
 }

@@ -226,7 +226,7 @@ mod tests {
                 Class::Capacity | Class::Forbidden | Class::Invalid => [Refused, Refused, RefusedAfterDoubt, RefusedAfterDoubt],
                 Class::NotYetUsable => [patience(false), Refused, patience(true), RefusedAfterDoubt],
                 Class::Throttled | Class::Quota => [patience(false), patience(false), patience(true), patience(true)],
-                Class::InDoubt | Class::Token | Class::NotFound | Class::State | Class::ModificationBudget | Class::DryRun => [InDoubt; 4],
+                Class::InDoubt | Class::Token | Class::NotFound | Class::State | Class::ModificationBudget => [InDoubt; 4],
             };
             let error = CloudError { class, ..CloudError::in_doubt("RunInstances", "") };
             let judged = [(false, false), (true, false), (false, true), (true, true)];

@@ -3,12 +3,12 @@
 //! A restart forgets them and makes each of them once more; EC2 takes a repeated stop, termination or deletion as one.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::controller::waiting::HeldUp;
 use crate::time::later;
 
@@ -56,16 +56,16 @@ pub struct Asks {
 impl Asks {
     /// The call was made; `held_up` unless EC2 accepted.
     pub fn note(&self, call: Call, id: &str, at: Timestamp, held_up: Option<HeldUp>) {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).insert((call, id.to_owned()), Asked { at, held_up });
+        self.last.lock().insert((call, id.to_owned()), Asked { at, held_up });
     }
 
     /// The last time that this was asked for.
     pub fn of(&self, call: Call, id: &str) -> Option<Asked> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).get(&(call, id.to_owned())).cloned()
+        self.last.lock().get(&(call, id.to_owned())).cloned()
     }
 
     /// The resource is gone.
     pub fn forget(&self, id: &str) {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).retain(|(_, other), _| other != id);
+        self.last.lock().retain(|(_, other), _| other != id);
     }
 }

@@ -3,7 +3,8 @@
 //! A restart forgets it; the first pass of each object fills it again, and until then the first full EC2 inventory sync is awaited.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::api::InstanceId;
 
@@ -17,27 +18,27 @@ pub struct References {
 impl References {
     /// Remembers the namespace and name of the object with this UID.
     pub fn remember(&self, uid: &str, namespace: &str, name: &str) {
-        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner).insert(uid.to_owned(), (namespace.to_owned(), name.to_owned()));
+        self.by_uid.lock().insert(uid.to_owned(), (namespace.to_owned(), name.to_owned()));
     }
 
     /// Remembers which Node an instance belongs to.
     pub fn remember_instance(&self, instance: &InstanceId, namespace: &str, name: &str) {
-        self.by_instance.lock().unwrap_or_else(PoisonError::into_inner).insert(instance.clone(), (namespace.to_owned(), name.to_owned()));
+        self.by_instance.lock().insert(instance.clone(), (namespace.to_owned(), name.to_owned()));
     }
 
     /// The namespace and name of the object with this UID.
     pub fn by_uid(&self, uid: &str) -> Option<(String, String)> {
-        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner).get(uid).cloned()
+        self.by_uid.lock().get(uid).cloned()
     }
 
     /// The namespace and name of the Node that this instance belongs to.
     pub fn by_instance(&self, instance: &InstanceId) -> Option<(String, String)> {
-        self.by_instance.lock().unwrap_or_else(PoisonError::into_inner).get(instance).cloned()
+        self.by_instance.lock().get(instance).cloned()
     }
 
     /// Forgets an object that is gone, and its instances.
     pub fn forget(&self, uid: &str) {
-        let Some(place) = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner).remove(uid) else { return };
-        self.by_instance.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, other| *other != place);
+        let Some(place) = self.by_uid.lock().remove(uid) else { return };
+        self.by_instance.lock().retain(|_, other| *other != place);
     }
 }

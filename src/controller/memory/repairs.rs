@@ -4,11 +4,12 @@
 //! Nodes tells which repairs are running.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::reflector::Store;
+use parking_lot::Mutex;
 
 use crate::api::{ConditionType, Node, Reason};
 use crate::cluster::controller_of;
@@ -70,7 +71,7 @@ impl Fleet {
     /// What the repair of this Node must know. `has_ended`: EC2 shows the instance of a Node neither starting nor running.
     pub fn view(&self, node: &Node, has_ended: impl Fn(&Node) -> bool, zone_refused: bool, now: Timestamp) -> FleetView {
         let nodes = self.state();
-        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = self.begun.lock();
         let uid = node.uid();
         let zone = zone(node);
         let of_zone = nodes.iter().filter(|other| zone.is_some() && self::zone(other) == zone && other.uid() != uid && counts(other));
@@ -79,7 +80,7 @@ impl Fleet {
             zone_joined += 1;
             zone_lost += usize::from(looks_lost(other) || has_ended(other));
         }
-        let mut zones_down = self.zones_down.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut zones_down = self.zones_down.lock();
         // One that asks and is not lost itself, as when it is given back or joins, says nothing of its zone.
         let is_lost = counts(node) && (looks_lost(node) || has_ended(node));
         if let Some(zone) = zone.filter(|_| is_lost && zone_looks_down(zone_joined, zone_lost)) {
@@ -100,7 +101,7 @@ impl Fleet {
     /// machine of a database that is being repaired takes no place of its own: its end is part of that repair.
     pub fn try_begin(&self, node: &Node) -> Result<usize, (usize, usize)> {
         let nodes = self.state();
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = self.begun.lock();
         let mut underway = underway(&nodes, &begun);
         if !underway.contains(&house(node)) && underway.len() >= most(nodes.len()) {
             return Err((underway.len(), most(nodes.len())));
@@ -112,14 +113,14 @@ impl Fleet {
 
     /// The Node, read fresh, is not given up: a repair that was begun and could not be written down is none.
     pub fn is_well(&self, uid: &str) {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+        self.begun.lock().remove(uid);
     }
 
     /// The Node is gone, and its repair with it; gives how many are still underway.
     pub fn forget(&self, uid: &str) -> usize {
         let mut nodes = self.state();
         nodes.retain(|node| node.metadata.uid.as_deref() != Some(uid));
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = self.begun.lock();
         begun.remove(uid);
         underway(&nodes, &begun).len()
     }

@@ -3,10 +3,10 @@
 //! A restart forgets them: each attempt that the status names without an id counts as in doubt then, and is looked up before it is sent again.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use crate::api::ClientToken;
 use crate::time::later;
@@ -35,13 +35,13 @@ pub struct Sends {
 impl Sends {
     /// What is known of this token's sends.
     pub fn of(&self, token: &ClientToken) -> Option<Sent> {
-        self.by_token.lock().unwrap_or_else(PoisonError::into_inner).get(token).copied()
+        self.by_token.lock().get(token).copied()
     }
 
     /// The call is about to be sent: until its answer is noted, it is in doubt, even if the pass is abandoned. Returns whether the
     /// attempt was in doubt before.
     pub fn starting(&self, token: &ClientToken, now: Timestamp) -> bool {
-        let mut by_token = self.by_token.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_token = self.by_token.lock();
         let sent = by_token.entry(token.clone()).or_insert(Sent {
             last: now,
             times: 0,
@@ -58,7 +58,7 @@ impl Sends {
 
     /// An attempt that was found at start-up may have been sent by an earlier process: it is in doubt from the start.
     pub fn found_at_start(&self, token: &ClientToken, process_started: Timestamp) {
-        self.by_token.lock().unwrap_or_else(PoisonError::into_inner).entry(token.clone()).or_insert(Sent {
+        self.by_token.lock().entry(token.clone()).or_insert(Sent {
             last: process_started,
             times: 0,
             in_doubt: true,
@@ -87,11 +87,11 @@ impl Sends {
 
     /// The attempt has its id, or is over.
     pub fn forget(&self, token: &ClientToken) {
-        self.by_token.lock().unwrap_or_else(PoisonError::into_inner).remove(token);
+        self.by_token.lock().remove(token);
     }
 
     fn update(&self, token: &ClientToken, change: impl FnOnce(&mut Sent)) {
-        if let Some(sent) = self.by_token.lock().unwrap_or_else(PoisonError::into_inner).get_mut(token) {
+        if let Some(sent) = self.by_token.lock().get_mut(token) {
             change(sent);
         }
     }

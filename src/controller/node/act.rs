@@ -10,8 +10,9 @@ use super::plan::action::{Action, Plan};
 use crate::api::keys::OUT_OF_SERVICE_TAINT;
 use crate::api::node::{Fence, NodeLaunch};
 use crate::api::{EventReason, InstanceId, Node, NodeStatus, Reason};
+use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
-use crate::cloud::limits::{Action as Call, Priority};
+use crate::cloud::limits::Priority;
 use crate::cloud::{Class, LaunchRequest};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
@@ -136,7 +137,7 @@ async fn terminate(id: &InstanceId, why: &str, acted: &mut Acted<Node>, ctx: &Co
     match ctx.cloud.terminate_instances(std::slice::from_ref(id)).await {
         Ok(()) => {
             ctx.asks.note(call, &id.0, ctx.clock.now(), None);
-            ctx.inventory.poke(Kind::Node);
+            ctx.inventory.request_sync(Kind::Node);
             if is_first {
                 let note = format!("instance {id} is terminated: {why}");
                 events.publish(&acted.object, &Happened::normal(EventReason::InstanceTerminating, note)).await;
@@ -156,7 +157,7 @@ async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Conte
     match ctx.cloud.stop_instances(std::slice::from_ref(id), force).await {
         Ok(()) => {
             ctx.asks.note(call, &id.0, ctx.clock.now(), None);
-            ctx.inventory.poke(Kind::Node);
+            ctx.inventory.request_sync(Kind::Node);
         }
         Err(error) => acted.refused(call, &id.0, &error, ctx),
     }
@@ -205,7 +206,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
     let was_in_doubt = ctx.sends.starting(token, ctx.clock.now()) || launch.in_doubt_since.is_some();
     let answer = ctx.cloud.run_instance(&request(launch, user_data)).await;
     let now = ctx.clock.now();
-    ctx.inventory.poke(Kind::Node);
+    ctx.inventory.request_sync(Kind::Node);
     match answer {
         Ok(instance) => {
             record(&nodes, acted, json!({"instanceID": instance.id})).await?;

@@ -12,8 +12,8 @@ use super::registration::{self, is_live, provider_id};
 
 use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER};
 use crate::api::{InstanceId, Node, NodeClass};
+use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
-use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::if_served;

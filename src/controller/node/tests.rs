@@ -192,11 +192,9 @@ fn instance(name: &str, state: InstanceState) -> Instance {
         token: Some(launch.token),
         zone: "us-east-1a".to_owned(),
         instance_type: "r7i.large".to_owned(),
-        image_id: "ami-1".to_owned(),
         tags: launch.tags,
         volumes: vec![VolumeId(format!("vol-root-of-{name}"))],
         root_volume: Some(VolumeId(format!("vol-root-of-{name}"))),
-        launched_at: Some(at(1)),
     }
 }
 

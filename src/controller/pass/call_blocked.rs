@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::context::Context;
 
 use crate::api::Reason;
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{Class, CloudError};
 use crate::controller::conditions::whole_second;
 use crate::controller::waiting::HeldUp;
@@ -35,7 +35,7 @@ pub fn held_up(call: Call, error: &CloudError, ctx: &Context) -> HeldUp {
         }
         Class::Forbidden => (Reason::Forbidden, Some(later(now, timing.forbidden_pause))),
         Class::Invalid if call == Call::ModifyVolume => (Reason::ModificationRefused, None),
-        Class::Invalid | Class::DryRun => (Reason::InvalidRequest, None),
+        Class::Invalid => (Reason::InvalidRequest, None),
         Class::NotYetUsable => (Reason::InvalidRequest, Some(later(now, timing.recheck))),
         // EC2 does not say when; others may have used it up. An hour is soon enough for a budget of a day, and no call is wasted.
         Class::ModificationBudget => (Reason::ModificationBudget, Some(later(now, timing.modification_window / 24))),

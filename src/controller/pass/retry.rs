@@ -1,11 +1,11 @@
 //! Per-object pauses after failed passes: the only user of the crate `backoff`.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use backoff::backoff::Backoff;
 use backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
+use parking_lot::Mutex;
 
 /// Exponential pauses with jitter, one series per object: one that always fails slows nobody else.
 pub struct Retry {
@@ -22,7 +22,7 @@ impl Retry {
 
     /// The pause after one more failure of this object.
     pub fn failed(&self, key: &str) -> Duration {
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut series = self.series.lock();
         series
             .entry(key.to_owned())
             .or_insert_with(|| {
@@ -39,7 +39,7 @@ impl Retry {
 
     /// The object's pass went well: its next failure starts from the beginning.
     pub fn succeeded(&self, key: &str) {
-        self.series.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.series.lock().remove(key);
     }
 }
 

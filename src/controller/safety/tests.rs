@@ -24,11 +24,9 @@ fn instance(state: InstanceState, data: &[&str]) -> Instance {
         token: None,
         zone: "us-east-1a".into(),
         instance_type: "r7i.large".into(),
-        image_id: "ami-1".into(),
         tags: BTreeMap::new(),
         volumes,
         root_volume: Some(VolumeId("vol-root".into())),
-        launched_at: None,
     }
 }
 
@@ -143,7 +141,6 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
         iops: None,
         throughput: None,
         tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
-        attached_to: Vec::new(),
     };
     let ours = [("cluster", "c"), ("uid", "u"), ("more", "m")];
     let rows = [

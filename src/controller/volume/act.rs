@@ -15,8 +15,9 @@ use super::plan::facts::owner_of;
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, RETAINED_LABEL};
 use crate::api::volume::{FinalSnapshot, VolumeLaunch};
 use crate::api::{EventReason, Reason, Volume, VolumeId, VolumeStatus};
+use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind};
-use crate::cloud::limits::{Action as Call, Priority};
+use crate::cloud::limits::Priority;
 use crate::cloud::{Class, CreateVolumeRequest, VolumeQuery};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
@@ -166,7 +167,7 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
     let token = &launch.token;
     let was_in_doubt = ctx.sends.starting(token, ctx.clock.now()) || launch.in_doubt_since.is_some();
     let answer = ctx.cloud.create_volume(&request(launch)).await;
-    ctx.inventory.poke(Kind::Volume);
+    ctx.inventory.request_sync(Kind::Volume);
     match answer {
         Ok(made) => {
             acted.object = status::record(&volumes, &acted.object, json!({"volumeID": made.id})).await?;
@@ -219,7 +220,7 @@ async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, event
     let new = VolumeStatus { modifications, ..old.clone() };
     acted.object = status::patch(&volumes, &acted.object, &old, &new).await?;
     let answer = ctx.cloud.modify_volume(request).await;
-    ctx.inventory.poke(Kind::Volume);
+    ctx.inventory.request_sync(Kind::Volume);
     match answer {
         Ok(()) => {
             let note = format!(
@@ -266,7 +267,7 @@ async fn adopt(
 
 async fn tag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<Volume>, ctx: &Context) {
     let answer = ctx.cloud.tag_volume(id, tags).await;
-    ctx.inventory.poke(Kind::Volume);
+    ctx.inventory.request_sync(Kind::Volume);
     match answer {
         Ok(()) => ctx.asks.note(Call::CreateTags, &id.0, ctx.clock.now(), None),
         Err(error) => acted.refused(Call::CreateTags, &id.0, &error, ctx),
@@ -286,7 +287,7 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, event
     let mut owner = owner_of(&acted.object, &ctx.cluster_id);
     owner.kind = Kind::Snapshot;
     let answer = ctx.cloud.create_snapshot(id, &identity::tags(&owner, 1, &BTreeMap::new())).await;
-    ctx.inventory.poke(Kind::Snapshot);
+    ctx.inventory.request_sync(Kind::Snapshot);
     match answer {
         Ok(taken) => {
             acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": {"snapshotID": taken.id}})).await?;
@@ -317,7 +318,7 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, 
         return Ok(());
     }
     let answer = ctx.cloud.delete_volume(id).await;
-    ctx.inventory.poke(Kind::Volume);
+    ctx.inventory.request_sync(Kind::Volume);
     match answer {
         Ok(()) => {
             note_deleted(acted, ctx).await?;

@@ -12,8 +12,8 @@ use kube::{CustomResourceExt, ResourceExt};
 use super::build;
 
 use crate::api::{Database, NodeClass, Volume, VolumeId, names};
+use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
-use crate::cloud::limits::Action as Call;
 use crate::cloud::offerings::OfferingsView;
 use crate::cluster::{controller_of, if_served};
 use crate::controller::memory::issued_requests::Asked;

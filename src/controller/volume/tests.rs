@@ -203,7 +203,6 @@ fn ebs(name: &str, attempt: i32, state: VolumeState) -> EbsVolume {
         iops: Some(3000),
         throughput: Some(125),
         tags: launch(attempt, at(0)).tags,
-        attached_to: Vec::new(),
     }
 }
 

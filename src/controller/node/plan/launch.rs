@@ -19,9 +19,6 @@ use crate::time::{SHORTEST_PAUSE, later};
 /// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times the setting.
 const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
 
-/// How EC2 words it when it accepted a launch and then found no capacity for it.
-const NO_CAPACITY: &str = "Server.InsufficientInstanceCapacity";
-
 /// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status was lost).
 pub(super) fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
     // One that is being terminated counts, too: another attempt may follow only when it is seen terminated.
@@ -121,8 +118,7 @@ fn refused(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
         | Class::Token
         | Class::NotFound
         | Class::State
-        | Class::ModificationBudget
-        | Class::DryRun => next_attempt(observed, launch.attempt + 1, launch.never_joined, now),
+        | Class::ModificationBudget => next_attempt(observed, launch.attempt + 1, launch.never_joined, now),
     }
 }
 
@@ -187,7 +183,7 @@ pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, r
         // A person changed what is wanted: the count begins anew.
         return next_attempt(observed, attempt + 1, 0, now);
     }
-    let found_no_capacity = reason.is_some_and(|reason| reason.starts_with(NO_CAPACITY));
+    let found_no_capacity = reason.and_then(error::launch_failure) == Some(Class::Capacity);
     if let Some(launch) = &status.launch
         && found_no_capacity
         && observed.offerings.is_available(&launch.instance_type, &launch.zone)

@@ -24,7 +24,7 @@ pub(super) fn silent_since(observed: &mut Observed, since: i64) {
 }
 
 fn impaired_since(observed: &mut Observed, since: i64) {
-    observed.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: true, events: Vec::new() }];
+    observed.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: true }];
     status(observed).impaired_since = Some(Time(at(since)));
 }
 
@@ -92,7 +92,7 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         (
             "an event is announced and nothing impaired",
             with(|it| {
-                it.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: false, events: vec!["instance-stop".into()] }];
+                it.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: false }];
             }),
             10_000,
             Well,
@@ -100,7 +100,7 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         (
             "another's checks fail",
             with(|it| {
-                it.instances.unhealthy = vec![InstanceHealth { id: id("i-9"), impaired: true, events: vec![] }];
+                it.instances.unhealthy = vec![InstanceHealth { id: id("i-9"), impaired: true }];
             }),
             10_000,
             Well,

@@ -10,7 +10,7 @@ use super::action::{Action, Plan, Stage};
 use super::facts::owner_of;
 
 use crate::api::{Reason, VolumeId, keys};
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, VolumeState, identity};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::retention::{self, Retained};

@@ -128,8 +128,7 @@ fn refused(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp
         | Class::Token
         | Class::NotFound
         | Class::State
-        | Class::ModificationBudget
-        | Class::DryRun => next_attempt(observed, launch.attempt + 1, size, now),
+        | Class::ModificationBudget => next_attempt(observed, launch.attempt + 1, size, now),
     }
 }
 

@@ -9,8 +9,8 @@ use super::facts::{attempt_facts, blocked, owner_of, proven_absent};
 use super::{adoption, snapshot};
 
 use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, keys, names};
+use crate::cloud::call::Call;
 use crate::cloud::identity;
-use crate::cloud::limits::Action as Call;
 use crate::cloud::{EbsVolume, VolumeState};
 use crate::cluster::finalizer;
 use crate::controller::creation::judge::{Verdict, judge};

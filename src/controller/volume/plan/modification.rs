@@ -13,7 +13,7 @@ use super::facts::blocked;
 
 use crate::api::volume::{ModificationRecord, VolumeSpec};
 use crate::api::{ConditionType, Reason, Size, VolumeStatus};
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::conditions::{self, whole_second};
 use crate::controller::volume::observe::Observed;

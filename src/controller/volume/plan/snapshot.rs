@@ -8,7 +8,7 @@ use super::facts::blocked;
 use crate::api::volume::FinalSnapshot;
 use crate::api::{Reason, VolumeStatus};
 use crate::cloud::absence::{self, TokenLookup};
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::volume::observe::Observed;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::api::names;
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 
 /// The UID of the Volume that had the kept volume, as its record's name holds it.
 const FORMER: &str = "5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99";

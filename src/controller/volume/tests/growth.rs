@@ -1,7 +1,7 @@
 //! Size, type, IOPS and throughput: one ModifyVolume, its budget and its refusals, then the claim.
 
 use super::*;
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::status as told;
@@ -37,7 +37,7 @@ fn modifies_instead(when: i64, size: i32, iops: i32) -> Row {
 }
 
 fn modification(state: ModificationState, started: i64) -> Modification {
-    Modification { volume: id("vol-1"), state, target_size: Some(200), started_at: Some(at(started)) }
+    Modification { volume: id("vol-1"), state, started_at: Some(at(started)) }
 }
 
 fn waits_for_ec2() -> Row {

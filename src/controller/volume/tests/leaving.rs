@@ -1,7 +1,7 @@
 //! A Volume that is being deleted: the claim, then Retain or Delete, then its record.
 
 use super::*;
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 
 /// A settled world whose claim has gone and whose EBS volume is in this state.
 fn detached(policy: DeletionPolicy, state: VolumeState, change: impl FnOnce(&mut Observed)) -> Observed {

@@ -1,7 +1,7 @@
 //! Deletion under the policy Snapshot: detached, announced, completed, and only then deleted.
 
 use super::*;
-use crate::cloud::limits::Action as Call;
+use crate::cloud::call::Call;
 
 fn leaves(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = deleting(DeletionPolicy::Snapshot, settled());

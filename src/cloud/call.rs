@@ -1,0 +1,43 @@
+//! The calls of EC2's API that Freehold makes, by name.
+
+use strum::{EnumIter, EnumString, IntoStaticStr};
+
+/// Every EC2 call that Freehold makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumString, IntoStaticStr)]
+pub enum Call {
+    /// Launches an instance.
+    RunInstances,
+    /// Stops instances.
+    StopInstances,
+    /// Terminates instances.
+    TerminateInstances,
+    /// Lists instances.
+    DescribeInstances,
+    /// Lists status checks and scheduled events.
+    DescribeInstanceStatus,
+    /// Reads a console.
+    GetConsoleOutput,
+    /// Creates a volume.
+    CreateVolume,
+    /// Changes a volume.
+    ModifyVolume,
+    /// Deletes a volume.
+    DeleteVolume,
+    /// Puts tags on a volume.
+    CreateTags,
+    /// Lists volumes.
+    DescribeVolumes,
+    /// Lists modifications of volumes.
+    DescribeVolumesModifications,
+    /// Takes a snapshot.
+    CreateSnapshot,
+    /// Lists snapshots.
+    DescribeSnapshots,
+}
+
+impl Call {
+    /// The name of the call in EC2's API.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}

@@ -1,0 +1,215 @@
+//! Instances: listed by cluster tag, and zone by zone while EC2 refuses that; looked up by the tokens that passes await; and their
+//! health, at a slower interval.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Synced;
+use crate::api::{ClientToken, InstanceId};
+use crate::cloud::call::Call;
+use crate::cloud::error::Class;
+use crate::cloud::identity::{self, Kind};
+use crate::cloud::inventory::store::{Resource, Store};
+use crate::cloud::inventory::{InstanceView, Inventory};
+use crate::cloud::{CloudError, Instance, InstanceHealth, InstanceQuery, InstanceState, VALUES_PER_FILTER};
+
+/// The pause between two reads of the instances' health while a kubelet is late. EC2 runs its checks every minute; a read costs three
+/// calls.
+pub(in crate::cloud::inventory) const HEALTH_PAUSE_WHILE_LATE: Duration = Duration::from_secs(15);
+
+pub(super) const SYNCED: Synced = Synced {
+    idle: |timing| Some(timing.sweep_instances),
+    store: |known| &mut known.instances.store,
+    interest_changed: |_| {},
+    sync: |inventory, began| Box::pin(sync(inventory, began)),
+};
+
+/// What is known of instances.
+#[derive(Default)]
+pub(in crate::cloud::inventory) struct Instances {
+    pub store: Store<Instance>,
+    pub unhealthy: Vec<InstanceHealth>,
+    /// When the last read of the instances' health began.
+    pub health_at: Option<Instant>,
+    /// Zones whose instances EC2 has refused to list since the last full sync.
+    pub refused_zones: BTreeSet<String>,
+}
+
+impl Instances {
+    /// Whether the last read of the instances' health is this old.
+    fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
+        self.health_at.is_none_or(|at| now.duration_since(at) >= pause)
+    }
+}
+
+impl Resource for Instance {
+    const KIND: Kind = Kind::Node;
+
+    fn id(&self) -> &str {
+        &self.id.0
+    }
+
+    fn tags(&self) -> &BTreeMap<String, String> {
+        &self.tags
+    }
+
+    fn is_remains_of_another(&self, token: &ClientToken) -> bool {
+        self.state == InstanceState::Terminated && self.token.as_ref().is_some_and(|own| own != token)
+    }
+}
+
+impl Inventory {
+    /// What EC2 shows of the instances of this `Node`.
+    pub fn instances_of(&self, node_uid: &str) -> InstanceView {
+        let state = self.lock();
+        let known = &state.known.instances;
+        // A machine may have recovered since: an answer is not believed for ever.
+        let is_old = known.is_health_due(self.timing.trust(), Instant::now());
+        let instances = known.store.of(node_uid);
+        let is_unhealthy = |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
+        InstanceView {
+            unhealthy: known.unhealthy.iter().filter(is_unhealthy).cloned().collect(),
+            instances,
+            swept_at: known.store.swept_at(),
+            token_looked_up_at: known.store.token_looked_up_at(node_uid),
+            empty: known.store.empty_runs(node_uid),
+        }
+    }
+
+    /// Whether EC2 shows this instance of a `Node` neither starting nor running.
+    pub fn has_ended(&self, node_uid: &str, instance: &InstanceId) -> bool {
+        let is_live = |state| matches!(state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown);
+        self.lock().known.instances.store.of(node_uid).iter().any(|known| known.id == *instance && !is_live(known.state))
+    }
+
+    /// Whether EC2 refused to list the instances of this zone, and no full sync has followed.
+    pub fn refuses_zone(&self, zone: &str) -> bool {
+        self.lock().known.instances.refused_zones.contains(zone)
+    }
+
+    /// True if an instance of this `Node` is known by its token alone: its tags lag, or were removed.
+    pub fn is_by_token_alone(&self, node_uid: &str) -> bool {
+        self.lock().known.instances.store.is_by_token_alone(node_uid)
+    }
+
+    /// Reads these instances now, whatever the interval of the syncs, and wakes the owners of those that changed. While any of them
+    /// still runs, the health of the instances is read more often, too. For machines whose kubelets are late.
+    pub async fn look_at(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
+        let mut still_runs = false;
+        for ids in ids.chunks(VALUES_PER_FILTER) {
+            self.acquire(Call::DescribeInstances, 1).await;
+            let started = self.clock.now();
+            let instances = self.slowed(self.cloud.describe_instances(&InstanceQuery::Among(ids.to_vec())).await)?;
+            still_runs |= instances.iter().any(|instance| instance.state == InstanceState::Running);
+            let mut state = self.lock();
+            let woken = state.known.instances.store.refresh(started, instances);
+            state.wake(Kind::Node, woken);
+        }
+        let now = Instant::now();
+        let is_due = still_runs && self.lock().known.instances.is_health_due(HEALTH_PAUSE_WHILE_LATE, now);
+        if is_due {
+            self.slowed(read_health(self, now).await)?;
+        }
+        Ok(())
+    }
+}
+
+async fn sync(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
+    list(inventory).await?;
+    look_up_tokens(inventory).await?;
+    // Three calls: only at the idle interval, however often the syncs come.
+    let is_due = {
+        let state = inventory.lock();
+        let known = &state.known.instances;
+        known.is_health_due(inventory.timing.sweep_instances, began) && !known.store.is_empty()
+    };
+    if is_due {
+        read_health(inventory, began).await?;
+    }
+    Ok(())
+}
+
+async fn list(inventory: &Inventory) -> Result<(), CloudError> {
+    let started = inventory.begin(Kind::Node, Call::DescribeInstances).await;
+    let query = InstanceQuery::Tags(identity::cluster_tags(&inventory.cluster_id));
+    let instances = match inventory.cloud.describe_instances(&query).await {
+        Ok(instances) => instances,
+        Err(error) => {
+            // Only if EC2 itself answered: while EC2 cannot be reached, more calls show nothing more.
+            if error.class == Class::InDoubt && error.code.is_some() {
+                refresh_by_zone(inventory).await;
+            }
+            return Err(error);
+        }
+    };
+    let mut state = inventory.lock();
+    state.known.instances.refused_zones.clear();
+    let woken = state.known.instances.store.apply_full_sync(started, instances);
+    state.wake(Kind::Node, woken);
+    Ok(())
+}
+
+/// Reads the known instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids for the whole Region, but
+/// answers for the ids of healthy zones. This only refreshes known instances. It is no full sync: it proves no absence and does not
+/// update `swept_at`.
+async fn refresh_by_zone(inventory: &Inventory) {
+    let mut zones: BTreeMap<String, Vec<InstanceId>> = BTreeMap::new();
+    // An instance that EC2 no longer knows would fail the call for all: terminated ones are left out.
+    for instance in inventory.lock().known.instances.store.values().filter(|instance| instance.state != InstanceState::Terminated) {
+        zones.entry(instance.zone.clone()).or_default().push(instance.id.clone());
+    }
+    for (zone, ids) in zones {
+        for ids in ids.chunks(VALUES_PER_FILTER) {
+            inventory.acquire(Call::DescribeInstances, 1).await;
+            let started = inventory.clock.now();
+            match inventory.cloud.describe_instances(&InstanceQuery::Ids(ids.to_vec())).await {
+                Ok(instances) => {
+                    let mut state = inventory.lock();
+                    let woken = state.known.instances.store.refresh(started, instances);
+                    state.wake(Kind::Node, woken);
+                }
+                Err(error) => {
+                    tracing::warn!(zone, error = %error, "EC2 did not list the instances of this zone; keeping the previous data");
+                    inventory.lock().known.instances.refused_zones.insert(zone.clone());
+                }
+            }
+        }
+    }
+}
+
+async fn look_up_tokens(inventory: &Inventory) -> Result<(), CloudError> {
+    let tokens = inventory.lock().known.instances.store.tokens();
+    for tokens in tokens.chunks(VALUES_PER_FILTER) {
+        let tokens: Vec<ClientToken> = tokens.to_vec();
+        inventory.acquire(Call::DescribeInstances, 1).await;
+        let started = inventory.clock.now();
+        let found = inventory.cloud.describe_instances(&InstanceQuery::Tokens(tokens.clone())).await?;
+        let mut state = inventory.lock();
+        let woken = state.known.instances.store.apply_tokens(started, &tokens, &found, |instance| instance.token.as_ref());
+        state.wake(Kind::Node, woken);
+    }
+    Ok(())
+}
+
+async fn read_health(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
+    inventory.acquire(Call::DescribeInstanceStatus, 3).await;
+    let unhealthy = inventory.cloud.describe_unhealthy_instances().await?;
+    let mut state = inventory.lock();
+    let known = &mut state.known.instances;
+    // The same answer is a change for an owner for which the last one had expired.
+    let had_expired = known.is_health_due(inventory.timing.trust(), began);
+    let before = &known.unhealthy;
+    let changed: BTreeSet<_> = unhealthy
+        .iter()
+        .filter(|health| had_expired || !before.contains(health))
+        .chain(before.iter().filter(|health| !unhealthy.contains(health)))
+        .map(|health| health.id.clone())
+        .collect();
+    let woken = known.store.owners_where(|instance| changed.contains(&instance.id));
+    known.unhealthy = unhealthy;
+    known.health_at = Some(began);
+    state.wake(Kind::Node, woken);
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! EBS volumes: listed by cluster tag; and the modifications that passes await, looked up by volume.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Known, Synced};
+use crate::api::{ClientToken, VolumeId};
+use crate::cloud::call::Call;
+use crate::cloud::identity::{self, Kind};
+use crate::cloud::inventory::store::{Resource, Store};
+use crate::cloud::inventory::{Inventory, VolumeView};
+use crate::cloud::{CloudError, EbsVolume, Modification, VALUES_PER_FILTER, VolumeQuery};
+
+pub(super) const SYNCED: Synced = Synced {
+    idle: |timing| Some(timing.sweep_volumes),
+    store: |known| &mut known.volumes.store,
+    interest_changed: forget_modifications,
+    sync: |inventory, _| Box::pin(sync(inventory)),
+};
+
+/// What is known of volumes.
+#[derive(Default)]
+pub(in crate::cloud::inventory) struct Volumes {
+    pub store: Store<EbsVolume>,
+    /// What EC2 answered of the volumes whose modification is awaited; none where no answer has come yet.
+    pub modifications: BTreeMap<VolumeId, Option<Modification>>,
+}
+
+impl Resource for EbsVolume {
+    const KIND: Kind = Kind::Volume;
+
+    fn id(&self) -> &str {
+        &self.id.0
+    }
+
+    fn tags(&self) -> &BTreeMap<String, String> {
+        &self.tags
+    }
+
+    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
+        false
+    }
+}
+
+impl Inventory {
+    /// What EC2 shows of the EBS volumes of this `Volume`.
+    pub fn volumes_of(&self, volume_uid: &str) -> VolumeView {
+        let state = self.lock();
+        let Volumes { store, modifications } = &state.known.volumes;
+        let volumes = store.of(volume_uid);
+        let answer = volumes.iter().find_map(|volume| modifications.get(&volume.id));
+        VolumeView {
+            modification: answer.cloned().flatten(),
+            modification_is_known: answer.is_some(),
+            volumes,
+            swept_at: store.swept_at(),
+            empty: store.empty_runs(volume_uid).by_tag,
+        }
+    }
+}
+
+/// So that the next modification of a volume does not begin with the end of the last one.
+fn forget_modifications(known: &mut Known) {
+    let modifying = known.volumes.store.modifying();
+    known.volumes.modifications.retain(|id, _| modifying.contains(id));
+}
+
+async fn sync(inventory: &Inventory) -> Result<(), CloudError> {
+    list(inventory).await?;
+    look_up_modifications(inventory).await
+}
+
+async fn list(inventory: &Inventory) -> Result<(), CloudError> {
+    let started = inventory.begin(Kind::Volume, Call::DescribeVolumes).await;
+    let query = VolumeQuery::Tags(identity::cluster_tags(&inventory.cluster_id));
+    let volumes = inventory.cloud.describe_volumes(&query).await?;
+    let mut state = inventory.lock();
+    let woken = state.known.volumes.store.apply_full_sync(started, volumes);
+    state.wake(Kind::Volume, woken);
+    Ok(())
+}
+
+async fn look_up_modifications(inventory: &Inventory) -> Result<(), CloudError> {
+    let modifying: Vec<VolumeId> = inventory.lock().known.volumes.store.modifying().into_iter().collect();
+    for ids in modifying.chunks(VALUES_PER_FILTER) {
+        inventory.acquire(Call::DescribeVolumesModifications, 1).await;
+        let found = inventory.cloud.describe_modifications(ids).await?;
+        let mut state = inventory.lock();
+        let Volumes { store, modifications } = &mut state.known.volumes;
+        let mut changed = BTreeSet::new();
+        for id in ids {
+            let answer = found.iter().find(|modification| modification.volume == *id).cloned();
+            if modifications.get(id) != Some(&answer) {
+                modifications.insert(id.clone(), answer);
+                changed.insert(id.clone());
+            }
+        }
+        let woken = store.owners_modifying(&changed);
+        state.wake(Kind::Volume, woken);
+    }
+    Ok(())
+}

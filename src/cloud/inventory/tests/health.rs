@@ -1,0 +1,72 @@
+//! Whether instances are well: when EC2 is asked, who is woken, and how long an answer is believed.
+
+use std::time::Duration;
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::cloud::inventory::kinds::instance::HEALTH_PAUSE_WHILE_LATE;
+
+#[tokio::test]
+async fn the_health_of_an_account_without_instances_is_not_read() {
+    let mut world = World::new(Kind::Node);
+    world.sync().await;
+    assert_eq!(world.cloud.count("health"), 0);
+}
+
+#[tokio::test]
+async fn an_impaired_instance_wakes_its_owner_when_it_becomes_unhealthy_and_when_it_recovers() {
+    let mut world = World::new(Kind::Node);
+    world.cloud.lock().instances =
+        vec![instance("i-1", "one", "t1", InstanceState::Running), instance("i-2", "two", "t2", InstanceState::Running)];
+    world.sync().await;
+    let mut wakes = world.inventory.wakes();
+    let unhealthy = InstanceHealth { id: InstanceId("i-1".into()), impaired: true };
+    let foreign = InstanceHealth { id: InstanceId("i-9".into()), impaired: true };
+    world.cloud.lock().unhealthy = vec![unhealthy.clone(), foreign];
+    world.advance(Duration::from_secs(60));
+    world.sync().await;
+    assert_eq!(world.inventory.instances_of("one").unhealthy, [unhealthy]);
+    assert_eq!(world.inventory.instances_of("two").unhealthy, []);
+    assert_eq!(woken(&mut wakes), uids(&["one"]));
+    world.cloud.lock().unhealthy.clear();
+    world.advance(Duration::from_secs(60));
+    world.sync().await;
+    assert_eq!(world.inventory.instances_of("one").unhealthy, []);
+    assert_eq!(woken(&mut wakes), uids(&["one"]));
+}
+
+#[tokio::test]
+async fn an_old_answer_about_a_machines_health_is_not_believed() {
+    let mut world = World::new(Kind::Node);
+    world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running)];
+    let unhealthy = InstanceHealth { id: InstanceId("i-1".into()), impaired: true };
+    world.cloud.lock().unhealthy = vec![unhealthy.clone()];
+    world.sync().await;
+    let mut wakes = world.inventory.wakes();
+    let known = |inventory: &Inventory| inventory.instances_of("one").unhealthy;
+    assert_eq!(known(&world.inventory), std::slice::from_ref(&unhealthy));
+    world.inventory.lock().known.instances.health_at = Some(Instant::now().checked_sub(Duration::from_secs(180)).unwrap());
+    assert_eq!(known(&world.inventory), []);
+    world.advance(Duration::from_secs(180));
+    world.sync().await;
+    assert_eq!(known(&world.inventory), [unhealthy]);
+    assert_eq!(woken(&mut wakes), uids(&["one"]), "the same answer is news");
+}
+
+#[tokio::test]
+async fn health_is_read_soon_while_a_late_machine_still_runs_and_not_at_every_read() {
+    let mut world = World::new(Kind::Node);
+    world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running)];
+    world.sync().await;
+    world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
+    assert_eq!(world.cloud.count("health"), 1, "read a moment ago");
+    world.inventory.lock().known.instances.health_at = Some(Instant::now().checked_sub(HEALTH_PAUSE_WHILE_LATE).unwrap());
+    world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
+    world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
+    assert_eq!(world.cloud.count("health"), 2);
+    world.inventory.lock().known.instances.health_at = None;
+    world.cloud.lock().instances[0].state = InstanceState::Terminated;
+    world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
+    assert_eq!(world.cloud.count("health"), 2, "an ended instance is not unhealthy");
+}

@@ -1,0 +1,113 @@
+//! Look-ups by token, and the runs of empty answers that prove absence.
+
+use std::time::Duration;
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::cloud::absence::{self, EmptyRun, TokenLookup};
+
+#[tokio::test]
+async fn an_instance_whose_tags_lag_is_found_by_its_token_and_the_newer_look_counts() {
+    let mut world = World::new(Kind::Node);
+    let mut wakes = world.inventory.wakes();
+    let found = instance("i-1", "one", "t1", InstanceState::Pending);
+    world.cloud.lock().by_token_only = vec![Instance { tags: BTreeMap::new(), ..found.clone() }];
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 0));
+    world.next_sync().await;
+    let view = world.inventory.instances_of("one");
+    assert_eq!(view.instances.iter().map(|i| i.id.0.as_str()).collect::<Vec<_>>(), ["i-1"]);
+    assert_eq!(view.token_looked_up_at, Some(at(1)));
+    assert_eq!(view.empty.by_token, None, "a hit proves nothing absent");
+    assert_eq!(woken(&mut wakes), uids(&["one"]));
+
+    // Now the tags are there, too: one instance, as the sync shows it.
+    let running = Instance { state: InstanceState::Running, ..found };
+    *world.cloud.lock() = Shown { instances: vec![running.clone()], ..Shown::default() };
+    world.inventory.set_interest(Kind::Node, "one", Interest::Settled);
+    world.next_sync().await;
+    assert_eq!(world.inventory.instances_of("one").instances, [running]);
+}
+
+#[tokio::test]
+async fn tokens_are_looked_up_in_calls_of_at_most_two_hundred() {
+    let mut world = World::new(Kind::Node);
+    for n in 0..401 {
+        world.inventory.set_interest(Kind::Node, &format!("node-{n}"), awaiting(&format!("t{n}"), 0));
+    }
+    world.next_sync().await;
+    assert_eq!(world.cloud.count("tokens"), 3);
+}
+
+#[tokio::test]
+async fn empty_syncs_and_look_ups_after_the_last_send_prove_absence_after_the_whole_window_and_not_before() {
+    let mut world = World::new(Kind::Node);
+    let mut wakes = world.inventory.wakes();
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 0));
+    let window = Timing::default().absence_window;
+    let proof = |world: &World| {
+        let empty = world.inventory.instances_of("one").empty;
+        absence::prove(at(0), empty.by_tag, TokenLookup::Required(empty.by_token), window)
+    };
+    world.sync().await;
+    assert_eq!(world.inventory.instances_of("one").empty, EmptyRuns::default(), "a look-up that started with the send does not count");
+    world.live(window).await;
+    assert_eq!(proof(&world), None, "the first empty look-up was not before 4 s");
+    assert_eq!(woken(&mut wakes), uids(&["one"]), "who awaits a proof is woken by each look-up");
+    world.live(Duration::from_secs(9)).await;
+    assert!(proof(&world).is_some());
+    let empty = world.inventory.instances_of("one").empty;
+    assert_eq!(empty.by_tag, Some(EmptyRun { first: at(4), last: at(1204) }));
+    assert_eq!(empty.by_token, empty.by_tag);
+}
+
+#[tokio::test]
+async fn another_send_begins_the_proof_anew_and_the_same_interest_does_not() {
+    let mut world = World::new(Kind::Node);
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 0));
+    world.next_sync().await;
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 0));
+    assert_eq!(world.inventory.instances_of("one").empty.by_tag, Some(EmptyRun { first: at(1), last: at(1) }));
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 1));
+    assert_eq!(world.inventory.instances_of("one").empty, EmptyRuns::default());
+    world.next_sync().await;
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t2", 1));
+    assert_eq!(world.inventory.instances_of("one").empty, EmptyRuns::default());
+}
+
+#[tokio::test]
+async fn a_hit_ends_the_proof_but_a_terminated_instance_of_an_earlier_attempt_is_none() {
+    let mut world = World::new(Kind::Node);
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t2", 0));
+    let former = instance("i-1", "one", "t1", InstanceState::Terminated);
+    world.cloud.lock().instances = vec![former.clone()];
+    world.next_sync().await;
+    assert!(world.inventory.instances_of("one").empty.by_tag.is_some());
+    assert_eq!(world.inventory.instances_of("one").instances, vec![former.clone()], "it is shown all the same");
+
+    for hit in [
+        instance("i-1", "one", "t1", InstanceState::ShuttingDown),
+        instance("i-1", "one", "t2", InstanceState::Terminated),
+        Instance { token: None, ..former },
+    ] {
+        world.cloud.lock().instances = vec![hit.clone()];
+        world.next_sync().await;
+        assert_eq!(world.inventory.instances_of("one").empty.by_tag, None, "{hit:?}");
+        world.cloud.lock().instances.clear();
+        world.next_sync().await;
+        assert!(world.inventory.instances_of("one").empty.by_tag.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_failed_sync_neither_ends_a_run_nor_counts_in_it() {
+    let mut world = World::new(Kind::Node);
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 0));
+    world.next_sync().await;
+    world.cloud.lock().error = Some(CloudError::in_doubt("DescribeInstances", "no answer"));
+    world.next_sync().await;
+    assert_eq!(world.inventory.instances_of("one").empty.by_tag, Some(EmptyRun { first: at(1), last: at(1) }));
+    world.cloud.lock().error = None;
+    world.next_sync().await;
+    assert_eq!(world.inventory.instances_of("one").empty.by_tag, Some(EmptyRun { first: at(1), last: at(3) }));
+}
