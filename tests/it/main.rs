@@ -23,5 +23,6 @@ mod schema;
 mod sdk;
 mod storage;
 mod strangers;
+mod transcripts;
 mod trouble;
 mod world;
