@@ -25,5 +25,6 @@ mod schema;
 mod sdk;
 mod storage;
 mod strangers;
+mod transcripts;
 mod trouble;
 mod world;

@@ -8,15 +8,17 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use ec2sim::Simulator;
 use futures::StreamExt as _;
 use kube::{Client, Config};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::tap::{Point, Seen, Tap};
+use super::tap::{Object, Point, Seen, Tap};
 
 /// The largest body that passes: no object is larger in etcd.
 const LARGEST: usize = 4 << 20;
@@ -83,13 +85,12 @@ async fn let_through(way: Way, request: Request) -> Response {
     }
     let (mut parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LARGEST).await else { return away() };
-    let text = String::from_utf8_lossy(&body).into_owned();
-    let (method, path) = (parts.method.to_string(), parts.uri.path().to_owned());
+    let asked = Asked::of(&parts, &body);
     if tap.is_frozen() {
         tap.thawed().await;
         return away();
     }
-    let taken = tap.takes(&method, &path, &text);
+    let taken = tap.takes(&asked.method, &asked.path, &asked.body);
     if let Some((Point::Before, reached)) = taken {
         let _ = reached.send(());
         tap.thawed().await;
@@ -100,18 +101,19 @@ async fn let_through(way: Way, request: Request) -> Response {
         parts.headers.remove(header);
     }
     parts.version = axum::http::Version::default();
-    let is_watch = parts.uri.query().is_some_and(|query| query.contains("watch=true"));
+    let is_watch = asked.query.contains("watch=true");
     let Ok(answer) = way.upstream.send(http::Request::from_parts(parts, body.into())).await else { return away() };
     let (mut head, answer) = answer.into_parts();
     head.headers.remove(TRANSFER_ENCODING);
     if is_watch {
-        way.record(method, path, String::new(), head.status);
+        way.record(Asked { body: String::new(), ..asked }, None, head.status);
         let tap = Arc::clone(&way.tap);
         let ended = Box::pin(async move { tap.refusal().await });
         return Response::from_parts(head, Body::from_stream(Body::new(answer).into_data_stream().take_until(ended)));
     }
     let Ok(answer) = to_bytes(Body::new(answer), LARGEST * 16).await else { return away() };
-    way.record(method, path, text, head.status);
+    let object = if asked.method == "GET" { None } else { object(&answer) };
+    way.record(asked, object, head.status);
     match taken {
         Some((Point::AnswerLost, reached)) => {
             let _ = reached.send(());
@@ -133,13 +135,44 @@ async fn let_through(way: Way, request: Request) -> Response {
     }
 }
 
+/// A request, as it is recorded.
+struct Asked {
+    method: String,
+    path: String,
+    query: String,
+    content_type: String,
+    body: String,
+}
+
+impl Asked {
+    fn of(parts: &Parts, body: &[u8]) -> Self {
+        Self {
+            method: parts.method.to_string(),
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            content_type: parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned(),
+            body: String::from_utf8_lossy(body).into_owned(),
+        }
+    }
+}
+
+/// The object in an answer of the API server's; none where it only says what became of a request.
+fn object(answer: &[u8]) -> Option<Object> {
+    let answer: Value = serde_json::from_slice(answer).ok()?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let group = answer["apiVersion"].as_str()?.split_once('/').map_or("", |(group, _)| group).to_owned();
+    let kind = text(&answer["kind"]).filter(|kind| kind != "Status")?;
+    Some(Object { group, kind, name: text(&answer["metadata"]["name"])?, uid: text(&answer["metadata"]["uid"])? })
+}
+
 impl Way {
-    fn record(&self, method: String, path: String, body: String, status: StatusCode) {
+    fn record(&self, asked: Asked, object: Option<Object>, status: StatusCode) {
         if self.recorded {
             let new = self.simulator.journal_since(self.last.load(Ordering::Relaxed));
             let journal = new.last().map_or(0, |entry| entry.seq);
             let journal = self.last.fetch_max(journal, Ordering::Relaxed).max(journal);
-            self.tap.record(Seen { method, path, body, journal, status: status.as_u16() });
+            let Asked { method, path, query, content_type, body } = asked;
+            self.tap.record(Seen { method, path, query, content_type, body, object, journal, status: status.as_u16() });
         }
     }
 }

@@ -36,6 +36,19 @@ pub fn at_each_point(story: &str, effects: &[(&str, Which)]) -> Vec<(String, (Wh
     effects.iter().flat_map(at_points).collect()
 }
 
+/// The object that the API server answered a write with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its API group, empty for the core one.
+    pub group: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+}
+
 /// One request that was let through to the end or is on its way.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -43,8 +56,14 @@ pub struct Seen {
     pub method: String,
     /// The path, without the query.
     pub path: String,
+    /// The query, empty if there is none.
+    pub query: String,
+    /// The media type of what was sent, which says how a PATCH is meant.
+    pub content_type: String,
     /// What was sent.
     pub body: String,
+    /// What a write was answered with, if it is an object.
+    pub object: Option<Object>,
     /// The number of the last entry in EC2's journal when the answer had come from the API server and the operator had not seen it.
     pub journal: u64,
     /// The answer's status.
