@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::chain;
+use crate::base::error_chain::chain;
 
 pub use dialect::Dialect;
 pub use gaps::Gap;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use freehold_box::process::{Launch, Process};
+use freehold_box::base::process::{Launch, Process};
 use freehold_box::writer::{Access, Dialect, PACE, Source, Target, Writer};
 use nix::unistd::geteuid;
 use tokio_postgres::NoTls;
@@ -168,7 +168,7 @@ async fn a_row_without_an_answer_is_in_doubt_and_its_number_is_not_sent_again() 
     let connection = tokio::spawn(connection);
     client.batch_execute(&format!("BEGIN; LOCK TABLE {TABLE} IN ACCESS EXCLUSIVE MODE")).await.unwrap();
     let unanswered = writer.is_served(Duration::from_secs(6)).await.unwrap_err();
-    assert!(freehold_box::cli::chain(&unanswered).contains("gave no answer within 5 s to INSERT INTO"), "{unanswered:?}");
+    assert!(freehold_box::base::error_chain::chain(&unanswered).contains("gave no answer within 5 s to INSERT INTO"), "{unanswered:?}");
     client.batch_execute("COMMIT").await.unwrap();
     connection.abort();
     writer.is_served(LIMIT).await.unwrap();

@@ -1,0 +1,8 @@
+//! What every other part uses and what uses none of them: files, processes, errors, sizes, watches.
+
+pub mod cache;
+pub mod error_chain;
+pub mod process;
+pub mod progress;
+pub mod quantity;
+pub mod watching;

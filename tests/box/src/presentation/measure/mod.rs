@@ -1,0 +1,108 @@
+//! The measurement: how long a client is without its database in a planned replacement and after a loss, beside what Kubernetes alone
+//! can do in the same run.
+
+mod hand;
+mod log;
+mod moments;
+mod results;
+mod stage;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::account::node_kind::{NodeKind, Wanted};
+use crate::base::cache::Cache;
+use crate::machines::machine;
+use crate::presentation::daemon::{self, Pace};
+use crate::presentation::demo::host::{self, Host};
+use crate::presentation::demo::{self, BOX, Failure};
+use crate::writer::Dialect;
+use results::{Chapter, Results, Series};
+use stage::{Stage, Variant};
+
+/// Time passes as it does.
+const SPEED: f64 = 1.0;
+
+/// What `cargo box measure` takes.
+#[derive(Debug, Args)]
+pub struct Measure {
+    /// Write the tables to this file, as a page.
+    #[arg(long, value_name = "FILE.md")]
+    report: Option<PathBuf>,
+
+    /// How often each way is run.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    runs: u8,
+
+    /// Which ways; all if none is named.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Variant>,
+
+    /// How long EC2 and the machines take.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Pace::Zero, Pace::Realistic])]
+    delays: Vec<Pace>,
+
+    /// How many rows the database has, beside those that the client writes.
+    #[arg(long, default_value_t = 1_000_000)]
+    rows: u64,
+
+    /// The database's engine.
+    #[arg(long, value_enum, default_value_t = Dialect::Questdb)]
+    engine: Dialect,
+}
+
+impl Measure {
+    /// Runs it, on real machines; an error means that a row was lost or a database did not come back.
+    pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
+        let nodes = Wanted::Real.decide(&machine::missing(cache))?;
+        demo::on_stage(cache, nodes, false, async |binary| self.measure(cache, nodes, &binary).await).await
+    }
+
+    async fn measure(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
+        let what = format!("{} with {} rows", self.engine, self.rows);
+        let mut results = Results { host: Host::this("cargo box measure"), what, chapters: Vec::new() };
+        for &pace in &self.delays {
+            println!("\n── delays: {}", pace.as_str());
+            let chapter = self.chapter(cache, nodes, binary, pace).await?;
+            println!("\n{chapter}");
+            results.chapters.push(chapter);
+            self.write(&results)?;
+        }
+        println!("no acknowledged row is lost");
+        Ok(())
+    }
+
+    /// The operator's ways first, then it is stopped, and the same database goes the bare ones.
+    async fn chapter(&self, cache: &Cache, nodes: NodeKind, binary: &Path, pace: Pace) -> Result<Chapter, Failure> {
+        let load = host::load();
+        let record = demo::box_up(cache, nodes, SPEED, pace).await?;
+        let mut stage = Stage::set(cache, &record, binary, self.engine, self.rows).await?;
+        let mut chapter = Chapter { pace, load, series: Vec::new() };
+        for variant in [Variant::PlannedReplacement, Variant::KilledInstance, Variant::BareMove, Variant::BareLoss] {
+            if !self.only.is_empty() && !self.only.contains(&variant) {
+                continue;
+            }
+            if !variant.is_the_operators() {
+                stage.stop_operator().await?;
+            }
+            let mut runs = Vec::new();
+            for number in 1..=self.runs {
+                let run = stage.run(variant).await?;
+                println!("  {} {number} of {}: {run}", variant.as_str(), self.runs);
+                runs.push(run);
+            }
+            chapter.series.push(Series { variant, runs });
+        }
+        stage.strike().await?;
+        println!("{}", daemon::down(cache, BOX).await?);
+        Ok(chapter)
+    }
+
+    fn write(&self, results: &Results) -> Result<(), Failure> {
+        let Some(path) = &self.report else { return Ok(()) };
+        std::fs::write(path, results.markdown()).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        println!("the tables are in {}", path.display());
+        Ok(())
+    }
+}

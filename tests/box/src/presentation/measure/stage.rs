@@ -1,0 +1,320 @@
+//! A database with many rows and a writer, and what is done to it: by the operator, and by hand with the operator stopped.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use ec2sim::{InstanceState, InstanceView, Outside};
+use freehold::api::{Database, Node};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt as _};
+use serde_json::json;
+
+use super::hand::Hand;
+use super::log::Log;
+use super::moments::{self, Loss, Scene};
+use super::results::Run;
+use crate::account::node_kind::NodeKind;
+use crate::base::cache::Cache;
+use crate::presentation::daemon::{self, Record};
+use crate::presentation::demo::chapters::{self, DATABASE, served};
+use crate::presentation::demo::operator::Operator;
+use crate::presentation::demo::teller::patiently;
+use crate::presentation::demo::world::{Eyes, NAMESPACE};
+use crate::presentation::demo::{self, BOX, Failure};
+use crate::writer::{Dialect, Gap, PACE, Source, Target, Writer};
+
+/// How long a database may take to serve, or to serve again, with AWS' delays.
+const LIMIT: Duration = Duration::from_mins(5);
+
+/// How often is looked whether it does.
+const POLL: Duration = Duration::from_millis(200);
+
+/// The table of the writer's rows.
+const TABLE: &str = "freehold_demo";
+
+/// The table of the many rows.
+const BALLAST: &str = "ballast";
+
+/// The types that the database changes between.
+const TYPES: [&str; 2] = ["r7i.large", "m7i.large"];
+
+/// One way to move a database, or to bring it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Variant {
+    /// The operator moves it to a machine of another type.
+    PlannedReplacement,
+    /// The operator brings it back after its instance was terminated by somebody else.
+    KilledInstance,
+    /// The pod is deleted by hand, and another machine waits.
+    BareMove,
+    /// The machine's power is cut, the pod is deleted by hand at the right moment, and another machine waits.
+    BareLoss,
+}
+
+impl Variant {
+    /// What it is called.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PlannedReplacement => "planned replacement",
+            Self::KilledInstance => "killed instance",
+            Self::BareMove => "bare move",
+            Self::BareLoss => "bare loss",
+        }
+    }
+
+    /// What happens in it.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::PlannedReplacement => {
+                "The operator: the type in use leaves `spec.instanceTypes`; the new machine is launched and proven while the old one serves."
+            }
+            Self::KilledInstance => {
+                "The operator: the instance is terminated behind its back, which cuts its power; the next machine is launched after that."
+            }
+            Self::BareMove => {
+                "No operator: the same StatefulSet, PersistentVolume and claim; two healthy machines, and the pod is deleted by hand."
+            }
+            Self::BareLoss => {
+                "No operator: the instance is terminated, which cuts its power; as soon as EC2 shows it as terminated the taint \
+                 `node.kubernetes.io/out-of-service` is set and the pod is deleted with grace 0; another machine waits."
+            }
+        }
+    }
+
+    /// Whether the operator does it.
+    pub fn is_the_operators(self) -> bool {
+        matches!(self, Self::PlannedReplacement | Self::KilledInstance)
+    }
+}
+
+/// Where the database is.
+#[derive(Clone, Debug)]
+struct Place {
+    pod: String,
+    machine: String,
+    instance: InstanceView,
+    volume: String,
+}
+
+/// The stage.
+pub struct Stage<'a> {
+    cache: &'a Cache,
+    record: &'a Record,
+    client: Client,
+    eyes: Eyes,
+    operator: Option<Operator>,
+    log: Log,
+    target: Target,
+    writer: Writer,
+    rows: u64,
+    /// The Kubernetes node of the machine that waits.
+    standby: Option<String>,
+}
+
+impl<'a> Stage<'a> {
+    /// Installs the operator, makes the database, and fills it.
+    pub async fn set(cache: &'a Cache, record: &'a Record, binary: &Path, engine: Dialect, rows: u64) -> Result<Self, Failure> {
+        let client = demo::client(&record.kubeconfig).await?;
+        let eyes = Eyes::new(client.clone(), &record.endpoint)?;
+        demo::install(&client).await?;
+        let operator = Operator::start(cache, binary, record, super::SPEED).await?;
+        let log = Log::start(&client, NAMESPACE);
+        let (mut database, _) = chapters::database(engine, NodeKind::Real).await?;
+        database.spec.instance_types = vec![TYPES[0].to_owned()];
+        Api::<Database>::namespaced(client.clone(), NAMESPACE).create(&PostParams::default(), &database).await?;
+        let source = Source::Database { client: client.clone(), namespace: NAMESPACE.to_owned(), name: DATABASE.to_owned() };
+        let target = Target { dialect: engine, source, table: TABLE };
+        let writer = Writer::start(target.clone(), PACE);
+        patiently("the database to serve", LIMIT, writer.is_served(LIMIT)).await??;
+        patiently("the database to be filled", LIMIT, target.fill(BALLAST, rows, LIMIT)).await??;
+        println!("a database of {engine} serves; it has {rows} rows, and a client writes a row each {} ms", PACE.as_millis());
+        Ok(Self { cache, record, client, eyes, operator: Some(operator), log, target, writer, rows, standby: None })
+    }
+
+    /// One run.
+    pub async fn run(&mut self, variant: Variant) -> Result<Run, Failure> {
+        let run = match variant {
+            Variant::PlannedReplacement => self.planned_replacement().await,
+            Variant::KilledInstance => self.killed_instance().await,
+            Variant::BareMove => self.bare_move().await,
+            Variant::BareLoss => self.bare_loss().await,
+        };
+        match (run, &self.operator) {
+            (Err(error), Some(operator)) => Err(format!("{error}\nthe operator's log ends with:\n{}", operator.tail()).into()),
+            (run, _) => run,
+        }
+    }
+
+    /// The operator ends, in good order; its objects stay.
+    pub async fn stop_operator(&mut self) -> Result<(), Failure> {
+        match self.operator.take() {
+            Some(operator) => operator.stop().await,
+            None => Ok(()),
+        }
+    }
+
+    /// The end: everything was done to the disk as EC2 would have to do it.
+    pub async fn strike(mut self) -> Result<(), Failure> {
+        self.stop_operator().await?;
+        drop(self.writer);
+        match daemon::violations(self.cache, BOX).as_slice() {
+            [] => Ok(()),
+            violations => Err(format!("a disk was not handled as EC2 would have to be: {}", violations.join("; ")).into()),
+        }
+    }
+
+    async fn planned_replacement(&mut self) -> Result<Run, Failure> {
+        let before = self.place().await?;
+        let other = TYPES.iter().find(|it| **it != before.instance.instance_type).unwrap_or(&TYPES[0]);
+        let patch = json!({"spec": {"instanceTypes": [other]}});
+        self.begin();
+        self.databases().patch(DATABASE, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        let (scene, run) = self.moved(&before).await?;
+        let way = moments::of_move(&scene, &self.log.seen());
+        patiently("one machine to be left", LIMIT, self.settled()).await??;
+        Ok(Run { way, ..run })
+    }
+
+    async fn killed_instance(&mut self) -> Result<Run, Failure> {
+        let before = self.place().await?;
+        self.begin();
+        let loss = self.kill(&before).await?;
+        let (scene, run) = self.moved(&before).await?;
+        patiently("one machine to be left", LIMIT, self.settled()).await??;
+        Ok(run.lost(moments::of_loss(&scene, &loss, true, &self.log.seen())))
+    }
+
+    async fn bare_move(&mut self) -> Result<Run, Failure> {
+        let before = self.place().await?;
+        let standby = self.open_standby(&before).await?;
+        self.begin();
+        self.pods().delete(&pod_name(), &DeleteParams::default()).await?;
+        let (scene, run) = self.moved(&before).await?;
+        is_there(&scene.to, &standby)?;
+        self.standby = Some(before.machine);
+        Ok(Run { way: moments::of_move(&scene, &self.log.seen()), ..run })
+    }
+
+    async fn bare_loss(&mut self) -> Result<Run, Failure> {
+        let before = self.place().await?;
+        let standby = self.open_standby(&before).await?;
+        self.begin();
+        let loss = self.kill(&before).await?;
+        self.hand().declare_dead(&before.machine, &pod_name()).await?;
+        let (scene, run) = self.moved(&before).await?;
+        is_there(&scene.to, &standby)?;
+        self.hand().forget(&before.machine).await?;
+        Ok(run.lost(moments::of_loss(&scene, &loss, false, &self.log.seen())))
+    }
+
+    /// The outages until now are not those of this run.
+    fn begin(&self) {
+        let _ = self.writer.lived();
+    }
+
+    /// Somebody terminates the instance.
+    async fn kill(&self, place: &Place) -> Result<Loss, Failure> {
+        let killed = Instant::now();
+        self.eyes.outside(&Outside::Terminate.to(&place.instance.id)).await?;
+        let terminated = patiently("the end of the instance", LIMIT, self.hand().terminated(&place.instance.id)).await??;
+        Ok(Loss { killed, terminated })
+    }
+
+    /// The machine that waits, launched if there is none; the pod's next place is there.
+    async fn open_standby(&mut self, place: &Place) -> Result<String, Failure> {
+        let standby = match self.standby.take() {
+            Some(standby) => standby,
+            None => patiently("a machine launched by hand", LIMIT, self.hand().launch_like(&place.instance)).await??,
+        };
+        let uid = self.databases().get(DATABASE).await?.uid().unwrap_or_default();
+        self.hand().open(&place.machine, &standby, &uid).await?;
+        Ok(standby)
+    }
+
+    /// Waits until the database serves on another machine, and reads all rows back.
+    async fn moved(&self, before: &Place) -> Result<(Scene, Run), Failure> {
+        let after = patiently("the database on another machine", LIMIT, self.place_other_than(before)).await??;
+        served(&self.writer).await?;
+        let outage = self.writer.lived().outage.ok_or("nothing was written")?;
+        let tally = patiently("all rows to be read back", LIMIT, self.writer.verify(LIMIT)).await??;
+        tally.check().map_err(|untrue| format!("the rows are not as they were written: {untrue}"))?;
+        let count = self.target.count(BALLAST, LIMIT).await?;
+        if count < self.rows {
+            return Err(format!("the table {BALLAST} had {} rows, and has {count}", self.rows).into());
+        }
+        let Gap { length, .. } = outage;
+        let scene = Scene {
+            from: before.machine.clone(),
+            pod: before.pod.clone(),
+            to: after.machine,
+            successor: after.pod,
+            volume: after.volume,
+            outage,
+        };
+        let run = Run::new(length, tally.sent.len(), tally.acknowledged.len(), tally.found.len());
+        Ok((scene, run))
+    }
+
+    async fn place_other_than(&self, before: &Place) -> Result<Place, Failure> {
+        loop {
+            match self.try_place().await? {
+                Some(place) if place.pod != before.pod && place.machine != before.machine => return Ok(place),
+                Some(_) | None => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+
+    async fn place(&self) -> Result<Place, Failure> {
+        Ok(self.try_place().await?.ok_or("no pod serves")?)
+    }
+
+    /// Where the database serves, if it does.
+    async fn try_place(&self) -> Result<Option<Place>, Failure> {
+        let Some(pod) = self.pods().get_opt(&pod_name()).await? else { return Ok(None) };
+        let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let is_ready = conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let machine = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+        let (true, None, Some(machine), Some(pod)) = (is_ready, pod.metadata.deletion_timestamp.as_ref(), machine, pod.uid()) else {
+            return Ok(None);
+        };
+        let ec2 = self.eyes.ec2().await?;
+        let instance = ec2.instances.into_iter().find(|it| it.private_dns == machine && it.state == InstanceState::Running);
+        let volume = ec2.volumes.iter().find(|volume| volume.tags.contains_key("freehold.dev/volume-uid"));
+        Ok(instance.zip(volume).map(|(instance, volume)| Place { pod, machine, instance, volume: volume.id.clone() }))
+    }
+
+    /// Waits until the operator has nothing left to do: one Node, its instance, and the Database Ready.
+    async fn settled(&self) -> Result<(), Failure> {
+        loop {
+            let nodes = Api::<Node>::namespaced(self.client.clone(), NAMESPACE).list(&ListParams::default()).await?.items;
+            let ec2 = self.eyes.ec2().await?;
+            let lives = |it: &&InstanceView| it.state != InstanceState::Terminated && it.tags.contains_key("freehold.dev/node-uid");
+            if nodes.len() == 1 && ec2.instances.iter().filter(lives).count() == 1 && self.eyes.look().await?.is_ready() {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn hand(&self) -> Hand<'_> {
+        Hand { client: &self.client, eyes: &self.eyes, endpoint: &self.record.endpoint, region: &self.record.region }
+    }
+
+    fn databases(&self) -> Api<Database> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+}
+
+fn pod_name() -> String {
+    format!("{DATABASE}-0")
+}
+
+fn is_there(machine: &str, standby: &str) -> Result<(), Failure> {
+    if machine == standby { Ok(()) } else { Err(format!("the pod came to {machine}, and {standby} was to have it").into()) }
+}
