@@ -27,3 +27,6 @@ pub mod cluster;
 pub mod machines;
 pub mod presentation;
 pub mod writer;
+
+#[cfg(test)]
+mod layers;

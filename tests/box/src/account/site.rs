@@ -16,10 +16,10 @@ use crate::account::context::Context;
 use crate::account::real_machines::{Machines, Place, Real};
 use crate::account::virtual_machines::{attacher, nodes, resizer};
 use crate::account::{cloud, cloud_controller, user_data};
+use crate::base::host_cleanup::Watcher;
 use crate::cluster::control_plane::{ControlPlane, STORAGE_CLASS};
 use crate::machines::csi::{self, Controller, Setup};
 use crate::machines::disks::{self, Disks, Violation};
-use crate::machines::machine::Watcher;
 use crate::machines::network;
 
 /// How long the site's tasks may take to end: they only have to notice it, but real machines shut down.

@@ -2,6 +2,8 @@
 
 pub mod cache;
 pub mod error_chain;
+pub mod host_cleanup;
+pub mod names;
 pub mod process;
 pub mod progress;
 pub mod quantity;

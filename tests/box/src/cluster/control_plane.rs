@@ -3,6 +3,7 @@
 mod components;
 mod error;
 mod objects;
+mod timing;
 
 use std::io;
 use std::net::TcpListener;
@@ -16,20 +17,19 @@ use kube::{Api, Client, Config};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use components::{FIRST_SERVICE_ADDRESS, HEARTBEAT_LABEL, HEARTBEAT_VALUE, SERVER_NAME};
+pub use components::FIRST_SERVICE_ADDRESS;
 pub use error::Error;
 pub use objects::{PLATFORM_NODE, STORAGE_CLASS, machine_status};
+pub use timing::NodeTiming;
 
 use crate::base::cache::{Cache, make_private_folder};
+use crate::base::names::SERVER_NAME;
 use crate::base::process::{Launch, Process};
 use crate::base::progress::Progress;
 use crate::cluster::certificates::Authority;
 use crate::cluster::run_folder::RunFolder;
 use crate::cluster::tools::{Bundle, Program, Tools};
 use crate::cluster::virtual_kubelet;
-
-/// The provisioner and attacher name of the EBS CSI driver.
-pub const EBS_DRIVER: &str = "ebs.csi.aws.com";
 
 /// The user of [`ControlPlane::operator_kubeconfig`].
 pub const OPERATOR_USER: &str = "freehold";
@@ -44,29 +44,6 @@ const API_SERVER_GRACE: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(3);
 /// How often the start is tried when another process took the port between its choice and its use.
 const PORT_ATTEMPTS: u32 = 5;
-
-/// How fast a silent Node is noticed.
-#[derive(Clone, Copy, Debug)]
-pub struct NodeTiming {
-    /// A lease's duration; it is renewed every quarter of it. Whole seconds.
-    pub lease: Duration,
-    /// How often the node controller looks (`--node-monitor-period`).
-    pub monitor_period: Duration,
-    /// How long a Node may be silent before it is Unknown (`--node-monitor-grace-period`).
-    pub monitor_grace: Duration,
-}
-
-impl NodeTiming {
-    /// As Kubernetes comes: lease 40 s, looked at every 5 s, Unknown after 50 s.
-    pub const fn kubernetes() -> Self {
-        Self { lease: Duration::from_secs(40), monitor_period: Duration::from_secs(5), monitor_grace: Duration::from_secs(50) }
-    }
-
-    /// For tests: renewed about seven times as often, looked at so, too, and Unknown only after a silence that is no pause of a busy host.
-    pub const fn fast() -> Self {
-        Self { lease: Duration::from_secs(6), monitor_period: Duration::from_millis(700), monitor_grace: Duration::from_secs(20) }
-    }
-}
 
 /// What a control plane is started with.
 #[derive(Clone, Debug)]
@@ -330,7 +307,7 @@ async fn start_servers(tools: &Tools, folder: &RunFolder, options: &ControlPlane
     let data = state.join("etcd");
     make_private_folder(&data).map_err(system(&format!("make the folder {}", data.display())))?;
     let authority = Authority::load_or_create(&state, path)?;
-    authority.server("api-server", &["127.0.0.1", "localhost", components::FIRST_SERVICE_ADDRESS, components::SERVER_NAME])?;
+    authority.server("api-server", &["127.0.0.1", "localhost", components::FIRST_SERVICE_ADDRESS, SERVER_NAME])?;
     authority.client("api-server-to-kubelet", "api-server", "system:masters")?;
     authority.signing_key("service-accounts", &state)?;
     let etcd = launch(tools, folder, Program::Etcd, components::etcd(&data))?;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::base::cache::{Cache, make_private_folder};
+use crate::base::host_cleanup;
 use crate::base::process::{Identity, Process};
-use crate::machines::machine;
 
 /// Counts the folders of this process: one process may run several control planes.
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -91,7 +91,7 @@ fn sweep_held(runs: &Path) -> io::Result<usize> {
         for process in processes.lines().filter_map(Identity::parse) {
             process.kill_group();
         }
-        machine::sweep(&path);
+        host_cleanup::sweep(&path);
         std::fs::remove_dir_all(&path)?;
         swept += 1;
     }

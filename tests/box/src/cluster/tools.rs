@@ -1,16 +1,18 @@
 //! Builds the programs of the box from pinned Go modules, once, into the cache.
 
 mod bundle;
+mod error;
 mod go;
 
 use std::fs::{File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
 pub use bundle::{Bundle, KUBERNETES_VERSION, Program};
+pub use error::Error;
+use error::in_cache;
 
 use crate::base::cache::{Cache, make_private_folder};
 use crate::base::progress::Progress;
@@ -21,44 +23,6 @@ const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-gcflags=all=-l"]
 
 /// How long another process may take to build before this one gives up waiting for it.
 const BUILD_LIMIT: Duration = Duration::from_mins(45);
-
-/// Why there are no tools.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Go is not installed.
-    #[error(
-        "failed to find `go`, which builds the Kubernetes programs of the box: install Go 1.21 or newer (it fetches the 1.26 \
-         toolchain by itself) from https://go.dev/dl or as the package golang-go of Debian 13 or newer, and put it in PATH"
-    )]
-    GoIsMissing(#[source] io::Error),
-
-    /// A go command failed; its last lines are in the text.
-    #[error("failed to run `{command}` for the tools `{bundle}` of the box{needs}: {tail}")]
-    Go {
-        /// What was run.
-        command: String,
-        /// For which programs.
-        bundle: &'static str,
-        /// What has to be installed beside Go.
-        needs: &'static str,
-        /// The last lines of its output.
-        tail: String,
-    },
-
-    /// A file of the cache could not be used.
-    #[error("failed to use {path} of the tool cache: check its owner and the free space, or set FREEHOLD_CACHE")]
-    Cache {
-        /// Which file or folder.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-
-    /// Somebody else builds for too long.
-    #[error("failed to wait for the process that holds {0}: it has been building for 45 minutes; end it and try again")]
-    BuiltByAnother(PathBuf),
-}
 
 /// The programs, built.
 #[derive(Clone, Debug)]
@@ -106,11 +70,6 @@ async fn ensure(root: &Path, bundle: Bundle, progress: &Progress) -> Result<Path
     }
     drop(held);
     Ok(folder)
-}
-
-fn in_cache(path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
-    let path = path.to_owned();
-    move |source| Error::Cache { path, source }
 }
 
 /// What decides the programs' bytes: the module files, the flags, and the Go that builds (asked in a module of that go line, because

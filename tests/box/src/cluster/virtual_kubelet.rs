@@ -21,9 +21,6 @@ pub use plan::is_ready;
 
 use crate::base::watching::Watching;
 
-/// The annotation that tells one boot of a machine from the next: after a change of it, containers have restarted.
-pub const BOOT_ANNOTATION: &str = "box.freehold.dev/boot";
-
 /// How long changes are collected before they are looked at together.
 const COALESCE: Duration = Duration::from_millis(20);
 /// How long until a look without any change, for a write that failed.

@@ -1,7 +1,7 @@
 //! The EBS volumes of a site of real machines: each is a sparse file, and a block device at the machine that EC2 shows it attached to.
 //!
 //! ```text
-//!   ec2sim ──truth──► round ──► pool     a file per volume and per snapshot, on a file system that copies a file at one instant
+//!   ec2sim ──truth──► sync ───► pool     a file per volume and per snapshot, on a file system that copies a file at one instant
 //!   machines ──pids─►       └─► device   a loop device, its name in the machine, growing, and being cut off
 //! ```
 //!
@@ -11,87 +11,29 @@
 
 mod command;
 mod device;
+mod error;
 mod pool;
-mod round;
+mod sync;
 #[cfg(test)]
 mod tests;
+mod violation;
 
-use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ec2sim::Simulator;
-use k8s_openapi::jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+pub use error::Error;
 use pool::Pool;
-use round::{State, Truth};
+pub use sync::Leaders;
+use sync::{State, Truth};
+pub use violation::Violation;
 
 /// How long until a look without any change, for what failed.
 const RESYNC: Duration = Duration::from_secs(1);
-
-/// The machines that run: the process that holds each one's namespaces, by instance id. After a reboot it is another process.
-pub type Leaders = BTreeMap<String, u32>;
-
-/// Why something could not be done to a volume.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A program is not installed.
-    #[error("failed to {doing}: the program `{program}` cannot be run; install it (Debian: mount, xfsprogs, perl-base)")]
-    Missing {
-        /// What it was for.
-        doing: String,
-        /// Its name.
-        program: String,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-
-    /// A program failed.
-    #[error("failed to {doing}: `{command}`: {said}")]
-    Command {
-        /// What it was for.
-        doing: String,
-        /// What was run.
-        command: String,
-        /// Its standard error.
-        said: String,
-    },
-
-    /// A file.
-    #[error("failed to {doing}")]
-    File {
-        /// What was being done.
-        doing: String,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-}
-
-/// A volume was taken from a machine that had it mounted, while EC2 did not show that machine as ended: in life, data is lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// When it was seen.
-    pub at: Timestamp,
-    /// `vol-…`.
-    pub volume: String,
-    /// `i-…`.
-    pub instance: String,
-    /// Where it was mounted.
-    pub places: Vec<String>,
-}
-
-impl std::fmt::Display for Violation {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let places = self.places.join(", ");
-        write!(formatter, "{}: volume {} was detached from {}, which had it mounted at {places}", self.at, self.volume, self.instance)
-    }
-}
 
 /// The volumes of a site. Clones are the same ones; when the last is dropped, devices and mounts go, and the files stay.
 #[derive(Clone, Debug)]

@@ -6,18 +6,17 @@
 //! ```
 //!
 //! A machine's disk is a folder that lives as long as its instance. What it has: files.rs. How its namespaces look: init.sh. How user
-//! data makes it a node: bootstrap.sh. Where everything goes in the end, whatever happened: clear.sh.
+//! data makes it a node: bootstrap.sh. Where everything goes in the end, whatever happened: base/host_cleanup.sh.
 
 mod cgroups;
-mod clear;
 mod entrance;
+mod error;
 mod files;
 mod requirements;
 mod services;
+mod spec;
 mod user_data;
 
-use std::net::Ipv4Addr;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,12 +27,11 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdin};
 use tokio::sync::Mutex;
 
-pub use clear::{Disks, Watcher, sweep};
+pub use error::Error;
 pub use requirements::missing;
+pub use spec::{Console, Ground, Spec};
 
-use crate::cluster::certificates::{self, Authority};
-use crate::machines::images::{self, Template};
-use crate::machines::network::{self, Network, Wire};
+use crate::machines::network::{self, Wire};
 use cgroups::Groups;
 use entrance::{Entrance, clean, joining};
 use files::Disk;
@@ -51,73 +49,6 @@ pub const KUBELET_FOLDER: &str = "/var/lib/kubelet";
 pub const KUBELET: &str = "kubelet";
 /// containerd's service.
 pub const CONTAINERD: &str = "containerd";
-
-/// Why a machine is not what it should be.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Its network, or a program of the host.
-    #[error(transparent)]
-    Network(#[from] network::Error),
-
-    /// Its images.
-    #[error(transparent)]
-    Images(#[from] images::Error),
-
-    /// Its certificates.
-    #[error(transparent)]
-    Certificates(#[from] certificates::Error),
-
-    /// Its namespaces.
-    #[error("failed to boot the machine of {instance}: {output}")]
-    Boot {
-        /// Whose machine.
-        instance: String,
-        /// What its init said.
-        output: String,
-    },
-}
-
-/// What the machines of a site share.
-#[derive(Debug)]
-pub struct Ground {
-    /// Their network.
-    pub network: Network,
-    /// Who says who they are.
-    pub authority: Arc<Authority>,
-    /// Their programs: kubelet, containerd, its shim, runc, ctr, and the network plugins ptp, host-local and loopback. Each machine
-    /// has them in /opt/freehold-box/bin.
-    pub programs: Vec<PathBuf>,
-    /// The images that every machine has from the start.
-    pub template: Template,
-    /// How long the lease of a Node lasts.
-    pub lease: Duration,
-}
-
-/// Which machine.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// The instance's id.
-    pub instance: String,
-    /// The region.
-    pub region: String,
-    /// The zone.
-    pub zone: String,
-    /// The instance's type.
-    pub instance_type: String,
-    /// Its address.
-    pub private_ip: Ipv4Addr,
-    /// Its host name, which is also its Node's.
-    pub private_dns: String,
-    /// What runs on its first boot.
-    pub user_data: Option<String>,
-    /// The folder that is its disk.
-    pub disk: PathBuf,
-    /// Which of the 256 pod networks of its site is its own.
-    pub slot: u8,
-}
-
-/// Takes the lines that a machine writes to its console.
-pub type Console = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A machine that was booted; dropped, it is killed.
 #[derive(Debug)]

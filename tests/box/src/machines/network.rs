@@ -84,7 +84,7 @@ async fn ip(doing: &str, line: &str) -> Result<String, Error> {
     run(doing, "ip", &line.split_ascii_whitespace().collect::<Vec<_>>()).await
 }
 
-/// A site's network: its number, and what is forwarded. It is removed by clear.sh of [`crate::machines::machine`], not here.
+/// A site's network: its number, and what is forwarded. It is removed by [`crate::base::host_cleanup`], not here.
 #[derive(Debug)]
 pub struct Network {
     number: u8,

@@ -11,7 +11,7 @@ use crate::base::cache::Cache;
 use crate::base::process::Identity;
 use crate::base::progress::Progress;
 use crate::machines::machine;
-use crate::presentation::daemon::{self, Pace, Record, Settings};
+use crate::presentation::daemon::{self, Pace, Settings};
 use crate::presentation::demo::Demo;
 use crate::presentation::measure::Measure;
 
@@ -91,7 +91,7 @@ impl Cli {
             Command::Down(named) => println!("{}", daemon::down(&cache, &named.name).await?),
             Command::Status(named) => status(&cache, &named.name),
             Command::Env(named) => match daemon::running(&cache, &named.name) {
-                Some(record) => print!("{}", exports(&record)),
+                Some(record) => print!("{}", record.exports()),
                 None => return Err(not_running(&named.name).into()),
             },
             Command::Demo(demo) => demo.run(&cache).await?,
@@ -113,7 +113,7 @@ async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sy
     let settings = up.into_settings(cache)?;
     if let Some(record) = daemon::running(cache, &settings.name) {
         eprintln!("box `{}` is already running; `cargo box down{}` stops it", settings.name, named(&settings.name));
-        print!("{}", exports(&record));
+        print!("{}", record.exports());
         return Ok(());
     }
     // Here and not in the background: it takes minutes the first time, and its progress belongs on this terminal.
@@ -121,7 +121,7 @@ async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sy
     let progress = Progress::on_stderr();
     let record = daemon::up(cache, &settings, &progress).await?;
     progress.end(&format!("box `{}` is up; its log: {}", settings.name, record.log.display()));
-    print!("{}", exports(&record));
+    print!("{}", record.exports());
     Ok(())
 }
 
@@ -148,18 +148,6 @@ fn status(cache: &Cache, name: &str) {
     }
     table.add_row(["ec2", "running", &record.identity.id.to_string(), &record.endpoint]);
     println!("{table}");
-}
-
-/// Lines for a shell. The access key is the caller's name in EC2's journal.
-pub fn exports(record: &Record) -> String {
-    format!(
-        "export KUBECONFIG={}\nexport AWS_ENDPOINT_URL_EC2={}\nexport AWS_ACCESS_KEY_ID=freehold\nexport AWS_SECRET_ACCESS_KEY=box\n\
-         export AWS_REGION={}\nexport PATH={}:$PATH\n",
-        record.kubeconfig.display(),
-        record.endpoint,
-        record.region,
-        record.programs.display(),
-    )
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A named box in the background: starts it, finds it again, stops it.
 
+mod error;
 mod files;
 
 use std::fs::File;
@@ -13,13 +14,15 @@ use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::account::node_kind::NodeKind;
-use crate::account::{self, Machines, Real, Site, SiteOptions, Unmade};
+use crate::account::{Machines, Real, Site, SiteOptions};
 use crate::base::cache::{Cache, make_private_folder};
 use crate::base::process::{Identity, tail};
 use crate::base::progress::Progress;
-use crate::cluster::control_plane::{self, ControlPlane, ControlPlaneOptions, NodeTiming};
+use crate::cluster::control_plane::{ControlPlane, ControlPlaneOptions, NodeTiming};
 use crate::cluster::run_folder;
 
+pub use error::Error;
+use error::system;
 use files::{Files, living, write_identity, write_record};
 pub use files::{Record, is_of_a_demo, remember_operator, running, violations};
 
@@ -103,52 +106,6 @@ impl Settings {
         options.real = real;
         options
     }
-}
-
-/// Why a named box could not be started or stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Its control plane.
-    #[error(transparent)]
-    ControlPlane(#[from] control_plane::Error),
-
-    /// Its machines and its EC2.
-    #[error(transparent)]
-    Site(#[from] account::Error),
-
-    /// What its machines are made of.
-    #[error(transparent)]
-    Unmade(#[from] Unmade),
-
-    /// A file or process.
-    #[error("failed to {doing}")]
-    System {
-        /// What was being done.
-        doing: String,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-
-    /// It ended instead of coming up.
-    #[error("failed to start box `{name}`; the last lines of {log}:\n{tail}")]
-    DidNotStart {
-        /// Its name.
-        name: String,
-        /// Its log.
-        log: PathBuf,
-        /// What it said last.
-        tail: String,
-    },
-
-    /// Another process is this box.
-    #[error("failed to start box `{0}`: it is starting or running already; see `cargo box status --name {0}`")]
-    Taken(String),
-}
-
-fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
-    let doing = doing.into();
-    move |source| Error::System { doing, source }
 }
 
 /// Starts a box in a session of its own and waits until it is ready.

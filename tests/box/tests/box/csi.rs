@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use ec2sim::{AttachmentState, Delays, Fate, Options, Simulator, VolumeView};
 use freehold_box::base::cache::Cache;
+use freehold_box::base::names::EBS_DRIVER;
 use freehold_box::base::progress::Progress;
-use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions, EBS_DRIVER, STORAGE_CLASS};
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions, STORAGE_CLASS};
 use freehold_box::cluster::shared;
 use freehold_box::cluster::tools::{Bundle, Tools};
 use freehold_box::machines::csi::{CALLER, Controller, Setup};

@@ -7,12 +7,15 @@ use std::time::Duration;
 use ec2sim::{Fate, Health, InstanceState, InstanceView, Outside, Simulator};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{STOP_LIMIT, Shared};
+use super::shared::Shared;
 use crate::base::error_chain::chain;
 use crate::machines::machine::{Console, Machine, Spec};
 
 /// How long a shut-down may take inside the machine; EC2's own time for it, which ends it too, is the simulator's.
 const GRACE: Duration = Duration::from_secs(60);
+
+/// How long the machines may take to shut down at the end of a site.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
 
 /// The reason with which EC2 stops an instance that somebody asked to stop.
 const ASKED_FOR: &str = "Client.UserInitiatedShutdown";

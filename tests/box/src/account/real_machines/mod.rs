@@ -1,12 +1,13 @@
 //! The real machines of a site: each follows the instance that EC2 shows, through boot, reboot, shut-down, power cut and its end.
 
 mod instance;
+mod materials;
+mod place;
+mod shared;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
+use std::collections::{BTreeMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ec2sim::Simulator;
@@ -14,116 +15,22 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::base::cache::{Cache, make_private_folder};
-use crate::base::error_chain::chain;
-use crate::base::progress::Progress;
+use crate::base::host_cleanup::Watcher;
 use crate::cluster::control_plane::ControlPlane;
-use crate::cluster::tools::{self, Bundle, Program, Tools};
 use crate::machines::disks;
-use crate::machines::images::{self, Containerd, Template};
-use crate::machines::machine::{Disks, Ground, Machine, Watcher};
-use crate::machines::network::{self, API_SERVER_PORT, Network, system};
+use crate::machines::machine::{Ground, Machine};
+use crate::machines::network::{self, API_SERVER_PORT};
 
-/// How long the machines may take to shut down at the end of a site.
-const STOP_LIMIT: Duration = Duration::from_secs(15);
+pub use materials::{Real, Unmade};
+pub use place::Place;
 
-/// What real machines are made of.
-#[derive(Clone, Debug)]
-pub struct Real {
-    /// Their programs, and those of the CSI driver.
-    pub tools: Tools,
-    /// The images of every machine.
-    pub template: Template,
-}
-
-/// Why there is nothing to make real machines of.
-#[derive(Debug, thiserror::Error)]
-pub enum Unmade {
-    /// Their programs.
-    #[error(transparent)]
-    Tools(#[from] tools::Error),
-
-    /// Their images.
-    #[error(transparent)]
-    Images(#[from] images::Error),
-}
-
-impl Real {
-    /// From the cache; builds the programs and makes the images that are not in it, showing progress.
-    pub async fn ensure(cache: &Cache, progress: &Progress) -> Result<Self, Unmade> {
-        let tools = Tools::ensure(cache, Bundle::REAL, progress).await?;
-        let containerd = Containerd { daemon: tools.program(Program::Containerd), ctr: tools.program(Program::Ctr) };
-        let template = Template::ensure(cache, &containerd, progress).await?;
-        Ok(Self { tools, template })
-    }
-}
-
-/// What a machine has in /opt/freehold-box/bin.
-const PROGRAMS: [Program; 9] = [
-    Program::EbsDriver,
-    Program::Kubelet,
-    Program::Containerd,
-    Program::ContainerdShim,
-    Program::Ctr,
-    Program::Runc,
-    Program::CniPtp,
-    Program::CniHostLocal,
-    Program::CniLoopback,
-];
-
-/// The number of a kept site, in its folder.
-const NUMBER: &str = "number";
+use materials::PROGRAMS;
+use shared::Shared;
 
 /// The machines of a site; clones are the same ones.
 #[derive(Clone)]
 pub struct Machines {
     shared: Arc<Shared>,
-}
-
-struct Shared {
-    ground: Arc<Ground>,
-    simulator: Simulator,
-    folder: PathBuf,
-    boot: Duration,
-    volumes: disks::Disks,
-    running: Mutex<HashMap<String, Arc<Machine>>>,
-    slots: Mutex<HashMap<String, u8>>,
-    leaders: watch::Sender<BTreeMap<String, u32>>,
-    stop: CancellationToken,
-}
-
-/// A claimed network, with the process that gives everything back.
-pub struct Place {
-    /// The network.
-    pub network: Network,
-    watcher: Watcher,
-    /// Where the machines' disks and the volumes are.
-    pub folder: PathBuf,
-}
-
-impl Place {
-    /// Claims a network for machines whose disks are in the state folder, or in the run's folder if there is none. A state folder's
-    /// machines have the same network in each run.
-    pub async fn claim(control_plane: &ControlPlane, state: Option<&Path>) -> Result<Self, network::Error> {
-        let run = control_plane.folder();
-        let (folder, disks) = match state {
-            Some(state) => (state.join("machines"), Disks::Keep),
-            None => (tempfile_in(run)?, Disks::Remove),
-        };
-        make_private_folder(&folder).map_err(system(format!("make the folder {}", folder.display())))?;
-        let folder = folder.canonicalize().map_err(system(format!("find {}", folder.display())))?;
-        let kept = std::fs::read_to_string(folder.join(NUMBER)).ok().and_then(|text| text.trim().parse().ok());
-        let network = Network::claim(&folder, kept).await?;
-        let watcher = Watcher::start(network.number(), &folder, disks, run).map_err(system("start the process that clears up"))?;
-        std::fs::write(folder.join(NUMBER), network.number().to_string()).map_err(system("remember the network's number"))?;
-        Ok(Self { network, watcher, folder })
-    }
-}
-
-/// A new folder for the machines of a site that nobody keeps: a control plane may have several sites.
-fn tempfile_in(run: &Path) -> Result<PathBuf, network::Error> {
-    let made: io::Result<PathBuf> = tempfile::Builder::new().prefix("machines-").tempdir_in(run).map(tempfile::TempDir::keep);
-    made.map_err(system("make a folder for the machines"))
 }
 
 impl Machines {
@@ -208,61 +115,4 @@ impl Machines {
         keepers.wait().await;
         self.shared.ground.network.stop().await;
     }
-}
-
-impl Shared {
-    fn machine(&self, instance: &str) -> Option<Arc<Machine>> {
-        lock(&self.running).get(instance).cloned()
-    }
-
-    async fn cut_power(&self, instance: &str) -> bool {
-        let Some(machine) = self.machine(instance) else { return false };
-        let (volumes, id) = (self.volumes.clone(), instance.to_owned());
-        let cut = move || {
-            if let Err(error) = volumes.cut_power(&id) {
-                tracing::error!(instance = id, error = chain(&error), "the disks of a machine could not be cut off with it");
-            }
-        };
-        machine.cut_power(cut).await;
-        self.is_gone(&machine);
-        true
-    }
-
-    async fn shut_down(&self, instance: &str, grace: Duration) {
-        let Some(machine) = self.machine(instance) else { return };
-        machine.shut_down(grace).await;
-        self.is_gone(&machine);
-    }
-
-    fn runs(&self, machine: Machine) {
-        let (id, pid) = (machine.spec().instance.clone(), machine.pid());
-        lock(&self.running).insert(id.clone(), Arc::new(machine));
-        self.leaders.send_modify(|leaders| {
-            leaders.insert(id, pid);
-        });
-    }
-
-    fn is_gone(&self, machine: &Machine) {
-        let id = &machine.spec().instance;
-        lock(&self.running).remove(id);
-        self.leaders.send_modify(|leaders| {
-            leaders.remove(id);
-        });
-    }
-
-    /// The lowest pod network that no machine has.
-    fn slot(&self, instance: &str) -> u8 {
-        let mut slots = lock(&self.slots);
-        let taken: HashSet<u8> = slots.values().copied().collect();
-        let free = (0..u8::MAX).find(|slot| !taken.contains(slot)).unwrap_or(u8::MAX);
-        *slots.entry(instance.to_owned()).or_insert(free)
-    }
-
-    fn free_slot(&self, instance: &str) {
-        lock(&self.slots).remove(instance);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use crate::account::context::Context;
 use crate::account::{cloud, membership};
+use crate::base::names::EBS_DRIVER;
 use crate::base::watching::Watching;
-use crate::cluster::control_plane::EBS_DRIVER;
 
 /// The finalizer that the external-attacher of this driver uses on `VolumeAttachments` and PVs.
 pub const FINALIZER: &str = "external-attacher/ebs-csi-aws-com";

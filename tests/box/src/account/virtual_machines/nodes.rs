@@ -16,9 +16,9 @@ use crate::account::context::Context;
 use crate::account::membership;
 use crate::account::user_data::UserData;
 use crate::base::error_chain::chain;
+use crate::base::names::{BOOT_ANNOTATION, EBS_DRIVER, HEARTBEAT_LABEL, HEARTBEAT_VALUE};
 use crate::base::watching::Watching;
-use crate::cluster::control_plane::{EBS_DRIVER, HEARTBEAT_LABEL, HEARTBEAT_VALUE, machine_status};
-use crate::cluster::virtual_kubelet::BOOT_ANNOTATION;
+use crate::cluster::control_plane::machine_status;
 
 /// How long until a look without any change, for a write that failed.
 const RESYNC: Duration = Duration::from_secs(1);

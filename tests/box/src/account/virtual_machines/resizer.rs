@@ -12,9 +12,9 @@ use serde_json::json;
 
 use crate::account::cloud;
 use crate::account::context::Context;
+use crate::base::names::EBS_DRIVER;
 use crate::base::quantity;
 use crate::base::watching::Watching;
-use crate::cluster::control_plane::EBS_DRIVER;
 
 /// How long until a look without any change, and after a failure.
 const RESYNC: Duration = Duration::from_secs(2);

@@ -2,22 +2,13 @@
 
 use std::path::Path;
 
-use crate::cluster::control_plane::NodeTiming;
+use super::timing::NodeTiming;
+use crate::base::names::{HEARTBEAT_LABEL, HEARTBEAT_VALUE};
 
 /// Where in-cluster clients find the API server, by Kubernetes' rule the first address of the range.
 pub const SERVICE_RANGE: &str = "10.96.0.0/16";
 /// The first address of the services.
 pub const FIRST_SERVICE_ADDRESS: &str = "10.96.0.1";
-
-/// A name in the API server's certificate that does not depend on where it listens.
-pub const SERVER_NAME: &str = "kubernetes.default.svc";
-
-/// The label of the Nodes that kwok keeps alive. It is a label and not kwok's customary annotation because only for a label does
-/// kwok notice that the mark was taken away (the API server filters and reports a delete; annotations it filters itself and drops
-/// the event), and a machine that died must stop heartbeating.
-pub const HEARTBEAT_LABEL: &str = "box.freehold.dev/heartbeat";
-/// Its value.
-pub const HEARTBEAT_VALUE: &str = "kwok";
 
 /// The address of etcd's socket, relative to the run folder in which etcd and the API server both run: no port, nobody else's reach,
 /// and short enough for a socket path wherever the cache is.

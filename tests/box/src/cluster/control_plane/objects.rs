@@ -6,7 +6,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::cluster::control_plane::{EBS_DRIVER, HEARTBEAT_LABEL, HEARTBEAT_VALUE};
+use crate::base::names::{EBS_DRIVER, HEARTBEAT_LABEL, HEARTBEAT_VALUE};
 use crate::cluster::tools::KUBERNETES_VERSION;
 
 /// The untainted Node on which everything runs that is not a database.

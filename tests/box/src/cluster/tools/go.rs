@@ -8,7 +8,8 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{ChildStdout, Command};
 
-use super::{Bundle, Error};
+use super::bundle::Bundle;
+use super::error::Error;
 
 /// The last lines of the build that an error shows.
 const ERROR_LINES: usize = 15;

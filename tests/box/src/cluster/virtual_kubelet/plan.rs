@@ -1,47 +1,27 @@
 //! What the virtual kubelet should write now: a function of the objects that it sees.
 
 mod references;
+mod world;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{
-    ConfigMap, Container, ContainerStatus, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodCondition, Secret,
-};
-use k8s_openapi::api::storage::v1::VolumeAttachment;
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
+pub use world::World;
+
+use crate::base::names::{BOOT_ANNOTATION, EBS_DRIVER, HEARTBEAT_LABEL, HEARTBEAT_VALUE};
 use crate::base::quantity;
-use crate::cluster::control_plane::{EBS_DRIVER, HEARTBEAT_LABEL, HEARTBEAT_VALUE};
-use crate::cluster::virtual_kubelet::BOOT_ANNOTATION;
 
 /// A container image with this in its name cannot be pulled: how a test asks for a bad image.
 const UNPULLABLE: &str = "does-not-exist";
 
 /// The pod conditions that a kubelet owns; the others are left as they are.
 const OWN_CONDITIONS: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
-
-/// What the kubelet sees.
-#[derive(Debug, Default)]
-pub struct World {
-    /// All pods.
-    pub pods: Vec<Arc<Pod>>,
-    /// All Nodes.
-    pub nodes: Vec<Arc<Node>>,
-    /// All PVCs.
-    pub claims: Vec<Arc<PersistentVolumeClaim>>,
-    /// All PVs.
-    pub volumes: Vec<Arc<PersistentVolume>>,
-    /// All Secrets.
-    pub secrets: Vec<Arc<Secret>>,
-    /// All `ConfigMaps`.
-    pub config_maps: Vec<Arc<ConfigMap>>,
-    /// All `VolumeAttachments`.
-    pub attachments: Vec<Arc<VolumeAttachment>>,
-}
 
 /// One write.
 #[derive(Clone, Debug, PartialEq)]

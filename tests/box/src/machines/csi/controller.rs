@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{CALLER, Error};
+use super::error::Error;
 use crate::base::process::{Launch, Process};
 use crate::cluster::tools::{Program, Tools};
+
+/// The name by which the journal of the simulator tells the driver from the operator.
+pub const CALLER: &str = "csi-driver";
 
 /// How long the driver may take until it listens: 0.3 s on an idle machine.
 const READY_LIMIT: Duration = Duration::from_secs(30);

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::registrar::{self, Plugin};
-use crate::cluster::control_plane::EBS_DRIVER;
+use crate::base::names::EBS_DRIVER;
 use crate::machines::disks::Leaders;
 use crate::machines::machine::{KUBELET_FOLDER, Machine};
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::Error;
+use super::error::Error;
 
 /// Runs it and gives its standard output back, without the last line break.
 pub(super) fn run(doing: &str, program: &str, args: &[&str]) -> Result<String, Error> {

@@ -6,8 +6,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::Error;
 use super::command::{failed, run};
+use super::error::Error;
 
 /// Cuts a device off. util-linux changes the size limit of a device only when it sets it up.
 const CUT: &str = include_str!("cut.pl");

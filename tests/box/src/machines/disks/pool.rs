@@ -6,9 +6,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::Error;
 use super::command::{failed, run};
 use super::device::Device;
+use super::error::Error;
 use crate::base::cache::make_private_folder;
 
 /// How large the pool seems; it takes what the volumes have really been given.

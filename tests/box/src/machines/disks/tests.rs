@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use ec2sim::{Delays, Options, Response, Simulator};
 use tempfile::TempDir;
 
-use super::round::Truth;
+use super::sync::Truth;
 use super::*;
+use crate::base::error_chain::chain;
 
 const ZONE: &str = "us-east-1a";
 
@@ -76,10 +77,10 @@ fn kit() -> Option<Kit> {
     let disks = match Disks::open(folder.path()) {
         Ok(disks) => disks,
         Err(error) if std::env::var_os("FREEHOLD_NODES").is_some_and(|value| value == "real") => {
-            panic!("{}", crate::base::error_chain::chain(&error))
+            panic!("{}", chain(&error))
         }
         Err(error) => {
-            eprintln!("SKIPPED: this machine cannot make block devices: {}", crate::base::error_chain::chain(&error));
+            eprintln!("SKIPPED: this machine cannot make block devices: {}", chain(&error));
             return None;
         }
     };

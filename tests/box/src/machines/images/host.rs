@@ -11,8 +11,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::process::Command;
 
+use super::error::{Error, at};
 use super::tree::Tree;
-use super::{Error, at};
 
 /// How long a command may take; the longest are downloads.
 const COMMAND_LIMIT: Duration = Duration::from_mins(10);

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use tokio::process::Command;
 
+use super::error::{Error, at, blocking};
 use super::host::{self, Needed};
 use super::oci::{Image, Layer, Start, write_archive};
 use super::tree::Tree;
-use super::{Error, at, blocking};
 
 /// What the image is made with.
 pub const NEEDED: &[Needed] =

@@ -3,10 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::error::{Error, at, blocking, key};
 use super::host::Needed;
 use super::oci::{Image, Layer};
 use super::tree::Tree;
-use super::{Error, at, blocking, key, pause, postgresql, questdb, system};
+use super::{pause, postgresql, questdb, system};
 use crate::base::cache::make_private_folder;
 use crate::base::progress::Progress;
 

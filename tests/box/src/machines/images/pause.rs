@@ -4,10 +4,10 @@ use std::path::Path;
 
 use tokio::process::Command;
 
+use super::error::{Error, at};
 use super::host::{self, Needed};
 use super::oci::{Image, Layer, Start};
 use super::tree::Tree;
-use super::{Error, at};
 
 /// The name of the image: containerd's `sandbox` image must be this one.
 pub const NAME: &str = "registry.k8s.io/pause:3.10";

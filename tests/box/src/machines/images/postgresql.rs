@@ -4,10 +4,10 @@ use std::path::Path;
 
 use tokio::process::Command;
 
+use super::error::{Error, at};
 use super::host::{self, Needed};
 use super::oci::{Image, Layer, Start};
 use super::tree::Tree;
-use super::{Error, at};
 
 /// What is run as the image's first process.
 pub const ENTRYPOINT: &str = include_str!("../../../tools/postgresql/docker-entrypoint.sh");

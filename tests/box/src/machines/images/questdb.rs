@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
+use super::error::{Error, at};
 use super::host::{self, Needed};
 use super::oci::{Image, Layer, Start};
 use super::tree::Tree;
-use super::{Error, at};
 
 /// A release and the digest of its jar.
 #[derive(Clone, Copy, Debug)]

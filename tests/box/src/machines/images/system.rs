@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
+use super::error::{Error, at};
 use super::host::{self, Needed};
 use super::tree::Tree;
-use super::{Error, at};
 
 /// What the layer is made from.
 pub const NEEDED: &[Needed] = &[

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use tokio::process::Command;
 
+use super::error::{Error, at, blocking, key};
 use super::host::{self, mark};
 use super::oci::{Image, write_archive};
 use super::parts::Parts;
-use super::{Error, at, blocking, key};
 use crate::base::cache::{Cache, make_private_folder};
 use crate::base::process::{Launch, Process};
 use crate::base::progress::Progress;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{Error, Ground, Spec};
+use super::error::Error;
+use super::spec::{Ground, Spec};
 use crate::base::cache::make_private_folder;
-use crate::cluster::control_plane::SERVER_NAME;
+use crate::base::names::SERVER_NAME;
 use crate::machines::images::{PAUSE, Template};
 use crate::machines::network::{API_SERVER_PORT, system};
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::Command;
 
-use super::Console;
 use super::entrance::Entrance;
+use super::files;
 use super::services::Services;
+use super::spec::Console;
 
 /// Where the machine has its user data.
 const SCRIPT: &str = "/run/user-data";
@@ -39,7 +40,7 @@ async fn outcome(entrance: &Entrance, user_data: Option<&str>, console: &Console
 async fn run(entrance: &Entrance, text: &str, console: &Console) -> std::io::Result<std::process::ExitStatus> {
     // The machine's /run can be seen through the process that holds its namespaces.
     let place = Path::new("/proc").join(entrance.holder.to_string()).join("root").join(SCRIPT.trim_start_matches('/'));
-    super::files::write(&place, text, 0o700)?;
+    files::write(&place, text, 0o700)?;
     let mut command = Command::from(entrance.command(SCRIPT));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, system};
+use super::error::{Error, system};
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
 use crate::base::process::Identity;
@@ -34,6 +34,20 @@ pub struct Record {
     pub components: Vec<Component>,
     /// The log of the box itself.
     pub log: PathBuf,
+}
+
+impl Record {
+    /// Lines for a shell that point kubectl and the AWS tools at this box. The access key is the caller's name in EC2's journal.
+    pub fn exports(&self) -> String {
+        format!(
+            "export KUBECONFIG={}\nexport AWS_ENDPOINT_URL_EC2={}\nexport AWS_ACCESS_KEY_ID=freehold\nexport AWS_SECRET_ACCESS_KEY=box\n\
+             export AWS_REGION={}\nexport PATH={}:$PATH\n",
+            self.kubeconfig.display(),
+            self.endpoint,
+            self.region,
+            self.programs.display(),
+        )
+    }
 }
 
 /// The folder of a box, and the files in it.

@@ -9,6 +9,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
+use super::common::{BOX, Failure};
 use super::inside::{self, Inside};
 use super::parts;
 use super::report::{Report, Rows, Step, tenths};
@@ -16,7 +17,6 @@ use super::running::Running;
 use super::story::{self, Milestone};
 use super::teller::{Teller, patiently};
 use super::world::{Calls, Eyes, NAMESPACE, World};
-use super::{BOX, Demo, Failure};
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
 use crate::machines::images;
@@ -49,7 +49,8 @@ const TABLE: &str = "freehold_demo";
 
 /// The whole story, and what it has told so far.
 pub struct Play<'a> {
-    pub demo: &'a Demo,
+    pub engine: Dialect,
+    pub keep: bool,
     pub cache: &'a Cache,
     pub binary: &'a Path,
     pub record: &'a Record,
@@ -65,7 +66,7 @@ impl Play<'_> {
     /// From the first chapter to the last.
     pub async fn play(&mut self) -> Result<(), Failure> {
         let nodes = self.record.nodes;
-        let (database, change) = database(self.demo.engine, nodes).await?;
+        let (database, change) = database(self.engine, nodes).await?;
         let writer = self.created(&database, &change, nodes).await?;
         self.grown(writer.as_ref()).await?;
         if let Some(writer) = &writer {
@@ -81,7 +82,7 @@ impl Play<'_> {
             Some(writer) => Some(stop(writer, self.target()).await?),
             None => None,
         };
-        if !self.demo.keep {
+        if !self.keep {
             self.deleted(rows).await?;
         }
         self.report.driver = self.eyes.calls_of_others().await?;
@@ -99,7 +100,7 @@ impl Play<'_> {
 
     fn target(&self) -> Target {
         let source = Source::Database { client: self.client.clone(), namespace: NAMESPACE.to_owned(), name: DATABASE.to_owned() };
-        Target { dialect: self.demo.engine, source, table: TABLE }
+        Target { dialect: self.engine, source, table: TABLE }
     }
 
     /// Created; with its writer, where there is something to write to.

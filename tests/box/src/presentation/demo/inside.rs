@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use nix::sys::signal::Signal;
 use tokio::process::Command;
 
-use super::Failure;
+use super::common::Failure;
 use crate::base::process::Identity;
 
 /// How long a command in a pod may take.

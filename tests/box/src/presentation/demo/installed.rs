@@ -13,9 +13,9 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::process::Command;
 
+use super::common::{BOX, Failure, SPEED};
 use super::inside::first_process_of;
 use super::world::{OPERATOR, PLATFORM, restarts};
-use super::{BOX, Failure, SPEED};
 use crate::account::cloud;
 use crate::account::platform;
 use crate::base::cache::Cache;

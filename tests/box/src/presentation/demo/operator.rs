@@ -10,7 +10,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-use super::{BOX, Failure};
+use super::common::{BOX, Failure};
+use super::world::OPERATOR;
 use crate::base::cache::Cache;
 use crate::base::process::{Identity, tail};
 use crate::presentation::daemon::{self, Record};
@@ -57,7 +58,7 @@ impl Operator {
             .args(["run", "--listen", &address, "--time-scale", &speed.to_string()])
             .env("KUBECONFIG", &record.operator_kubeconfig)
             .env("AWS_ENDPOINT_URL_EC2", &record.endpoint)
-            .env("AWS_ACCESS_KEY_ID", super::world::OPERATOR)
+            .env("AWS_ACCESS_KEY_ID", OPERATOR)
             .env("AWS_SECRET_ACCESS_KEY", "box")
             .env("AWS_REGION", &record.region)
             .env("AWS_EC2_METADATA_DISABLED", "true")

@@ -6,7 +6,7 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use super::Failure;
+use super::common::Failure;
 use super::host::Host;
 use super::parts::Way;
 use super::world::Calls;

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use kube::Client;
 
+use super::cluster_objects::{example_class, install, node_class};
+use super::common::{Failure, SPEED};
 use super::installed::Installed;
 use super::operator::Operator;
-use super::{Failure, SPEED, example_class, install, node_class};
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
 use crate::presentation::daemon::Record;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Failure;
+use super::common::Failure;
 use super::parts::Moments;
 use super::report::Step;
 use super::story::Milestone;

@@ -12,7 +12,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 use serde::Deserialize;
 
-use super::Failure;
+use super::common::Failure;
 
 /// The operator's access key id: its name in EC2's journal.
 pub const OPERATOR: &str = "freehold";

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::log::OUT_OF_SERVICE;
 use crate::account::cloud;
-use crate::presentation::demo::Failure;
+use crate::presentation::demo::common::Failure;
 use crate::presentation::demo::world::{Eyes, NAMESPACE};
 
 /// The name in EC2's journal.

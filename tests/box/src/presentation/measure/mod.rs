@@ -6,6 +6,7 @@ mod log;
 mod moments;
 mod results;
 mod stage;
+mod variant;
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +16,13 @@ use crate::account::node_kind::{NodeKind, Wanted};
 use crate::base::cache::Cache;
 use crate::machines::machine;
 use crate::presentation::daemon::{self, Pace};
+use crate::presentation::demo::common::{BOX, Failure};
 use crate::presentation::demo::host::{self, Host};
-use crate::presentation::demo::{self, BOX, Failure};
+use crate::presentation::demo::setup::{box_up, on_stage};
 use crate::writer::Dialect;
 use results::{Chapter, Results, Series};
-use stage::{Stage, Variant};
-
-/// Time passes as it does.
-const SPEED: f64 = 1.0;
+use stage::{SPEED, Stage};
+use variant::Variant;
 
 /// What `cargo box measure` takes.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ impl Measure {
     /// Runs it, on real machines; an error means that a row was lost or a database did not come back.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
         let nodes = Wanted::Real.decide(&machine::missing(cache))?;
-        demo::on_stage(cache, nodes, false, async |binary| self.measure(cache, nodes, &binary).await).await
+        on_stage(cache, nodes, false, async |binary| self.measure(cache, nodes, &binary).await).await
     }
 
     async fn measure(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
@@ -76,7 +76,7 @@ impl Measure {
     /// The operator's ways first, then it is stopped, and the same database goes the bare ones.
     async fn chapter(&self, cache: &Cache, nodes: NodeKind, binary: &Path, pace: Pace) -> Result<Chapter, Failure> {
         let load = host::load();
-        let record = demo::box_up(cache, nodes, SPEED, pace).await?;
+        let record = box_up(cache, nodes, SPEED, pace).await?;
         let mut stage = Stage::set(cache, &record, binary, self.engine, self.rows).await?;
         let mut chapter = Chapter { pace, load, series: Vec::new() };
         for variant in [Variant::PlannedReplacement, Variant::KilledInstance, Variant::BareMove, Variant::BareLoss] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::moments::LossParts;
-use super::stage::Variant;
+use super::variant::Variant;
 use crate::presentation::daemon::Pace;
 use crate::presentation::demo::host::Host;
 use crate::presentation::demo::parts::Way;

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use ec2sim::{InstanceState, InstanceView, Outside};
 use freehold::api::{Database, Node};
 use k8s_openapi::api::core::v1::Pod;
@@ -15,15 +14,20 @@ use super::hand::Hand;
 use super::log::Log;
 use super::moments::{self, Loss, Scene};
 use super::results::Run;
+use super::variant::Variant;
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
 use crate::presentation::daemon::{self, Record};
 use crate::presentation::demo::chapters::{self, DATABASE, served};
+use crate::presentation::demo::cluster_objects;
+use crate::presentation::demo::common::{BOX, Failure};
 use crate::presentation::demo::operator::Operator;
 use crate::presentation::demo::teller::patiently;
 use crate::presentation::demo::world::{Eyes, NAMESPACE};
-use crate::presentation::demo::{self, BOX, Failure};
 use crate::writer::{Dialect, Gap, PACE, Source, Target, Writer};
+
+/// Time passes as it does.
+pub const SPEED: f64 = 1.0;
 
 /// How long a database may take to serve, or to serve again, with AWS' delays.
 const LIMIT: Duration = Duration::from_mins(5);
@@ -39,55 +43,6 @@ const BALLAST: &str = "ballast";
 
 /// The types that the database changes between.
 const TYPES: [&str; 2] = ["r7i.large", "m7i.large"];
-
-/// One way to move a database, or to bring it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Variant {
-    /// The operator moves it to a machine of another type.
-    PlannedReplacement,
-    /// The operator brings it back after its instance was terminated by somebody else.
-    KilledInstance,
-    /// The pod is deleted by hand, and another machine waits.
-    BareMove,
-    /// The machine's power is cut, the pod is deleted by hand at the right moment, and another machine waits.
-    BareLoss,
-}
-
-impl Variant {
-    /// What it is called.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PlannedReplacement => "planned replacement",
-            Self::KilledInstance => "killed instance",
-            Self::BareMove => "bare move",
-            Self::BareLoss => "bare loss",
-        }
-    }
-
-    /// What happens in it.
-    pub fn what(self) -> &'static str {
-        match self {
-            Self::PlannedReplacement => {
-                "The operator: the type in use leaves `spec.instanceTypes`; the new machine is launched and proven while the old one serves."
-            }
-            Self::KilledInstance => {
-                "The operator: the instance is terminated behind its back, which cuts its power; the next machine is launched after that."
-            }
-            Self::BareMove => {
-                "No operator: the same StatefulSet, PersistentVolume and claim; two healthy machines, and the pod is deleted by hand."
-            }
-            Self::BareLoss => {
-                "No operator: the instance is terminated, which cuts its power; as soon as EC2 shows it as terminated the taint \
-                 `node.kubernetes.io/out-of-service` is set and the pod is deleted with grace 0; another machine waits."
-            }
-        }
-    }
-
-    /// Whether the operator does it.
-    pub fn is_the_operators(self) -> bool {
-        matches!(self, Self::PlannedReplacement | Self::KilledInstance)
-    }
-}
 
 /// Where the database is.
 #[derive(Clone, Debug)]
@@ -116,10 +71,10 @@ pub struct Stage<'a> {
 impl<'a> Stage<'a> {
     /// Installs the operator, makes the database, and fills it.
     pub async fn set(cache: &'a Cache, record: &'a Record, binary: &Path, engine: Dialect, rows: u64) -> Result<Self, Failure> {
-        let client = demo::client(&record.kubeconfig).await?;
+        let client = cluster_objects::client(&record.kubeconfig).await?;
         let eyes = Eyes::new(client.clone(), &record.endpoint)?;
-        demo::install(&client).await?;
-        let operator = Operator::start(cache, binary, record, super::SPEED).await?;
+        cluster_objects::install(&client).await?;
+        let operator = Operator::start(cache, binary, record, SPEED).await?;
         let log = Log::start(&client, NAMESPACE);
         let (mut database, _) = chapters::database(engine, NodeKind::Real).await?;
         database.spec.instance_types = vec![TYPES[0].to_owned()];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvFromSource, EnvVar, Pod, Secret, Volume};
 use kube::{Resource, ResourceExt as _};
 
-use crate::cluster::virtual_kubelet::plan::World;
+use super::world::World;
 
 /// One reference.
 struct Reference<'a> {

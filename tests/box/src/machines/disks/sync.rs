@@ -6,8 +6,13 @@ use ec2sim::{AttachmentState, InstanceState, InstanceView, Simulator, SnapshotVi
 use k8s_openapi::jiff::Timestamp;
 
 use super::device::{Device, unlink};
+use super::error::Error;
 use super::pool::Pool;
-use super::{Error, Leaders, Violation};
+use super::violation::Violation;
+use crate::base::error_chain::chain;
+
+/// The machines that run: the process that holds each one's namespaces, by instance id. After a reboot it is another process.
+pub type Leaders = BTreeMap<String, u32>;
 
 /// What EC2 shows.
 #[derive(Debug)]
@@ -89,11 +94,7 @@ impl State {
 
     fn report(&mut self, id: &str, work: impl FnOnce(&mut Self) -> Result<(), Error>) {
         if let Err(error) = work(self) {
-            tracing::error!(
-                id,
-                error = crate::base::error_chain::chain(&error),
-                "a volume or snapshot does not follow EC2; it is tried again"
-            );
+            tracing::error!(id, error = chain(&error), "a volume or snapshot does not follow EC2; it is tried again");
         }
     }
 

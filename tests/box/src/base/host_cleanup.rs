@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::process::{Child, ChildStdin, Command};
 
-const CLEAR: &str = include_str!("clear.sh");
+const CLEAR: &str = include_str!("host_cleanup.sh");
 
 /// How long the script is waited for; it limits itself to less.
 const LIMIT: Duration = Duration::from_secs(25);
