@@ -1,11 +1,11 @@
-//! The EC2 client of the played CSI driver, and of a person. It goes over the wire like any other, so the journal shows what it did.
+//! The EC2 client of the virtual CSI driver, and of a person. It uses HTTP like any other, so the journal shows its calls.
 
 use aws_sdk_ec2::config::retry::RetryConfig;
 use aws_sdk_ec2::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_ec2::error::ProvideErrorMetadata;
 use aws_sdk_ec2::types::{Instance, Volume};
 
-/// The access key id by which the journal tells the CSI driver from the operator.
+/// The access key id by which the journal distinguishes the CSI driver from the operator.
 pub const CALLER: &str = "csi-driver";
 
 /// The CSI driver's client for the simulator at `endpoint`.

@@ -11,5 +11,5 @@ pub mod site;
 pub mod user_data;
 mod virtual_machines;
 
-pub use real_machines::{Machines, Real, Unmade};
+pub use real_machines::{Machines, MaterialsError, Real};
 pub use site::{Error, Site, SiteOptions};

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::account::real_machines::{Real, Unmade};
+use crate::account::real_machines::{MaterialsError, Real};
 use crate::base::cache::Cache;
 use crate::base::progress::Progress;
 use crate::cluster::tools::{Bundle, Tools};
@@ -33,7 +33,7 @@ impl NodeKind {
     }
 
     /// Builds and makes what such machines need and is not in the cache, showing progress; gives what real ones are made of.
-    pub async fn prepare(self, cache: &Cache, progress: &Progress) -> Result<Option<Real>, Unmade> {
+    pub async fn prepare(self, cache: &Cache, progress: &Progress) -> Result<Option<Real>, MaterialsError> {
         match self {
             Self::Real => Ok(Some(Real::ensure(cache, progress).await?)),
             Self::Virtual => {

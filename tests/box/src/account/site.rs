@@ -1,4 +1,4 @@
-//! One AWS account with its machines, played for one simulator on a control plane.
+//! One AWS account with its machines: joins the instances of one simulator to a control plane.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -114,8 +114,8 @@ struct Parts {
 }
 
 impl Site {
-    /// Starts EC2's wire server on a free port and the tasks that play machines, cloud-controller, CSI attacher and resizer. They
-    /// live on the current tokio runtime.
+    /// Starts EC2's HTTP server on a free port and the tasks of machines, cloud-controller, CSI attacher and resizer. They run on
+    /// the current tokio runtime.
     pub async fn start(control_plane: &ControlPlane, options: SiteOptions) -> Result<Self, Error> {
         let place = match &options.real {
             Some(_) => Some(Place::claim(control_plane, options.state.as_deref()).await?),

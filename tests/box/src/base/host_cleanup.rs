@@ -1,5 +1,5 @@
-//! The end of everything that a site of real machines made on this host, also when the box itself is killed: one script, run by a
-//! process of its own that waits for the box's end.
+//! Removes everything that a site of real machines made on this host, also when the box itself is killed: one script, run by a
+//! process of its own that waits until the box has ended.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ const CLEAR: &str = include_str!("host_cleanup.sh");
 /// How long the script is waited for; it limits itself to less.
 const LIMIT: Duration = Duration::from_secs(25);
 
-/// Where a run's folder says which sites of real machines it has: a file named after the number, with what the script is told.
+/// Where a run's folder says which sites of real machines it has: a file named after the number, with the arguments of the script.
 const SITES: &str = "sites";
 
 /// What becomes of the machines' disks at the end.
@@ -39,7 +39,7 @@ impl Disks {
 pub struct Watcher {
     child: Child,
     // Only this process has it; its end is what the watcher waits for.
-    leash: Option<ChildStdin>,
+    control_pipe: Option<ChildStdin>,
 }
 
 impl Watcher {
@@ -54,13 +54,13 @@ impl Watcher {
         // Not in the run's folder, which is removed under it.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
-        let leash = child.stdin.take();
-        Ok(Self { child, leash })
+        let control_pipe = child.stdin.take();
+        Ok(Self { child, control_pipe })
     }
 
     /// Clears now, and says whether that came to an end.
     pub async fn clear(mut self) -> bool {
-        self.leash = None;
+        self.control_pipe = None;
         tokio::time::timeout(LIMIT, self.child.wait()).await.is_ok_and(|ended| ended.is_ok_and(|status| status.success()))
     }
 }

@@ -13,5 +13,5 @@ pub const HEARTBEAT_LABEL: &str = "box.freehold.dev/heartbeat";
 /// Its value.
 pub const HEARTBEAT_VALUE: &str = "kwok";
 
-/// The annotation that tells one boot of a machine from the next: after a change of it, containers have restarted.
+/// The annotation that differs between two boots of a machine: after a change of it, containers have restarted.
 pub const BOOT_ANNOTATION: &str = "box.freehold.dev/boot";

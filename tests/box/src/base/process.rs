@@ -1,4 +1,4 @@
-//! A child process on a leash: it ends when it is told to, and it cannot outlive the process that started it.
+//! A child process that ends on request and cannot outlive the process that started it.
 //!
 //! Each child runs under a few lines of shell that read a pipe whose other end only the parent holds. A line on the pipe means
 //! SIGTERM for the child; the end of the pipe, which also comes when the parent was killed, means SIGKILL for the whole group. This
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-/// The leash. `trap :` and not `trap ''`: an ignored signal would be inherited by the child.
-const LEASH: &str = r#"
+/// The shell around the child. `trap :` and not `trap ''`: an ignored signal would be inherited by the child.
+const WRAPPER: &str = r#"
 exec 3<&0 </dev/null
 trap : TERM INT HUP
 "$@" 3<&- &
@@ -55,7 +55,7 @@ pub struct Launch<'a> {
 pub struct Process {
     name: String,
     child: Child,
-    leash: Option<ChildStdin>,
+    control_pipe: Option<ChildStdin>,
     log: PathBuf,
 }
 
@@ -65,7 +65,7 @@ impl Process {
         let log = launch.folder.join(format!("{}.log", launch.name));
         let output = File::options().create(true).append(true).open(&log)?;
         let mut child = Command::new("/bin/sh")
-            .args(["-c", LEASH, launch.name])
+            .args(["-c", WRAPPER, launch.name])
             .arg(launch.program)
             .args(launch.args)
             .current_dir(launch.folder)
@@ -74,8 +74,8 @@ impl Process {
             .stderr(output)
             .process_group(0)
             .spawn()?;
-        let leash = child.stdin.take();
-        Ok(Self { name: launch.name.to_owned(), child, leash, log })
+        let control_pipe = child.stdin.take();
+        Ok(Self { name: launch.name.to_owned(), child, control_pipe, log })
     }
 
     /// What people call it.
@@ -100,9 +100,9 @@ impl Process {
 
     /// Asks it to end.
     pub fn ask_to_end(&mut self) {
-        if let Some(leash) = &mut self.leash {
+        if let Some(control_pipe) = &mut self.control_pipe {
             // A failure means that it has ended already, which is what is wanted.
-            let _ = leash.write_all(b"stop\n");
+            let _ = control_pipe.write_all(b"stop\n");
         }
     }
 
@@ -122,7 +122,7 @@ impl Process {
 
     /// Ends it and all of its group at once.
     pub fn kill(&mut self) {
-        self.leash = None;
+        self.control_pipe = None;
         if self.ended().is_none() {
             kill_group(self.child.id());
             let started = Instant::now();
@@ -237,12 +237,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_that_is_asked_to_end_can_say_goodbye() {
+    async fn a_process_that_is_asked_to_end_can_finish_its_work() {
         let folder = tempfile::tempdir().unwrap();
-        let mut process = start(folder.path(), "trap 'echo goodbye; exit 0' TERM; echo ready; while :; do sleep 0.05; done");
+        let mut process = start(folder.path(), "trap 'echo finished; exit 0' TERM; echo ready; while :; do sleep 0.05; done");
         until(|| process.log_tail().contains("ready"));
         assert!(process.stop(Duration::from_secs(10)).await);
-        assert!(process.log_tail().contains("goodbye"));
+        assert!(process.log_tail().contains("finished"));
     }
 
     #[tokio::test]
@@ -256,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_leash_is_the_end_of_the_group() {
+    fn the_end_of_the_control_pipe_is_the_end_of_the_group() {
         let folder = tempfile::tempdir().unwrap();
         let mut process = start(folder.path(), "sleep 600 & echo $!; wait");
         let leader = process.id();
         until(|| !process.log_tail().is_empty());
         let child = Identity::of(process.log_tail().trim().parse().unwrap()).unwrap();
         // What happens when the parent is killed: only its end of the pipe closes.
-        process.leash = None;
+        process.control_pipe = None;
         until(|| !child.lives());
         until(|| Identity::of(leader).is_none());
     }

@@ -1,4 +1,4 @@
-//! Keeps a local copy of one kind of object and wakes whoever waits for a change of it.
+//! Keeps a local copy of one kind of object and wakes the loop that waits for a change of it.
 
 use std::fmt::Debug;
 use std::hash::Hash;

@@ -100,7 +100,7 @@ impl ControlPlane {
     /// returns when the platform's own Node is Ready. Builds the programs first when they are not in the cache, showing progress on
     /// standard error. Takes about 6 s.
     ///
-    /// The tasks that play its kubelet live on the current tokio runtime.
+    /// The tasks of its virtual kubelet run on the current tokio runtime.
     pub async fn start(options: ControlPlaneOptions) -> Result<Self, Error> {
         let tools = Tools::ensure(&options.cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
         let folder = RunFolder::create(&options.cache, &options.name)
@@ -150,7 +150,7 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// The kubeconfig of the operator: [`OPERATOR_USER`], so that the audit log tells it from everybody else. It has no rights at first.
+    /// The kubeconfig of the operator: [`OPERATOR_USER`], which the audit log names. It has no rights at first.
     pub fn operator_kubeconfig(&self) -> &Path {
         &self.operator_kubeconfig
     }
@@ -319,7 +319,7 @@ async fn start_servers(tools: &Tools, folder: &RunFolder, options: &ControlPlane
         let server = format!("https://127.0.0.1:{port}");
         for (file, user, group) in [
             ("admin", "admin", "system:masters"),
-            // It has the rights that somebody gives it.
+            // It has no rights until a role is bound to it.
             ("operator", OPERATOR_USER, ""),
             ("box", "freehold-box", "system:masters"),
             ("kwok", "kwok", "system:masters"),

@@ -1,4 +1,4 @@
-//! helm, as people run it, away from the settings of whoever runs it here.
+//! helm, as people run it, without the settings of the user who runs it here.
 
 use std::path::PathBuf;
 
@@ -18,13 +18,13 @@ pub struct Helm {
     home: PathBuf,
 }
 
-/// helm failed; all that it said.
+/// helm failed; all that it printed.
 #[derive(Debug, thiserror::Error)]
 #[error("`helm {command}` failed: {said}")]
 pub struct Failed {
     /// Its arguments.
     pub command: String,
-    /// Its words.
+    /// What it printed.
     pub said: String,
 }
 

@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder as a killed box leaves it, with one process that outlived its leash.
+    /// A folder as a killed box leaves it, with one process that outlived its owner.
     fn left_behind(cache: &Cache, process: Identity) -> PathBuf {
         let path = cache.runs().join("box-1-0");
         make_private_folder(&path).unwrap();

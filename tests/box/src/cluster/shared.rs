@@ -1,7 +1,8 @@
 //! One control plane for all tests of a test binary, on a runtime of its own.
 //!
-//! A test's own runtime ends with the test and takes its tasks and connections with it; the control plane must outlive each. Nothing
-//! stops it at the end, because a test binary has no end that code could be hung on: its leash does.
+//! A test's own runtime ends with the test and takes its tasks and connections with it; the control plane must outlive each. No code
+//! stops it at the end, because a test binary has no end to which code could be attached: the pipe of each process ends that process
+//! ([`crate::base::process`]).
 
 use std::future::Future;
 use std::sync::{Arc, LazyLock};

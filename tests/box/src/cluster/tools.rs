@@ -64,7 +64,7 @@ async fn ensure(root: &Path, bundle: Bundle, progress: &Progress) -> Result<Path
     if !is_complete() {
         let made = tempfile::Builder::new().prefix("build-").tempdir_in(root).map_err(in_cache(root))?;
         build(bundle, made.path(), progress).await?;
-        // A folder that is there but not complete was damaged by somebody; the rename needs its place.
+        // A folder that is there but not complete was damaged; the rename needs its place.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::rename(made.path().join("bin"), &folder).map_err(in_cache(&folder))?;
     }

@@ -1,7 +1,7 @@
-//! The kubelet of all virtual machines: plays the pods that are bound to Nodes which heartbeat.
+//! The kubelet of all virtual machines: simulates the pods that are bound to Nodes which heartbeat.
 //!
 //! kwok's own pod stages make a pod Ready whatever its volumes do, and a marker that they could wait for would have to be written
-//! into each pod, where a real cluster writes nothing. So the pods are played here: a pod starts once every volume of it is attached
+//! into each pod, where a real cluster writes nothing. So the pods are simulated here: a pod starts once every volume of it is attached
 //! to its Node and the Secrets and `ConfigMaps` that it names are there, ends when it is deleted, and stays as it is while its machine is dead, as under a real kubelet.
 
 mod act;
@@ -28,7 +28,7 @@ const RESYNC: Duration = Duration::from_secs(2);
 /// How many writes are under way at once.
 const CONCURRENCY: usize = 8;
 
-/// Plays pods until `stop`.
+/// Simulates pods until `stop`.
 pub async fn run(client: Client, stop: CancellationToken) {
     let watching = Watching::new(TaskTracker::new(), stop.clone());
     let pods = watching.store(Api::<Pod>::all(client.clone()));

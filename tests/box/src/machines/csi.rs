@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   API server ◄── csi-attacher, csi-resizer ──► driver (controller) ──► EC2
-//!   kubelet ──► driver (node), in its machine          registrar: tells the kubelet that it is there
+//!   kubelet ──► driver (node), in its machine          registrar: announces it to the kubelet
 //! ```
 
 mod controller;

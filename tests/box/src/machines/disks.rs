@@ -1,7 +1,7 @@
 //! The EBS volumes of a site of real machines: each is a sparse file, and a block device at the machine that EC2 shows it attached to.
 //!
 //! ```text
-//!   ec2sim ──truth──► sync ───► pool     a file per volume and per snapshot, on a file system that copies a file at one instant
+//!   ec2sim ──view──► sync ───► pool     a file per volume and per snapshot, on a file system that copies a file at one instant
 //!   machines ──pids─►       └─► device   a loop device, its name in the machine, growing, and being cut off
 //! ```
 //!
@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub use error::Error;
 use pool::Pool;
 pub use sync::Leaders;
-use sync::{State, Truth};
+use sync::{Ec2View, State};
 pub use violation::Violation;
 
 /// How long until a look without any change, for what failed.
@@ -53,9 +53,9 @@ impl Disks {
         let mut changes = simulator.changes();
         while !stop.is_cancelled() {
             changes.mark_unchanged();
-            let (truth, leaders) = (Truth::of(&simulator), machines.borrow_and_update().clone());
+            let (ec2, leaders) = (Ec2View::of(&simulator), machines.borrow_and_update().clone());
             let disks = self.clone();
-            let _ = tokio::task::spawn_blocking(move || disks.lock().follow(&truth, &leaders)).await;
+            let _ = tokio::task::spawn_blocking(move || disks.lock().follow(&ec2, &leaders)).await;
             tokio::select! {
                 Ok(()) = changes.changed() => {}
                 Ok(()) = machines.changed() => {}

@@ -1,7 +1,7 @@
 //! A real machine: namespaces and control groups of this host in which containerd and a kubelet run as on an instance of EC2.
 //!
 //! ```text
-//!   Ground (what the machines of a site share) ──► Machine::boot(spec)
+//!   SiteResources (what the machines of a site share) ──► Machine::boot(spec)
 //!        disk folder ─► network ─► control groups ─► init.sh in new namespaces ─► services; on the first boot: user data
 //! ```
 //!
@@ -9,9 +9,9 @@
 //! data makes it a node: bootstrap.sh. Where everything goes in the end, whatever happened: base/host_cleanup.sh.
 
 mod cgroups;
-mod entrance;
 mod error;
 mod files;
+mod namespaces;
 mod requirements;
 mod services;
 mod spec;
@@ -29,12 +29,12 @@ use tokio::sync::Mutex;
 
 pub use error::Error;
 pub use requirements::missing;
-pub use spec::{Console, Ground, Spec};
+pub use spec::{Console, SiteResources, Spec};
 
-use crate::machines::network::{self, Wire};
+use crate::machines::network::{self, Veth};
 use cgroups::Groups;
-use entrance::{Entrance, clean, joining};
 use files::Disk;
+use namespaces::{Namespaces, clean, joining};
 use services::{Services, send};
 
 /// How long a machine's namespaces may take to be set up: 0.2 s, many times that on a host that compiles meanwhile.
@@ -53,14 +53,14 @@ pub const CONTAINERD: &str = "containerd";
 /// A machine that was booted; dropped, it is killed.
 #[derive(Debug)]
 pub struct Machine {
-    ground: Arc<Ground>,
+    resources: Arc<SiteResources>,
     spec: Spec,
-    wire: Wire,
+    veth: Veth,
     groups: Groups,
-    entrance: Entrance,
+    namespaces: Namespaces,
     holder: Mutex<Child>,
     // The holder ends when this does.
-    _leash: Option<ChildStdin>,
+    _holder_stdin: Option<ChildStdin>,
     services: Arc<Services>,
     is_over: AtomicBool,
 }
@@ -68,30 +68,30 @@ pub struct Machine {
 impl Machine {
     /// Boots it: makes or finds its disk, sets up its namespaces, starts its services, and on its first boot runs its user data in the
     /// background. Returns after about 0.3 s, when programs can run in it; its Node is Ready about 2 s later.
-    pub async fn boot(ground: Arc<Ground>, spec: Spec, console: Console) -> Result<Self, Error> {
+    pub async fn boot(resources: Arc<SiteResources>, spec: Spec, console: Console) -> Result<Self, Error> {
         let short = short(&spec.instance);
-        let wire = Wire { name: ground.network.name_of(short), address: spec.private_ip, pods: ground.network.pods(spec.slot) };
+        let veth = Veth { name: resources.network.name_of(short), address: spec.private_ip, pods: resources.network.pods(spec.slot) };
         let doing = format!("make the control groups of {}", spec.instance);
-        let groups = Groups::create(ground.network.number(), short).map_err(network::system(doing))?;
+        let groups = Groups::create(resources.network.number(), short).map_err(network::system(doing))?;
         // From here on its drop removes what was made so far.
-        let mut making = Making { ground: &ground, wire: &wire, groups: &groups, is_done: false };
+        let mut making = Making { resources: &resources, veth: &veth, groups: &groups, is_done: false };
         let disk = Disk::at(&spec.disk);
-        disk.make(&ground.template).await?;
-        disk.write(&ground, &spec, &groups.path(), &wire.pods)?;
-        ground.network.connect(&wire).await?;
-        let (mut holder, leash) = init(&ground, &spec, &disk, &wire, &groups)?;
+        disk.make(&resources.template).await?;
+        disk.write(&resources, &spec, &groups.path(), &veth.pods)?;
+        resources.network.connect(&veth).await?;
+        let (mut holder, holder_stdin) = init(&resources, &spec, &disk, &veth, &groups)?;
         wait_for_init(&spec, &mut holder).await?;
         making.is_done = true;
         drop(making);
 
-        let entrance = Entrance { holder: holder.id().unwrap_or_default(), doors: groups.doors() };
-        let services = Arc::new(Services::new(entrance.clone(), disk.services(), disk.logs()));
+        let namespaces = Namespaces { holder: holder.id().unwrap_or_default(), cgroup_files: groups.cgroup_files() };
+        let services = Arc::new(Services::new(namespaces.clone(), disk.services(), disk.logs()));
         services.start_enabled();
         let (holder, is_over) = (Mutex::new(holder), AtomicBool::new(false));
-        let machine = Self { ground, spec, wire, groups, entrance, holder, _leash: leash, services, is_over };
+        let machine = Self { resources, spec, veth, groups, namespaces, holder, _holder_stdin: holder_stdin, services, is_over };
         if !disk.was_initialised() {
             disk.remember_initialised().map_err(network::system("remember that the user data was run"))?;
-            user_data::start(machine.entrance.clone(), machine.services.clone(), machine.spec.user_data.clone(), console);
+            user_data::start(machine.namespaces.clone(), machine.services.clone(), machine.spec.user_data.clone(), console);
         }
         Ok(machine)
     }
@@ -103,13 +103,13 @@ impl Machine {
 
     /// The process that holds its namespaces: `/proc/<pid>/ns/mnt` is the machine's.
     pub fn pid(&self) -> u32 {
-        self.entrance.holder
+        self.namespaces.holder
     }
 
     /// A command that runs `program` in the machine: in its namespaces and its control groups, as root. The process that it starts is
     /// the program itself, and it is killed with the machine.
     pub fn enter(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        self.entrance.command(program)
+        self.namespaces.command(program)
     }
 
     /// Starts a service of the machine, or keeps it running that was stopped: [`KUBELET`], [`CONTAINERD`], or any program in
@@ -155,14 +155,14 @@ impl Machine {
         blocking(move || groups.thaw()).await;
     }
 
-    /// Its network is cut: it and its pods reach nobody, and nobody reaches them.
+    /// Its network is cut: it and its pods reach nothing, and nothing reaches them.
     pub async fn cut_network(&self) -> Result<(), Error> {
-        Ok(self.ground.network.cut(&self.wire).await?)
+        Ok(self.resources.network.cut(&self.veth).await?)
     }
 
     /// Its network works again.
     pub async fn restore_network(&self) -> Result<(), Error> {
-        Ok(self.ground.network.restore(&self.wire).await?)
+        Ok(self.resources.network.restore(&self.veth).await?)
     }
 
     /// Shuts down as an operating system does: services stop, containers are asked to end, what is left after `grace` is killed, and
@@ -193,7 +193,7 @@ impl Machine {
 
     async fn end(&self) {
         self.services.abandon();
-        // Held until it is over: somebody else may end it at the same time.
+        // Held until it is over: another task may end it at the same time.
         let mut holder = self.holder.lock().await;
         let groups = self.groups.clone();
         if !blocking(move || groups.kill()).await {
@@ -201,7 +201,7 @@ impl Machine {
         }
         // Its mounts are gone when it is.
         let _ = holder.wait().await;
-        self.ground.network.disconnect(&self.wire).await;
+        self.resources.network.disconnect(&self.veth).await;
         self.groups.remove();
         self.is_over.store(true, Ordering::Relaxed);
     }
@@ -211,15 +211,15 @@ impl Drop for Machine {
     fn drop(&mut self) {
         if !self.is_over.load(Ordering::Relaxed) {
             self.services.abandon();
-            remove(&self.ground, &self.wire, &self.groups);
+            remove(&self.resources, &self.veth, &self.groups);
         }
     }
 }
 
 /// Removes a machine that is being made, should that fail or be given up.
 struct Making<'a> {
-    ground: &'a Ground,
-    wire: &'a Wire,
+    resources: &'a SiteResources,
+    veth: &'a Veth,
     groups: &'a Groups,
     is_done: bool,
 }
@@ -227,16 +227,16 @@ struct Making<'a> {
 impl Drop for Making<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            remove(self.ground, self.wire, self.groups);
+            remove(self.resources, self.veth, self.groups);
         }
     }
 }
 
 /// Kills and removes, without waiting for anything but the processes.
-fn remove(ground: &Ground, wire: &Wire, groups: &Groups) {
+fn remove(resources: &SiteResources, veth: &Veth, groups: &Groups) {
     groups.kill();
     groups.remove();
-    ground.network.disconnect_now(wire);
+    resources.network.disconnect_now(veth);
 }
 
 /// What a machine's things are called: the part of an instance's id that differs from others, short enough for an interface's name.
@@ -245,17 +245,17 @@ fn short(instance: &str) -> &str {
 }
 
 /// Starts the process that sets the namespaces up and holds them.
-fn init(ground: &Ground, spec: &Spec, disk: &Disk, wire: &Wire, groups: &Groups) -> Result<(Child, Option<ChildStdin>), Error> {
-    let mut command = joining(&groups.doors());
-    command.arg("nsenter").arg(format!("--net={}", wire.namespace().display())).arg("--");
+fn init(resources: &SiteResources, spec: &Spec, disk: &Disk, veth: &Veth, groups: &Groups) -> Result<(Child, Option<ChildStdin>), Error> {
+    let mut command = joining(&groups.cgroup_files());
+    command.arg("nsenter").arg(format!("--net={}", veth.namespace().display())).arg("--");
     command.args(["unshare", "--mount", "--uts", "--propagation", "private", "--", "/bin/sh"]).arg(disk.init());
     command.arg(disk.folder()).args([&spec.private_dns, &machine_id(&spec.instance), &spec.private_ip.to_string()]);
-    command.arg(ground.network.gateway().to_string()).args(&ground.programs);
+    command.arg(resources.network.gateway().to_string()).args(&resources.programs);
     clean(&mut command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut holder = tokio::process::Command::from(command).spawn().map_err(network::system("start a machine"))?;
-    let leash = holder.stdin.take();
-    Ok((holder, leash))
+    let holder_stdin = holder.stdin.take();
+    Ok((holder, holder_stdin))
 }
 
 async fn wait_for_init(spec: &Spec, holder: &mut Child) -> Result<(), Error> {

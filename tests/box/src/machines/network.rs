@@ -1,8 +1,9 @@
-//! The network of real machines on this host: a number of one's own, addresses, a way to the API server, and each machine's wire.
+//! The network of real machines on this host: a number of its own, addresses, a way to the API server, and for each machine a pair of
+//! virtual interfaces.
 //!
 //! ```text
 //!   10.<N>.0.1   fh<N>            the host as the machines see it: API server and EC2, forwarded to the loopback
-//!   10.<N>.x.y   fh<N>-<short>    a machine: a network namespace at the end of a wire, at its instance's private address
+//!   10.<N>.x.y   fh<N>-<short>    a machine: a network namespace at the end of a veth, at its instance's private address
 //!   10.<128+N>.k.0/24             its pods, routed through it
 //! ```
 //!
@@ -168,38 +169,38 @@ impl Network {
         Ok(())
     }
 
-    /// Makes a network namespace and the wire to it; what it has inside is set up by the machine.
-    pub async fn connect(&self, wire: &Wire) -> Result<(), Error> {
-        let (doing, name) = (format!("connect the machine at {}", wire.address), &wire.name);
+    /// Makes a network namespace and the veth to it; what it has inside is set up by the machine.
+    pub async fn connect(&self, veth: &Veth) -> Result<(), Error> {
+        let (doing, name) = (format!("connect the machine at {}", veth.address), &veth.name);
         ip(&doing, &format!("netns add {name}")).await?;
         ip(&doing, &format!("link add {name} type veth peer name eth0 netns {name}")).await?;
-        self.restore(wire).await
+        self.restore(veth).await
     }
 
-    /// The machine's wire is cut: nothing reaches it or its pods, and it reaches nothing.
-    pub async fn cut(&self, wire: &Wire) -> Result<(), Error> {
-        ip(&format!("cut the network of {}", wire.address), &format!("link set {} down", wire.name)).await.map(drop)
+    /// The machine's veth is cut: nothing reaches it or its pods, and it reaches nothing.
+    pub async fn cut(&self, veth: &Veth) -> Result<(), Error> {
+        ip(&format!("cut the network of {}", veth.address), &format!("link set {} down", veth.name)).await.map(drop)
     }
 
-    /// The wire works (again). The routes are made again, because they go with the interface when it goes down.
-    pub async fn restore(&self, wire: &Wire) -> Result<(), Error> {
-        let (doing, name, address) = (format!("connect the machine at {}", wire.address), &wire.name, wire.address);
+    /// The veth works (again). The routes are made again, because they go with the interface when it goes down.
+    pub async fn restore(&self, veth: &Veth) -> Result<(), Error> {
+        let (doing, name, address) = (format!("connect the machine at {}", veth.address), &veth.name, veth.address);
         let host = self.gateway();
         ip(&doing, &format!("link set {name} up")).await?;
         ip(&doing, &format!("route replace {address}/32 dev {name} src {host}")).await?;
-        ip(&doing, &format!("route replace {} via {address} dev {name} onlink src {host}", wire.pods)).await.map(drop)
+        ip(&doing, &format!("route replace {} via {address} dev {name} onlink src {host}", veth.pods)).await.map(drop)
     }
 
-    /// Removes the wire and the namespace; harmless if they are not there.
-    pub async fn disconnect(&self, wire: &Wire) {
+    /// Removes the veth and the namespace; harmless if they are not there.
+    pub async fn disconnect(&self, veth: &Veth) {
         let doing = "disconnect a machine";
-        let _ = ip(doing, &format!("link delete {}", wire.name)).await;
-        let _ = ip(doing, &format!("netns delete {}", wire.name)).await;
+        let _ = ip(doing, &format!("link delete {}", veth.name)).await;
+        let _ = ip(doing, &format!("netns delete {}", veth.name)).await;
     }
 
     /// [`Self::disconnect`] where nothing can be awaited.
-    pub fn disconnect_now(&self, wire: &Wire) {
-        for args in [["link", "delete", &wire.name], ["netns", "delete", &wire.name]] {
+    pub fn disconnect_now(&self, veth: &Veth) {
+        for args in [["link", "delete", &veth.name], ["netns", "delete", &veth.name]] {
             let mut command = std::process::Command::new("ip");
             let _ = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         }
@@ -221,7 +222,7 @@ impl Drop for Network {
 
 /// A machine's place in the network.
 #[derive(Clone, Debug)]
-pub struct Wire {
+pub struct Veth {
     /// The name of its namespace and of the host's end.
     pub name: String,
     /// Its address.
@@ -230,7 +231,7 @@ pub struct Wire {
     pub pods: String,
 }
 
-impl Wire {
+impl Veth {
     /// Where its namespace can be entered.
     pub fn namespace(&self) -> PathBuf {
         Path::new("/run/netns").join(&self.name)
@@ -241,7 +242,7 @@ fn link(number: u8) -> PathBuf {
     Path::new("/sys/class/net").join(format!("fh{number}"))
 }
 
-/// Whether this host has a route into one of the networks that go with this number: somebody else's, or another box's.
+/// Whether this host has a route into one of the networks that go with this number: the host's own, or another box's.
 async fn is_routed(number: u8) -> Result<bool, Error> {
     for second in [u16::from(number), 128 + u16::from(number)] {
         let routes = ip("look at the routes of this host", &format!("-4 route show table all root 10.{second}.0.0/16")).await?;

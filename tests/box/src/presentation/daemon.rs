@@ -123,7 +123,7 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
         command.arg("--state").arg(state);
     }
     let mut child = command.stdin(Stdio::null()).stdout(log).stderr(again).spawn().map_err(system("start the box in the background"))?;
-    // At once, before the box does it: whoever is interrupted while it waits here can still stop it.
+    // At once, before the box does it: `down` stops it even if this process is interrupted while it waits here.
     if let (None, Some(identity)) = (living(&files.identity()), Identity::of(child.id())) {
         write_identity(&files, identity)?;
     }
@@ -186,7 +186,7 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     write_record(&files, &record(identity, settings.nodes, &control_plane, &site, &files))?;
     tokio::select! {
         () = stopped => {}
-        () = tell_violations(&site, &files) => {}
+        () = record_violations(&site, &files) => {}
     }
     site.stop().await;
     control_plane.stop().await;
@@ -210,12 +210,12 @@ fn record(identity: Identity, nodes: NodeKind, control_plane: &ControlPlane, sit
 }
 
 /// Writes down what must never happen, as it is seen.
-async fn tell_violations(site: &Site, files: &Files) {
-    let mut told = 0;
+async fn record_violations(site: &Site, files: &Files) {
+    let mut recorded = 0;
     loop {
         let violations: Vec<String> = site.violations().iter().map(ToString::to_string).collect();
-        if violations.len() > told {
-            told = violations.len();
+        if violations.len() > recorded {
+            recorded = violations.len();
             if let Err(error) = std::fs::write(files.violations(), violations.join("\n")) {
                 tracing::error!(%error, ?violations, "what must never happen has happened, and cannot be written down");
             }
@@ -229,7 +229,7 @@ pub async fn down(cache: &Cache, name: &str) -> Result<String, Error> {
     let files = Files::of(cache, name);
     let record = running(cache, name);
     let mut parts = Vec::new();
-    // First, while there is an API server that it can say goodbye to.
+    // First, while there is an API server at which it can end its work.
     if let Some(operator) = living(&files.operator()) {
         let was_killed = end(operator).await;
         parts.push(if was_killed { "operator (killed)".to_owned() } else { "operator".to_owned() });

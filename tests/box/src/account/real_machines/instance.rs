@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(60);
 /// How long the machines may take to shut down at the end of a site.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 
-/// The reason with which EC2 stops an instance that somebody asked to stop.
+/// The reason with which EC2 stops an instance on request.
 const ASKED_FOR: &str = "Client.UserInitiatedShutdown";
 
 /// What EC2 shows, as far as it matters to a machine.
@@ -34,7 +34,7 @@ enum Wish {
 }
 
 /// Runs until the instance is gone or the site stops.
-pub async fn keep(shared: Arc<Shared>, id: String) {
+pub async fn follow(shared: Arc<Shared>, id: String) {
     let mut changes = shared.simulator.changes();
     // The boot that was begun; a machine whose power was cut behind EC2's back stays dark until the next.
     let mut begun: Option<String> = None;
@@ -102,7 +102,7 @@ fn boot_id(view: &InstanceView) -> String {
     format!("{}-{}", view.running_at.map(Timestamp::as_millisecond).unwrap_or_default(), view.reboots)
 }
 
-/// EC2 gives the same reason whoever did it; the journal knows.
+/// EC2 gives the same reason for every cause; the journal has the call.
 fn was_asked_to_terminate(simulator: &Simulator, id: &str) -> bool {
     simulator.journal().iter().any(|entry| {
         entry.action == "TerminateInstances"
@@ -151,7 +151,7 @@ async fn start(shared: &Shared, view: &InstanceView, is_hung: bool) {
         Ok(address) => spec(shared, view, address),
         Err(error) => return console(&format!("the machine has no address: {error}")),
     };
-    match Machine::boot(shared.ground.clone(), spec, console.clone()).await {
+    match Machine::boot(shared.resources.clone(), spec, console.clone()).await {
         Ok(machine) => shared.runs(machine),
         Err(error) => {
             tracing::error!(instance = view.id, error = chain(&error), "a machine does not boot");

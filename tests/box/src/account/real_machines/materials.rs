@@ -14,9 +14,9 @@ pub struct Real {
     pub template: Template,
 }
 
-/// Why there is nothing to make real machines of.
+/// Why the programs or images of real machines could not be made.
 #[derive(Debug, thiserror::Error)]
-pub enum Unmade {
+pub enum MaterialsError {
     /// Their programs.
     #[error(transparent)]
     Tools(#[from] tools::Error),
@@ -28,7 +28,7 @@ pub enum Unmade {
 
 impl Real {
     /// From the cache; builds the programs and makes the images that are not in it, showing progress.
-    pub async fn ensure(cache: &Cache, progress: &Progress) -> Result<Self, Unmade> {
+    pub async fn ensure(cache: &Cache, progress: &Progress) -> Result<Self, MaterialsError> {
         let tools = Tools::ensure(cache, Bundle::REAL, progress).await?;
         let containerd = Containerd { daemon: tools.program(Program::Containerd), ctr: tools.program(Program::Ctr) };
         let template = Template::ensure(cache, &containerd, progress).await?;

@@ -18,10 +18,10 @@ use tokio_util::task::TaskTracker;
 use crate::base::host_cleanup::Watcher;
 use crate::cluster::control_plane::ControlPlane;
 use crate::machines::disks;
-use crate::machines::machine::{Ground, Machine};
+use crate::machines::machine::{Machine, SiteResources};
 use crate::machines::network::{self, API_SERVER_PORT};
 
-pub use materials::{Real, Unmade};
+pub use materials::{MaterialsError, Real};
 pub use place::Place;
 
 use materials::PROGRAMS;
@@ -45,7 +45,7 @@ impl Machines {
         let Place { network, watcher, folder } = place;
         network.forward(API_SERVER_PORT, SocketAddr::from((Ipv4Addr::LOCALHOST, control_plane.port()))).await?;
         network.forward(simulator.1.port(), simulator.1).await?;
-        let ground = Ground {
+        let resources = SiteResources {
             network,
             authority: control_plane.authority(),
             programs: PROGRAMS.into_iter().map(|program| real.tools.program(program)).collect(),
@@ -53,7 +53,7 @@ impl Machines {
             lease: control_plane.timing().lease,
         };
         let shared = Shared {
-            ground: Arc::new(ground),
+            resources: Arc::new(resources),
             simulator: simulator.0,
             folder,
             boot,
@@ -70,12 +70,12 @@ impl Machines {
 
     /// The number of their network.
     pub fn number(&self) -> u8 {
-        self.shared.ground.network.number()
+        self.shared.resources.network.number()
     }
 
     /// The host as machines see it: the API server is at port 6443, EC2 at its own port.
     pub fn gateway(&self) -> Ipv4Addr {
-        self.shared.ground.network.gateway()
+        self.shared.resources.network.gateway()
     }
 
     /// The machine of this instance, if it runs.
@@ -97,13 +97,13 @@ impl Machines {
     /// Each instance gets a task when it is first seen; it ends with the instance, or with the site.
     async fn follow(self) {
         let mut seen: HashSet<String> = HashSet::new();
-        let keepers = TaskTracker::new();
+        let followers = TaskTracker::new();
         let mut changes = self.shared.simulator.changes();
         while !self.shared.stop.is_cancelled() {
             changes.mark_unchanged();
             for instance in self.shared.simulator.instances() {
                 if seen.insert(instance.id.clone()) {
-                    keepers.spawn(instance::keep(self.shared.clone(), instance.id));
+                    followers.spawn(instance::follow(self.shared.clone(), instance.id));
                 }
             }
             tokio::select! {
@@ -111,8 +111,8 @@ impl Machines {
                 () = self.shared.stop.cancelled() => {}
             }
         }
-        keepers.close();
-        keepers.wait().await;
-        self.shared.ground.network.stop().await;
+        followers.close();
+        followers.wait().await;
+        self.shared.resources.network.stop().await;
     }
 }

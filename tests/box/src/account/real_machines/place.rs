@@ -11,7 +11,7 @@ use crate::machines::network::{self, Network, system};
 /// The number of a kept site, in its folder.
 const NUMBER: &str = "number";
 
-/// A claimed network, with the process that gives everything back.
+/// A claimed network, with the process that removes everything at the end.
 pub struct Place {
     /// The network.
     pub network: Network,
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// A new folder for the machines of a site that nobody keeps: a control plane may have several sites.
+/// A new folder for the machines of a site whose state is not kept: a control plane may have several sites.
 fn tempfile_in(run: &Path) -> Result<PathBuf, network::Error> {
     let made: io::Result<PathBuf> = tempfile::Builder::new().prefix("machines-").tempdir_in(run).map(tempfile::TempDir::keep);
     made.map_err(system("make a folder for the machines"))

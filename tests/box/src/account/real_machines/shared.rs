@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::base::error_chain::chain;
 use crate::machines::disks;
-use crate::machines::machine::{Ground, Machine};
+use crate::machines::machine::{Machine, SiteResources};
 
 /// The machines of a site, and what they follow.
 pub struct Shared {
-    pub ground: Arc<Ground>,
+    pub resources: Arc<SiteResources>,
     pub simulator: Simulator,
     pub folder: PathBuf,
     pub boot: Duration,

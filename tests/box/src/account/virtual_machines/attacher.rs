@@ -1,6 +1,6 @@
-//! The CSI attacher: makes EC2 follow the `VolumeAttachments` of this site's Nodes, over the wire.
+//! The CSI attacher: makes EC2 follow the `VolumeAttachments` of this site's Nodes, over HTTP.
 //!
-//! It keeps to what the real external-attacher promises: its finalizers are on the `VolumeAttachment` and the PV before it calls,
+//! It keeps the guarantees of the real external-attacher: its finalizers are on the `VolumeAttachment` and the PV before it calls,
 //! `attached` is true only after EC2 says so, and a `VolumeAttachment` goes only after EC2 shows the volume detached.
 
 use std::collections::HashSet;
@@ -276,7 +276,7 @@ async fn release(context: &Context, volume: &PersistentVolume, attachments: &Sto
     let name = volume.name_any();
     let is_named = || attachments.find(|attachment| attachment.spec.source.persistent_volume_name.as_ref() == Some(&name)).is_some();
     let is_going = volume.metadata.deletion_timestamp.is_some() && has_finalizer(volume.finalizers());
-    // A volume that EC2 does not show any more is nobody's: whichever site comes first releases it.
+    // A volume that EC2 does not show any more belongs to no site: the first one that sees it releases it.
     if !is_going || is_named() {
         return;
     }

@@ -10,8 +10,8 @@ pub const SERVICE_RANGE: &str = "10.96.0.0/16";
 /// The first address of the services.
 pub const FIRST_SERVICE_ADDRESS: &str = "10.96.0.1";
 
-/// The address of etcd's socket, relative to the run folder in which etcd and the API server both run: no port, nobody else's reach,
-/// and short enough for a socket path wherever the cache is.
+/// The address of etcd's socket, relative to the run folder in which etcd and the API server both run: no port, out of reach of other
+/// users, and short enough for a socket path wherever the cache is.
 const ETCD: &str = "unix://etcd.sock";
 
 /// Metadata of every request, once, when it is answered: who wrote what is counted from it.
@@ -25,8 +25,8 @@ rules:
 - level: Metadata
 ";
 
-/// kwok plays Nodes only: the pods are played by `kubelet`, which knows about attached volumes. This stage makes a Node Ready, at its
-/// start and again when it comes back; the lease does the rest.
+/// kwok simulates Nodes only: the pods are simulated by `virtual_kubelet`, which knows about attached volumes. This stage makes a Node
+/// Ready, at its start and again when it comes back; the lease does the rest.
 pub const KWOK_CONFIG: &str = r#"
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage

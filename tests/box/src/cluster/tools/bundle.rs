@@ -78,7 +78,7 @@ impl Bundle {
         }
     }
 
-    /// What the linker is told.
+    /// The flags of the linker.
     pub(super) fn linker_flags(self) -> String {
         match self {
             Self::Kubernetes | Self::Kubelet => {

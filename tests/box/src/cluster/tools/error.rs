@@ -36,7 +36,7 @@ pub enum Error {
         source: io::Error,
     },
 
-    /// Somebody else builds for too long.
+    /// Another process builds for too long.
     #[error("failed to wait for the process that holds {0}: it has been building for 45 minutes; end it and try again")]
     BuiltByAnother(PathBuf),
 }

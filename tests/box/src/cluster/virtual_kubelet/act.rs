@@ -40,7 +40,7 @@ pub async fn act(client: &Client, action: Action) {
     };
     match result {
         Ok(()) => {}
-        // Decided on an old view, or ended by somebody else: the watch brings the new one.
+        // Decided on an old view, or ended by another client: the watch brings the new one.
         Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
         Err(error) => tracing::warn!(?action, %error, "the virtual kubelet could not write"),
     }

@@ -96,7 +96,7 @@ pub fn plan(world: &World, now: Timestamp, addresses: &mut Addresses) -> Vec<Act
         let name = node.name_any();
         let pods = || world.pods.iter().filter(|pod| is_bound_to(pod, &name) && !has_finished(pod));
         for pod in pods() {
-            actions.extend(play(world, node, pod, now, addresses));
+            actions.extend(run_pod(world, node, pod, now, addresses));
             actions.extend(grow(world, pod));
         }
         actions.extend(volumes_in_use(world, node, pods()));
@@ -158,7 +158,7 @@ fn container_id(uid: &str, boot: &str, name: &str) -> String {
 }
 
 /// Brings one pod's status to what its machine does.
-fn play(world: &World, node: &Node, pod: &Pod, now: Timestamp, addresses: &mut Addresses) -> Option<Action> {
+fn run_pod(world: &World, node: &Node, pod: &Pod, now: Timestamp, addresses: &mut Addresses) -> Option<Action> {
     let (namespace, name, uid) = (pod.namespace().unwrap_or_default(), pod.name_any(), pod.uid()?);
     if pod.metadata.deletion_timestamp.is_some() {
         // At grace 0 the kubelet's last word was said already, and only a finalizer keeps the object.

@@ -10,7 +10,7 @@ use super::error::Error;
 use crate::base::process::{Launch, Process};
 use crate::cluster::tools::{Program, Tools};
 
-/// The name by which the journal of the simulator tells the driver from the operator.
+/// The name by which the journal of the simulator distinguishes the driver from the operator.
 pub const CALLER: &str = "csi-driver";
 
 /// How long the driver may take until it listens: 0.3 s on an idle machine.

@@ -3,7 +3,7 @@
 //! The kubelet finds a socket in its folder of registrations and asks there, by gRPC (the service `pluginregistration.Registration` of
 //! k8s.io/kubelet), who the plugin is and where it listens; then it says how that went. gRPC is HTTP/2, and the kubelet's says the
 //! socket's path where a host's name belongs (`:authority: %2Fvar%2Flib…`), which Rust's HTTP/2 refuses. So these are the few frames
-//! of RFC 9113 that two calls take. The calls are told apart by their messages, and no header of a request needs to be read: the
+//! of RFC 9113 that two calls take. The calls are distinguished by their messages, and no header of a request needs to be read: the
 //! question is an empty message, the other call's is not.
 
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ const ANSWER: &[u8] = b"\x88\x0f\x10\x10application/grpc";
 /// What comes last: all went well.
 const TRAILERS: &[u8] = b"\x00\x0bgrpc-status\x010";
 
-/// What the kubelet is told.
+/// What is reported to the kubelet.
 #[derive(Clone, Debug)]
 pub(super) struct Plugin {
     /// The driver's name.

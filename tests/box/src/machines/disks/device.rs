@@ -58,19 +58,19 @@ impl Device {
         run(&format!("grow {path}"), "losetup", &["--set-capacity", &path]).map(drop)
     }
 
-    /// Takes the device from whoever uses it: from now on they get errors, and the file stays as it is.
+    /// Takes the device from its users: from now on they get errors, and the file stays as it is.
     pub(super) fn cut(&self) -> Result<(), Error> {
         let path = self.path.to_string_lossy();
         run(&format!("cut {path} off"), "perl", &["-e", CUT, &path]).map(drop)
     }
 
-    /// Gives the device back; while it is mounted somewhere it stays until it is not.
+    /// Detaches the device; while it is mounted somewhere it stays until it is not.
     pub(super) fn detach(&self) -> Result<(), Error> {
         let path = self.path.to_string_lossy();
-        run(&format!("give {path} back"), "losetup", &["--detach", &path]).map(drop)
+        run(&format!("detach {path}"), "losetup", &["--detach", &path]).map(drop)
     }
 
-    /// Waits until nobody uses the device that was given back, and says whether that came to be. The file systems of a machine are
+    /// Waits until the detached device is not in use any more, and returns whether that was so in time. The file systems of a machine are
     /// unmounted, and written back, a moment after its last process has ended.
     pub(super) fn is_free_soon(&self) -> bool {
         let name = self.path.file_name().unwrap_or_default();

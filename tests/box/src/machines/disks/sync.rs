@@ -1,4 +1,4 @@
-//! One round: what EC2 shows of volumes, attachments and snapshots becomes files, devices and names.
+//! One pass: what EC2 shows of volumes, attachments and snapshots becomes files, devices and names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ pub type Leaders = BTreeMap<String, u32>;
 
 /// What EC2 shows.
 #[derive(Debug)]
-pub(super) struct Truth {
+pub(super) struct Ec2View {
     instances: BTreeMap<String, InstanceView>,
     volumes: Vec<VolumeView>,
     snapshots: Vec<SnapshotView>,
 }
 
-impl Truth {
+impl Ec2View {
     pub(super) fn of(simulator: &Simulator) -> Self {
         // Snapshots first: the volume of a snapshot that is seen is seen too.
         let snapshots = simulator.snapshots();
@@ -66,7 +66,7 @@ pub(super) struct State {
     /// The volumes and snapshots that EC2 has shown: only the files of these are removed when it shows them no more. A folder whose
     /// account was lost loses nothing.
     known: BTreeSet<String>,
-    /// Whether no round was made yet.
+    /// Whether no pass was made yet.
     is_new: bool,
 }
 
@@ -75,20 +75,20 @@ impl State {
         Self { pool, violations: Vec::new(), held: BTreeMap::new(), known: BTreeSet::new(), is_new: true }
     }
 
-    /// Does what is to be done; what fails is tried again in the next round.
-    pub(super) fn follow(&mut self, truth: &Truth, machines: &Leaders) {
-        for snapshot in &truth.snapshots {
+    /// Does what is to be done; what fails is tried again in the next pass.
+    pub(super) fn follow(&mut self, ec2: &Ec2View, machines: &Leaders) {
+        for snapshot in &ec2.snapshots {
             self.report(&snapshot.id, |state| state.take(snapshot));
         }
         self.is_new = false;
-        for volume in &truth.volumes {
-            self.report(&volume.id, |state| state.follow_volume(volume, truth, machines));
+        for volume in &ec2.volumes {
+            self.report(&volume.id, |state| state.follow_volume(volume, ec2, machines));
         }
-        let shown = truth.volumes.iter().map(|volume| &volume.id).chain(truth.snapshots.iter().map(|snapshot| &snapshot.id));
+        let shown = ec2.volumes.iter().map(|volume| &volume.id).chain(ec2.snapshots.iter().map(|snapshot| &snapshot.id));
         let shown: BTreeSet<&String> = shown.collect();
         let gone: Vec<String> = self.known.iter().filter(|id| !shown.contains(id)).cloned().collect();
         for id in gone {
-            self.report(&id, |state| state.remove(&id, truth));
+            self.report(&id, |state| state.remove(&id, ec2));
         }
     }
 
@@ -111,10 +111,10 @@ impl State {
         Ok(())
     }
 
-    fn follow_volume(&mut self, volume: &VolumeView, truth: &Truth, machines: &Leaders) -> Result<(), Error> {
+    fn follow_volume(&mut self, volume: &VolumeView, ec2: &Ec2View, machines: &Leaders) -> Result<(), Error> {
         let id = &volume.id;
         if !self.pool.has(id) {
-            if truth.is_root(volume) {
+            if ec2.is_root(volume) {
                 return Ok(());
             }
             self.pool.create(id, volume.shape.size, volume.snapshot_id.as_deref())?;
@@ -124,7 +124,7 @@ impl State {
         if let Some(held) = self.held.get(id)
             && at.is_none_or(|(instance, _)| instance != held.instance)
         {
-            self.release(id, truth)?;
+            self.release(id, ec2)?;
         }
         // EC2 shows a new size when it can be used, not when it was asked for.
         let size = volume.shape.size;
@@ -154,7 +154,7 @@ impl State {
     }
 
     /// Takes a volume from its machine, whether it still uses it or not.
-    fn release(&mut self, id: &str, truth: &Truth) -> Result<(), Error> {
+    fn release(&mut self, id: &str, ec2: &Ec2View) -> Result<(), Error> {
         let Some(held) = self.held.get(id) else { return Ok(()) };
         if let Some(leader) = held.named {
             unlink(leader, id);
@@ -162,14 +162,14 @@ impl State {
         let places = held.device.mounted_at();
         if places.is_empty() {
             held.device.detach()?;
-            // Nobody else may get the file before the last byte is in it.
+            // No other device may get the file before the last byte is in it.
             if !held.device.is_free_soon() {
                 held.device.cut()?;
             }
         } else {
             held.device.cut()?;
             held.device.detach()?;
-            if truth.lives(&held.instance) {
+            if ec2.lives(&held.instance) {
                 let violation = Violation { at: Timestamp::now(), volume: id.to_owned(), instance: held.instance.clone(), places };
                 tracing::error!(%violation, "a volume was taken from a machine that used it");
                 self.violations.push(violation);
@@ -179,8 +179,8 @@ impl State {
         Ok(())
     }
 
-    fn remove(&mut self, id: &str, truth: &Truth) -> Result<(), Error> {
-        self.release(id, truth)?;
+    fn remove(&mut self, id: &str, ec2: &Ec2View) -> Result<(), Error> {
+        self.release(id, ec2)?;
         if self.pool.has(id) {
             self.pool.remove(id)?;
         }

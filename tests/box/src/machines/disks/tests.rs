@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ec2sim::{Delays, Options, Response, Simulator};
 use tempfile::TempDir;
 
-use super::sync::Truth;
+use super::sync::Ec2View;
 use super::*;
 use crate::base::error_chain::chain;
 
@@ -116,7 +116,7 @@ impl Kit {
 
     fn follow(&self) {
         let machines = Leaders::from([(self.instance.clone(), self.machine.leader.id())]);
-        self.disks.lock().follow(&Truth::of(&self.simulator), &machines);
+        self.disks.lock().follow(&Ec2View::of(&self.simulator), &machines);
     }
 
     fn attach(&self, volume: &str, device: &str) {

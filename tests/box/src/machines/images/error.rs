@@ -66,7 +66,7 @@ pub enum Error {
         tail: String,
     },
 
-    /// Somebody else makes them for too long.
+    /// Another process makes them for too long.
     #[error("failed to wait for the process that holds {0}: it has been making images for 15 minutes; end it and try again")]
     MadeByAnother(PathBuf),
 }

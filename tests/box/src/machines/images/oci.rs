@@ -68,7 +68,7 @@ impl<W: Write> Write for Hashed<W> {
     }
 }
 
-/// How containers of an image start, unless they are told otherwise.
+/// How containers of an image start, unless the pod says otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
     /// `user` or `user:group`; root without.

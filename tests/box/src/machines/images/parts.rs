@@ -42,18 +42,18 @@ impl Part {
         if let Ok(layer) = Layer::read(&folder) {
             return Ok(layer);
         }
-        let workshop = tempfile::Builder::new().prefix("making-").tempdir_in(root).map_err(at(root))?;
-        let (scratch, result) = (workshop.path().join("scratch"), workshop.path().join("layer"));
+        let work_folder = tempfile::Builder::new().prefix("making-").tempdir_in(root).map_err(at(root))?;
+        let (scratch, result) = (work_folder.path().join("scratch"), work_folder.path().join("layer"));
         for folder in [&scratch, &result] {
             make_private_folder(folder).map_err(at(folder))?;
         }
         let tree = make(&scratch).await?;
         blocking(folder.clone(), move || {
             Layer::write(&tree, &result)?;
-            // What is there without being a whole layer was damaged by somebody; the rename needs its place.
+            // What is there without being a whole layer was damaged; the rename needs its place.
             let _ = std::fs::remove_dir_all(&folder);
             std::fs::rename(&result, &folder)?;
-            drop(workshop);
+            drop(work_folder);
             Layer::read(&folder)
         })
         .await

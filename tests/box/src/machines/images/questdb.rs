@@ -85,7 +85,7 @@ pub async fn jar(release: Release, folder: &Path) -> Result<PathBuf, Error> {
     if !jar.is_file() {
         let artifact = format!("-Dartifact=org.questdb:questdb:{}", release.version);
         let output = format!("-DoutputDirectory={}", folder.display());
-        // Not in the clone, whose settings for Maven are nobody's business here.
+        // Not in the clone, whose settings for Maven do not apply here.
         host::run(Command::new("mvn").current_dir(folder).args(["-B", "-q", COPY, &artifact, &output])).await?;
     }
     // The host's program: the hash of a test's build is not optimised.

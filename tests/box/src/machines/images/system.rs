@@ -18,7 +18,7 @@ pub const NEEDED: &[Needed] = &[
     Needed { path: "/usr/share/zoneinfo/UTC", package: "tzdata" },
 ];
 
-/// What scripts and people expect in a Debian image; those of a published image that nobody here has a use for are left out.
+/// What scripts and people expect in a Debian image; those of a published image that are not needed here are left out.
 const PROGRAMS: &[&str] = &[
     "awk",
     "basename",

@@ -49,7 +49,7 @@ impl Groups {
     }
 
     /// The files into which a process writes its id to join the machine.
-    pub fn doors(&self) -> Vec<PathBuf> {
+    pub fn cgroup_files(&self) -> Vec<PathBuf> {
         self.roots.iter().map(|root| root.join("system/cgroup.procs")).collect()
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::error::Error;
-use super::spec::{Ground, Spec};
+use super::spec::{SiteResources, Spec};
 use crate::base::cache::make_private_folder;
 use crate::base::names::SERVER_NAME;
 use crate::machines::images::{PAUSE, Template};
@@ -67,7 +67,7 @@ impl Disk {
         self.folder.join("etc/upper")
     }
 
-    /// The machine's services: a program each, put there by whoever enables it.
+    /// The machine's services: a program each, put there to enable it.
     pub fn services(&self) -> PathBuf {
         self.etc().join("freehold-box/services")
     }
@@ -102,10 +102,10 @@ impl Disk {
 
     /// Writes what the image has and what the box knows in AWS' place: the facts of the instance, and the certificates by which its
     /// kubelet is known (on EKS, AWS' authenticator does that).
-    pub fn write(&self, ground: &Ground, spec: &Spec, cgroup: &Path, pods: &str) -> Result<(), Error> {
-        let server = format!("https://{}:{API_SERVER_PORT}", ground.network.gateway());
+    pub fn write(&self, resources: &SiteResources, spec: &Spec, cgroup: &Path, pods: &str) -> Result<(), Error> {
+        let server = format!("https://{}:{API_SERVER_PORT}", resources.network.gateway());
         let user = format!("system:node:{}", spec.private_dns);
-        let authority = &ground.authority;
+        let authority = &resources.authority;
         let kubeconfig = authority.kubeconfig_text(&user, Some("system:nodes"), &server, Some(SERVER_NAME))?;
         let serving = authority.server_certificate(&spec.private_dns, vec![spec.private_ip.to_string(), spec.private_dns.clone()])?;
         let facts = format!(
@@ -117,8 +117,8 @@ impl Disk {
             spec.private_ip,
             spec.private_dns,
             cgroup.display(),
-            ground.lease.as_secs().max(1),
-            (ground.lease.as_secs() / 4).max(1),
+            resources.lease.as_secs().max(1),
+            (resources.lease.as_secs() / 4).max(1),
         );
         let network = json!({
             "cniVersion": "1.0.0", "name": "box",

@@ -24,7 +24,7 @@ const PROGRAMS: [(&str, &str); 11] = [
 /// where disks would be.
 const TRIALS: [(&str, &str); 6] = [
     ("mount and host-name namespaces", "unshare --mount --uts true"),
-    ("network namespaces with virtual wires", "unshare --net ip link add fh-a type veth peer name fh-b"),
+    ("network namespaces with virtual Ethernet pairs", "unshare --net ip link add fh-a type veth peer name fh-b"),
     ("bridges", "unshare --net ip link add fh-a type bridge"),
     (
         "address translation by iptables",

@@ -1,4 +1,4 @@
-//! What systemd does in a machine: keeps its services running, starts those again that ended, stops them when it is told to.
+//! What systemd does in a machine: keeps its services running, starts those again that ended, stops them on request.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::entrance::Entrance;
+use super::namespaces::Namespaces;
 
 /// How long a service that ended stays down (systemd's `RestartSec` in the units of EKS is 5 s; tests wait for it).
 const RESTART: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// The services of one machine.
 #[derive(Debug)]
 pub struct Services {
-    entrance: Entrance,
+    namespaces: Namespaces,
     /// Where a machine has the programs of its services, as the host sees it.
     folder: PathBuf,
     /// Where their logs go.
@@ -41,8 +41,8 @@ struct Service {
 
 impl Services {
     /// No service yet.
-    pub fn new(entrance: Entrance, folder: PathBuf, logs: PathBuf) -> Self {
-        Self { entrance, folder, logs, known: Mutex::default(), stop: CancellationToken::new() }
+    pub fn new(namespaces: Namespaces, folder: PathBuf, logs: PathBuf) -> Self {
+        Self { namespaces, folder, logs, known: Mutex::default(), stop: CancellationToken::new() }
     }
 
     /// Starts all services that the machine has and that are not known yet: each is a program in its folder of services.
@@ -64,9 +64,9 @@ impl Services {
         let (wanted, is_wanted) = watch::channel(true);
         let (report, process) = watch::channel(None);
         known.insert(name.to_owned(), Service { wanted, process });
-        let keeper = Keeper {
+        let supervisor = Supervisor {
             name: name.to_owned(),
-            entrance: self.entrance.clone(),
+            namespaces: self.namespaces.clone(),
             log: self.logs.join(format!("{name}.log")),
             is_wanted,
             report,
@@ -74,7 +74,7 @@ impl Services {
         let stop = self.stop.clone();
         tokio::spawn(async move {
             tokio::select! {
-                () = keeper.run() => {}
+                () = supervisor.run() => {}
                 () = stop.cancelled() => {}
             }
         });
@@ -120,21 +120,21 @@ impl Drop for Services {
     }
 }
 
-/// Waits until there is no process; the keeper kills one that takes too long.
+/// Waits until there is no process; the supervisor kills one that takes too long.
 async fn ended(mut process: watch::Receiver<Option<u32>>) {
     let _ = process.wait_for(Option::is_none).await;
 }
 
 /// Keeps one service running.
-struct Keeper {
+struct Supervisor {
     name: String,
-    entrance: Entrance,
+    namespaces: Namespaces,
     log: PathBuf,
     is_wanted: watch::Receiver<bool>,
     report: watch::Sender<Option<u32>>,
 }
 
-impl Keeper {
+impl Supervisor {
     async fn run(mut self) {
         loop {
             if self.is_wanted.wait_for(|is_wanted| *is_wanted).await.is_err() {
@@ -168,7 +168,7 @@ impl Keeper {
 
     fn spawn(&self) -> io::Result<Child> {
         let log = open(&self.log)?;
-        let mut command = Command::from(self.entrance.command(Path::new("/etc/freehold-box/services").join(&self.name)));
+        let mut command = Command::from(self.namespaces.command(Path::new("/etc/freehold-box/services").join(&self.name)));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         command.spawn()
     }

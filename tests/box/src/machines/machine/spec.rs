@@ -11,7 +11,7 @@ use crate::machines::network::Network;
 
 /// What the machines of a site share.
 #[derive(Debug)]
-pub struct Ground {
+pub struct SiteResources {
     /// Their network.
     pub network: Network,
     /// Who says who they are.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::Command;
 
-use super::entrance::Entrance;
 use super::files;
+use super::namespaces::Namespaces;
 use super::services::Services;
 use super::spec::Console;
 
@@ -16,32 +16,32 @@ use super::spec::Console;
 const SCRIPT: &str = "/run/user-data";
 
 /// Runs it in the background. Services that it enables are started when it has ended, however it ended.
-pub fn start(entrance: Entrance, services: Arc<Services>, user_data: Option<String>, console: Console) {
+pub fn start(namespaces: Namespaces, services: Arc<Services>, user_data: Option<String>, console: Console) {
     tokio::spawn(async move {
-        console(&format!("user-data: {}", outcome(&entrance, user_data.as_deref(), &console).await));
+        console(&format!("user-data: {}", outcome(&namespaces, user_data.as_deref(), &console).await));
         services.start_enabled();
     });
 }
 
-async fn outcome(entrance: &Entrance, user_data: Option<&str>, console: &Console) -> String {
+async fn outcome(namespaces: &Namespaces, user_data: Option<&str>, console: &Console) -> String {
     let Some(text) = user_data.filter(|text| !text.is_empty()) else { return "there is none".to_owned() };
     // cloud-init knows more formats; a machine of the box has no use for them.
     if !text.starts_with("#!") {
         let first = text.lines().next().unwrap_or_default();
         return format!("not run: it is no script, its first line does not begin with `#!` but is `{first}`");
     }
-    match run(entrance, text, console).await {
+    match run(namespaces, text, console).await {
         Ok(status) if status.success() => "done".to_owned(),
         Ok(status) => format!("failed with {status}"),
         Err(error) => format!("failed to run: {error}"),
     }
 }
 
-async fn run(entrance: &Entrance, text: &str, console: &Console) -> std::io::Result<std::process::ExitStatus> {
+async fn run(namespaces: &Namespaces, text: &str, console: &Console) -> std::io::Result<std::process::ExitStatus> {
     // The machine's /run can be seen through the process that holds its namespaces.
-    let place = Path::new("/proc").join(entrance.holder.to_string()).join("root").join(SCRIPT.trim_start_matches('/'));
+    let place = Path::new("/proc").join(namespaces.holder.to_string()).join("root").join(SCRIPT.trim_start_matches('/'));
     files::write(&place, text, 0o700)?;
-    let mut command = Command::from(entrance.command(SCRIPT));
+    let mut command = Command::from(namespaces.command(SCRIPT));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     // What the script leaves running may hold its output open for ever; the script's own end is what counts.

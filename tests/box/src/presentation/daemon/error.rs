@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::account::{self, Unmade};
+use crate::account::{self, MaterialsError};
 use crate::cluster::control_plane;
 
 /// Why a named box could not be started or stopped.
@@ -19,7 +19,7 @@ pub enum Error {
 
     /// What its machines are made of.
     #[error(transparent)]
-    Unmade(#[from] Unmade),
+    MaterialsError(#[from] MaterialsError),
 
     /// A file or process.
     #[error("failed to {doing}")]

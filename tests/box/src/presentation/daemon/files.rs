@@ -121,7 +121,7 @@ pub(super) fn write_identity(files: &Files, identity: Identity) -> Result<(), Er
     std::fs::write(files.identity(), identity.to_string()).map_err(system("write the box's identity"))
 }
 
-/// Whole or not at all: somebody is reading it meanwhile.
+/// Whole or not at all: another process may be reading it.
 pub(super) fn write_record(files: &Files, record: &Record) -> Result<(), Error> {
     let new = files.folder.join("record.new");
     let text = serde_json::to_vec_pretty(record).map_err(|error| system("write the box's record")(error.into()))?;

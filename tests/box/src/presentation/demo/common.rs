@@ -8,5 +8,5 @@ pub const BOX: &str = "demo";
 /// How many times faster than real time the operator and EC2's clock run.
 pub const SPEED: f64 = 5.0;
 
-/// Why something was not seen to be true.
+/// Why a step could not be verified.
 pub type Failure = Box<dyn StdError + Send + Sync>;

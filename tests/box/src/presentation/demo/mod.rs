@@ -1,18 +1,18 @@
-//! The demo: a database's life on a box of its own, told as it happens and checked on the API server and in EC2.
+//! The demo: the life of a database on a box of its own, printed as it happens and checked on the API server and in EC2.
 
-pub(crate) mod chapters;
 pub(crate) mod cluster_objects;
 pub(crate) mod common;
 pub(crate) mod host;
-mod inside;
-mod installed;
-pub(crate) mod operator;
+mod milestones;
+mod operator;
+mod operator_pod;
+pub(crate) mod operator_process;
 pub(crate) mod parts;
+mod pod_access;
 pub(crate) mod report;
-mod running;
+pub(crate) mod reporter;
 pub(crate) mod setup;
-mod story;
-pub(crate) mod teller;
+pub(crate) mod steps;
 pub(crate) mod world;
 
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ use crate::base::cache::Cache;
 use crate::machines::machine;
 use crate::presentation::daemon::{self, Pace, Record};
 use crate::writer::Dialect;
-use chapters::Play;
 use common::{BOX, Failure, SPEED};
 use host::Host;
+use operator::Operator;
 use report::{Report, Step};
-use running::Running;
-use setup::{box_up, on_stage};
-use world::{Calls, Eyes};
+use setup::{box_up, with_demo_box};
+use steps::Steps;
+use world::{Calls, Observer};
 
 /// What `cargo demo` takes.
 #[derive(Debug, Args)]
@@ -54,13 +54,13 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Runs it; an error means that something was not seen to be true, or that it was stopped by Ctrl-C or SIGTERM.
+    /// Runs the demo; an error means that a step could not be verified, or that it was stopped by Ctrl-C or SIGTERM.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
         let nodes = self.nodes.decide(&machine::missing(cache))?;
-        on_stage(cache, nodes, self.keep, async |binary| self.show(cache, nodes, &binary).await).await
+        with_demo_box(cache, nodes, self.keep, async |binary| self.show(cache, nodes, &binary).await).await
     }
 
-    /// All of it, once what it needs is there.
+    /// Runs all steps, once everything that they need is built.
     async fn show(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
         let record = box_up(cache, nodes, SPEED, Pace::Fast).await?;
         let (report, operator) = self.live(cache, &record, binary).await?;
@@ -72,36 +72,37 @@ impl Demo {
             println!("{}", daemon::down(cache, BOX).await?);
         }
         println!(
-            "every step was seen to be true on the API server and in EC2{}",
+            "every step was verified on the API server and in EC2{}",
             match record.nodes {
-                NodeKind::Real => ", and no acknowledged row is lost",
+                NodeKind::Real => ", and no acknowledged row was lost",
                 NodeKind::Virtual => "",
             }
         );
         Ok(())
     }
 
-    /// The database's life.
-    async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Running), Failure> {
+    /// The steps of the database's life, and the check of the operator's calls.
+    async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Operator), Failure> {
         let client = cluster_objects::client(&record.kubeconfig).await?;
-        let eyes = Eyes::new(client.clone(), &record.endpoint)?;
+        let observer = Observer::new(client.clone(), &record.endpoint)?;
         let mut report = Report { host: Host::this("cargo demo"), ..Report::default() };
 
         let started = Instant::now();
-        let operator = Running::start(cache, binary, record, &client).await?;
+        let operator = Operator::start(cache, binary, record, &client).await?;
         println!("operator: {} runs as {}", binary.display(), operator.place().await?);
-        report.add(Step::new("operator installed and ready", started.elapsed(), eyes.calls_since(0).await?));
+        report.add(Step::new("operator installed and ready", started.elapsed(), observer.calls_since(0).await?));
 
         let (engine, keep) = (self.engine, self.keep);
-        let mut play = Play { engine, keep, cache, binary, record, client, eyes, operator, report, promised: Calls::new() };
-        if let Err(error) = play.play().await {
-            eprintln!("what was seen until then:\n{}", play.report);
-            eprintln!("the operator's log ends with:\n{}", play.operator.tail().await);
+        let expected_calls = Calls::new();
+        let mut steps = Steps { engine, keep, cache, binary, record, client, observer, operator, report, expected_calls };
+        if let Err(error) = steps.run().await {
+            eprintln!("steps completed before the error:\n{}", steps.report);
+            eprintln!("the operator's log ends with:\n{}", steps.operator.tail().await);
             return Err(error);
         }
-        println!("\n{}", play.report);
-        report::judge(&play.eyes.changes().await?, &play.promised)?;
-        Ok((play.report, play.operator))
+        println!("\n{}", steps.report);
+        report::check_calls(&steps.observer.changes().await?, &steps.expected_calls)?;
+        Ok((steps.report, steps.operator))
     }
 
     fn write_report(&self, report: &Report) -> Result<(), Failure> {
@@ -112,16 +113,16 @@ impl Demo {
             serde_json::to_vec_pretty(report)?
         };
         std::fs::write(path, text).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
-        println!("the table is in {}", path.display());
+        println!("the report was written to {}", path.display());
         Ok(())
     }
 }
 
-/// How to go on by hand, and how to end it.
+/// What `--keep` prints: how to look around, and how to stop everything.
 fn kept(record: &Record) -> String {
     format!(
-        "everything goes on running. To look around:\n\n{}\n    kubectl get databases,nodes.freehold.dev,volumes.freehold.dev\n\n\
-         To end it: cargo box down --name {BOX}\n",
+        "everything is left running. To look around:\n\n{}\n    kubectl get databases,nodes.freehold.dev,volumes.freehold.dev\n\n\
+         To stop it: cargo box down --name {BOX}\n",
         record.exports()
     )
 }

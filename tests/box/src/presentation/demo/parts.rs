@@ -62,7 +62,7 @@ pub fn way(seen: &Moments, answered: Duration) -> Option<Way> {
 /// Parts of a time: the name of each, what it is the time of, and when it ended since the begin. One that ended before the part in
 /// front of it took no time of its own.
 pub fn divide(ends: &[(&'static str, &'static str, Duration)]) -> Way {
-    // Rounded before they are told apart, so that what is shown adds up.
+    // Rounded before they are subtracted, so that what is shown adds up.
     let tenths = |moment: Duration| u32::try_from((moment.as_millis() + 50) / 100).unwrap_or(u32::MAX);
     let seconds = |tenths: u32| f64::from(tenths) / 10.0;
     let mut parts = Vec::new();

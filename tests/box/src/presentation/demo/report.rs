@@ -74,12 +74,12 @@ impl Report {
     }
 }
 
-/// An error unless the operator's changes of EC2, by action, are exactly those that the chapters promised.
-pub fn judge(made: &Calls, promised: &Calls) -> Result<(), Failure> {
-    if made == promised {
+/// An error unless the operator's changes of EC2, by action, are exactly those that the steps expect.
+pub fn check_calls(made: &Calls, expected: &Calls) -> Result<(), Failure> {
+    if made == expected {
         return Ok(());
     }
-    Err(format!("the operator changed EC2 by {}, and {} was promised", in_words(made), in_words(promised)).into())
+    Err(format!("the operator changed EC2 by {}; expected {}", in_words(made), in_words(expected)).into())
 }
 
 fn in_words(calls: &Calls) -> String {
@@ -173,19 +173,18 @@ mod tests {
     }
 
     #[test]
-    fn each_promised_call_is_made_as_often_as_promised_and_no_other() {
-        let promised = calls(&[("CreateVolume", 1), ("RunInstances", 4), ("TerminateInstances", 3)]);
-        judge(&promised, &promised).unwrap();
+    fn each_expected_call_is_made_as_often_as_expected_and_no_other() {
+        let expected = calls(&[("CreateVolume", 1), ("RunInstances", 4), ("TerminateInstances", 3)]);
+        check_calls(&expected, &expected).unwrap();
         for (action, count) in [("RunInstances", 3), ("RunInstances", 5), ("DeleteVolume", 1)] {
-            let mut made = promised.clone();
+            let mut made = expected.clone();
             made.insert(action.to_owned(), count);
-            assert!(judge(&made, &promised).is_err(), "{count} {action}");
+            assert!(check_calls(&made, &expected).is_err(), "{count} {action}");
         }
-        let mut made = promised.clone();
+        let mut made = expected.clone();
         made.remove("CreateVolume");
-        let error = judge(&made, &promised).unwrap_err().to_string();
-        let wanted =
-            "changed EC2 by 4 RunInstances, 3 TerminateInstances, and 1 CreateVolume, 4 RunInstances, 3 TerminateInstances was promised";
+        let error = check_calls(&made, &expected).unwrap_err().to_string();
+        let wanted = "changed EC2 by 4 RunInstances, 3 TerminateInstances; expected 1 CreateVolume, 4 RunInstances, 3 TerminateInstances";
         assert!(error.ends_with(wanted), "{error}");
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::common::{BOX, Failure};
-use super::operator;
+use super::operator_process;
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::{Cache, make_private_folder};
 use crate::base::error_chain::chain;
@@ -16,13 +16,13 @@ use crate::presentation::daemon::{self, Pace, Record, Settings};
 
 /// Runs something on the demo's box: alone, with the operator's binary and all else that it needs built, and the box goes down when
 /// it fails, unless it is to be kept, or is stopped by Ctrl-C or SIGTERM.
-pub async fn on_stage(
+pub async fn with_demo_box(
     cache: &Cache,
     nodes: NodeKind,
     keep: bool,
-    show: impl AsyncFnOnce(PathBuf) -> Result<(), Failure>,
+    work: impl AsyncFnOnce(PathBuf) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let _turn = take_turn(cache)?;
+    let _lock = lock_demo(cache)?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let stopped = async {
@@ -38,15 +38,15 @@ pub async fn on_stage(
         how = &mut stopped => return Err(how.into()),
     };
     let (outcome, leave) = tokio::select! {
-        outcome = show(binary) => (outcome, keep),
+        outcome = work(binary) => (outcome, keep),
         how = &mut stopped => (Err(how.into()), false),
     };
     if outcome.is_err() && leave {
-        eprintln!("the box goes on running, for a look at what went wrong; `cargo box down --name {BOX}` ends it and its operator");
+        eprintln!("the box is left running for inspection; `cargo box down --name {BOX}` stops it and its operator");
     } else if outcome.is_err() {
         match daemon::down(cache, BOX).await {
             Ok(done) => eprintln!("{done}"),
-            Err(error) => eprintln!("{}; `cargo box down --name {BOX}` tries it again", chain(&error)),
+            Err(error) => eprintln!("{}; to try again: `cargo box down --name {BOX}`", chain(&error)),
         }
     }
     outcome
@@ -61,14 +61,14 @@ pub async fn box_up(cache: &Cache, nodes: NodeKind, speed: f64, pace: Pace) -> R
     println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
     match record.nodes {
         NodeKind::Real => println!("machines: real kubelets, containers and disks on this host"),
-        NodeKind::Virtual => println!("machines: virtual; pods run in name only, and no rows are written"),
+        NodeKind::Virtual => println!("machines: virtual; pods run no containers, and no rows are written"),
     }
     Ok(record)
 }
 
-/// Held while a demo runs, so that a box without a holder is one that was kept or whose demo was killed. Holds the demo's process
-/// id, for the error of the next one.
-fn take_turn(cache: &Cache) -> Result<File, Failure> {
+/// Locks the demo's box while a demo runs: a box without a lock was kept, or its demo was killed. The lock file holds the process id
+/// of the demo, for the error message of the next one.
+fn lock_demo(cache: &Cache) -> Result<File, Failure> {
     let folder = cache.boxes();
     let path = folder.join("demo.lock");
     let failed = |error: io::Error| format!("failed to use {}: {error}", path.display());
@@ -86,14 +86,14 @@ fn take_turn(cache: &Cache) -> Result<File, Failure> {
     Ok(lock)
 }
 
-/// Builds what is missing and ends what a demo of before left; returns the operator's binary.
+/// Builds what is missing and stops what an earlier demo left running; returns the operator's binary.
 async fn prepare(cache: &Cache, nodes: NodeKind) -> Result<PathBuf, Failure> {
     nodes.prepare(cache, &Progress::on_stderr()).await?;
-    let binary = operator::build().await?;
+    let binary = operator_process::build().await?;
     if daemon::is_of_a_demo(cache, BOX) {
-        println!("a demo of before was left running and is ended first: {}", daemon::down(cache, BOX).await?);
+        println!("stopped an earlier demo that was left running: {}", daemon::down(cache, BOX).await?);
     } else if daemon::running(cache, BOX).is_some() {
-        return Err(format!("a box `{BOX}` is running that no demo left: `cargo box down --name {BOX}` stops it").into());
+        return Err(format!("a box `{BOX}` is running that was not started by a demo: `cargo box down --name {BOX}` stops it").into());
     }
     Ok(binary)
 }
@@ -108,13 +108,13 @@ mod tests {
     fn a_second_demo_is_refused_while_the_first_one_runs() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path());
-        let first = take_turn(&cache).unwrap();
-        let refused = take_turn(&cache).unwrap_err().to_string();
+        let first = lock_demo(&cache).unwrap();
+        let refused = lock_demo(&cache).unwrap_err().to_string();
         assert!(refused.contains(&format!("kill {}`", std::process::id())), "{refused}");
         drop(first);
         // A process that another test starts at this moment has the lock too, until it becomes its program.
         let started = Instant::now();
-        while let Err(error) = take_turn(&cache) {
+        while let Err(error) = lock_demo(&cache) {
             assert!(started.elapsed() < Duration::from_secs(10), "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! Looks at the API server and at EC2's truth, and answers questions about one moment.
+//! Reads the API server and EC2 (the simulator's own state), and answers questions about one moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,9 +26,9 @@ pub const NAMESPACE: &str = "default";
 /// Calls by action.
 pub type Calls = BTreeMap<String, u64>;
 
-/// Looks.
+/// Reads the API server and EC2.
 #[derive(Clone)]
-pub struct Eyes {
+pub struct Observer {
     kubernetes: Client,
     ec2: Client,
 }
@@ -58,14 +58,14 @@ pub struct World {
     pub ec2: Ec2,
 }
 
-impl Eyes {
-    /// Looks at this API server and this EC2.
+impl Observer {
+    /// Reads this API server and this EC2.
     pub fn new(kubernetes: Client, endpoint: &str) -> Result<Self, Failure> {
         Ok(Self { kubernetes, ec2: Client::try_from(kube::Config::new(endpoint.parse()?))? })
     }
 
     /// Everything as it is now.
-    pub async fn look(&self) -> Result<World, Failure> {
+    pub async fn observe(&self) -> Result<World, Failure> {
         let client = &self.kubernetes;
         let all = ListParams::default();
         let ours = ListParams::default().labels(names::DATABASE_UID_LABEL);
@@ -298,8 +298,8 @@ impl World {
         Some((&ready.reason, &ready.message))
     }
 
-    /// What Freehold's objects say of themselves, for a step that was not seen.
-    pub fn words(&self) -> String {
+    /// The conditions of Freehold's objects, for the error of a step that was not observed.
+    pub fn conditions(&self) -> String {
         let mut lines = Vec::new();
         let mut add = |kind: &str, name: String, conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]| {
             for condition in conditions {

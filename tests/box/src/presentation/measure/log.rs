@@ -13,7 +13,7 @@ use kube_runtime::{WatchStreamExt as _, watcher};
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
-/// The taint by which Kubernetes is told that a machine is down for sure.
+/// The taint that declares a machine down for sure to Kubernetes.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// Something that was seen.

@@ -1,11 +1,11 @@
 //! The measurement: how long a client is without its database in a planned replacement and after a loss, beside what Kubernetes alone
 //! can do in the same run.
 
-mod hand;
+mod experiment;
 mod log;
+mod manual;
 mod moments;
 mod results;
-mod stage;
 mod variant;
 
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::machines::machine;
 use crate::presentation::daemon::{self, Pace};
 use crate::presentation::demo::common::{BOX, Failure};
 use crate::presentation::demo::host::{self, Host};
-use crate::presentation::demo::setup::{box_up, on_stage};
+use crate::presentation::demo::setup::{box_up, with_demo_box};
 use crate::writer::Dialect;
-use results::{Chapter, Results, Series};
-use stage::{SPEED, Stage};
+use experiment::{Experiment, SPEED};
+use results::{PaceResults, Results, Series};
 use variant::Variant;
 
 /// What `cargo box measure` takes.
@@ -56,47 +56,47 @@ impl Measure {
     /// Runs it, on real machines; an error means that a row was lost or a database did not come back.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
         let nodes = Wanted::Real.decide(&machine::missing(cache))?;
-        on_stage(cache, nodes, false, async |binary| self.measure(cache, nodes, &binary).await).await
+        with_demo_box(cache, nodes, false, async |binary| self.measure(cache, nodes, &binary).await).await
     }
 
     async fn measure(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
         let what = format!("{} with {} rows", self.engine, self.rows);
-        let mut results = Results { host: Host::this("cargo box measure"), what, chapters: Vec::new() };
+        let mut results = Results { host: Host::this("cargo box measure"), what, paces: Vec::new() };
         for &pace in &self.delays {
             println!("\n── delays: {}", pace.as_str());
-            let chapter = self.chapter(cache, nodes, binary, pace).await?;
-            println!("\n{chapter}");
-            results.chapters.push(chapter);
+            let pace_results = self.pace_results(cache, nodes, binary, pace).await?;
+            println!("\n{pace_results}");
+            results.paces.push(pace_results);
             self.write(&results)?;
         }
-        println!("no acknowledged row is lost");
+        println!("no acknowledged row was lost");
         Ok(())
     }
 
     /// The operator's ways first, then it is stopped, and the same database goes the bare ones.
-    async fn chapter(&self, cache: &Cache, nodes: NodeKind, binary: &Path, pace: Pace) -> Result<Chapter, Failure> {
+    async fn pace_results(&self, cache: &Cache, nodes: NodeKind, binary: &Path, pace: Pace) -> Result<PaceResults, Failure> {
         let load = host::load();
         let record = box_up(cache, nodes, SPEED, pace).await?;
-        let mut stage = Stage::set(cache, &record, binary, self.engine, self.rows).await?;
-        let mut chapter = Chapter { pace, load, series: Vec::new() };
+        let mut experiment = Experiment::set_up(cache, &record, binary, self.engine, self.rows).await?;
+        let mut pace_results = PaceResults { pace, load, series: Vec::new() };
         for variant in [Variant::PlannedReplacement, Variant::KilledInstance, Variant::BareMove, Variant::BareLoss] {
             if !self.only.is_empty() && !self.only.contains(&variant) {
                 continue;
             }
             if !variant.is_the_operators() {
-                stage.stop_operator().await?;
+                experiment.stop_operator().await?;
             }
             let mut runs = Vec::new();
             for number in 1..=self.runs {
-                let run = stage.run(variant).await?;
+                let run = experiment.run(variant).await?;
                 println!("  {} {number} of {}: {run}", variant.as_str(), self.runs);
                 runs.push(run);
             }
-            chapter.series.push(Series { variant, runs });
+            pace_results.series.push(Series { variant, runs });
         }
-        stage.strike().await?;
+        experiment.tear_down().await?;
         println!("{}", daemon::down(cache, BOX).await?);
-        Ok(chapter)
+        Ok(pace_results)
     }
 
     fn write(&self, results: &Results) -> Result<(), Failure> {

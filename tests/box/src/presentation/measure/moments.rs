@@ -8,7 +8,7 @@ use crate::writer::Gap;
 
 /// Who is who in one move or loss.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct Change {
     /// The Kubernetes node that the pod was on.
     pub from: String,
     /// The pod that was on it.
@@ -54,25 +54,25 @@ const ENGINE: (&str, &str) = ("engine", "the engine's start, until its pod is Re
 const CLIENT: (&str, &str) = ("client", "until the client has found it and a row is acknowledged");
 
 /// The parts of a move between two healthy machines; none if a moment was missed.
-pub fn of_move(scene: &Scene, seen: &[Sighting]) -> Option<Way> {
-    let since = Since { began: scene.outage.began, seen };
-    since.divided(vec![part(STOP, since.gone(scene)?), part(RELEASE, since.released(scene)?)], scene)
+pub fn of_move(change: &Change, seen: &[Sighting]) -> Option<Way> {
+    let since = Since { began: change.outage.began, seen };
+    since.divided(vec![part(STOP, since.gone(change)?), part(RELEASE, since.released(change)?)], change)
 }
 
 /// The parts after a loss; none if a moment was missed. `by_operator`: the operator acts, and its proof counts; else a person's, who
 /// has it when EC2 does.
-pub fn of_loss(scene: &Scene, loss: &Loss, by_operator: bool, seen: &[Sighting]) -> Option<LossParts> {
-    let since = Since { began: scene.outage.began, seen };
-    let terminated = loss.terminated.saturating_duration_since(scene.outage.began);
-    let proof = if by_operator { since.proven(scene)?.max(terminated) } else { terminated };
+pub fn of_loss(change: &Change, loss: &Loss, by_operator: bool, seen: &[Sighting]) -> Option<LossParts> {
+    let since = Since { began: change.outage.began, seen };
+    let terminated = loss.terminated.saturating_duration_since(change.outage.began);
+    let proof = if by_operator { since.proven(change)?.max(terminated) } else { terminated };
     let first = vec![
         part(("end", "from the power cut until EC2 shows the instance as terminated"), terminated),
         part(("detect", "until the operator has seen that"), proof),
-        part(("fence", "the taint, and the pod's deletion: until it is gone"), since.gone(scene)?),
+        part(("fence", "the taint, and the pod's deletion: until it is gone"), since.gone(change)?),
     ];
-    let way = since.divided(first, scene)?;
-    let detection = (scene.outage.began + proof).saturating_duration_since(loss.killed);
-    Some(LossParts { way, detection, after_proof: scene.outage.length.saturating_sub(proof) })
+    let way = since.divided(first, change)?;
+    let detection = (change.outage.began + proof).saturating_duration_since(loss.killed);
+    Some(LossParts { way, detection, after_proof: change.outage.length.saturating_sub(proof) })
 }
 
 /// A part's name, what it is, and its end since the outage began.
@@ -90,15 +90,15 @@ struct Since<'a> {
 
 impl Since<'_> {
     /// The parts of an outage: those that are its own, and those of every way to another machine after them.
-    fn divided(&self, mut parts: Vec<Moment>, scene: &Scene) -> Option<Way> {
+    fn divided(&self, mut parts: Vec<Moment>, change: &Change) -> Option<Way> {
         parts.extend([
-            part(DETACH, self.detached(scene)?),
-            part(MACHINE, self.opened(scene)?),
-            part(ATTACH, self.attached(scene)?),
-            part(CLAIM, self.claimed(scene)?),
-            part(MOUNT, self.mounted(scene)?),
-            part(ENGINE, self.ready(scene)?.min(scene.outage.length)),
-            part(CLIENT, scene.outage.length),
+            part(DETACH, self.detached(change)?),
+            part(MACHINE, self.opened(change)?),
+            part(ATTACH, self.attached(change)?),
+            part(CLAIM, self.claimed(change)?),
+            part(MOUNT, self.mounted(change)?),
+            part(ENGINE, self.ready(change)?.min(change.outage.length)),
+            part(CLIENT, change.outage.length),
         ]);
         Some(divide(&parts))
     }
@@ -118,65 +118,65 @@ impl Since<'_> {
         self.first(is_it)
     }
 
-    fn gone(&self, scene: &Scene) -> Option<Duration> {
-        self.first(|what| matches!(what, What::PodGone(uid) if *uid == scene.pod))
+    fn gone(&self, change: &Change) -> Option<Duration> {
+        self.first(|what| matches!(what, What::PodGone(uid) if *uid == change.pod))
     }
 
-    fn released(&self, scene: &Scene) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Machine { name, in_use, .. } if *name == scene.from && !uses(in_use, scene)))
+    fn released(&self, change: &Change) -> Option<Duration> {
+        self.first(|what| matches!(what, What::Machine { name, in_use, .. } if *name == change.from && !uses(in_use, change)))
     }
 
-    fn detached(&self, scene: &Scene) -> Option<Duration> {
-        self.first(|what| matches!(what, What::AttachmentGone(machine) if *machine == scene.from))
+    fn detached(&self, change: &Change) -> Option<Duration> {
+        self.first(|what| matches!(what, What::AttachmentGone(machine) if *machine == change.from))
     }
 
-    fn opened(&self, scene: &Scene) -> Option<Duration> {
-        let is_about = |what: &What| matches!(what, What::Machine { name, .. } if *name == scene.to);
-        self.first_if_not_before(is_about, |what| matches!(what, What::Machine { name, is_open: true, .. } if *name == scene.to))
+    fn opened(&self, change: &Change) -> Option<Duration> {
+        let is_about = |what: &What| matches!(what, What::Machine { name, .. } if *name == change.to);
+        self.first_if_not_before(is_about, |what| matches!(what, What::Machine { name, is_open: true, .. } if *name == change.to))
     }
 
-    fn attached(&self, scene: &Scene) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Attachment { machine, is_attached: true } if *machine == scene.to))
+    fn attached(&self, change: &Change) -> Option<Duration> {
+        self.first(|what| matches!(what, What::Attachment { machine, is_attached: true } if *machine == change.to))
     }
 
-    fn claimed(&self, scene: &Scene) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Machine { name, in_use, .. } if *name == scene.to && uses(in_use, scene)))
+    fn claimed(&self, change: &Change) -> Option<Duration> {
+        self.first(|what| matches!(what, What::Machine { name, in_use, .. } if *name == change.to && uses(in_use, change)))
     }
 
-    fn mounted(&self, scene: &Scene) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Pod { uid, has_sandbox: true, .. } if *uid == scene.successor))
+    fn mounted(&self, change: &Change) -> Option<Duration> {
+        self.first(|what| matches!(what, What::Pod { uid, has_sandbox: true, .. } if *uid == change.successor))
     }
 
-    fn ready(&self, scene: &Scene) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Pod { uid, is_ready: true, .. } if *uid == scene.successor))
+    fn ready(&self, change: &Change) -> Option<Duration> {
+        self.first(|what| matches!(what, What::Pod { uid, is_ready: true, .. } if *uid == change.successor))
     }
 
     /// The operator acts on its proof before it writes that it has it.
-    fn proven(&self, scene: &Scene) -> Option<Duration> {
+    fn proven(&self, change: &Change) -> Option<Duration> {
         self.first(|what| match what {
-            What::Proven(machine) => *machine == scene.from,
-            What::Machine { name, is_out, .. } => *is_out && *name == scene.from,
+            What::Proven(machine) => *machine == change.from,
+            What::Machine { name, is_out, .. } => *is_out && *name == change.from,
             What::Pod { .. } | What::PodGone(_) | What::Attachment { .. } | What::AttachmentGone(_) => false,
         })
     }
 }
 
-fn uses(in_use: &[String], scene: &Scene) -> bool {
-    in_use.iter().any(|it| it.ends_with(&scene.volume))
+fn uses(in_use: &[String], change: &Change) -> bool {
+    in_use.iter().any(|it| it.ends_with(&change.volume))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A scene that begins at the first moment, and a log in tenths of seconds since then.
-    fn scene(seen: Vec<(i64, What)>) -> (Scene, Vec<Sighting>) {
+    /// A change that begins at the first moment, and a log in tenths of seconds since then.
+    fn change(seen: Vec<(i64, What)>) -> (Change, Vec<Sighting>) {
         let began = Instant::now() + Duration::from_secs(60);
         let at = |tenths: i64| {
             let moment = Duration::from_millis(tenths.unsigned_abs() * 100);
             if tenths < 0 { began.checked_sub(moment).unwrap() } else { began + moment }
         };
-        let scene = Scene {
+        let change = Change {
             from: "a".to_owned(),
             pod: "one".to_owned(),
             to: "b".to_owned(),
@@ -184,7 +184,7 @@ mod tests {
             volume: "vol-1".to_owned(),
             outage: Gap { began, length: Duration::from_millis(15_000) },
         };
-        (scene, seen.into_iter().map(|(tenths, what)| Sighting { at: at(tenths), what }).collect())
+        (change, seen.into_iter().map(|(tenths, what)| Sighting { at: at(tenths), what }).collect())
     }
 
     fn machine(name: &str, is_open: bool, uses: bool) -> What {
@@ -222,8 +222,8 @@ mod tests {
     #[test]
     fn a_move_has_its_parts_and_what_was_there_before_takes_no_time() {
         let before = vec![(-300, attachment("b", true)), (-200, What::AttachmentGone("a".to_owned())), (-100, machine("b", true, false))];
-        let (scene, seen) = scene(before.into_iter().chain(moved()).collect());
-        let way = of_move(&scene, &seen).unwrap();
+        let (change, seen) = change(before.into_iter().chain(moved()).collect());
+        let way = of_move(&change, &seen).unwrap();
         let parts = [
             ("stop", 1.2),
             ("release", 5.8),
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_machine_that_was_closed_again_is_waited_for() {
         let before = vec![(-100, machine("b", true, false)), (-50, machine("b", false, false))];
-        let (scene, seen) = scene(before.into_iter().chain(moved()).collect());
-        let since = Since { began: scene.outage.began, seen: &seen };
-        assert_eq!(since.opened(&scene), Some(Duration::from_secs(4)));
+        let (change, seen) = change(before.into_iter().chain(moved()).collect());
+        let since = Since { began: change.outage.began, seen: &seen };
+        assert_eq!(since.opened(&change), Some(Duration::from_secs(4)));
     }
 
     #[test]
@@ -252,8 +252,8 @@ mod tests {
             let mut left = moved();
             let (_, what) = left.remove(missing);
             let matters = !matches!(what, What::Pod { is_ready: false, .. } | What::Attachment { is_attached: false, .. });
-            let (scene, seen) = scene(left);
-            assert_eq!(of_move(&scene, &seen).is_none(), matters, "without {what:?}");
+            let (change, seen) = change(left);
+            assert_eq!(of_move(&change, &seen).is_none(), matters, "without {what:?}");
         }
     }
 
@@ -261,11 +261,11 @@ mod tests {
     fn a_loss_is_counted_from_its_proof() {
         let out = What::Machine { name: "a".to_owned(), is_open: false, is_out: true, in_use: Vec::new() };
         let first = vec![(30, out), (31, What::Proven("a".to_owned())), (32, What::PodGone("one".to_owned()))];
-        let (scene, seen) = scene(first.into_iter().chain(moved().into_iter().skip(1)).collect());
-        let at = |tenths: u64| scene.outage.began + Duration::from_millis(tenths * 100);
+        let (change, seen) = change(first.into_iter().chain(moved().into_iter().skip(1)).collect());
+        let at = |tenths: u64| change.outage.began + Duration::from_millis(tenths * 100);
         let loss = Loss { killed: at(1), terminated: at(5) };
 
-        let operator = of_loss(&scene, &loss, true, &seen).unwrap();
+        let operator = of_loss(&change, &loss, true, &seen).unwrap();
         let parts = [
             ("end", 0.5),
             ("detect", 2.5),
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(names(&operator.way), parts);
         assert_eq!((operator.detection, operator.after_proof), (Duration::from_millis(2_900), Duration::from_millis(12_000)));
 
-        let person = of_loss(&scene, &loss, false, &seen).unwrap();
+        let person = of_loss(&change, &loss, false, &seen).unwrap();
         assert_eq!((person.detection, person.after_proof), (Duration::from_millis(400), Duration::from_millis(14_500)));
         assert_eq!(names(&person.way)[..3], [("end", 0.5), ("detect", 0.0), ("fence", 2.7)]);
     }

@@ -73,7 +73,7 @@ pub struct Series {
 
 /// The runs at one pace of EC2 and its machines.
 #[derive(Clone, Debug)]
-pub struct Chapter {
+pub struct PaceResults {
     /// The pace.
     pub pace: Pace,
     /// How busy the host was: see [`load`](crate::presentation::demo::host::load).
@@ -90,7 +90,7 @@ pub struct Results {
     /// The engine, and how many rows it had.
     pub what: String,
     /// One after the other.
-    pub chapters: Vec<Chapter>,
+    pub paces: Vec<PaceResults>,
 }
 
 /// The middle one; of an even number, the greater of both.
@@ -144,7 +144,7 @@ impl Series {
     }
 }
 
-impl Chapter {
+impl PaceResults {
     fn series(&self, variant: Variant) -> Option<&Series> {
         self.series.iter().find(|series| series.variant == variant)
     }
@@ -202,12 +202,12 @@ impl Results {
              operator stopped and each step done by hand at once, while another machine waits. After each run all rows were read back:\n\
              every acknowledged row was found, no row that was not sent, and none twice.\n"
         );
-        for chapter in &self.chapters {
-            let _ = writeln!(page, "\n## {}\n\n{}.", chapter.pace(), chapter.load);
-            if let Some(table) = chapter.goals_table(presets::ASCII_MARKDOWN) {
+        for pace_results in &self.paces {
+            let _ = writeln!(page, "\n## {}\n\n{}.", pace_results.pace(), pace_results.load);
+            if let Some(table) = pace_results.goals_table(presets::ASCII_MARKDOWN) {
                 let _ = writeln!(page, "\n{table}");
             }
-            for series in &chapter.series {
+            for series in &pace_results.series {
                 let (name, what) = (series.variant.as_str(), series.variant.what());
                 let _ = writeln!(page, "\n### {name}\n\n{what}\n\n{}", series.table(presets::ASCII_MARKDOWN));
             }
@@ -216,7 +216,7 @@ impl Results {
     }
 }
 
-impl fmt::Display for Chapter {
+impl fmt::Display for PaceResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.pace())?;
         for series in &self.series {
@@ -247,8 +247,8 @@ mod tests {
         Run { detection: Some(seconds(detection)), after_proof: Some(seconds(outage - detection)), ..run(outage) }
     }
 
-    fn chapter(series: Vec<(Variant, Vec<Run>)>) -> Chapter {
-        Chapter {
+    fn pace_results(series: Vec<(Variant, Vec<Run>)>) -> PaceResults {
+        PaceResults {
             pace: Pace::Zero,
             load: String::new(),
             series: series.into_iter().map(|(variant, runs)| Series { variant, runs }).collect(),
@@ -265,22 +265,22 @@ mod tests {
     #[test]
     fn a_goal_is_met_up_to_its_bound() {
         for (planned, detection, met) in [(144, 300, [true, true, true]), (145, 301, [false, true, false])] {
-            let chapter = chapter(vec![
+            let pace_results = pace_results(vec![
                 (Variant::PlannedReplacement, vec![run(planned)]),
                 (Variant::KilledInstance, vec![lost(180 + detection, detection)]),
                 (Variant::BareMove, vec![run(120)]),
                 (Variant::BareLoss, vec![lost(151, 1)]),
             ]);
-            let goals: Vec<bool> = chapter.goals().into_iter().map(|(_, _, _, is_met)| is_met).collect();
+            let goals: Vec<bool> = pace_results.goals().into_iter().map(|(_, _, _, is_met)| is_met).collect();
             assert_eq!(goals, met);
         }
     }
 
     #[test]
     fn what_was_not_run_is_not_judged() {
-        let chapter = chapter(vec![(Variant::BareMove, vec![run(120)])]);
-        assert!(chapter.goals().is_empty());
-        assert!(!chapter.to_string().contains("GOAL"));
+        let pace_results = pace_results(vec![(Variant::BareMove, vec![run(120)])]);
+        assert!(pace_results.goals().is_empty());
+        assert!(!pace_results.to_string().contains("GOAL"));
     }
 
     #[test]

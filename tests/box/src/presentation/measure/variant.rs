@@ -7,7 +7,7 @@ use clap::ValueEnum;
 pub enum Variant {
     /// The operator moves it to a machine of another type.
     PlannedReplacement,
-    /// The operator brings it back after its instance was terminated by somebody else.
+    /// The operator brings it back after its instance was terminated outside Freehold.
     KilledInstance,
     /// The pod is deleted by hand, and another machine waits.
     BareMove,

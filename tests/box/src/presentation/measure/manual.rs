@@ -15,7 +15,7 @@ use serde_json::json;
 use super::log::OUT_OF_SERVICE;
 use crate::account::cloud;
 use crate::presentation::demo::common::Failure;
-use crate::presentation::demo::world::{Eyes, NAMESPACE};
+use crate::presentation::demo::world::{NAMESPACE, Observer};
 
 /// The name in EC2's journal.
 const CALLER: &str = "by-hand";
@@ -24,18 +24,18 @@ const CALLER: &str = "by-hand";
 const POLL: Duration = Duration::from_millis(50);
 
 /// A person with all rights.
-pub struct Hand<'a> {
+pub struct Manual<'a> {
     /// The cluster.
     pub client: &'a Client,
     /// EC2's truth.
-    pub eyes: &'a Eyes,
+    pub observer: &'a Observer,
     /// EC2's URL.
     pub endpoint: &'a str,
     /// EC2's region.
     pub region: &'a str,
 }
 
-impl Hand<'_> {
+impl Manual<'_> {
     fn machines(&self) -> Api<CoreNode> {
         Api::all(self.client.clone())
     }
@@ -115,7 +115,7 @@ impl Hand<'_> {
     /// Waits until EC2 shows the instance as terminated, and says when that was seen.
     pub async fn terminated(&self, instance: &str) -> Result<Instant, Failure> {
         loop {
-            let ec2 = self.eyes.ec2().await?;
+            let ec2 = self.observer.ec2().await?;
             if ec2.instances.iter().all(|it| it.id != instance || it.state == InstanceState::Terminated) {
                 return Ok(Instant::now());
             }

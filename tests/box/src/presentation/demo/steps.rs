@@ -1,4 +1,4 @@
-//! The chapters of the story: what is done to the database, and what must come of it, for its rows too.
+//! The steps of the demo: what is done to the database, and what must be observed then, of its rows too.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
 use super::common::{BOX, Failure};
-use super::inside::{self, Inside};
+use super::milestones::{self, Milestone};
+use super::operator::Operator;
 use super::parts;
+use super::pod_access::{self, PodAccess};
 use super::report::{Report, Rows, Step, tenths};
-use super::running::Running;
-use super::story::{self, Milestone};
-use super::teller::{Teller, patiently};
-use super::world::{Calls, Eyes, NAMESPACE, World};
+use super::reporter::{StepReporter, wait_with_progress};
+use super::world::{Calls, NAMESPACE, Observer, World};
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
 use crate::machines::images;
@@ -47,24 +47,24 @@ pub const DATABASE: &str = "orders";
 /// The table of the writer's rows.
 const TABLE: &str = "freehold_demo";
 
-/// The whole story, and what it has told so far.
-pub struct Play<'a> {
+/// All steps, and what was reported so far.
+pub struct Steps<'a> {
     pub engine: Dialect,
     pub keep: bool,
     pub cache: &'a Cache,
     pub binary: &'a Path,
     pub record: &'a Record,
     pub client: Client,
-    pub eyes: Eyes,
-    pub operator: Running,
+    pub observer: Observer,
+    pub operator: Operator,
     pub report: Report,
     /// How often each call that changes EC2 is made: no other one is.
-    pub promised: Calls,
+    pub expected_calls: Calls,
 }
 
-impl Play<'_> {
-    /// From the first chapter to the last.
-    pub async fn play(&mut self) -> Result<(), Failure> {
+impl Steps<'_> {
+    /// Runs all steps.
+    pub async fn run(&mut self) -> Result<(), Failure> {
         let nodes = self.record.nodes;
         let (database, change) = database(self.engine, nodes).await?;
         let writer = self.created(&database, &change, nodes).await?;
@@ -85,13 +85,13 @@ impl Play<'_> {
         if !self.keep {
             self.deleted(rows).await?;
         }
-        self.report.driver = self.eyes.calls_of_others().await?;
+        self.report.driver = self.observer.calls_of_others().await?;
         self.no_violation()
     }
 
     /// The operator will make this call once more.
-    fn promise(&mut self, action: &str) {
-        *self.promised.entry(action.to_owned()).or_default() += 1;
+    fn expect_call(&mut self, action: &str) {
+        *self.expected_calls.entry(action.to_owned()).or_default() += 1;
     }
 
     fn databases(&self) -> Api<Database> {
@@ -106,50 +106,51 @@ impl Play<'_> {
     /// Created; with its writer, where there is something to write to.
     async fn created(&mut self, database: &Database, change: &str, nodes: NodeKind) -> Result<Option<Writer>, Failure> {
         println!("\n── kubectl apply -f examples/database.yaml{change}");
-        self.promise("RunInstances");
-        self.promise("CreateVolume");
-        let mut teller = Teller::begin(&self.eyes, "created").await?;
+        self.expect_call("RunInstances");
+        self.expect_call("CreateVolume");
+        let mut reporter = StepReporter::begin(&self.observer, "created").await?;
         self.databases().create(&PostParams::default(), database).await?;
         let writer = match nodes {
             NodeKind::Real => Some(Writer::start(self.target(), PACE)),
             NodeKind::Virtual => None,
         };
-        teller.tell(&story::creation(nodes), STEP_LIMIT).await?;
+        reporter.wait_for(&milestones::creation(nodes), STEP_LIMIT).await?;
         let Some(writer) = writer else {
-            self.report.add(teller.end().await?);
+            self.report.add(reporter.end().await?);
             return Ok(None);
         };
         served(&writer).await?;
-        let answered = writer.first_answer().map(|at| at.saturating_duration_since(teller.started()));
+        let answered = writer.first_answer().map(|at| at.saturating_duration_since(reporter.started()));
         if let Some(answered) = answered {
-            teller.say(&format!("serving: the first query was answered after {:.1} s, and a client writes rows", answered.as_secs_f64()));
-            self.report.way = parts::way(teller.moments(), answered);
+            reporter
+                .print(&format!("serving: the first query was answered after {:.1} s, and a client writes rows", answered.as_secs_f64()));
+            self.report.way = parts::way(reporter.moments(), answered);
         }
-        let step = counted(&writer, teller).await?;
+        let step = counted(&writer, reporter).await?;
         self.report.add(step);
         Ok(Some(writer))
     }
 
     async fn grown(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
         println!("\n── spec.storage: 200Gi, 6000 IOPS, 250 MiB/s");
-        self.promise("ModifyVolume");
-        let before = self.eyes.look().await?;
+        self.expect_call("ModifyVolume");
+        let before = self.observer.observe().await?;
         let size_before = match writer {
             Some(_) => Some(self.disk(&before).await?),
             None => None,
         };
-        let mut teller = Teller::begin(&self.eyes, "grown, with more IOPS").await?;
+        let mut reporter = StepReporter::begin(&self.observer, "grown, with more IOPS").await?;
         self.edit(&json!({"storage": {"size": "200Gi", "iops": 6000, "throughput": 250}})).await?;
-        teller.tell(&story::growth(&before), GROWTH_LIMIT).await?;
+        reporter.wait_for(&milestones::growth(&before), GROWTH_LIMIT).await?;
         let step = match (writer, size_before) {
             (Some(writer), Some(size_before)) => {
                 let what = "the file system in the pod to be 200 GiB";
-                let size = patiently(what, STEP_LIMIT, self.disk_of_at_least(200)).await??;
-                teller.say(&format!("file system grown: df inside the pod shows {size}, and before {size_before}"));
-                teller.tell(&story::nothing(&before), STEP_LIMIT).await?;
-                counted(writer, teller).await?
+                let size = wait_with_progress(what, STEP_LIMIT, self.disk_of_at_least(200)).await??;
+                reporter.print(&format!("file system grown: df inside the pod shows {size}, and before {size_before}"));
+                reporter.wait_for(&milestones::nothing(&before), STEP_LIMIT).await?;
+                counted(writer, reporter).await?
             }
-            _ => teller.end().await?,
+            _ => reporter.end().await?,
         };
         self.report.add(step);
         Ok(())
@@ -157,88 +158,88 @@ impl Play<'_> {
 
     async fn operator_killed(&mut self, writer: &Writer) -> Result<(), Failure> {
         println!("\n── kill -9 {}   (the operator), and start it again", self.operator.process().await?);
-        let before = self.eyes.look().await?;
-        let mut teller = Teller::begin(&self.eyes, "operator killed, started again").await?;
+        let before = self.observer.observe().await?;
+        let mut reporter = StepReporter::begin(&self.observer, "operator killed, started again").await?;
         self.operator.kill().await?;
-        teller.say("operator killed");
+        reporter.print("operator killed");
         self.operator.start_again(self.cache, self.binary, self.record).await?;
-        teller.say(&format!("operator started again, as process {}", self.operator.process().await?));
-        teller.tell(&story::nothing(&before), STEP_LIMIT).await?;
-        let step = counted(writer, teller).await?;
+        reporter.print(&format!("operator started again, as process {}", self.operator.process().await?));
+        reporter.wait_for(&milestones::nothing(&before), STEP_LIMIT).await?;
+        let step = counted(writer, reporter).await?;
         self.report.add(step);
         Ok(())
     }
 
     async fn engine_killed(&mut self, writer: &Writer) -> Result<(), Failure> {
-        let before = self.eyes.look().await?;
+        let before = self.observer.observe().await?;
         let pod = before.serving_pod().ok_or("no pod serves")?;
-        let teller = Teller::begin(&self.eyes, "engine killed").await?;
-        let id = inside::kill_engine(pod)?;
+        let reporter = StepReporter::begin(&self.observer, "engine killed").await?;
+        let id = pod_access::kill_engine(pod)?;
         println!("\n── kill -9 {id}   (the engine in {})", pod.name_any());
-        self.survived(teller, &story::restart(&before), Some(writer)).await
+        self.survived(reporter, &milestones::restart(&before), Some(writer)).await
     }
 
     async fn pod_deleted(&mut self, writer: &Writer) -> Result<(), Failure> {
-        let before = self.eyes.look().await?;
+        let before = self.observer.observe().await?;
         let pod = before.serving_pod().ok_or("no pod serves")?;
         println!("\n── kubectl delete pod {}", pod.name_any());
-        let teller = Teller::begin(&self.eyes, "pod deleted").await?;
+        let reporter = StepReporter::begin(&self.observer, "pod deleted").await?;
         let pods = Api::<k8s_openapi::api::core::v1::Pod>::namespaced(self.client.clone(), NAMESPACE);
         pods.delete(&pod.name_any(), &DeleteParams::default()).await?;
-        self.survived(teller, &story::replacement(&before), Some(writer)).await
+        self.survived(reporter, &milestones::replacement(&before), Some(writer)).await
     }
 
     /// The type in use leaves the list: another machine is launched, proven, and takes the database over.
     async fn type_changed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
-        let before = self.eyes.look().await?;
+        let before = self.observer.observe().await?;
         let now = before.running_instance().ok_or("no instance runs")?.instance_type.clone();
         let types = before.database().map(|database| database.spec.instance_types.clone()).unwrap_or_default();
         let types: Vec<String> = types.into_iter().filter(|it| *it != now).collect();
-        println!("\n── spec.instanceTypes: [{}]   (and no more {now}, which is in use)", types.join(", "));
-        self.promise("RunInstances");
-        self.promise("TerminateInstances");
-        let teller = Teller::begin(&self.eyes, "moved to another type").await?;
+        println!("\n── spec.instanceTypes: [{}]   (without {now}, which is in use)", types.join(", "));
+        self.expect_call("RunInstances");
+        self.expect_call("TerminateInstances");
+        let reporter = StepReporter::begin(&self.observer, "moved to another type").await?;
         self.edit(&json!({"instanceTypes": types})).await?;
-        self.survived(teller, &story::type_change(&before), writer).await
+        self.survived(reporter, &milestones::type_change(&before), writer).await
     }
 
     /// Paused: no machine, and the volume is kept.
     async fn paused(&mut self) -> Result<(), Failure> {
         println!("\n── spec.running: false");
-        self.promise("TerminateInstances");
-        let before = self.eyes.look().await?;
-        let mut teller = Teller::begin(&self.eyes, "paused").await?;
+        self.expect_call("TerminateInstances");
+        let before = self.observer.observe().await?;
+        let mut reporter = StepReporter::begin(&self.observer, "paused").await?;
         self.edit(&json!({"running": false})).await?;
-        teller.tell(&story::pause(&before), STEP_LIMIT).await?;
-        self.report.add(teller.end().await?);
+        reporter.wait_for(&milestones::pause(&before), STEP_LIMIT).await?;
+        self.report.add(reporter.end().await?);
         Ok(())
     }
 
     /// Resumed; the operator is killed when its call has launched an instance and the answer is on its way.
     async fn resumed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
         println!("\n── spec.running: true   (and the operator is killed during the launch)");
-        self.promise("RunInstances");
-        let before = self.eyes.look().await?;
-        let mut teller = Teller::begin(&self.eyes, "resumed, operator killed").await?;
-        self.eyes.fault(&Fault::on("RunInstances", Effect::Delay { seconds: ANSWER_DELAY }).count(1)).await?;
+        self.expect_call("RunInstances");
+        let before = self.observer.observe().await?;
+        let mut reporter = StepReporter::begin(&self.observer, "resumed, operator killed").await?;
+        self.observer.fault(&Fault::on("RunInstances", Effect::Delay { seconds: ANSWER_DELAY }).count(1)).await?;
         self.edit(&json!({"running": true})).await?;
-        teller.tell(&story::unheard_launch(&before), STEP_LIMIT).await?;
+        reporter.wait_for(&milestones::unrecorded_launch(&before), STEP_LIMIT).await?;
         self.operator.kill().await?;
-        teller.say("operator killed: nobody has heard of that instance");
+        reporter.print("operator killed before it recorded the instance");
         self.operator.start_again(self.cache, self.binary, self.record).await?;
-        teller.say(&format!("operator started again, as process {}", self.operator.process().await?));
-        self.survived(teller, &story::resumption(&before), writer).await
+        reporter.print(&format!("operator started again, as process {}", self.operator.process().await?));
+        self.survived(reporter, &milestones::resumption(&before), writer).await
     }
 
-    /// Somebody else terminates the instance: on a real machine that is a power cut.
+    /// The instance is terminated outside Freehold: on a real machine that is a power cut.
     async fn instance_killed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
-        let before = self.eyes.look().await?;
+        let before = self.observer.observe().await?;
         let instance = before.running_instance().ok_or("no instance runs")?.id.clone();
-        println!("\n── aws ec2 terminate-instances --instance-ids {instance}   (by somebody else)");
-        self.promise("RunInstances");
-        let teller = Teller::begin(&self.eyes, "instance killed").await?;
-        self.eyes.outside(&Outside::Terminate.to(&instance)).await?;
-        self.survived(teller, &story::loss(&before), writer).await
+        println!("\n── aws ec2 terminate-instances --instance-ids {instance}   (outside Freehold)");
+        self.expect_call("RunInstances");
+        let reporter = StepReporter::begin(&self.observer, "instance killed").await?;
+        self.observer.outside(&Outside::Terminate.to(&instance)).await?;
+        self.survived(reporter, &milestones::loss(&before), writer).await
     }
 
     async fn edit(&self, spec: &serde_json::Value) -> Result<(), Failure> {
@@ -247,15 +248,15 @@ impl Play<'_> {
     }
 
     /// The database is back, and takes rows, where there is something to write to; then the step is over.
-    async fn survived(&mut self, mut teller: Teller, milestones: &[Milestone], writer: Option<&Writer>) -> Result<(), Failure> {
-        teller.tell(milestones, STEP_LIMIT).await?;
+    async fn survived(&mut self, mut reporter: StepReporter, milestones: &[Milestone], writer: Option<&Writer>) -> Result<(), Failure> {
+        reporter.wait_for(milestones, STEP_LIMIT).await?;
         let step = match writer {
             Some(writer) => {
                 served(writer).await?;
-                teller.say("serving: the client's rows are acknowledged again");
-                counted(writer, teller).await?
+                reporter.print("serving: the client's rows are acknowledged again");
+                counted(writer, reporter).await?
             }
-            None => teller.end().await?,
+            None => reporter.end().await?,
         };
         self.report.add(step);
         Ok(())
@@ -264,30 +265,30 @@ impl Play<'_> {
     /// Deleted; `rows`: what was read back before.
     async fn deleted(&mut self, rows: Option<Rows>) -> Result<(), Failure> {
         println!("\n── kubectl delete database {DATABASE}   (deletionPolicy: Retain)");
-        self.promise("TerminateInstances");
-        let before = self.eyes.look().await?;
-        let mut teller = Teller::begin(&self.eyes, "deleted").await?;
+        self.expect_call("TerminateInstances");
+        let before = self.observer.observe().await?;
+        let mut reporter = StepReporter::begin(&self.observer, "deleted").await?;
         self.databases().delete(DATABASE, &DeleteParams::default()).await?;
-        teller.tell(&story::deletion(&before), STEP_LIMIT).await?;
-        let step = teller.end().await?;
+        reporter.wait_for(&milestones::deletion(&before), STEP_LIMIT).await?;
+        let step = reporter.end().await?;
         self.report.add(Step { rows, ..step });
-        self.report.left_over = self.eyes.look().await?.left_over();
+        self.report.left_over = self.observer.observe().await?.left_over();
         Ok(())
     }
 
     /// What `df` in the serving pod says, in words.
     async fn disk(&self, world: &World) -> Result<String, Failure> {
         let pod = world.serving_pod().ok_or("no pod serves")?;
-        let (size, path) = self.inside().disk(pod).await?;
+        let (size, path) = self.pod_access().disk(pod).await?;
         Ok(in_words(size, &path))
     }
 
     /// The same, once it is this many GiB but for what the file system keeps to itself: less than a twentieth.
     async fn disk_of_at_least(&self, gib: u64) -> Result<String, Failure> {
         loop {
-            let world = self.eyes.look().await?;
+            let world = self.observer.observe().await?;
             let pod = world.serving_pod().ok_or("no pod serves")?;
-            let (size, path) = self.inside().disk(pod).await?;
+            let (size, path) = self.pod_access().disk(pod).await?;
             if size >= gib * KIB / 20 * 19 {
                 return Ok(in_words(size, &path));
             }
@@ -295,14 +296,17 @@ impl Play<'_> {
         }
     }
 
-    fn inside(&self) -> Inside {
-        Inside { kubectl: self.record.programs.join("kubectl"), kubeconfig: self.record.kubeconfig.clone() }
+    fn pod_access(&self) -> PodAccess {
+        PodAccess { kubectl: self.record.programs.join("kubectl"), kubeconfig: self.record.kubeconfig.clone() }
     }
 
     fn no_violation(&self) -> Result<(), Failure> {
         match daemon::violations(self.cache, BOX).as_slice() {
             [] => Ok(()),
-            violations => Err(format!("a disk was not handled as EC2 would have to be: {}", violations.join("; ")).into()),
+            violations => {
+                Err(format!("a volume was detached while a machine had it mounted, which loses data in EC2: {}", violations.join("; "))
+                    .into())
+            }
         }
     }
 }
@@ -335,34 +339,34 @@ pub async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, Str
 }
 
 pub async fn served(writer: &Writer) -> Result<(), Failure> {
-    Ok(patiently("the next row to be acknowledged", SERVED_LIMIT, writer.is_served(SERVED_LIMIT)).await??)
+    Ok(wait_with_progress("the next row to be acknowledged", SERVED_LIMIT, writer.is_served(SERVED_LIMIT)).await??)
 }
 
 /// Ends a step with its rows read back and checked.
-async fn counted(writer: &Writer, teller: Teller) -> Result<Step, Failure> {
+async fn counted(writer: &Writer, reporter: StepReporter) -> Result<Step, Failure> {
     served(writer).await?;
-    let outage = tenths(writer.lived().outage.map(|gap| gap.length).unwrap_or_default());
+    let outage = tenths(writer.observed().outage.map(|gap| gap.length).unwrap_or_default());
     let started = Instant::now();
-    let tally = patiently("all rows to be read back", SERVED_LIMIT, writer.verify(SERVED_LIMIT)).await??;
-    tally.check().map_err(|untrue| format!("the rows are not as they were written: {untrue}"))?;
+    let tally = wait_with_progress("all rows to be read back", SERVED_LIMIT, writer.verify(SERVED_LIMIT)).await??;
+    tally.check().map_err(|untrue| format!("the rows read back differ from the rows written: {untrue}"))?;
     let rows =
         Rows { outage_seconds: Some(outage), sent: tally.sent.len(), acknowledged: tally.acknowledged.len(), found: tally.found.len() };
-    teller.say(&format!(
-        "rows: {} sent, {} acknowledged, {} found, none twice; longest outage {outage:.1} s (read back in {:.1} s)",
+    reporter.print(&format!(
+        "rows: {} sent, {} acknowledged, {} found, no duplicates; longest outage {outage:.1} s (read back in {:.1} s)",
         rows.sent,
         rows.acknowledged,
         rows.found,
         started.elapsed().as_secs_f64(),
     ));
-    let step = teller.end().await?;
+    let step = reporter.end().await?;
     Ok(Step { rows: Some(rows), ..step })
 }
 
 /// Ends the writer and reads everything back for the last time.
 async fn stop(writer: Writer, target: Target) -> Result<Rows, Failure> {
     let written = writer.stop().await;
-    let tally = patiently("all rows to be read back", SERVED_LIMIT, written.verify(&target, SERVED_LIMIT)).await??;
-    tally.check().map_err(|untrue| format!("the rows are not as they were written: {untrue}"))?;
+    let tally = wait_with_progress("all rows to be read back", SERVED_LIMIT, written.verify(&target, SERVED_LIMIT)).await??;
+    tally.check().map_err(|untrue| format!("the rows read back differ from the rows written: {untrue}"))?;
     Ok(Rows { outage_seconds: None, sent: tally.sent.len(), acknowledged: tally.acknowledged.len(), found: tally.found.len() })
 }
 
@@ -371,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_is_told_in_gib() {
+    fn a_size_is_printed_in_gib() {
         assert_eq!(in_words(209_612_800, "/data"), "199.9 GiB at /data");
     }
 

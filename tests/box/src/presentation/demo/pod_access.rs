@@ -16,14 +16,14 @@ use crate::base::process::Identity;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The administrator's way into pods.
-pub struct Inside {
+pub struct PodAccess {
     /// The program.
     pub kubectl: PathBuf,
     /// Its configuration.
     pub kubeconfig: PathBuf,
 }
 
-impl Inside {
+impl PodAccess {
     /// How large `df` in the pod says that the database's file system is, in KiB; and where it is mounted.
     pub async fn disk(&self, pod: &Pod) -> Result<(u64, String), Failure> {
         let name = pod.name_any();

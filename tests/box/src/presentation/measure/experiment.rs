@@ -10,20 +10,20 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
-use super::hand::Hand;
 use super::log::Log;
-use super::moments::{self, Loss, Scene};
+use super::manual::Manual;
+use super::moments::{self, Change, Loss};
 use super::results::Run;
 use super::variant::Variant;
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
 use crate::presentation::daemon::{self, Record};
-use crate::presentation::demo::chapters::{self, DATABASE, served};
 use crate::presentation::demo::cluster_objects;
 use crate::presentation::demo::common::{BOX, Failure};
-use crate::presentation::demo::operator::Operator;
-use crate::presentation::demo::teller::patiently;
-use crate::presentation::demo::world::{Eyes, NAMESPACE};
+use crate::presentation::demo::operator_process::OperatorProcess;
+use crate::presentation::demo::reporter::wait_with_progress;
+use crate::presentation::demo::steps::{self, DATABASE, served};
+use crate::presentation::demo::world::{NAMESPACE, Observer};
 use crate::writer::{Dialect, Gap, PACE, Source, Target, Writer};
 
 /// Time passes as it does.
@@ -53,13 +53,13 @@ struct Place {
     volume: String,
 }
 
-/// The stage.
-pub struct Stage<'a> {
+/// A running database with its operator and a writer, on which the variants are measured.
+pub struct Experiment<'a> {
     cache: &'a Cache,
     record: &'a Record,
     client: Client,
-    eyes: Eyes,
-    operator: Option<Operator>,
+    observer: Observer,
+    operator: Option<OperatorProcess>,
     log: Log,
     target: Target,
     writer: Writer,
@@ -68,24 +68,24 @@ pub struct Stage<'a> {
     standby: Option<String>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Experiment<'a> {
     /// Installs the operator, makes the database, and fills it.
-    pub async fn set(cache: &'a Cache, record: &'a Record, binary: &Path, engine: Dialect, rows: u64) -> Result<Self, Failure> {
+    pub async fn set_up(cache: &'a Cache, record: &'a Record, binary: &Path, engine: Dialect, rows: u64) -> Result<Self, Failure> {
         let client = cluster_objects::client(&record.kubeconfig).await?;
-        let eyes = Eyes::new(client.clone(), &record.endpoint)?;
+        let observer = Observer::new(client.clone(), &record.endpoint)?;
         cluster_objects::install(&client).await?;
-        let operator = Operator::start(cache, binary, record, SPEED).await?;
+        let operator = OperatorProcess::start(cache, binary, record, SPEED).await?;
         let log = Log::start(&client, NAMESPACE);
-        let (mut database, _) = chapters::database(engine, NodeKind::Real).await?;
+        let (mut database, _) = steps::database(engine, NodeKind::Real).await?;
         database.spec.instance_types = vec![TYPES[0].to_owned()];
         Api::<Database>::namespaced(client.clone(), NAMESPACE).create(&PostParams::default(), &database).await?;
         let source = Source::Database { client: client.clone(), namespace: NAMESPACE.to_owned(), name: DATABASE.to_owned() };
         let target = Target { dialect: engine, source, table: TABLE };
         let writer = Writer::start(target.clone(), PACE);
-        patiently("the database to serve", LIMIT, writer.is_served(LIMIT)).await??;
-        patiently("the database to be filled", LIMIT, target.fill(BALLAST, rows, LIMIT)).await??;
+        wait_with_progress("the database to serve", LIMIT, writer.is_served(LIMIT)).await??;
+        wait_with_progress("the database to be filled", LIMIT, target.fill(BALLAST, rows, LIMIT)).await??;
         println!("a database of {engine} serves; it has {rows} rows, and a client writes a row each {} ms", PACE.as_millis());
-        Ok(Self { cache, record, client, eyes, operator: Some(operator), log, target, writer, rows, standby: None })
+        Ok(Self { cache, record, client, observer, operator: Some(operator), log, target, writer, rows, standby: None })
     }
 
     /// One run.
@@ -110,13 +110,16 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The end: everything was done to the disk as EC2 would have to do it.
-    pub async fn strike(mut self) -> Result<(), Failure> {
+    /// Stops the operator and the writer; an error if a volume was detached while it was mounted.
+    pub async fn tear_down(mut self) -> Result<(), Failure> {
         self.stop_operator().await?;
         drop(self.writer);
         match daemon::violations(self.cache, BOX).as_slice() {
             [] => Ok(()),
-            violations => Err(format!("a disk was not handled as EC2 would have to be: {}", violations.join("; ")).into()),
+            violations => {
+                Err(format!("a volume was detached while a machine had it mounted, which loses data in EC2: {}", violations.join("; "))
+                    .into())
+            }
         }
     }
 
@@ -126,9 +129,9 @@ impl<'a> Stage<'a> {
         let patch = json!({"spec": {"instanceTypes": [other]}});
         self.begin();
         self.databases().patch(DATABASE, &PatchParams::default(), &Patch::Merge(&patch)).await?;
-        let (scene, run) = self.moved(&before).await?;
-        let way = moments::of_move(&scene, &self.log.seen());
-        patiently("one machine to be left", LIMIT, self.settled()).await??;
+        let (change, run) = self.moved(&before).await?;
+        let way = moments::of_move(&change, &self.log.seen());
+        wait_with_progress("one machine to be left", LIMIT, self.settled()).await??;
         Ok(Run { way, ..run })
     }
 
@@ -136,9 +139,9 @@ impl<'a> Stage<'a> {
         let before = self.place().await?;
         self.begin();
         let loss = self.kill(&before).await?;
-        let (scene, run) = self.moved(&before).await?;
-        patiently("one machine to be left", LIMIT, self.settled()).await??;
-        Ok(run.lost(moments::of_loss(&scene, &loss, true, &self.log.seen())))
+        let (change, run) = self.moved(&before).await?;
+        wait_with_progress("one machine to be left", LIMIT, self.settled()).await??;
+        Ok(run.lost(moments::of_loss(&change, &loss, true, &self.log.seen())))
     }
 
     async fn bare_move(&mut self) -> Result<Run, Failure> {
@@ -146,10 +149,10 @@ impl<'a> Stage<'a> {
         let standby = self.open_standby(&before).await?;
         self.begin();
         self.pods().delete(&pod_name(), &DeleteParams::default()).await?;
-        let (scene, run) = self.moved(&before).await?;
-        is_there(&scene.to, &standby)?;
+        let (change, run) = self.moved(&before).await?;
+        is_there(&change.to, &standby)?;
         self.standby = Some(before.machine);
-        Ok(Run { way: moments::of_move(&scene, &self.log.seen()), ..run })
+        Ok(Run { way: moments::of_move(&change, &self.log.seen()), ..run })
     }
 
     async fn bare_loss(&mut self) -> Result<Run, Failure> {
@@ -157,23 +160,23 @@ impl<'a> Stage<'a> {
         let standby = self.open_standby(&before).await?;
         self.begin();
         let loss = self.kill(&before).await?;
-        self.hand().declare_dead(&before.machine, &pod_name()).await?;
-        let (scene, run) = self.moved(&before).await?;
-        is_there(&scene.to, &standby)?;
-        self.hand().forget(&before.machine).await?;
-        Ok(run.lost(moments::of_loss(&scene, &loss, false, &self.log.seen())))
+        self.manual().declare_dead(&before.machine, &pod_name()).await?;
+        let (change, run) = self.moved(&before).await?;
+        is_there(&change.to, &standby)?;
+        self.manual().forget(&before.machine).await?;
+        Ok(run.lost(moments::of_loss(&change, &loss, false, &self.log.seen())))
     }
 
     /// The outages until now are not those of this run.
     fn begin(&self) {
-        let _ = self.writer.lived();
+        let _ = self.writer.observed();
     }
 
-    /// Somebody terminates the instance.
+    /// Terminates the instance outside Freehold.
     async fn kill(&self, place: &Place) -> Result<Loss, Failure> {
         let killed = Instant::now();
-        self.eyes.outside(&Outside::Terminate.to(&place.instance.id)).await?;
-        let terminated = patiently("the end of the instance", LIMIT, self.hand().terminated(&place.instance.id)).await??;
+        self.observer.outside(&Outside::Terminate.to(&place.instance.id)).await?;
+        let terminated = wait_with_progress("the end of the instance", LIMIT, self.manual().terminated(&place.instance.id)).await??;
         Ok(Loss { killed, terminated })
     }
 
@@ -181,26 +184,26 @@ impl<'a> Stage<'a> {
     async fn open_standby(&mut self, place: &Place) -> Result<String, Failure> {
         let standby = match self.standby.take() {
             Some(standby) => standby,
-            None => patiently("a machine launched by hand", LIMIT, self.hand().launch_like(&place.instance)).await??,
+            None => wait_with_progress("a machine launched by hand", LIMIT, self.manual().launch_like(&place.instance)).await??,
         };
         let uid = self.databases().get(DATABASE).await?.uid().unwrap_or_default();
-        self.hand().open(&place.machine, &standby, &uid).await?;
+        self.manual().open(&place.machine, &standby, &uid).await?;
         Ok(standby)
     }
 
     /// Waits until the database serves on another machine, and reads all rows back.
-    async fn moved(&self, before: &Place) -> Result<(Scene, Run), Failure> {
-        let after = patiently("the database on another machine", LIMIT, self.place_other_than(before)).await??;
+    async fn moved(&self, before: &Place) -> Result<(Change, Run), Failure> {
+        let after = wait_with_progress("the database on another machine", LIMIT, self.place_other_than(before)).await??;
         served(&self.writer).await?;
-        let outage = self.writer.lived().outage.ok_or("nothing was written")?;
-        let tally = patiently("all rows to be read back", LIMIT, self.writer.verify(LIMIT)).await??;
-        tally.check().map_err(|untrue| format!("the rows are not as they were written: {untrue}"))?;
+        let outage = self.writer.observed().outage.ok_or("nothing was written")?;
+        let tally = wait_with_progress("all rows to be read back", LIMIT, self.writer.verify(LIMIT)).await??;
+        tally.check().map_err(|untrue| format!("the rows read back differ from the rows written: {untrue}"))?;
         let count = self.target.count(BALLAST, LIMIT).await?;
         if count < self.rows {
             return Err(format!("the table {BALLAST} had {} rows, and has {count}", self.rows).into());
         }
         let Gap { length, .. } = outage;
-        let scene = Scene {
+        let change = Change {
             from: before.machine.clone(),
             pod: before.pod.clone(),
             to: after.machine,
@@ -209,7 +212,7 @@ impl<'a> Stage<'a> {
             outage,
         };
         let run = Run::new(length, tally.sent.len(), tally.acknowledged.len(), tally.found.len());
-        Ok((scene, run))
+        Ok((change, run))
     }
 
     async fn place_other_than(&self, before: &Place) -> Result<Place, Failure> {
@@ -234,7 +237,7 @@ impl<'a> Stage<'a> {
         let (true, None, Some(machine), Some(pod)) = (is_ready, pod.metadata.deletion_timestamp.as_ref(), machine, pod.uid()) else {
             return Ok(None);
         };
-        let ec2 = self.eyes.ec2().await?;
+        let ec2 = self.observer.ec2().await?;
         let instance = ec2.instances.into_iter().find(|it| it.private_dns == machine && it.state == InstanceState::Running);
         let volume = ec2.volumes.iter().find(|volume| volume.tags.contains_key("freehold.dev/volume-uid"));
         Ok(instance.zip(volume).map(|(instance, volume)| Place { pod, machine, instance, volume: volume.id.clone() }))
@@ -244,17 +247,17 @@ impl<'a> Stage<'a> {
     async fn settled(&self) -> Result<(), Failure> {
         loop {
             let nodes = Api::<Node>::namespaced(self.client.clone(), NAMESPACE).list(&ListParams::default()).await?.items;
-            let ec2 = self.eyes.ec2().await?;
+            let ec2 = self.observer.ec2().await?;
             let lives = |it: &&InstanceView| it.state != InstanceState::Terminated && it.tags.contains_key("freehold.dev/node-uid");
-            if nodes.len() == 1 && ec2.instances.iter().filter(lives).count() == 1 && self.eyes.look().await?.is_ready() {
+            if nodes.len() == 1 && ec2.instances.iter().filter(lives).count() == 1 && self.observer.observe().await?.is_ready() {
                 return Ok(());
             }
             tokio::time::sleep(POLL).await;
         }
     }
 
-    fn hand(&self) -> Hand<'_> {
-        Hand { client: &self.client, eyes: &self.eyes, endpoint: &self.record.endpoint, region: &self.record.region }
+    fn manual(&self) -> Manual<'_> {
+        Manual { client: &self.client, observer: &self.observer, endpoint: &self.record.endpoint, region: &self.record.region }
     }
 
     fn databases(&self) -> Api<Database> {

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::process::Command;
 
 use super::common::{BOX, Failure, SPEED};
-use super::inside::first_process_of;
+use super::pod_access::first_process_of;
 use super::world::{OPERATOR, PLATFORM, restarts};
 use crate::account::cloud;
 use crate::account::platform;
@@ -32,7 +32,7 @@ const READY_LIMIT: Duration = Duration::from_secs(300);
 
 /// An operator that helm installed; it goes on when this is dropped.
 #[derive(Debug)]
-pub struct Installed {
+pub struct OperatorPod {
     helm: Helm,
     kubectl: PathBuf,
     kubeconfig: PathBuf,
@@ -41,7 +41,7 @@ pub struct Installed {
     restarts: i32,
 }
 
-impl Installed {
+impl OperatorPod {
     /// Launches a machine for it, installs it and waits until it is ready.
     pub async fn start(cache: &Cache, binary: &Path, record: &Record, client: &Client, class: &NodeClass) -> Result<Self, Failure> {
         let helm = Helm::ensure(cache).await?;
@@ -51,7 +51,7 @@ impl Installed {
         prepare(client).await?;
         let values = record.log.with_file_name("values.yaml");
         std::fs::write(&values, values_for(record, &image)?.to_string())?;
-        let installed = Self {
+        let pod = Self {
             helm,
             kubectl: record.programs.join("kubectl"),
             kubeconfig: record.kubeconfig.clone(),
@@ -60,11 +60,11 @@ impl Installed {
         };
         let values = values.display().to_string();
         println!("helm install {RELEASE} charts/freehold --namespace {NAMESPACE} --values {values}");
-        if let Err(failed) = installed.release(&["install", RELEASE, CHART, "--values", &values]).await {
-            return Err(format!("{failed}; its log ends with:\n{}", installed.tail().await).into());
+        if let Err(failed) = pod.release(&["install", RELEASE, CHART, "--values", &values]).await {
+            return Err(format!("{failed}; its log ends with:\n{}", pod.tail().await).into());
         }
-        installed.remember(cache).await?;
-        Ok(installed)
+        pod.remember(cache).await?;
+        Ok(pod)
     }
 
     /// Where it runs.

@@ -1,4 +1,4 @@
-//! What must be seen in each step, in words and as a question to the world.
+//! What must be observed in each step: a name, a condition on the world, and the line to print.
 
 use ec2sim::VolumeState;
 use freehold::api::database::{HistoryEntry, Occurrence};
@@ -8,10 +8,10 @@ use super::parts::{ATTACHED, BOUND, JOINED, LAUNCHED, MOUNTED, REGISTERED};
 use super::world::{World, restarts};
 use crate::account::node_kind::NodeKind;
 
-/// A question to the world: the sentence to tell once it is true.
+/// A condition on the world: the line to print once it is true.
 pub type Seen = Box<dyn Fn(&World) -> Option<String> + Send + Sync>;
 
-/// Something that must come true: the sentence to tell once it is.
+/// Something that must become true, and the line to print once it is.
 pub struct Milestone {
     /// Its name.
     pub what: &'static str,
@@ -27,16 +27,19 @@ fn milestone(what: &'static str, seen: impl Fn(&World) -> Option<String> + Send 
 pub fn creation(nodes: NodeKind) -> Vec<Milestone> {
     let runs = milestone("instance running", |world| {
         let instance = world.running_instance()?;
-        Some(format!("instance launched: {} ({} in {}) runs", instance.id, instance.instance_type, instance.zone))
+        Some(format!("instance running: {} ({} in {})", instance.id, instance.instance_type, instance.zone))
     });
     let joined = milestone(JOINED, |world| {
         let node = world.ready_core_node()?;
         Some(format!("node joined: Kubernetes node {} is Ready", node.name_any()))
     });
-    let made = milestone("volume made", |world| {
+    let made = milestone("volume created", |world| {
         let volume = world.ebs_volume()?;
         let encrypted = if volume.encrypted { ", encrypted" } else { return None };
-        Some(format!("volume made: {} ({} GiB {}{encrypted}) in {}", volume.id, volume.shape.size, volume.shape.volume_type, volume.zone))
+        Some(format!(
+            "volume created: {} ({} GiB {}{encrypted}) in {}",
+            volume.id, volume.shape.size, volume.shape.volume_type, volume.zone
+        ))
     });
     let bound = milestone(BOUND, |world| {
         let claim = world.bound_claim()?;
@@ -62,25 +65,25 @@ pub fn creation(nodes: NodeKind) -> Vec<Milestone> {
 fn on_the_way() -> [Milestone; 4] {
     [
         milestone(LAUNCHED, |world| Some(format!("RunInstances: {}", world.instance()?.id))),
-        milestone(REGISTERED, |world| Some(format!("the machine booted: its kubelet registered {}", world.core_node()?.name_any()))),
+        milestone(REGISTERED, |world| Some(format!("machine booted: its kubelet registered {}", world.core_node()?.name_any()))),
         milestone(ATTACHED, |world| {
             let attachment = world.attached()?;
             Some(format!("volume attached by {}: VolumeAttachment {}", attachment.spec.attacher, attachment.name_any()))
         }),
         milestone(MOUNTED, |world| {
             let pod = world.pod_with("PodReadyToStartContainers")?;
-            Some(format!("volume mounted: the sandbox of pod {} is there", pod.name_any()))
+            Some(format!("volume mounted: the sandbox of pod {} exists", pod.name_any()))
         }),
     ]
 }
 
-/// The Database's status tells what happened, with its cause.
-fn told(before: &World, what: Occurrence) -> Milestone {
+/// The Database's status.history records what happened, with its cause.
+fn in_history(before: &World, what: Occurrence) -> Milestone {
     let entries = |world: &World| -> Vec<HistoryEntry> {
         world.database().and_then(|database| database.status.as_ref()).map(|status| status.history.clone()).unwrap_or_default()
     };
     let old = entries(before);
-    milestone("told in status.history", move |world| {
+    milestone("entry in status.history", move |world| {
         let entry = entries(world).into_iter().find(|entry| entry.what == what && !old.contains(entry))?;
         Some(format!("status.history: {}: {}", entry.what.event().as_str(), entry.cause))
     })
@@ -112,13 +115,13 @@ pub fn type_change(before: &World) -> Vec<Milestone> {
     milestones
 }
 
-/// The database's instance has ended behind the operator's back: it is noticed, and another takes its place.
+/// The database's instance has ended outside Freehold: it is noticed, and another takes its place.
 pub fn loss(before: &World) -> Vec<Milestone> {
     let instance = id_of(before);
     let mut milestones = vec![
         milestone("loss noticed", |world| {
             let (reason, message) = world.unready()?;
-            Some(format!("noticed: Ready=False, {reason}: {message}"))
+            Some(format!("loss noticed: Ready=False, {reason}: {message}"))
         }),
         milestone("another machine launched", move |world| {
             let other = world.other_instance(&instance)?;
@@ -146,10 +149,10 @@ fn successor(before: &World) -> [Milestone; 4] {
     let gone = instance.clone();
     [
         milestone("database on the other machine", move |world| Some(format!("moved: {}", has_moved(world)?))),
-        told(before, Occurrence::Moved),
+        in_history(before, Occurrence::Moved),
         milestone("former machine gone", move |world| {
             let is_left = world.nodes.len() == 1 && world.other_instance(&gone).is_some();
-            (is_left && world.is_terminated(&gone)).then(|| format!("gone: {gone} is terminated, and one Node is left"))
+            (is_left && world.is_terminated(&gone)).then(|| format!("former machine gone: {gone} is terminated, and one Node remains"))
         }),
         milestone("Ready", move |world| (moved(world).is_some() && world.is_ready()).then(|| ready(world))),
     ]
@@ -159,7 +162,7 @@ fn id_of(world: &World) -> String {
     world.running_instance().map(|instance| instance.id.clone()).unwrap_or_default()
 }
 
-/// The machine is given back; the volume stays.
+/// The machine is released; the volume is retained.
 pub fn pause(before: &World) -> Vec<Milestone> {
     let (instance, volume) = (id_of(before), before.ebs_volume().map(|volume| volume.id.clone()).unwrap_or_default());
     vec![
@@ -167,21 +170,21 @@ pub fn pause(before: &World) -> Vec<Milestone> {
         milestone("instance terminated", move |world| {
             (world.nodes.is_empty() && world.is_terminated(&instance)).then(|| format!("instance terminated: {instance}"))
         }),
-        told(before, Occurrence::Paused),
+        in_history(before, Occurrence::Paused),
         milestone("paused", move |world| {
             let (reason, message) = world.unready().filter(|(reason, _)| *reason == "Paused")?;
             let kept = world.ebs_volume().filter(|kept| kept.id == volume && kept.state == VolumeState::Available)?;
-            Some(format!("Ready=False, {reason}: {message}; {} is kept", kept.id))
+            Some(format!("Ready=False, {reason}: {message}; {} is retained", kept.id))
         }),
     ]
 }
 
-/// EC2 has launched a machine for a database that has none, and nobody has written down which.
-pub fn unheard_launch(before: &World) -> Vec<Milestone> {
+/// EC2 has launched a machine for a database that has none, and no object records its id yet.
+pub fn unrecorded_launch(before: &World) -> Vec<Milestone> {
     let known: Vec<String> = before.ec2.instances.iter().map(|instance| instance.id.clone()).collect();
     vec![milestone("an instance in EC2", move |world| {
         let launched = world.ec2.instances.iter().find(|instance| !known.contains(&instance.id))?;
-        world.instance().is_none().then(|| format!("RunInstances: EC2 launches {}, and its answer is on its way", launched.id))
+        world.instance().is_none().then(|| format!("RunInstances: EC2 launched {}, and its response is delayed", launched.id))
     })]
 }
 
@@ -190,12 +193,12 @@ pub fn resumption(before: &World) -> Vec<Milestone> {
     let volume = before.ebs_volume().map(|volume| volume.id.clone());
     let known: Vec<String> = before.ec2.instances.iter().map(|instance| instance.id.clone()).collect();
     vec![
-        told(before, Occurrence::Resumed),
+        in_history(before, Occurrence::Resumed),
         milestone("instance known", move |world| {
             let launched: Vec<&str> =
                 world.ec2.instances.iter().map(|instance| instance.id.as_str()).filter(|id| !known.iter().any(|it| it == id)).collect();
             let ours = world.instance()?;
-            (launched == [ours.id.as_str()]).then(|| format!("found: {}, and no other was launched", ours.id))
+            (launched == [ours.id.as_str()]).then(|| format!("instance adopted: {}; no other was launched", ours.id))
         }),
         milestone(JOINED, |world| Some(format!("node joined: Kubernetes node {} is Ready", world.ready_core_node()?.name_any()))),
         milestone("StatefulSet running", move |world| {
@@ -250,7 +253,7 @@ pub fn restart(before: &World) -> Vec<Milestone> {
         milestone("container restarted", move |world| {
             Some(format!("container restarted by the kubelet: pod {} is Ready again", has_restarted(world)?))
         }),
-        told(before, Occurrence::EngineRestarted),
+        in_history(before, Occurrence::EngineRestarted),
         milestone("Ready", move |world| (again(world).is_some() && world.is_ready()).then(|| ready(world))),
     ]
 }
@@ -262,7 +265,7 @@ pub fn replacement(before: &World) -> Vec<Milestone> {
     let still = is_new.clone();
     vec![
         milestone("pod replaced", move |world| Some(format!("pod replaced: a new {} serves, on the same volume", is_new(world)?))),
-        told(before, Occurrence::PodReplaced),
+        in_history(before, Occurrence::PodReplaced),
         milestone("Ready", move |world| (still(world).is_some() && world.is_ready()).then(|| ready(world))),
     ]
 }
@@ -283,12 +286,12 @@ pub fn deletion(before: &World) -> Vec<Milestone> {
         milestone("instance terminated", move |world| world.is_terminated(&instance).then(|| format!("instance terminated: {instance}"))),
         milestone("objects gone", |world| {
             let is_gone = world.databases.is_empty() && world.nodes.is_empty() && world.volumes.is_empty();
-            is_gone.then(|| "gone: Database, Node, Volume and their children".to_owned())
+            is_gone.then(|| "deleted: Database, Node, Volume and their children".to_owned())
         }),
-        milestone("volume kept, and nothing else", move |world| {
+        milestone("volume retained, and nothing else", move |world| {
             world
                 .only_the_volume_is_kept(&kept)
-                .then(|| format!("kept: {volume}, its PersistentVolume (Released) and the credentials' Secret"))
+                .then(|| format!("retained: {volume}, its PersistentVolume (Released) and the credentials' Secret"))
         }),
     ]
 }
