@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ec2sim::{Options, Simulator};
-use freehold_box::cache::Cache;
-use freehold_box::shared;
+use freehold_box::base::cache::Cache;
+use freehold_box::cluster::shared;
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

@@ -1,41 +1,32 @@
-//! The box: a real Kubernetes control plane, virtual machines that join it, and a simulated EC2, on one Linux host.
+//! The box: a real Kubernetes control plane, machines that join it, and a simulated EC2, on one Linux host.
 //!
 //! ```text
-//!   tools ──► control_plane ──► kubelet            etcd, API server, controllers, scheduler, kwok; pods of virtual machines
-//!                   ▲
-//!                 site ──► ec2sim                  one AWS account: machines that join, cloud-controller, CSI attacher, resizer
-//!                   ▲
-//!         cli ──► daemon ◄── demo ──► writer       `cargo box up | down | status | env`, `cargo demo`; a client that counts its rows
-//!                             └─► measure          `cargo box measure`: outages in their parts
+//!   presentation ──► account ──► machines ──► cluster ──► base
+//!        └─────────► writer ───────────────────────────────┘
 //! ```
 //!
-//! Several sites may share one control plane: each acts only on Nodes whose providerID names one of its own instances.
+//! | folder | what it is |
+//! |---|---|
+//! | `base` | what every other part uses: files, processes, errors, sizes, watches |
+//! | `cluster` | etcd, the API server, its controllers and kwok, built and run as processes; the kubelet of all virtual machines |
+//! | `machines` | real machines as namespaces of this host: kubelet, containers, images, volumes, network, CSI driver |
+//! | `account` | one AWS account: the simulated EC2, and the machines, real or virtual, that join its instances to a cluster |
+//! | `writer` | a database client that writes numbered rows and says which of them must be found |
+//! | `presentation` | `cargo box up`, `down`, `status`, `env`, `demo` and `measure` |
+//!
+//! A folder uses those to the right of it and no other. Inside a folder no files use each other in a circle. The tests below read the
+//! sources for both. Which tests need virtual machines, and which need real ones: `docs/testing.md`.
+//!
+//! Several accounts may share one control plane: each acts only on Nodes whose providerID names one of its own instances.
 
-#![expect(clippy::disallowed_methods, reason = "the rule is the operator's: the box plays machines, whose clock is the real one")]
+#![expect(clippy::disallowed_methods, reason = "the rule is the operator's: the box simulates machines, whose clock is the real one")]
 
-pub mod audit;
-pub mod cache;
-pub mod certificates;
-pub mod cli;
-pub mod control_plane;
-pub mod csi;
-pub mod daemon;
-pub mod demo;
-pub mod disks;
-pub mod helm;
-pub mod images;
-pub mod kubelet;
-pub mod machine;
-pub mod measure;
-pub mod network;
-pub mod nodes;
-pub mod platform;
-pub mod process;
-pub mod progress;
-pub mod quantity;
-pub mod run_folder;
-pub mod shared;
-pub mod site;
-pub mod tools;
-pub mod watching;
+pub mod account;
+pub mod base;
+pub mod cluster;
+pub mod machines;
+pub mod presentation;
 pub mod writer;
+
+#[cfg(test)]
+mod layers;

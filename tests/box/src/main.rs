@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use freehold_box::cli::Cli;
+use freehold_box::base::error_chain::chain;
+use freehold_box::presentation::cli::Cli;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     match Cli::parse().run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", freehold_box::cli::chain(&*error));
+            eprintln!("error: {}", chain(&*error));
             ExitCode::FAILURE
         }
     }

@@ -1,8 +1,8 @@
 //! The chart: helm as people run it, and what it renders.
 
-use freehold_box::cache::Cache;
-pub use freehold_box::helm::CHART;
-use freehold_box::helm::Helm;
+use freehold_box::base::cache::Cache;
+pub use freehold_box::cluster::helm::CHART;
+use freehold_box::cluster::helm::Helm;
 use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::OnceCell;

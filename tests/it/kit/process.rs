@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use freehold_box::process::{Launch, Process};
+use freehold_box::base::process::{Launch, Process};
 
 use super::wait::until;
 

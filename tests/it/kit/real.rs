@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use aws_sdk_ec2::config::{BehaviorVersion, Credentials, Region};
 use freehold::api::Database;
-use freehold_box::cache::Cache;
-use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions};
-use freehold_box::machine::Machine;
-use freehold_box::nodes;
-use freehold_box::progress::Progress;
-use freehold_box::site::{Real, Site, SiteOptions};
+use freehold_box::account::node_kind;
+use freehold_box::account::{Real, Site, SiteOptions};
+use freehold_box::base::cache::Cache;
+use freehold_box::base::progress::Progress;
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
+use freehold_box::machines::machine::Machine;
 use freehold_box::writer::{Dialect, PACE, Source, Target, Writer};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
@@ -37,7 +37,7 @@ async fn real() -> &'static Real {
 
 /// Runs a scenario in a house with real machines and closes the house; on a host that cannot have them it says so and passes.
 pub fn on_real_machines<F: Future<Output = RealHouse>>(name: &str, scenario: impl FnOnce(RealHouse) -> F) {
-    if !nodes::can_be_real(name) {
+    if !node_kind::can_be_real(name) {
         return;
     }
     house::run(async {

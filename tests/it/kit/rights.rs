@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use freehold_box::audit::{self, Request};
-use freehold_box::control_plane::{ControlPlane, OPERATOR_USER};
+use freehold_box::cluster::audit::{self, Request};
+use freehold_box::cluster::control_plane::{ControlPlane, OPERATOR_USER};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::PostParams;

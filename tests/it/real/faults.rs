@@ -2,7 +2,7 @@
 
 use ec2sim::{Effect, Fault, Outside};
 use freehold::api::{Database, Volume};
-use freehold_box::machine::{CONTAINERD, KUBELET};
+use freehold_box::machines::machine::{CONTAINERD, KUBELET};
 use freehold_box::writer::{Dialect, Writer};
 use kube::api::{Patch, PatchParams};
 use pretty_assertions::assert_eq;

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use freehold::api::{Database, NodeClass};
-use freehold_box::cache::Cache;
-use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions};
-use freehold_box::machine::KUBELET;
-use freehold_box::progress::Progress;
-use freehold_box::site::{Real, Site, SiteOptions};
+use freehold_box::account::{Real, Site, SiteOptions};
+use freehold_box::base::cache::Cache;
+use freehold_box::base::progress::Progress;
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
+use freehold_box::machines::machine::KUBELET;
 use freehold_box::writer::{Dialect, PACE, Source, Target, Writer, Written};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -73,7 +73,7 @@ const ENGINES: [Dialect; 2] = [Dialect::Questdb, Dialect::Postgresql];
 
 #[test]
 fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
-    if !freehold_box::nodes::can_be_real("databases that outlive the box") {
+    if !freehold_box::account::node_kind::can_be_real("databases that outlive the box") {
         return;
     }
     house::run(async {

@@ -1,4 +1,4 @@
-//! A client that writes numbered rows through everything that happens to a database, and tells which of them must be found.
+//! A client that writes numbered rows through everything that happens to a database, and knows which of them must be found.
 
 mod dialect;
 mod gaps;
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::chain;
+use crate::base::error_chain::chain;
 
 pub use dialect::Dialect;
 pub use gaps::Gap;
@@ -56,9 +56,9 @@ pub struct Written {
     pub acknowledged: Rows,
 }
 
-/// One step of a story, as the writer lived it.
+/// What the writer observed since it was last asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lived {
+pub struct Observed {
     /// The longest time between two acknowledgements; none before the table was made.
     pub outage: Option<Gap>,
     /// How many rows were sent since the start.
@@ -155,10 +155,10 @@ impl Writer {
     }
 
     /// What happened since this was last asked, or since the table was made.
-    pub fn lived(&self) -> Lived {
+    pub fn observed(&self) -> Observed {
         let mut state = self.shared.state();
         let outage = state.gaps.as_mut().map(|gaps| gaps.take(Instant::now()));
-        Lived { outage, sent: state.written.sent.len(), acknowledged: state.written.acknowledged.len() }
+        Observed { outage, sent: state.written.sent.len(), acknowledged: state.written.acknowledged.len() }
     }
 
     /// What was written until now.
@@ -238,7 +238,7 @@ impl Written {
     }
 }
 
-/// Writes until it is told to stop.
+/// Writes until it is stopped.
 async fn write(target: Target, pace: Duration, shared: Arc<Shared>, stop: CancellationToken) {
     let mut ticks = tokio::time::interval(pace);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,7 +1,8 @@
 //! A set of row numbers, kept as ranges: a writer's rows are a few long runs, however many they are.
 
-use std::collections::BTreeMap;
 use std::fmt;
+
+use rangemap::RangeInclusiveSet;
 
 /// How many ranges a person is shown.
 const SHOWN: usize = 10;
@@ -9,40 +10,27 @@ const SHOWN: usize = 10;
 /// A set of row numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// First to last number of each range; ranges neither overlap nor touch.
-    ranges: BTreeMap<i64, i64>,
+    ranges: RangeInclusiveSet<i64>,
 }
 
 impl Rows {
     /// Adds a number; says whether it is new.
     pub fn insert(&mut self, number: i64) -> bool {
-        if self.contains(number) {
-            return false;
+        let is_new = !self.contains(number);
+        if is_new {
+            self.ranges.insert(number..=number);
         }
-        let mut first = number;
-        let mut last = number;
-        if let Some((&start, &end)) = self.ranges.range(..number).next_back()
-            && end.checked_add(1) == Some(number)
-        {
-            first = start;
-        }
-        if let Some(next) = number.checked_add(1)
-            && let Some(end) = self.ranges.remove(&next)
-        {
-            last = end;
-        }
-        self.ranges.insert(first, last);
-        true
+        is_new
     }
 
     /// Whether the number is in it.
     pub fn contains(&self, number: i64) -> bool {
-        self.ranges.range(..=number).next_back().is_some_and(|(_, &last)| number <= last)
+        self.ranges.contains(&number)
     }
 
     /// How many numbers are in it.
     pub fn len(&self) -> u64 {
-        self.ranges.iter().map(|(&first, &last)| last.abs_diff(first) + 1).sum()
+        self.ranges.iter().map(|range| range.end().abs_diff(*range.start()) + 1).sum()
     }
 
     /// Whether none is in it.
@@ -53,23 +41,9 @@ impl Rows {
     /// The numbers that are not in the other set.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
-        let mut left = Self::default();
-        for (&first, &last) in &self.ranges {
-            let mut next = Some(first);
-            let before = other.ranges.range(..first).next_back();
-            for (&hole_first, &hole_last) in before.into_iter().chain(other.ranges.range(first..=last)) {
-                let Some(from) = next else { break };
-                if hole_last < from {
-                    continue;
-                }
-                if hole_first > from {
-                    left.ranges.insert(from, hole_first - 1);
-                }
-                next = hole_last.checked_add(1).filter(|next| *next <= last);
-            }
-            if let Some(from) = next {
-                left.ranges.insert(from, last);
-            }
+        let mut left = self.clone();
+        for range in other.ranges.iter() {
+            left.ranges.remove(range.clone());
         }
         left
     }
@@ -87,7 +61,8 @@ impl FromIterator<i64> for Rows {
 
 impl fmt::Display for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (first, last)) in self.ranges.iter().take(SHOWN).enumerate() {
+        for (place, range) in self.ranges.iter().take(SHOWN).enumerate() {
+            let (first, last) = (range.start(), range.end());
             let comma = if place == 0 { "" } else { ", " };
             if first == last {
                 write!(f, "{comma}{first}")?;
@@ -116,7 +91,7 @@ mod tests {
     fn neighbours_become_one_range_in_whatever_order_they_come() {
         for numbers in [[1, 2, 3, 7], [3, 1, 2, 7], [7, 3, 2, 1], [2, 7, 1, 3]] {
             let set = rows(&numbers);
-            assert_eq!(set.ranges, BTreeMap::from([(1, 3), (7, 7)]), "{numbers:?}");
+            assert_eq!(set.ranges.iter().cloned().collect::<Vec<_>>(), [1..=3, 7..=7], "{numbers:?}");
             assert_eq!(set.to_string(), "1 to 3, 7");
             assert_eq!(set.len(), 4);
         }

@@ -24,7 +24,7 @@ const READ_LIMIT: Duration = Duration::from_secs(60);
 /// Why the database gave no answer, or not the one that was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody knows where it is.
+    /// Its address or credentials are not known.
     #[error("failed to find the database")]
     Access(#[from] NoAccess),
 

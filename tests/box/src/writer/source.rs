@@ -1,4 +1,4 @@
-//! Where the database is now, and with which credentials: what a client in the cluster would be told.
+//! Where the database is now, and with which credentials: what a client in the cluster would find.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

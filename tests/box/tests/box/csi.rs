@@ -6,12 +6,13 @@
 use std::time::Duration;
 
 use ec2sim::{AttachmentState, Delays, Fate, Options, Simulator, VolumeView};
-use freehold_box::cache::Cache;
-use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions, EBS_DRIVER, STORAGE_CLASS};
-use freehold_box::csi::{CALLER, Controller, Setup};
-use freehold_box::progress::Progress;
-use freehold_box::shared;
-use freehold_box::tools::{Bundle, Tools};
+use freehold_box::base::cache::Cache;
+use freehold_box::base::names::EBS_DRIVER;
+use freehold_box::base::progress::Progress;
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions, STORAGE_CLASS};
+use freehold_box::cluster::shared;
+use freehold_box::cluster::tools::{Bundle, Tools};
+use freehold_box::machines::csi::{CALLER, Controller, Setup};
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};

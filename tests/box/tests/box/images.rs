@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use freehold::api::database::{Engine, EngineType};
 use freehold::engine;
-use freehold_box::cache::Cache;
-use freehold_box::images::{Containerd, PAUSE, QUESTDB_VERSIONS, Template};
-use freehold_box::nodes;
-use freehold_box::process::{Launch, Process};
-use freehold_box::progress::Progress;
-use freehold_box::shared;
-use freehold_box::tools::{Bundle, Program, Tools};
+use freehold_box::account::node_kind;
+use freehold_box::base::cache::Cache;
+use freehold_box::base::process::{Launch, Process};
+use freehold_box::base::progress::Progress;
+use freehold_box::cluster::shared;
+use freehold_box::cluster::tools::{Bundle, Program, Tools};
+use freehold_box::machines::images::{Containerd, PAUSE, QUESTDB_VERSIONS, Template};
 
 /// The name under which a kubelet looks for an image.
 fn whole(image: &str) -> String {
@@ -42,7 +42,7 @@ fn state(folder: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
 
 #[test]
 fn a_machine_starts_with_every_image_that_the_operator_asks_for() {
-    if !nodes::can_be_real("the images of machines") {
+    if !node_kind::can_be_real("the images of machines") {
         return;
     }
     shared::run(async {

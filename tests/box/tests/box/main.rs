@@ -16,13 +16,14 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use ec2sim::{InstanceState, Outside};
-use freehold_box::audit;
-use freehold_box::cache::Cache;
-use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions, EBS_DRIVER};
-use freehold_box::daemon::Record;
-use freehold_box::process::Identity;
-use freehold_box::shared;
-use freehold_box::site::{Site, SiteOptions};
+use freehold_box::account::{Site, SiteOptions};
+use freehold_box::base::cache::Cache;
+use freehold_box::base::names::EBS_DRIVER;
+use freehold_box::base::process::Identity;
+use freehold_box::cluster::audit;
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
+use freehold_box::cluster::shared;
+use freehold_box::presentation::daemon::Record;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use k8s_openapi::api::storage::v1::CSINode;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -93,7 +94,7 @@ fn a_stopped_machine_stops_heartbeating_and_comes_back_under_its_name() {
         world.node_with_ready(&instance, "Unknown").await;
         let pod = world.pod_is("unready", |pod| !is_ready(pod)).await;
         assert_eq!(pod.status.unwrap().phase.unwrap(), "Running");
-        // On a dead machine nobody ends a pod.
+        // On a dead machine no kubelet ends a pod.
         world.pods().delete("db", &DeleteParams::default()).await.unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(world.pods().get_opt("db").await.unwrap().is_some_and(|pod| pod.metadata.deletion_timestamp.is_some()));
@@ -134,7 +135,7 @@ fn the_node_of_a_terminated_machine_is_deleted() {
 }
 
 #[test]
-fn a_volume_is_attached_over_the_wire_before_its_pod_runs_and_detached_after_it() {
+fn a_volume_is_attached_over_http_before_its_pod_runs_and_detached_after_it() {
     shared::run(async {
         let mut options = SiteOptions::fast();
         let attaching = Duration::from_hours(1);
@@ -186,7 +187,7 @@ fn a_dead_machine_keeps_its_volume_until_it_is_declared_out_of_service() {
         world.site.simulator().outside(&Outside::Stop.to(&instance)).unwrap();
         world.node_with_ready(&instance, "Unknown").await;
         world.pods().delete("db", &DeleteParams::default().grace_period(0)).await.unwrap();
-        // The Node says that the volume is mounted, and nobody is there to unmount it: Kubernetes waits 6 minutes.
+        // The Node says that the volume is mounted, and no kubelet unmounts it: Kubernetes waits 6 minutes.
         tokio::time::sleep(Duration::from_secs(3)).await;
         assert!(world.attachment().await.unwrap().metadata.deletion_timestamp.is_none());
 
@@ -227,13 +228,13 @@ fn a_claim_that_asks_for_more_gets_it_with_as_few_calls_as_the_driver_makes() {
 }
 
 #[test]
-fn the_audit_log_tells_the_operator_from_everybody_else() {
+fn the_audit_log_names_the_user_of_the_operator() {
     shared::run(async {
         let control_plane = shared::control_plane().await.unwrap();
         let kubeconfig = Kubeconfig::read_from(control_plane.operator_kubeconfig()).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         let maps = Api::<ConfigMap>::namespaced(Client::try_from(config).unwrap(), "default");
-        // Nobody gave it any rights.
+        // No role is bound to it.
         let map = serde_json::from_value(json!({"metadata": {"name": "audited"}})).unwrap();
         maps.create(&PostParams::default(), &map).await.unwrap_err();
         maps.get("audited").await.unwrap_err();

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ec2sim::{InstanceState, Outside};
-use freehold_box::cache::Cache;
-use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions};
-use freehold_box::machine::{KUBELET, Machine};
-use freehold_box::nodes;
-use freehold_box::progress::Progress;
-use freehold_box::shared;
-use freehold_box::site::{Machines, Real, Site, SiteOptions, user_data};
+use freehold_box::account::node_kind;
+use freehold_box::account::{Machines, Real, Site, SiteOptions, user_data};
+use freehold_box::base::cache::Cache;
+use freehold_box::base::progress::Progress;
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
+use freehold_box::cluster::shared;
+use freehold_box::machines::machine::{KUBELET, Machine};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Client, ResourceExt as _};
 use tokio::sync::OnceCell;
@@ -42,7 +42,7 @@ struct World {
 
 /// Runs a test where real machines can be had.
 fn with_machines(test: impl AsyncFnOnce(World)) {
-    if !nodes::can_be_real("a test of real machines") {
+    if !node_kind::can_be_real("a test of real machines") {
         return;
     }
     shared::run(async {

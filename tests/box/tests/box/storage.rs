@@ -5,12 +5,13 @@
 use std::time::{Duration, Instant};
 
 use ec2sim::Fate;
-use freehold_box::cache::Cache;
-use freehold_box::control_plane::{ControlPlane, ControlPlaneOptions, EBS_DRIVER, STORAGE_CLASS};
-use freehold_box::nodes;
-use freehold_box::progress::Progress;
-use freehold_box::shared;
-use freehold_box::site::{Real, Site, SiteOptions, user_data};
+use freehold_box::account::node_kind;
+use freehold_box::account::{Real, Site, SiteOptions, user_data};
+use freehold_box::base::cache::Cache;
+use freehold_box::base::names::EBS_DRIVER;
+use freehold_box::base::progress::Progress;
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions, STORAGE_CLASS};
+use freehold_box::cluster::shared;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -63,7 +64,7 @@ async fn pod(client: &Client, node: &str, image: &str) {
 
 #[test]
 fn a_volume_is_mounted_grows_under_its_pod_survives_a_power_cut_and_is_detached() {
-    if !nodes::can_be_real("a volume on a real machine") {
+    if !node_kind::can_be_real("a volume on a real machine") {
         return;
     }
     shared::run(async {

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use ec2sim::Fate;
-use freehold_box::control_plane::{EBS_DRIVER, STORAGE_CLASS};
-use freehold_box::shared;
-use freehold_box::site::{Site, SiteOptions};
+use freehold_box::account::{Site, SiteOptions};
+use freehold_box::base::names::EBS_DRIVER;
+use freehold_box::cluster::control_plane::STORAGE_CLASS;
+use freehold_box::cluster::shared;
 use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};

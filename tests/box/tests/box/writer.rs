@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use freehold_box::process::{Launch, Process};
+use freehold_box::base::process::{Launch, Process};
 use freehold_box::writer::{Access, Dialect, PACE, Source, Target, Writer};
 use nix::unistd::geteuid;
 use tokio_postgres::NoTls;
@@ -116,7 +116,7 @@ async fn what_was_acknowledged_is_found_after_kills_and_the_outage_is_measured()
     server.start_again().await;
     writer.is_served(LIMIT).await.unwrap();
     assert!(writer.first_answer().is_some());
-    let before = writer.lived();
+    let before = writer.observed();
 
     // The outage that is to be measured is at least this long.
     let down = Duration::from_secs(1);
@@ -125,9 +125,9 @@ async fn what_was_acknowledged_is_found_after_kills_and_the_outage_is_measured()
         tokio::time::sleep(down).await;
         server.start_again().await;
         writer.is_served(LIMIT).await.unwrap();
-        let lived = writer.lived();
-        let outage = lived.outage.unwrap().length;
-        assert!(outage >= down && outage < LIMIT, "{lived:?}");
+        let observed = writer.observed();
+        let outage = observed.outage.unwrap().length;
+        assert!(outage >= down && outage < LIMIT, "{observed:?}");
     }
 
     let during = writer.verify(LIMIT).await.unwrap();
@@ -162,13 +162,13 @@ async fn a_row_without_an_answer_is_in_doubt_and_its_number_is_not_sent_again() 
     let writer = Writer::start(server.target(), PACE);
     writer.is_served(LIMIT).await.unwrap();
 
-    // Nobody writes as long as this lock is held: longer than the writer waits for an answer.
+    // No row is written as long as this lock is held: longer than the writer waits for an answer.
     let config = format!("host=127.0.0.1 port={} user={USER} password={PASSWORD} dbname=postgres", server.address.port());
     let (client, connection) = tokio_postgres::connect(&config, NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
     client.batch_execute(&format!("BEGIN; LOCK TABLE {TABLE} IN ACCESS EXCLUSIVE MODE")).await.unwrap();
     let unanswered = writer.is_served(Duration::from_secs(6)).await.unwrap_err();
-    assert!(freehold_box::cli::chain(&unanswered).contains("gave no answer within 5 s to INSERT INTO"), "{unanswered:?}");
+    assert!(freehold_box::base::error_chain::chain(&unanswered).contains("gave no answer within 5 s to INSERT INTO"), "{unanswered:?}");
     client.batch_execute("COMMIT").await.unwrap();
     connection.abort();
     writer.is_served(LIMIT).await.unwrap();

@@ -1,0 +1,121 @@
+//! The box that the demo and the measurement run on: alone, with all that it needs built, and ended when it fails.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::common::{BOX, Failure};
+use super::operator_process;
+use crate::account::node_kind::NodeKind;
+use crate::base::cache::{Cache, make_private_folder};
+use crate::base::error_chain::chain;
+use crate::base::progress::Progress;
+use crate::presentation::daemon::{self, Pace, Record, Settings};
+
+/// Runs something on the demo's box: alone, with the operator's binary and all else that it needs built, and the box goes down when
+/// it fails, unless it is to be kept, or is stopped by Ctrl-C or SIGTERM.
+pub async fn with_demo_box(
+    cache: &Cache,
+    nodes: NodeKind,
+    keep: bool,
+    work: impl AsyncFnOnce(PathBuf) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let _lock = lock_demo(cache)?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stopped = async {
+        tokio::select! {
+            _ = interrupt.recv() => "stopped by Ctrl-C",
+            _ = terminate.recv() => "stopped by SIGTERM",
+        }
+    };
+    tokio::pin!(stopped);
+
+    let binary = tokio::select! {
+        binary = prepare(cache, nodes) => binary?,
+        how = &mut stopped => return Err(how.into()),
+    };
+    let (outcome, leave) = tokio::select! {
+        outcome = work(binary) => (outcome, keep),
+        how = &mut stopped => (Err(how.into()), false),
+    };
+    if outcome.is_err() && leave {
+        eprintln!("the box is left running for inspection; `cargo box down --name {BOX}` stops it and its operator");
+    } else if outcome.is_err() {
+        match daemon::down(cache, BOX).await {
+            Ok(done) => eprintln!("{done}"),
+            Err(error) => eprintln!("{}; to try again: `cargo box down --name {BOX}`", chain(&error)),
+        }
+    }
+    outcome
+}
+
+/// Starts the box, with time passing at this speed.
+pub async fn box_up(cache: &Cache, nodes: NodeKind, speed: f64, pace: Pace) -> Result<Record, Failure> {
+    let progress = Progress::on_stderr();
+    let settings = Settings { name: BOX.to_owned(), speed, pace, state: None, nodes };
+    let record = daemon::up(cache, &settings, &progress).await?;
+    progress.clear();
+    println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
+    match record.nodes {
+        NodeKind::Real => println!("machines: real kubelets, containers and disks on this host"),
+        NodeKind::Virtual => println!("machines: virtual; pods run no containers, and no rows are written"),
+    }
+    Ok(record)
+}
+
+/// Locks the demo's box while a demo runs: a box without a lock was kept, or its demo was killed. The lock file holds the process id
+/// of the demo, for the error message of the next one.
+fn lock_demo(cache: &Cache) -> Result<File, Failure> {
+    let folder = cache.boxes();
+    let path = folder.join("demo.lock");
+    let failed = |error: io::Error| format!("failed to use {}: {error}", path.display());
+    make_private_folder(&folder).map_err(failed)?;
+    let mut lock = File::options().create(true).read(true).write(true).truncate(false).open(&path).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let id = io::read_to_string(lock).map_err(failed)?;
+            return Err(format!("another demo is running: wait for its end, or stop it with Ctrl-C or `kill {}`", id.trim()).into());
+        }
+        Err(TryLockError::Error(error)) => return Err(failed(error).into()),
+    }
+    lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id())).map_err(failed)?;
+    Ok(lock)
+}
+
+/// Builds what is missing and stops what an earlier demo left running; returns the operator's binary.
+async fn prepare(cache: &Cache, nodes: NodeKind) -> Result<PathBuf, Failure> {
+    nodes.prepare(cache, &Progress::on_stderr()).await?;
+    let binary = operator_process::build().await?;
+    if daemon::is_of_a_demo(cache, BOX) {
+        println!("stopped an earlier demo that was left running: {}", daemon::down(cache, BOX).await?);
+    } else if daemon::running(cache, BOX).is_some() {
+        return Err(format!("a box `{BOX}` is running that was not started by a demo: `cargo box down --name {BOX}` stops it").into());
+    }
+    Ok(binary)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_second_demo_is_refused_while_the_first_one_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let first = lock_demo(&cache).unwrap();
+        let refused = lock_demo(&cache).unwrap_err().to_string();
+        assert!(refused.contains(&format!("kill {}`", std::process::id())), "{refused}");
+        drop(first);
+        // A process that another test starts at this moment has the lock too, until it becomes its program.
+        let started = Instant::now();
+        while let Err(error) = lock_demo(&cache) {
+            assert!(started.elapsed() < Duration::from_secs(10), "{error}");
+        }
+    }
+}

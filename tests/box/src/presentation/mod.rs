@@ -1,0 +1,6 @@
+//! What people see: the command line, the background process of a named box, the demo and the measurement.
+
+pub mod cli;
+pub mod daemon;
+pub mod demo;
+pub mod measure;
