@@ -179,7 +179,6 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     fn at(millis: i64) -> Timestamp {

@@ -105,6 +105,14 @@ impl<'ast> Visit<'ast> for Code {
         self.identifiers.insert(identifier.to_string());
     }
 
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        // The answer of the API server, as an error has it, is no client.
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        if !names.ends_with(&["Error".to_owned(), "Api".to_owned()]) {
+            visit::visit_path(self, path);
+        }
+    }
+
     fn visit_lit_str(&mut self, text: &'ast syn::LitStr) {
         self.texts.push(format!("{:?}", text.value()));
     }

@@ -45,6 +45,9 @@ use self::sheet::{DATABASE, Mark, Transcript, is_published, transcript};
 use crate::kit::house::{House, Options, run};
 use crate::kit::wait::{each, seen, until};
 
+/// The API group of the resources.
+const GROUP: &str = "freehold.dev";
+
 /// How long nothing may follow what a transcript holds.
 const QUIET: Duration = Duration::from_secs(2);
 

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ec2sim::JournalEntry;
+use freehold::api::keys;
 use freehold::cloud::identity;
 use serde_json::{Map, Value};
 
+use super::GROUP;
 use crate::kit::house::House;
 use crate::kit::tap::Seen;
 
@@ -76,7 +78,7 @@ impl Mask {
 /// The names that hold a hash of the Database's UID: its Nodes' are `<database>-<hash>-<ordinal>`, and the others begin like that.
 fn names(known: &mut BTreeMap<String, String>, seen: &[Seen]) {
     let objects = seen.iter().filter_map(|seen| seen.object.as_ref());
-    for node in objects.filter(|object| object.group == freehold::api::GROUP && object.kind == "Node") {
+    for node in objects.filter(|object| object.group == GROUP && object.kind == "Node") {
         let parts: Vec<&str> = node.name.rsplitn(3, '-').collect();
         if let [_, hash, database] = parts.as_slice() {
             known.insert(format!("{database}-{hash}"), format!("{database}-<hash>"));
@@ -127,9 +129,9 @@ fn tokens(known: &mut BTreeMap<String, String>, journal: &[JournalEntry]) {
     for entry in journal {
         let Some(token) = &entry.token else { continue };
         let name = entry.tags.get("Name").map(String::as_str).unwrap_or_default();
-        let is_node = entry.tags.contains_key(identity::NODE_UID_TAG);
+        let is_node = entry.tags.contains_key(keys::NODE_UID_TAG);
         let owner = if is_node { format!("node-{}", ordinal(name)) } else { "volume".to_owned() };
-        let attempt = entry.tags.get(identity::ATTEMPT_TAG).map(String::as_str).unwrap_or_default();
+        let attempt = entry.tags.get(keys::ATTEMPT_TAG).map(String::as_str).unwrap_or_default();
         known.insert(token.clone(), format!("<token-of-{owner}-attempt-{attempt}>"));
     }
 }

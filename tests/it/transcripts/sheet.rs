@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use ec2sim::JournalEntry;
+use freehold::api::keys;
 use freehold::api::{Database, EventReason, Node, Volume};
-use freehold::cloud::identity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use serde_json::Value;
@@ -99,7 +99,7 @@ fn is_read(entry: &JournalEntry) -> bool {
 
 /// Whose something is that carries these tags.
 fn owner_by_tags(tags: &BTreeMap<String, String>) -> Option<String> {
-    let kind = if tags.contains_key(identity::NODE_UID_TAG) { "Node" } else { "Volume" };
+    let kind = if tags.contains_key(keys::NODE_UID_TAG) { "Node" } else { "Volume" };
     Some(format!("{kind} {}", tags.get("Name")?))
 }
 

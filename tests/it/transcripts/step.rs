@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use ec2sim::{Fate, JournalEntry};
-use freehold::api::{GROUP, OUT_OF_SERVICE_TAINT};
-use freehold::cloud::identity;
+use freehold::api::keys::OUT_OF_SERVICE_TAINT;
 use serde_json::{Map, Value, json};
 
+use super::GROUP;
 use super::mask::{Mask, decoded};
+
 use crate::kit::tap::Seen;
 
 /// In the place of words: they are in the other file.
@@ -92,7 +93,7 @@ impl Step {
             }
         }
         sent.extend(entry.token.as_ref().map(|token| ("ClientToken".to_owned(), json!(token))));
-        sent.extend(user_data.map(|text| ("UserData (SHA-256)".to_owned(), json!(identity::user_data_hash(&text)))));
+        sent.extend(user_data.map(|text| ("UserData (SHA-256)".to_owned(), json!(freehold::cloud::identity::user_data_hash(&text)))));
         sent.extend(entry.dry_run.then(|| ("DryRun".to_owned(), json!(true))));
         let fate = match entry.fate {
             Fate::Committed | Fate::Read => String::new(),
