@@ -5,6 +5,7 @@
 //! absence.
 
 mod kinds;
+mod known;
 mod store;
 mod sync;
 mod view;
@@ -21,7 +22,7 @@ use strum::IntoEnumIterator;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use self::kinds::Known;
+use self::known::Known;
 use self::store::AnyStore;
 use super::Cloud;
 use super::identity::Kind;
@@ -53,7 +54,7 @@ struct State {
 
 impl State {
     fn store(&mut self, kind: Kind) -> &mut dyn AnyStore {
-        (kinds::of(kind).store)(&mut self.known)
+        self.known.store(kind)
     }
 
     fn signal(&mut self, kind: Kind) -> Arc<Notify> {
@@ -91,7 +92,7 @@ impl Inventory {
     pub fn set_interest(&self, kind: Kind, uid: &str, interest: Interest) {
         let mut state = self.lock();
         state.store(kind).set_interest(uid, interest);
-        (kinds::of(kind).interest_changed)(&mut state.known);
+        state.known.forget_unawaited(kind);
         state.signal(kind).notify_one();
     }
 

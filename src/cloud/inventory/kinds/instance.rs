@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Synced;
+use super::synced::Synced;
+
 use crate::api::{ClientToken, InstanceId};
 use crate::cloud::call::Call;
 use crate::cloud::error::Class;
 use crate::cloud::identity::{self, Kind};
-use crate::cloud::inventory::store::{Resource, Store};
+use crate::cloud::inventory::store::Resource;
 use crate::cloud::inventory::{InstanceView, Inventory};
 use crate::cloud::{CloudError, Instance, InstanceHealth, InstanceQuery, InstanceState, VALUES_PER_FILTER};
 
@@ -19,30 +20,8 @@ use crate::cloud::{CloudError, Instance, InstanceHealth, InstanceQuery, Instance
 /// calls.
 pub(in crate::cloud::inventory) const HEALTH_PAUSE_WHILE_LATE: Duration = Duration::from_secs(15);
 
-pub(super) const SYNCED: Synced = Synced {
-    idle: |timing| Some(timing.sweep_instances),
-    store: |known| &mut known.instances.store,
-    interest_changed: |_| {},
-    sync: |inventory, began| Box::pin(sync(inventory, began)),
-};
-
-/// What is known of instances.
-#[derive(Default)]
-pub(in crate::cloud::inventory) struct Instances {
-    pub store: Store<Instance>,
-    pub unhealthy: Vec<InstanceHealth>,
-    /// When the last read of the instances' health began.
-    pub health_at: Option<Instant>,
-    /// Zones whose instances EC2 has refused to list since the last full sync.
-    pub refused_zones: BTreeSet<String>,
-}
-
-impl Instances {
-    /// Whether the last read of the instances' health is this old.
-    fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
-        self.health_at.is_none_or(|at| now.duration_since(at) >= pause)
-    }
-}
+pub(super) const SYNCED: Synced =
+    Synced { idle: |timing| Some(timing.sweep_instances), sync: |inventory, began| Box::pin(sync(inventory, began)) };
 
 impl Resource for Instance {
     const KIND: Kind = Kind::Node;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Synced;
+use super::synced::Synced;
+
 use crate::api::ClientToken;
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind};
@@ -10,12 +11,7 @@ use crate::cloud::inventory::store::Resource;
 use crate::cloud::inventory::{Inventory, SnapshotView};
 use crate::cloud::{CloudError, Snapshot};
 
-pub(super) const SYNCED: Synced = Synced {
-    idle: |_| None,
-    store: |known| &mut known.snapshots,
-    interest_changed: |_| {},
-    sync: |inventory, _| Box::pin(list(inventory)),
-};
+pub(super) const SYNCED: Synced = Synced { idle: |_| None, sync: |inventory, _| Box::pin(list(inventory)) };
 
 impl Resource for Snapshot {
     const KIND: Kind = Kind::Snapshot;

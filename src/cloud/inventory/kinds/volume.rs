@@ -2,28 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Known, Synced};
+use super::synced::Synced;
+
 use crate::api::{ClientToken, VolumeId};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind};
-use crate::cloud::inventory::store::{Resource, Store};
+use crate::cloud::inventory::known::Volumes;
+use crate::cloud::inventory::store::Resource;
 use crate::cloud::inventory::{Inventory, VolumeView};
-use crate::cloud::{CloudError, EbsVolume, Modification, VALUES_PER_FILTER, VolumeQuery};
+use crate::cloud::{CloudError, EbsVolume, VALUES_PER_FILTER, VolumeQuery};
 
-pub(super) const SYNCED: Synced = Synced {
-    idle: |timing| Some(timing.sweep_volumes),
-    store: |known| &mut known.volumes.store,
-    interest_changed: forget_modifications,
-    sync: |inventory, _| Box::pin(sync(inventory)),
-};
-
-/// What is known of volumes.
-#[derive(Default)]
-pub(in crate::cloud::inventory) struct Volumes {
-    pub store: Store<EbsVolume>,
-    /// What EC2 answered of the volumes whose modification is awaited; none where no answer has come yet.
-    pub modifications: BTreeMap<VolumeId, Option<Modification>>,
-}
+pub(super) const SYNCED: Synced = Synced { idle: |timing| Some(timing.sweep_volumes), sync: |inventory, _| Box::pin(sync(inventory)) };
 
 impl Resource for EbsVolume {
     const KIND: Kind = Kind::Volume;
@@ -56,12 +45,6 @@ impl Inventory {
             empty: store.empty_runs(volume_uid).by_tag,
         }
     }
-}
-
-/// So that the next modification of a volume does not begin with the end of the last one.
-fn forget_modifications(known: &mut Known) {
-    let modifying = known.volumes.store.modifying();
-    known.volumes.modifications.retain(|id, _| modifying.contains(id));
 }
 
 async fn sync(inventory: &Inventory) -> Result<(), CloudError> {
