@@ -181,6 +181,51 @@ fn one_file_spells_the_keys_of_labels_annotations_taints_and_tags() {
     }
 }
 
+/// Finds comparisons with a reason, and patterns that match one.
+#[derive(Default)]
+struct Compared(Vec<String>);
+
+impl Compared {
+    fn note(&mut self, what: &impl quote::ToTokens) {
+        let text = what.to_token_stream().to_string();
+        if text.contains("Reason ::") || text.contains(". reason") {
+            self.0.push(text);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Compared {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        if !is_test_only(item) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_expr_binary(&mut self, expression: &'ast syn::ExprBinary) {
+        if matches!(expression.op, syn::BinOp::Eq(_) | syn::BinOp::Ne(_)) {
+            self.note(expression);
+        }
+        visit::visit_expr_binary(self, expression);
+    }
+
+    fn visit_pat(&mut self, pattern: &'ast syn::Pat) {
+        self.note(pattern);
+        visit::visit_pat(self, pattern);
+    }
+}
+
+/// Files that compare reasons to show them: what a gauge shows, and which event tells of a change.
+const COMPARE_REASONS: [&str; 3] = ["controller/database/status.rs", "controller/node/status.rs", "metrics.rs"];
+
+#[test]
+fn no_decision_reads_a_reason() {
+    for (path, text) in sources().into_iter().filter(|(path, _)| !COMPARE_REASONS.contains(&path.as_str())) {
+        let mut compared = Compared::default();
+        compared.visit_file(&syn::parse_file(&text).unwrap());
+        assert!(compared.0.is_empty(), "src/{path} decides by a reason, which is for people and programs outside: {:?}", compared.0);
+    }
+}
+
 #[test]
 fn what_stands_behind_the_tests_of_a_file_is_read_too() {
     let code = Code::of("#[cfg(test)]\nmod tests;\nfn one() { tracing::info!(error = aws_sdk_ec2::x()); two(); }\n");
