@@ -146,6 +146,15 @@ pub struct VolumeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_due_since: Option<Time>,
 
+    /// EC2's refusal of the modification that this spec asks for, as long as only another spec helps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modification_refused: Option<ModificationRefusal>,
+
+    /// Since when the EBS volume counts as lost: it held data and is proven gone, or EC2 shows it in the state error. Absent once EC2
+    /// shows it sound again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_since: Option<Time>,
+
     /// The PersistentVolume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent_volume_name: Option<String>,
@@ -231,6 +240,17 @@ pub struct ModificationRecord {
     /// MiB/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<i32>,
+}
+
+/// EC2's refusal of a modification as invalid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModificationRefusal {
+    /// The generation of the spec whose modification was refused.
+    pub generation: i64,
+
+    /// EC2's answer.
+    pub message: String,
 }
 
 /// The final snapshot of a volume. CreateSnapshot has no token: the snapshot is found again by its tags.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::api::Reason;
+use crate::cloud::Class;
 
 /// What an object waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ impl Waiting {
 pub struct HeldUp {
     /// For the conditions.
     pub reason: Reason,
+    /// The class of EC2's error; `None` for a limit of our own. Decisions read this, never the reason.
+    pub class: Option<Class>,
     /// In words.
     pub message: String,
     /// Look again then.

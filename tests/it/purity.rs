@@ -7,7 +7,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. Every file in a folder `plan` or `build` is one, too, and every `status.rs` of a
 /// controller.
-const PURE: [&str; 13] = [
+const PURE: [&str; 19] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/conditions.rs",
@@ -19,6 +19,12 @@ const PURE: [&str; 13] = [
     "controller/retention.rs",
     "controller/safety.rs",
     "controller/volume/build.rs",
+    "controller/volume/messages.rs",
+    "controller/volume/remembered.rs",
+    "controller/volume/wait/creation.rs",
+    "controller/volume/wait/deletion.rs",
+    "controller/volume/wait/mod.rs",
+    "controller/volume/wait/modification.rs",
     "controller/waiting.rs",
     "time.rs",
 ];

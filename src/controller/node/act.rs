@@ -112,7 +112,7 @@ async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: 
         Err((underway, most)) => {
             let message = format!("{}; {}", fence.message, safety::repairs_underway(underway, most));
             let until = Some(later(ctx.clock.now(), ctx.timing.recheck));
-            acted.held_up = Some(HeldUp { reason: Reason::RepairHeldBack, message, until });
+            acted.held_up = Some(HeldUp { reason: Reason::RepairHeldBack, class: None, message, until });
             return Ok(());
         }
     }

@@ -57,7 +57,11 @@ fn entries(
     has_joined: bool,
     now: Timestamp,
 ) -> Vec<Entry> {
-    let (reason, message) = why(acted.error.as_ref(), acted.held_up.as_ref(), plan.waiting.as_ref());
+    let (reason, message) = why(
+        acted.error.as_ref(),
+        acted.held_up.as_ref(),
+        plan.waiting.as_ref().map(|waiting| (waiting.reason, waiting.message.clone())),
+    );
     let mut said = false;
     let mut not_yet = |kind: Type| {
         if said {

@@ -13,7 +13,8 @@ use crate::time::later;
 
 /// Our own budget of calls is used up until then.
 pub fn throttled(until: Timestamp) -> HeldUp {
-    HeldUp { reason: Reason::Throttled, message: "the budget of calls to EC2 is used up for the moment".to_owned(), until: Some(until) }
+    let message = "the operator's own rate limit for calls to EC2 is reached; the call is made later".to_owned();
+    HeldUp { reason: Reason::Throttled, class: None, message, until: Some(until) }
 }
 
 /// What an error of EC2 means for the object, and for everybody: buckets slow down, gates close.
@@ -44,8 +45,8 @@ pub fn held_up(call: Call, error: &CloudError, ctx: &Context) -> HeldUp {
         Class::NotFound | Class::State => (Reason::Progressing, Some(later(now, timing.recheck))),
     };
     let message = match (error.class, until) {
-        (Class::ModificationBudget, Some(until)) => format!("{error} (it is asked again after {})", whole_second(until)),
+        (Class::ModificationBudget, Some(until)) => format!("{error} (the call is made again after {})", whole_second(until)),
         _ => error.to_string(),
     };
-    HeldUp { reason, message, until }
+    HeldUp { reason, class: Some(error.class), message, until }
 }

@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 
+use super::messages;
 use super::plan::action::{Action, Modify, Plan};
 use super::plan::facts::owner_of;
 
@@ -24,7 +25,7 @@ use crate::cluster::{delete, finalizer, is_already_exists, status};
 use crate::controller::conditions::whole_second;
 use crate::controller::creation::judge::{Outcome, outcome};
 use crate::controller::pass::acted::{ActError, Acted, note_outcome};
-use crate::controller::pass::call_blocked::{held_up, throttled};
+use crate::controller::pass::call_blocked::held_up;
 use crate::controller::pass::context::Context;
 use crate::controller::waiting::HeldUp;
 use crate::time::later;
@@ -53,9 +54,9 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
         Action::AddFinalizer => acted.object = finalizer::add(&volumes, &acted.object).await?,
         Action::ConfirmGone(id) => {
             if !ctx.cloud.describe_volumes(&VolumeQuery::Ids(vec![id.clone()])).await?.is_empty() {
-                let message = format!("EC2 still has EBS volume {id}, without this Volume's tags: put them back");
                 let until = Some(later(ctx.clock.now(), ctx.timing.recheck.saturating_mul(12)));
-                acted.held_up = Some(HeldUp { reason: Reason::VolumeLost, message, until });
+                let message = messages::still_there(id);
+                acted.held_up = Some(HeldUp { reason: Reason::VolumeLost, class: None, message, until });
             }
         }
         Action::Create(launch) => create(launch, acted, ctx, events).await?,
@@ -71,8 +72,7 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
             if let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.as_ref()) {
                 ctx.sends.forget(&launch.token);
             }
-            let note = format!("EBS volume {id} was found by its tags, and is this Volume's");
-            events.publish(&acted.object, &Happened::normal(EventReason::VolumeRecorded, note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::VolumeRecorded, messages::recorded(id))).await;
         }
         Action::CreatePersistentVolume(record) => {
             let fields = json!({"everHeld": true, "persistentVolumeName": record.name_any()});
@@ -172,7 +172,7 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
         Ok(made) => {
             acted.object = status::record(&volumes, &acted.object, json!({"volumeID": made.id})).await?;
             ctx.sends.forget(token);
-            let note = format!("EBS volume {} ({} GiB {} in {}) is made", made.id, launch.size, launch.volume_type, launch.zone);
+            let note = messages::created(&made.id, launch);
             events.publish(&acted.object, &Happened::normal(EventReason::VolumeCreated, note)).await;
         }
         Err(error) => {
@@ -181,9 +181,8 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
             let outcome = outcome(&error, false, was_in_doubt);
             note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &volumes, acted, ctx).await?;
             if outcome == Outcome::Refused {
-                events
-                    .publish(&acted.object, &Happened::warning(EventReason::CreationRefused, format!("EC2 refused the volume: {error}")))
-                    .await;
+                let note = messages::creation_refused(&error);
+                events.publish(&acted.object, &Happened::warning(EventReason::CreationRefused, note)).await;
             }
         }
     }
@@ -223,22 +222,16 @@ async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, event
     ctx.inventory.request_sync(Kind::Volume);
     match answer {
         Ok(()) => {
-            let note = format!(
-                "EBS volume {} is changed to {} GiB {}{}{}",
-                request.id,
-                request.size,
-                request.volume_type,
-                request.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default(),
-                request.throughput.map(|throughput| format!(", {throughput} MiB/s")).unwrap_or_default()
-            );
-            events.publish(&acted.object, &Happened::normal(EventReason::VolumeModifying, note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::VolumeModifying, messages::modifying(request))).await;
         }
         Err(error) => {
             acted.refused(Call::ModifyVolume, &request.id.0, &error, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain: EC2 does not count it. One before it that is in doubt may count.
                 acted.object = status::record(&volumes, &acted.object, json!({"modifications": old.modifications})).await?;
-                events.publish(&acted.object, &Happened::warning(EventReason::ModificationRefused, error.to_string())).await;
+                events
+                    .publish(&acted.object, &Happened::warning(EventReason::ModificationRefused, messages::modification_refused(&error)))
+                    .await;
             }
         }
     }
@@ -260,8 +253,7 @@ async fn adopt(
     let new = VolumeStatus { volume_id: Some(id.clone()), ever_held: true, ..old.clone() };
     acted.object = status::patch(&volumes(&acted.object, ctx), &acted.object, &old, &new).await?;
     tag(id, tags, acted, ctx).await;
-    let note = format!("EBS volume {id}, which was kept, is this Volume's from now on");
-    events.publish(&acted.object, &Happened::normal(EventReason::VolumeAdopted, note)).await;
+    events.publish(&acted.object, &Happened::normal(EventReason::VolumeAdopted, messages::adopted(id))).await;
     Ok(())
 }
 
@@ -291,7 +283,7 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, event
     match answer {
         Ok(taken) => {
             acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": {"snapshotID": taken.id}})).await?;
-            let note = format!("the final snapshot {} of EBS volume {id} is being taken", taken.id);
+            let note = messages::snapshot_started(&taken.id, id);
             events.publish(&acted.object, &Happened::normal(EventReason::FinalSnapshotStarted, note)).await;
         }
         Err(error) => {
@@ -299,7 +291,9 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, event
             if error.class != Class::InDoubt {
                 // Refused for certain, and it was never in doubt: nothing was taken.
                 acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": null})).await?;
-                events.publish(&acted.object, &Happened::warning(EventReason::FinalSnapshotRefused, error.to_string())).await;
+                events
+                    .publish(&acted.object, &Happened::warning(EventReason::FinalSnapshotRefused, messages::snapshot_refused(&error)))
+                    .await;
             }
         }
     }
@@ -311,8 +305,7 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, 
     let volumes = volumes(&acted.object, ctx);
     let fresh = volumes.get(&acted.object.name_any()).await?;
     if fresh.metadata.resource_version != acted.object.metadata.resource_version || fresh.metadata.uid != acted.object.metadata.uid {
-        acted.held_up = Some(throttled(later(ctx.clock.now(), std::time::Duration::from_millis(200))));
-        return Ok(());
+        return Err(ActError::Conflict);
     }
     if !acted.may_call(Call::DeleteVolume, Priority::Repair, ctx) {
         return Ok(());
@@ -322,7 +315,7 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, 
     match answer {
         Ok(()) => {
             note_deleted(acted, ctx).await?;
-            events.publish(&acted.object, &Happened::normal(EventReason::VolumeDeleted, format!("EBS volume {id} is deleted"))).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::VolumeDeleted, messages::deleted(id))).await;
         }
         Err(error) => acted.refused(Call::DeleteVolume, &id.0, &error, ctx),
     }

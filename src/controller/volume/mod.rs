@@ -2,9 +2,12 @@
 
 pub mod act;
 pub mod build;
+pub mod messages;
 pub mod observe;
 pub mod plan;
+pub mod remembered;
 pub mod status;
+pub mod wait;
 
 use std::sync::Arc;
 
@@ -16,13 +19,15 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
+use self::plan::action::{Plan, VolumeInterest};
+use self::wait::VolumeWait;
 use super::creation::judge::last_possible_send;
 use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
 
-use crate::api::{ConditionType, EventReason, NodeClass, Reason, Volume, VolumeStatus, keys, names};
+use crate::api::{ConditionType, EventReason, NodeClass, Volume, VolumeStatus, keys, names};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::cluster::events::{Events, Happened};
@@ -71,20 +76,18 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
         for volume in &observed.volumes.volumes {
             ctx.asks.forget(&volume.id.0);
         }
-        let note = plan.waiting.as_ref().map(|waiting| waiting.message.clone()).unwrap_or_default();
+        let note = plan.waiting.as_ref().map(VolumeWait::message).unwrap_or_default();
         events.publish(&acted.object, &Happened::normal(EventReason::VolumeReleased, note)).await;
         return Ok(ctx.timing.resync);
     }
     express_interest(&acted.object, &plan, ctx);
-    let again = next_look(plan.again, acted.held_up.as_ref(), observed.volumes.swept_at.is_some(), ctx);
+    let again = next_look(plan.requeue, acted.held_up.as_ref(), observed.volumes.swept_at.is_some(), ctx);
     let new = status::status(&observed, &plan, &acted, ctx.clock.now());
     let old = acted.object.status.clone().unwrap_or_default();
     let volumes = Api::<Volume>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
     let is_ready = |status: &VolumeStatus| conditions::is_true(&status.conditions, ConditionType::Ready);
-    let became_ready = (!is_ready(&old) && is_ready(&new)).then(|| {
-        let size = new.size.as_ref().map(ToString::to_string).unwrap_or_default();
-        Happened::normal(EventReason::VolumeReady, format!("the volume is bound and has {size}"))
-    });
+    let became_ready =
+        (!is_ready(&old) && is_ready(&new)).then(|| Happened::normal(EventReason::VolumeReady, messages::ready(new.size.as_ref())));
     close(&volumes, acted, &old, &new, became_ready, events).await?;
     Ok(again)
 }
@@ -96,10 +99,10 @@ fn forget(uid: &str, ctx: &Context) {
 }
 
 /// Tells the inventory how often to look, and what to prove absent.
-fn express_interest(volume: &Volume, plan: &plan::action::Plan, ctx: &Context) {
+fn express_interest(volume: &Volume, plan: &Plan, ctx: &Context) {
     let uid = volume.uid().unwrap_or_default();
     let status = volume.status.clone().unwrap_or_default();
-    if !plan.pending {
+    if plan.interest == VolumeInterest::Settled {
         ctx.inventory.set_interest(Kind::Volume, &uid, Interest::Settled);
         ctx.inventory.set_interest(Kind::Snapshot, &uid, Interest::Settled);
         return;
@@ -110,10 +113,9 @@ fn express_interest(volume: &Volume, plan: &plan::action::Plan, ctx: &Context) {
         // The status was lost but for the id: its absence can be proven all the same.
         None => status.volume_id.as_ref().map(|_| ctx.process_started),
     };
-    let is_modifying = plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::Modifying);
-    let modifying = if is_modifying { status.volume_id.clone() } else { None };
+    let modifying = if plan.interest == VolumeInterest::Modification { status.volume_id.clone() } else { None };
     ctx.inventory.set_interest(Kind::Volume, &uid, Interest::Pending(Awaited { token: None, last_possible_send: last_send, modifying }));
-    if plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::AwaitingSnapshot) {
+    if plan.interest == VolumeInterest::Snapshot {
         let announced = status.final_snapshot.as_ref().map(|snapshot| snapshot.started_at.0.max(ctx.process_started));
         let awaited = Awaited { token: None, last_possible_send: announced, modifying: None };
         ctx.inventory.set_interest(Kind::Snapshot, &uid, Interest::Pending(awaited));

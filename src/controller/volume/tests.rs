@@ -5,6 +5,7 @@ mod bound;
 mod create;
 mod growth;
 mod leaving;
+mod messages;
 mod snapshot;
 mod status;
 
@@ -19,8 +20,9 @@ use serde_json::json;
 
 use super::build;
 use super::observe::Observed;
-use super::plan::action::{Action, Modify, Plan, Stage};
+use super::plan::action::{Action, Modify, Plan, Stage, VolumeInterest};
 use super::plan::plan;
+use super::wait::VolumeWait;
 use crate::api::keys::FINALIZER;
 use crate::api::node::Refusal;
 use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
@@ -29,7 +31,7 @@ use crate::cloud::absence::EmptyRun;
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
-use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
+use crate::cloud::{Class, EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::conditions::{self, Entry};
 use crate::controller::memory::issued_requests::Asked;
 use crate::controller::memory::sends::Sent;
@@ -223,7 +225,8 @@ fn run(first: i64, last: i64) -> EmptyRun {
 }
 
 fn forbidden(seconds: i64, until: i64) -> Asked {
-    let held_up = HeldUp { reason: Reason::Forbidden, message: "EC2 forbids it".to_owned(), until: Some(at(until)) };
+    let held_up =
+        HeldUp { reason: Reason::Forbidden, class: Some(Class::Forbidden), message: "EC2 forbids it".to_owned(), until: Some(at(until)) };
     Asked { at: at(seconds), held_up: Some(held_up) }
 }
 
@@ -243,10 +246,10 @@ impl Row {
         Self {
             stage: plan.stage,
             actions: plan.actions,
-            stalled: plan.waiting.as_ref().is_some_and(|waiting| waiting.stalled),
-            waiting: plan.waiting.map(|waiting| waiting.reason),
-            pending: plan.pending,
-            again: plan.again,
+            stalled: plan.waiting.as_ref().is_some_and(VolumeWait::is_stalled),
+            waiting: plan.waiting.as_ref().map(VolumeWait::reason),
+            pending: plan.interest != VolumeInterest::Settled,
+            again: plan.requeue,
         }
     }
 
@@ -285,8 +288,8 @@ fn creates(attempt: i32, when: Timestamp) -> Row {
     acts(Stage::Nothing, vec![Action::Create(Box::new(launch(attempt, when)))], Reason::Creating).pending()
 }
 
-fn message(plan: &Plan) -> &str {
-    plan.waiting.as_ref().map_or("", |waiting| waiting.message.as_str())
+fn message(plan: &Plan) -> String {
+    plan.waiting.as_ref().map_or_else(String::new, VolumeWait::message)
 }
 
 /// A row: its name, the world, the moment, and the plan.
@@ -295,7 +298,14 @@ type Case = (&'static str, Observed, Timestamp, Row);
 fn hold(rows: Vec<Case>) {
     for (name, observed, now, expected) in rows {
         let plan = plan(&observed, now);
-        assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message.is_empty()), "{name}: every wait says why");
+        assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message().is_empty()), "{name}: every wait says why");
+        let looked_up = match (plan.interest, plan.waiting.as_ref().map(VolumeWait::reason)) {
+            (VolumeInterest::Modification, reason) => reason == Some(Reason::Modifying),
+            (VolumeInterest::Snapshot, reason) => reason == Some(Reason::AwaitingSnapshot),
+            (VolumeInterest::Volume, reason) => !matches!(reason, Some(Reason::Modifying | Reason::AwaitingSnapshot)),
+            (VolumeInterest::Settled, _) => true,
+        };
+        assert!(looked_up, "{name}: {:?} is looked up for {:?}", plan.interest, plan.waiting);
         pretty_assertions::assert_eq!(Row::of(plan), expected, "{name}");
     }
 }

@@ -173,7 +173,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 running(|_| {}),
                 Some(Asked {
                     at: at(300),
-                    held_up: Some(HeldUp { reason: Reason::Forbidden, message: "no".into(), until: Some(at(600)) }),
+                    held_up: Some(HeldUp { reason: Reason::Forbidden, class: None, message: "no".into(), until: Some(at(600)) }),
                 }),
             ),
             at(420),

@@ -80,7 +80,7 @@ fn a_stall_shows_as_stalled() {
 #[test]
 fn what_ec2_just_answered_is_told_before_what_was_planned() {
     let observed = world();
-    let held_up = HeldUp { reason: Reason::QuotaExceeded, message: "EC2 answered no".into(), until: None };
+    let held_up = HeldUp { reason: Reason::QuotaExceeded, class: None, message: "EC2 answered no".into(), until: None };
     let acted = Acted { held_up: Some(held_up), ..acted(&observed) };
     let status = told(&observed, &plan(&observed, now()), &acted, now());
     assert_eq!(whole(&status)[1], ("Launched", "False", "QuotaExceeded", "EC2 answered no"));

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 
 use crate::api::volume::{ModificationRecord, VolumeLaunch};
-use crate::api::{Reason, SnapshotId, VolumeId};
+use crate::api::{SnapshotId, VolumeId};
 use crate::cloud::ModifyVolumeRequest;
-use crate::controller::waiting::Waiting;
+use crate::controller::volume::wait::VolumeWait;
 use crate::time::until;
 
 /// What one pass does and what it waits for.
@@ -18,15 +18,28 @@ pub struct Plan {
     /// In this order.
     pub actions: Vec<Action>,
     /// What the Volume waits for; `None` when it is as it should be.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<VolumeWait>,
     /// How far it is, for the conditions.
     pub stage: Stage,
-    /// Look again at the latest then, though nothing woke us.
-    pub again: Option<Duration>,
-    /// EC2 is about to change: look often.
-    pub pending: bool,
+    /// The next reconcile starts at the latest after this time, even without a watch event.
+    pub requeue: Option<Duration>,
+    /// What is about to change in EC2 and is looked up often.
+    pub interest: VolumeInterest,
     /// A change of size, type, IOPS or throughput is due, and EC2 does not show it.
     pub due: bool,
+}
+
+/// What of a Volume is about to change in EC2 and is looked up often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VolumeInterest {
+    /// Nothing.
+    Settled,
+    /// The EBS volume.
+    Volume,
+    /// The EBS volume and its running modification.
+    Modification,
+    /// The EBS volume and its final snapshot.
+    Snapshot,
 }
 
 /// How far a Volume is: what has been seen to be true.
@@ -43,24 +56,34 @@ pub enum Stage {
 }
 
 impl Plan {
-    pub(in crate::controller::volume) fn act(stage: Stage, actions: Vec<Action>, reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions, ..Self::wait(stage, reason, message) }
+    /// Everything is as wanted: nothing is done, and nothing waited for.
+    pub(in crate::controller::volume) fn done() -> Self {
+        Self { actions: Vec::new(), waiting: None, stage: Stage::AsWanted, requeue: None, interest: VolumeInterest::Settled, due: false }
     }
 
-    pub(in crate::controller::volume) fn wait(stage: Stage, reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions: Vec::new(), waiting: Some(Waiting::on(reason, message)), stage, again: None, pending: false, due: false }
+    pub(in crate::controller::volume) fn act(stage: Stage, actions: Vec<Action>, wait: impl Into<VolumeWait>) -> Self {
+        Self { actions, ..Self::wait(stage, wait) }
     }
 
-    pub(in crate::controller::volume) fn stalled(stage: Stage, reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions: Vec::new(), waiting: Some(Waiting::stalled(reason, message)), stage, again: None, pending: false, due: false }
+    pub(in crate::controller::volume) fn wait(stage: Stage, wait: impl Into<VolumeWait>) -> Self {
+        Self { waiting: Some(wait.into()), stage, ..Self::done() }
     }
 
+    /// The EBS volume is about to change in EC2.
     pub(in crate::controller::volume) fn pending(self) -> Self {
-        Self { pending: true, ..self }
+        self.interested_in(VolumeInterest::Volume)
+    }
+
+    pub(in crate::controller::volume) fn interested_in(self, interest: VolumeInterest) -> Self {
+        Self { interest, ..self }
     }
 
     pub(in crate::controller::volume) fn until(self, when: Timestamp, now: Timestamp) -> Self {
-        Self { again: Some(until(when, now)), ..self }
+        self.after(until(when, now))
+    }
+
+    pub(in crate::controller::volume) fn after(self, requeue: Duration) -> Self {
+        Self { requeue: Some(requeue), ..self }
     }
 }
 

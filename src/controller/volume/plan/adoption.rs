@@ -9,73 +9,76 @@ use kube::ResourceExt;
 use super::action::{Action, Plan, Stage};
 use super::facts::owner_of;
 
-use crate::api::{Reason, VolumeId, keys};
+use crate::api::{VolumeId, keys};
 use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, VolumeState, identity};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::retention::{self, Retained};
 use crate::controller::volume::observe::Observed;
+use crate::controller::volume::wait::VolumeWait;
+use crate::controller::volume::wait::creation::{AdoptionRefusal, AdoptionWait};
 
-/// Nothing is announced yet: the kept volume is taken, or it is said why not. An empty one is never made instead.
+/// Nothing is announced yet: the retained volume is adopted, or the plan says why not. An empty one is never made instead.
 pub(super) fn take(observed: &Observed, name: &str, size: i32) -> Plan {
     let kept = match recorded(observed, name) {
         Ok(kept) => kept,
-        Err(why) => return refused(observed, name, &why),
+        Err(cause) => return refused(observed, name, cause),
     };
     let id = &kept.volume_id;
     let Some(volume) = observed.former.volumes.iter().find(|volume| volume.id == *id) else {
-        let message = format!("EC2 does not show EBS volume {id} with the tags of PersistentVolume {name}: it is looked for on");
-        return Plan { again: Some(observed.timing.recheck), ..Plan::wait(Stage::Nothing, Reason::AdoptionRefused, message) };
+        let wait = AdoptionWait::NotListed { id: id.clone(), record: name.to_owned() };
+        return Plan::wait(Stage::Nothing, wait).after(observed.timing.recheck);
     };
-    if let Err(why) = fits(observed, volume, size) {
-        return refused(observed, name, &why);
+    if let Err(cause) = fits(observed, volume, size) {
+        return refused(observed, name, cause);
     }
     if volume.state != VolumeState::Available {
-        let message = format!("EBS volume {id} is not available yet ({:?}): it is taken over once no machine has it", volume.state);
-        return Plan { again: Some(observed.timing.recheck), ..Plan::wait(Stage::Nothing, Reason::Adopting, message) }.pending();
+        let wait = AdoptionWait::NotAvailable { id: id.clone(), state: volume.state };
+        return Plan::wait(Stage::Nothing, wait).after(observed.timing.recheck).pending();
     }
-    let message = format!("EBS volume {id}, which was kept, is taken over");
-    Plan::act(Stage::Nothing, vec![Action::Adopt(id.clone(), tags(observed))], Reason::Adopting, message).pending()
+    let actions = vec![Action::Adopt(id.clone(), tags(observed))];
+    Plan::act(Stage::Nothing, actions, AdoptionWait::Adopting(id.clone())).pending()
 }
 
 /// The record, if it is this Volume's to take: of its namespace, and held by its Database.
-fn recorded(observed: &Observed, name: &str) -> Result<Retained, String> {
+fn recorded(observed: &Observed, name: &str) -> Result<Retained, AdoptionRefusal> {
     let volume = &observed.volume;
     let namespace = volume.namespace().unwrap_or_default();
     let kept = observed.record.as_ref().and_then(retention::read).filter(|kept| kept.persistent_volume == name);
     let Some(kept) = kept.filter(|kept| kept.namespace == namespace) else {
-        return Err(format!("it is no record of a volume that was kept in namespace {namespace}"));
+        return Err(AdoptionRefusal::NoRecord { namespace });
     };
     let database = volume.labels().get(keys::DATABASE_UID_LABEL).filter(|uid| !uid.is_empty());
     if database.is_none() || kept.adopted_by.as_ref().map(|holder| &holder.uid) != database {
-        return Err("it is not held by this Volume's Database".to_owned());
+        return Err(AdoptionRefusal::NotHeld);
     }
     if kept.file_system.as_deref() != Some(volume.spec.file_system.as_str()) {
-        return Err(format!("its file system is not {}", volume.spec.file_system.as_str()));
+        return Err(AdoptionRefusal::FileSystem(volume.spec.file_system.as_str()));
     }
     Ok(kept)
 }
 
 /// Whether the EBS volume itself is what its record says. That it carries this cluster's tag and the former Volume's UID is how it
 /// was found.
-fn fits(observed: &Observed, volume: &EbsVolume, size: i32) -> Result<(), String> {
+fn fits(observed: &Observed, volume: &EbsVolume, size: i32) -> Result<(), AdoptionRefusal> {
     let namespace = observed.volume.namespace().unwrap_or_default();
     let tag = volume.tags.get(keys::DATABASE_TAG).and_then(|database| database.split_once('/'));
     if tag.map(|(tagged, _)| tagged) != Some(namespace.as_str()) {
-        return Err(format!("EBS volume {} does not carry the tag {} of this namespace", volume.id, keys::DATABASE_TAG));
+        return Err(AdoptionRefusal::Tag(volume.id.clone()));
     }
     if volume.zone != observed.volume.spec.zone {
-        return Err(format!("EBS volume {} is in {}, not in {}", volume.id, volume.zone, observed.volume.spec.zone));
+        let wanted = observed.volume.spec.zone.clone();
+        return Err(AdoptionRefusal::Zone { id: volume.id.clone(), zone: volume.zone.clone(), wanted });
     }
     if size < volume.size {
-        return Err(format!("EBS volume {} has {} GiB, and EBS volumes only grow: ask for as much or more", volume.id, volume.size));
+        return Err(AdoptionRefusal::Larger { id: volume.id.clone(), size: volume.size });
     }
     Ok(())
 }
 
-fn refused(observed: &Observed, name: &str, why: &str) -> Plan {
-    let message = format!("the volume that PersistentVolume {name} records is not taken over: {why}");
-    Plan { again: Some(observed.timing.recheck.saturating_mul(12)), ..Plan::stalled(Stage::Nothing, Reason::AdoptionRefused, message) }
+fn refused(observed: &Observed, name: &str, cause: AdoptionRefusal) -> Plan {
+    let wait = AdoptionWait::Refused { record: name.to_owned(), cause };
+    Plan::wait(Stage::Nothing, wait).after(observed.timing.recheck.saturating_mul(12))
 }
 
 fn tags(observed: &Observed) -> BTreeMap<String, String> {
@@ -86,22 +89,21 @@ fn tags(observed: &Observed) -> BTreeMap<String, String> {
 /// finished, before a deletion, too.
 pub(super) fn moving(observed: &Observed, id: &VolumeId, now: Timestamp) -> Option<Plan> {
     observed.former.volumes.iter().find(|volume| volume.id == *id)?;
-    let wait = |reason: Reason, message: String| Plan::wait(Stage::Nothing, reason, message).pending();
-    Some(match again(observed.asked.get(&Call::CreateTags), observed.volumes.swept_at, observed.timing.recheck, now) {
+    let plan = match again(observed.asked.get(&Call::CreateTags), observed.volumes.swept_at, observed.timing.recheck, now) {
         Again::Now => {
-            let message = format!("EBS volume {id} is tagged as this Volume's");
-            Plan::act(Stage::Nothing, vec![Action::Retag(id.clone(), tags(observed))], Reason::Adopting, message).pending()
+            let actions = vec![Action::Retag(id.clone(), tags(observed))];
+            Plan::act(Stage::Nothing, actions, AdoptionWait::Tagging(id.clone()))
         }
-        Again::OnceShown => wait(Reason::Adopting, format!("EC2 does not show the new tags of EBS volume {id} yet")),
-        Again::Later(held_up, until) => wait(held_up.reason, held_up.message.clone()).until(until, now),
-    })
+        Again::OnceShown => Plan::wait(Stage::Nothing, AdoptionWait::TagsNotShown(id.clone())),
+        Again::Later(held_up, until) => Plan::wait(Stage::Nothing, VolumeWait::Blocked(held_up.clone())).until(until, now),
+    };
+    Some(plan.pending())
 }
 
 /// The former record goes once this Volume's own is there and bound.
 pub(super) fn closing(observed: &Observed, id: &VolumeId) -> Option<Plan> {
     let close = close_record(observed, id)?;
-    let message = format!("EBS volume {id} is taken over; its former record goes");
-    Some(Plan::act(Stage::Bound, vec![close], Reason::Adopting, message))
+    Some(Plan::act(Stage::Bound, vec![close], AdoptionWait::ClosingRecord(id.clone())))
 }
 
 /// Deletes the former record of an EBS volume that this Volume has taken over.

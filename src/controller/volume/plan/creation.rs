@@ -10,8 +10,7 @@ use super::action::{Action, Plan, Stage};
 use super::adoption;
 use super::facts::{attempt_facts, class_not_found, owner_of};
 
-use crate::api::Reason;
-use crate::api::keys;
+use crate::api::VolumeId;
 use crate::api::node_class::NodeClassSpec;
 use crate::api::volume::VolumeLaunch;
 use crate::cloud::error::{self, Class};
@@ -19,6 +18,7 @@ use crate::cloud::identity::{self, Kind};
 use crate::controller::conditions::whole_second;
 use crate::controller::creation::judge::{Doubt, Verdict, judge};
 use crate::controller::volume::observe::Observed;
+use crate::controller::volume::wait::creation::{CreationWait, Found};
 use crate::time::later;
 
 /// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status was lost).
@@ -26,67 +26,39 @@ pub(super) fn uncreated(observed: &Observed, size: i32, now: Timestamp) -> Plan 
     match observed.volumes.volumes.as_slice() {
         [] => match observed.recorded_volume() {
             // A PersistentVolume of ours is proof that there was a volume, and names it.
-            Some(id) => Plan::act(
-                Stage::Nothing,
-                vec![Action::RecordVolume(id.clone())],
-                Reason::Creating,
-                format!("EBS volume {id} is named by this Volume's PersistentVolume and is taken on"),
-            ),
+            Some(id) => record(id, Found::ByPersistentVolume),
             None => match observed.volume.spec.adopt_retained.as_deref() {
                 Some(record) => adoption::take(observed, record, size),
                 None => next_attempt(observed, 1, size, now),
             },
         },
-        [one] => Plan::act(
-            Stage::Nothing,
-            vec![Action::RecordVolume(one.id.clone())],
-            Reason::Creating,
-            format!("EBS volume {} carries this Volume's identity and is taken on", one.id),
-        ),
-        several => {
-            let ids: Vec<&str> = several.iter().map(|volume| volume.id.0.as_str()).collect();
-            Plan::stalled(
-                Stage::Nothing,
-                Reason::InDoubt,
-                format!(
-                    "several EBS volumes carry this Volume's identity ({}): set status.volumeID to the one with the data, or remove the tag {} from the others",
-                    ids.join(", "),
-                    keys::VOLUME_UID_TAG
-                ),
-            )
-        }
+        [one] => record(one.id.clone(), Found::ByTags),
+        several => Plan::wait(Stage::Nothing, CreationWait::Several(several.iter().map(|volume| volume.id.clone()).collect())),
     }
+}
+
+fn record(id: VolumeId, found: Found) -> Plan {
+    Plan::act(Stage::Nothing, vec![Action::RecordVolume(id.clone())], CreationWait::Recording(id, found))
 }
 
 /// An attempt was decided and has no id yet.
 pub(super) fn unidentified(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp) -> Plan {
     match judge(attempt_facts(observed, launch, false), observed.timing.token_resend, now) {
-        Verdict::Adopt(id) => {
-            let message = format!("EBS volume {id} was made by this attempt and is recorded");
-            Plan::act(Stage::Nothing, vec![Action::RecordVolume(id)], Reason::Creating, message).pending()
-        }
+        Verdict::Adopt(id) => record(id, Found::ByAttempt).pending(),
         Verdict::Refused => refused(observed, launch, size, now),
         // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
         Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, size, now).pending(),
         Verdict::Resend => match observed.offerings.quota_closed_until {
             // Pending: what is in doubt is looked up all the while.
             Some(until) => quota(until, now).pending(),
-            None => Plan::act(
-                Stage::Nothing,
-                vec![Action::Resend],
-                Reason::InDoubt,
-                format!("attempt {} has no answer yet; the same call is sent again", launch.attempt),
-            )
-            .pending(),
+            None => Plan::act(Stage::Nothing, vec![Action::Resend], CreationWait::Resending(launch.attempt)).pending(),
         },
         Verdict::Wait(Doubt::Pause, Some(until)) if observed.sent.is_some_and(|sent| !sent.in_doubt) => {
-            let message = "EC2 made nothing and asks for patience; the same call follows";
-            let patience = || Plan::wait(Stage::Nothing, Reason::Throttled, message).until(until, now);
-            observed.offerings.quota_closed_until.map_or_else(patience, |until| quota(until, now)).pending()
+            let throttled = || Plan::wait(Stage::Nothing, CreationWait::Throttled).until(until, now);
+            observed.offerings.quota_closed_until.map_or_else(throttled, |until| quota(until, now)).pending()
         }
         Verdict::Wait(doubt, until) => {
-            let message = format!("it is not known whether EC2 carried out creation attempt {}: {}", launch.attempt, doubt.as_words());
-            let plan = Plan::wait(Stage::Nothing, Reason::InDoubt, message).pending();
+            let plan = Plan::wait(Stage::Nothing, CreationWait::InDoubt { attempt: launch.attempt, doubt }).pending();
             match until {
                 Some(until) => plan.until(until, now),
                 None => plan,
@@ -98,27 +70,18 @@ pub(super) fn unidentified(observed: &Observed, launch: &VolumeLaunch, size: i32
 /// EC2 refused an attempt for certain.
 fn refused(observed: &Observed, launch: &VolumeLaunch, size: i32, now: Timestamp) -> Plan {
     let Some(refusal) = &launch.refused else { return next_attempt(observed, launch.attempt + 1, size, now) };
-    let said = format!("{} ({})", refusal.code, refusal.message);
-    let pause = |reason: Reason, pause: Duration, message: String| {
+    let pause = |wait: CreationWait, pause: Duration| {
         let until = later(refusal.at.0, pause);
         if now < until {
-            return Plan::wait(Stage::Nothing, reason, message).until(until, now);
+            return Plan::wait(Stage::Nothing, wait).until(until, now);
         }
         next_attempt(observed, launch.attempt + 1, size, now)
     };
     match error::classify(Some(&refusal.code), &refusal.message, None) {
-        Class::Forbidden => pause(
-            Reason::Forbidden,
-            observed.timing.forbidden_pause,
-            format!("EC2 forbids making the volume: {said}; tried again by itself"),
-        ),
-        Class::Capacity => pause(
-            Reason::InsufficientCapacity,
-            observed.timing.offering_pause,
-            format!("EC2 has no capacity for the volume: {said}; tried again by itself"),
-        ),
+        Class::Forbidden => pause(CreationWait::Forbidden(refusal.clone()), observed.timing.forbidden_pause),
+        Class::Capacity => pause(CreationWait::NoCapacity(refusal.clone()), observed.timing.offering_pause),
         Class::Invalid if asks_the_same_again(observed, launch, size, now) => {
-            Plan::stalled(Stage::Nothing, Reason::InvalidRequest, format!("EC2 refuses the volume as invalid: {said}; change spec.storage"))
+            Plan::wait(Stage::Nothing, CreationWait::Invalid(refusal.clone()))
         }
         Class::Invalid
         | Class::InDoubt
@@ -145,8 +108,8 @@ pub(super) fn next_attempt(observed: &Observed, attempt: i32, size: i32, now: Ti
         return quota(until, now);
     }
     let launch = request(observed, &class.spec, attempt, size, now);
-    let message = format!("a {} volume of {size} GiB is asked for in {}", launch.volume_type, launch.zone);
-    Plan::act(Stage::Nothing, vec![Action::Create(Box::new(launch))], Reason::Creating, message).pending()
+    let wait = CreationWait::Requesting { volume_type: launch.volume_type.clone(), size, zone: launch.zone.clone() };
+    Plan::act(Stage::Nothing, vec![Action::Create(Box::new(launch))], wait).pending()
 }
 
 /// The whole request of an attempt.
@@ -173,10 +136,5 @@ fn request(observed: &Observed, class: &NodeClassSpec, attempt: i32, size: i32, 
 }
 
 fn quota(until: Timestamp, now: Timestamp) -> Plan {
-    Plan::wait(
-        Stage::Nothing,
-        Reason::QuotaExceeded,
-        "a quota of the AWS account is used up: ask AWS to raise it; tried again every few minutes",
-    )
-    .until(until, now)
+    Plan::wait(Stage::Nothing, CreationWait::Quota).until(until, now)
 }

@@ -8,31 +8,28 @@ use super::action::{Action, Plan, Stage};
 use super::facts::{attempt_facts, blocked, owner_of, proven_absent};
 use super::{adoption, snapshot};
 
-use crate::api::{DeletionPolicy, Reason, Size, VolumeId, VolumeStatus, keys, names};
+use crate::api::{DeletionPolicy, Size, VolumeId, VolumeStatus, keys, names};
 use crate::cloud::call::Call;
 use crate::cloud::identity;
 use crate::cloud::{EbsVolume, VolumeState};
 use crate::cluster::finalizer;
 use crate::controller::creation::judge::{Verdict, judge};
-use crate::controller::volume::build;
 use crate::controller::volume::observe::Observed;
+use crate::controller::volume::wait::VolumeWait;
+use crate::controller::volume::wait::creation::{CreationWait, Found};
+use crate::controller::volume::wait::deletion::DeletionWait;
+use crate::controller::volume::{build, messages};
 use crate::controller::{retention, safety};
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.volume) {
-        return Plan::wait(Stage::Nothing, Reason::Deleting, "others' finalizers are awaited");
+        return Plan::wait(Stage::Nothing, DeletionWait::OtherFinalizers);
     }
     if observed.volumes.swept_at.is_none() {
-        return Plan::wait(
-            Stage::Nothing,
-            Reason::AwaitingInventory,
-            "the first complete look at EC2 since the operator's start is awaited",
-        );
+        return Plan::wait(Stage::Nothing, VolumeWait::FirstSync);
     }
     if !observed.house_is_torn_down && observed.owner.as_ref().is_some_and(|owner| owner.metadata.deletion_timestamp.is_none()) {
-        let message = "the Volume was deleted, but its Database was not: nothing is taken down before that is deleted, too";
-        let again = Some(observed.timing.recheck.saturating_mul(12));
-        return Plan { again, ..Plan::wait(Stage::Bound, Reason::Deleting, message) };
+        return Plan::wait(Stage::Bound, DeletionWait::DatabaseRemains).after(observed.timing.recheck.saturating_mul(12));
     }
     let status = observed.volume.status.clone().unwrap_or_default();
     if let Some(claim) = observed.claim.as_ref().filter(|claim| {
@@ -40,23 +37,16 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }) {
         let actions =
             if claim.metadata.deletion_timestamp.is_none() { vec![Action::DeleteClaim(Box::new(claim.clone()))] } else { Vec::new() };
-        let message = format!("claim {} must go first; Kubernetes keeps it as long as a pod uses it", claim.name_any());
-        return Plan::act(Stage::Bound, actions, Reason::AwaitingDetach, message);
+        return Plan::act(Stage::Bound, actions, DeletionWait::ClaimRemains(claim.name_any()));
     }
     match (&status.volume_id, &status.launch) {
         (Some(id), _) => identified(observed, &status, id, now),
         (None, None) => unrecorded(observed),
         (None, Some(launch)) => match judge(attempt_facts(observed, launch, true), observed.timing.token_resend, now) {
-            Verdict::Adopt(id) => {
-                let message = format!("EBS volume {id} was made and is dealt with as the policy says");
-                Plan::act(Stage::Nothing, vec![Action::RecordVolume(id)], Reason::Deleting, message).pending()
-            }
+            Verdict::Adopt(id) => record(id, Found::ByAttempt).pending(),
             Verdict::Refused | Verdict::ProvenAbsent(_) => finished(observed),
-            Verdict::Resend => Plan::wait(Stage::Nothing, Reason::InDoubt, "nothing is made for a Volume that is being deleted").pending(),
-            Verdict::Wait(doubt, _) => {
-                let message = format!("it is not known whether EC2 carried out creation attempt {}: {}", launch.attempt, doubt.as_words());
-                Plan::wait(Stage::Nothing, Reason::InDoubt, message).pending()
-            }
+            Verdict::Resend => Plan::wait(Stage::Nothing, DeletionWait::NotResent).pending(),
+            Verdict::Wait(doubt, _) => Plan::wait(Stage::Nothing, CreationWait::InDoubt { attempt: launch.attempt, doubt }).pending(),
         },
     }
 }
@@ -66,12 +56,7 @@ fn unrecorded(observed: &Observed) -> Plan {
     match observed.volumes.volumes.as_slice() {
         [] => {
             if let Some(id) = observed.recorded_volume() {
-                return Plan::act(
-                    Stage::Nothing,
-                    vec![Action::RecordVolume(id.clone())],
-                    Reason::Deleting,
-                    format!("EBS volume {id} is named by this Volume's PersistentVolume and is dealt with as the policy says"),
-                );
+                return record(id, Found::ByPersistentVolume);
             }
             let mut plan = finished(observed);
             // Nothing was announced: the kept volume stays what it was, under its own record.
@@ -80,25 +65,13 @@ fn unrecorded(observed: &Observed) -> Plan {
             }
             plan
         }
-        [one] => Plan::act(
-            Stage::Nothing,
-            vec![Action::RecordVolume(one.id.clone())],
-            Reason::Deleting,
-            format!("EBS volume {} carries this Volume's identity and is dealt with as the policy says", one.id),
-        ),
-        several => {
-            let ids: Vec<&str> = several.iter().map(|volume| volume.id.0.as_str()).collect();
-            Plan::stalled(
-                Stage::Nothing,
-                Reason::InDoubt,
-                format!(
-                    "several EBS volumes carry this Volume's identity ({}): remove the tag {} from all but one",
-                    ids.join(", "),
-                    keys::VOLUME_UID_TAG
-                ),
-            )
-        }
+        [one] => record(one.id.clone(), Found::ByTags),
+        several => Plan::wait(Stage::Nothing, DeletionWait::Several(several.iter().map(|volume| volume.id.clone()).collect())),
     }
+}
+
+fn record(id: VolumeId, found: Found) -> Plan {
+    Plan::act(Stage::Nothing, vec![Action::RecordVolume(id.clone())], DeletionWait::Recording(id, found))
 }
 
 /// The policy that counts: the newest that the Database says; and nobody decided on this deletion when the house around it is torn
@@ -111,20 +84,12 @@ pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
 fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Timestamp) -> Plan {
     let seen = observed.volumes.volumes.iter().find(|volume| volume.id == *id);
     match seen.map(|volume| (volume, volume.state)) {
-        Some((_, VolumeState::Creating)) => {
-            Plan::wait(Stage::Nothing, Reason::Creating, format!("EBS volume {id} is still being made")).pending()
-        }
+        Some((_, VolumeState::Creating)) => Plan::wait(Stage::Nothing, CreationWait::Creating(id.clone())).pending(),
         // EC2 has accepted its deletion, whether it shows that or not yet: whatever the policy says now, it can't be kept any more.
-        Some(_) if status.deleted_at.is_some() => {
-            Plan::wait(Stage::Created, Reason::AwaitingVolumeDeletion, format!("EBS volume {id} is being deleted")).pending()
+        Some(_) if status.deleted_at.is_some() => Plan::wait(Stage::Created, DeletionWait::DeletingVolume(id.clone())).pending(),
+        Some((_, VolumeState::Deleting | VolumeState::Deleted)) => {
+            Plan::act(Stage::Created, vec![Action::NoteDeleted], DeletionWait::DeletingVolume(id.clone())).pending()
         }
-        Some((_, VolumeState::Deleting | VolumeState::Deleted)) => Plan::act(
-            Stage::Created,
-            vec![Action::NoteDeleted],
-            Reason::AwaitingVolumeDeletion,
-            format!("EBS volume {id} is being deleted"),
-        )
-        .pending(),
         Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Error | VolumeState::Unknown)) => {
             match effective_policy(observed) {
                 DeletionPolicy::Retain => retained(observed, volume, now),
@@ -152,31 +117,22 @@ fn gone(observed: &Observed, status: &VolumeStatus, id: &VolumeId) -> Plan {
         plan.actions.insert(0, Action::ConfirmGone(id.clone()));
         return plan;
     }
-    Plan::wait(Stage::Nothing, Reason::AwaitingVolumeDeletion, format!("EC2 does not show EBS volume {id}; its absence is being proven"))
-        .pending()
+    Plan::wait(Stage::Nothing, DeletionWait::ProvingAbsence(id.clone())).pending()
 }
 
 /// Retain: the EBS volume stays, and a PersistentVolume is the record of it.
 fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     let uid = observed.volume.uid().unwrap_or_default();
-    let kept = format!("EBS volume {} is kept; PersistentVolume {} is the record of it", volume.id, names::persistent_volume(&uid));
     let mut actions = Vec::new();
     match &observed.persistent_volume {
         // Somebody deletes it: one that stays is made once it is gone.
         Some(record) if record.metadata.deletion_timestamp.is_some() => {
-            let message =
-                format!("EBS volume {} is kept; PersistentVolume {} is being deleted, and another follows", volume.id, record.name_any());
-            let plan = Plan::wait(Stage::Created, Reason::Deleting, message);
-            return Plan { again: Some(observed.timing.recheck), ..plan };
+            let wait = DeletionWait::RecordDeleted { id: volume.id.clone(), record: record.name_any() };
+            return Plan::wait(Stage::Created, wait).after(observed.timing.recheck);
         }
         Some(record) if !build::is_record_of(record, &observed.volume) => {
-            let message = format!(
-                "PersistentVolume {} is not this Volume's, so there is no record of EBS volume {}, which is kept: give it back the label {}={uid}",
-                record.name_any(),
-                volume.id,
-                keys::VOLUME_UID_LABEL
-            );
-            return Plan { again: Some(observed.timing.recheck), ..Plan::stalled(Stage::Created, Reason::NameConflict, message) };
+            let wait = DeletionWait::RecordNotOurs { id: volume.id.clone(), record: record.name_any(), uid };
+            return Plan::wait(Stage::Created, wait).after(observed.timing.recheck);
         }
         Some(record) if record.labels().get(keys::RETAINED_LABEL).is_none() => {
             actions.push(Action::MarkRetained(Box::new(marked(observed, volume, record.clone(), now))));
@@ -186,7 +142,7 @@ fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     }
     actions.extend(adoption::close_record(observed, &volume.id));
     actions.push(Action::RemoveFinalizer);
-    Plan::act(Stage::Created, actions, Reason::Deleting, kept)
+    Plan::act(Stage::Created, actions, DeletionWait::Retaining { id: volume.id.clone(), record: names::persistent_volume(&uid) })
 }
 
 /// The record of a volume that never had a PersistentVolume: claimed by a claim that is gone, so that it shows as Released.
@@ -200,11 +156,7 @@ fn record_of(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Persist
 /// can come no more.
 fn marked(observed: &Observed, volume: &EbsVolume, mut record: PersistentVolume, now: Timestamp) -> PersistentVolume {
     let name = observed.volume.name_any();
-    let because = if observed.house_is_torn_down {
-        "its namespace or Freehold's resource definitions were deleted, which keeps every volume"
-    } else {
-        "the Database was deleted under deletionPolicy Retain"
-    };
+    let because = if observed.house_is_torn_down { messages::RETAINED_BY_TEARDOWN } else { messages::RETAINED_BY_POLICY };
     let engine = observed.volume.labels().get(keys::ENGINE_LABEL);
     let size = Size::from_gib(volume.size);
     let marks = retention::marks(&name, engine, observed.owner.as_ref(), &size, because, now);
@@ -222,16 +174,15 @@ fn marked(observed: &Observed, volume: &EbsVolume, mut record: PersistentVolume,
 /// Delete: only what is available and ours.
 fn deleted(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     if !observed.attachments.is_empty() {
-        let message = format!("the EBS CSI driver has not detached EBS volume {} yet", volume.id);
-        return Plan { again: Some(observed.timing.recheck), ..Plan::wait(Stage::Created, Reason::AwaitingDetach, message) };
+        return Plan::wait(Stage::Created, DeletionWait::NotDetached(volume.id.clone())).after(observed.timing.recheck);
     }
     let owner = owner_of(&observed.volume, &observed.cluster_id);
     match safety::may_delete_volume(volume, &identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid)) {
         Ok(()) => blocked(observed, Call::DeleteVolume, Stage::Created, now).unwrap_or_else(|| {
-            let message = format!("EBS volume {} is being deleted", volume.id);
-            Plan::act(Stage::Created, vec![Action::DeleteVolume(volume.id.clone())], Reason::AwaitingVolumeDeletion, message).pending()
+            let actions = vec![Action::DeleteVolume(volume.id.clone())];
+            Plan::act(Stage::Created, actions, DeletionWait::DeletingVolume(volume.id.clone())).pending()
         }),
-        Err(blocker) => Plan::wait(Stage::Created, blocker.reason, blocker.message).pending(),
+        Err(blocker) => Plan::wait(Stage::Created, DeletionWait::Unsafe(blocker)).pending(),
     }
 }
 
@@ -246,5 +197,5 @@ fn finished(observed: &Observed) -> Plan {
     let taken = observed.volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
     actions.extend(taken.and_then(|id| adoption::close_record(observed, id)));
     actions.push(Action::RemoveFinalizer);
-    Plan::act(Stage::Nothing, actions, Reason::Deleting, "the EBS volume is gone")
+    Plan::act(Stage::Nothing, actions, DeletionWait::Gone)
 }

@@ -6,13 +6,15 @@ use kube::ResourceExt;
 use super::action::{Plan, Stage};
 
 use crate::api::volume::VolumeLaunch;
-use crate::api::{Reason, Volume, VolumeId, keys};
+use crate::api::{Volume, VolumeId, keys};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::volume::observe::Observed;
+use crate::controller::volume::wait::VolumeWait;
+use crate::controller::waiting::HeldUp;
 
 /// The facts that the protocol judges an attempt by. EC2 cannot be asked for volumes by token: the attempt's tag tells.
 pub(super) fn attempt_facts(observed: &Observed, launch: &VolumeLaunch, deleting: bool) -> Facts<VolumeId> {
@@ -53,15 +55,20 @@ pub(in crate::controller::volume) fn owner_of(volume: &Volume, cluster_id: &str)
 }
 
 pub(super) fn class_not_found(observed: &Observed, stage: Stage) -> Plan {
-    let name = &observed.volume.spec.node_class_name;
-    let plan = Plan::stalled(stage, Reason::NodeClassNotFound, format!("NodeClass {name} does not exist: create it, or name another one"));
-    Plan { again: Some(observed.timing.sweep_instances), ..plan }
+    let name = observed.volume.spec.node_class_name.clone();
+    Plan::wait(stage, VolumeWait::ClassNotFound(name)).after(observed.timing.sweep_instances)
 }
 
-/// What EC2 last answered to this call, as long as it must not be asked again.
-pub(super) fn blocked(observed: &Observed, call: Call, stage: Stage, now: Timestamp) -> Option<Plan> {
+/// What EC2 last answered to this call and when it may be made again, as long as it must not be made.
+pub(super) fn last_refusal(observed: &Observed, call: Call, now: Timestamp) -> Option<(&HeldUp, Timestamp)> {
     match again(observed.asked.get(&call), observed.volumes.swept_at, observed.timing.recheck, now) {
-        Again::Later(held_up, until) => Some(Plan::wait(stage, held_up.reason, held_up.message.clone()).until(until, now).pending()),
+        Again::Later(held_up, until) => Some((held_up, until)),
         Again::Now | Again::OnceShown => None,
     }
+}
+
+/// The plan of a Volume whose next call was not accepted by EC2 and must not be made again yet.
+pub(super) fn blocked(observed: &Observed, call: Call, stage: Stage, now: Timestamp) -> Option<Plan> {
+    let (held_up, until) = last_refusal(observed, call, now)?;
+    Some(Plan::wait(stage, VolumeWait::Blocked(held_up.clone())).until(until, now).pending())
 }

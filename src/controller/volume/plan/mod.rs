@@ -15,11 +15,13 @@ use kube::ResourceExt;
 
 use self::action::{Action, Plan, Stage};
 use super::observe::Observed;
+use super::remembered;
+use super::wait::VolumeWait;
+use super::wait::creation::CreationWait;
 
-use crate::api::{ConditionType, Reason, VolumeId, VolumeStatus};
+use crate::api::{VolumeId, VolumeStatus};
 use crate::cloud::VolumeState;
 use crate::cluster::finalizer;
-use crate::controller::conditions;
 
 /// Decides what to do about a Volume.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
@@ -27,21 +29,13 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         return deletion::plan(observed, now);
     }
     if !finalizer::has(&observed.volume) {
-        return Plan::act(Stage::Nothing, vec![Action::AddFinalizer], Reason::Progressing, "the Volume is being taken on");
+        return Plan::act(Stage::Nothing, vec![Action::AddFinalizer], VolumeWait::AddingFinalizer);
     }
     if observed.volumes.swept_at.is_none() {
-        return Plan::wait(
-            Stage::Nothing,
-            Reason::AwaitingInventory,
-            "the first complete look at EC2 since the operator's start is awaited",
-        );
+        return Plan::wait(Stage::Nothing, VolumeWait::FirstSync);
     }
     let Some(size) = observed.volume.spec.size.gib() else {
-        return Plan::stalled(
-            Stage::Nothing,
-            Reason::InvalidSpec,
-            format!("spec.size {} is not a whole number of GiB or TiB", observed.volume.spec.size),
-        );
+        return Plan::wait(Stage::Nothing, VolumeWait::InvalidSize(observed.volume.spec.size.clone()));
     };
     let status = observed.volume.status.clone().unwrap_or_default();
     match (&status.launch, &status.volume_id) {
@@ -55,19 +49,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
 fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i32, now: Timestamp) -> Plan {
     let seen = observed.volumes.volumes.iter().find(|volume| volume.id == *id);
     match seen.map(|volume| (volume, volume.state)) {
-        Some((_, VolumeState::Creating)) => {
-            Plan::wait(Stage::Nothing, Reason::Creating, format!("EBS volume {id} is being made")).pending()
-        }
+        Some((_, VolumeState::Creating)) => Plan::wait(Stage::Nothing, CreationWait::Creating(id.clone())).pending(),
         Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Unknown)) => {
             binding::plan(observed, status, volume, size, now)
         }
-        Some((_, VolumeState::Error)) => Plan::stalled(
-            Stage::Nothing,
-            Reason::VolumeLost,
-            format!(
-                "EC2 shows EBS volume {id} in the state error: look at it in EC2 (often its KMS key); once it is deleted there and never held data, another is made"
-            ),
-        ),
+        Some((_, VolumeState::Error)) => Plan::wait(Stage::Nothing, VolumeWait::Broken(id.clone())),
         None => adoption::moving(observed, id, now).unwrap_or_else(|| missing(observed, status, id, size, now)),
         Some((_, VolumeState::Deleting | VolumeState::Deleted)) => missing(observed, status, id, size, now),
     }
@@ -77,14 +63,10 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i
 fn missing(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i32, now: Timestamp) -> Plan {
     let proven = facts::proven_absent(observed, status.launch.as_ref()).is_some();
     // What was proven once need not be proven again while EC2 goes on not showing it.
-    let was_lost = conditions::find(&status.conditions, ConditionType::Stalled)
-        .is_some_and(|stalled| stalled.status == "True" && stalled.reason == Reason::VolumeLost.as_str());
+    let was_lost = remembered::lost_since(status).is_some();
     match (observed.has_held(), proven || was_lost, &status.launch) {
-        (true, true, _) => lost(observed, &format!("EC2 no longer knows EBS volume {id}")),
-        (true, false, _) => {
-            Plan::wait(Stage::Nothing, Reason::VolumeLost, format!("EC2 does not show EBS volume {id}, which has held data; looked for on"))
-                .pending()
-        }
+        (true, true, _) => Plan::wait(Stage::Nothing, VolumeWait::Lost { volume: observed.volume.name_any(), id: id.clone() }),
+        (true, false, _) => Plan::wait(Stage::Nothing, VolumeWait::Missing(id.clone())).pending(),
         // A volume may vanish soon after it was made (a KMS refusal is asynchronous): it never held anything.
         // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
         (false, true, launch) if proven => {
@@ -95,17 +77,6 @@ fn missing(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i32,
             }
             plan
         }
-        (false, _, _) => Plan::wait(Stage::Nothing, Reason::Creating, format!("EC2 does not show EBS volume {id} yet")).pending(),
+        (false, _, _) => Plan::wait(Stage::Nothing, CreationWait::NotListed(id.clone())).pending(),
     }
-}
-
-fn lost(observed: &Observed, why: &str) -> Plan {
-    Plan::stalled(
-        Stage::Nothing,
-        Reason::VolumeLost,
-        format!(
-            "the EBS volume of Volume {} has held data and is gone ({why}): it is not replaced by an empty one; restore a snapshot into a new Database",
-            observed.volume.name_any()
-        ),
-    )
 }

@@ -5,18 +5,21 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
-use super::action::{Action, Modify, Plan, Stage};
-use super::facts::blocked;
+use super::action::{Action, Modify, Plan, Stage, VolumeInterest};
+use super::facts::last_refusal;
 
 use crate::api::volume::{ModificationRecord, VolumeSpec};
-use crate::api::{ConditionType, Reason, Size, VolumeStatus};
+use crate::api::{Size, VolumeStatus};
 use crate::cloud::call::Call;
-use crate::cloud::{EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
-use crate::controller::conditions::{self, whole_second};
+use crate::cloud::{Class, EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
+use crate::controller::conditions::whole_second;
 use crate::controller::volume::observe::Observed;
+use crate::controller::volume::remembered;
+use crate::controller::volume::wait::VolumeWait;
+use crate::controller::volume::wait::modification::ModificationWait;
 use crate::time::later;
 
 /// How many modifications EBS allows for a volume in a rolling day (since January 2026; EBS user guide, "Modify a volume").
@@ -73,11 +76,7 @@ pub(super) fn plan(
     now: Timestamp,
 ) -> Plan {
     if size < volume.size && claim_request(claim).is_some_and(|requested| size < requested) {
-        return Plan::stalled(
-            Stage::Bound,
-            Reason::ShrinkRefused,
-            format!("spec.size asks for {size} GiB, but the EBS volume has {} GiB, and EBS volumes only grow: set it back", volume.size),
-        );
+        return Plan::wait(Stage::Bound, ModificationWait::ShrinkRefused { wanted: size, size: volume.size });
     }
     // What EC2 has more of than is asked for stays: EBS volumes only grow.
     let wanted = Shape::wanted(&observed.volume.spec, size.max(volume.size));
@@ -92,28 +91,24 @@ pub(super) fn plan(
 /// EC2 does not show what is wanted yet.
 fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted: &Shape, now: Timestamp) -> Plan {
     let id = &volume.id;
-    let wait = |reason: Reason, message: String| Plan::wait(Stage::Bound, reason, message).pending();
-    let modified = conditions::find(&status.conditions, ConditionType::Modified);
-    if let Some(refused) = modified.filter(|it| is_refusal(it, observed)) {
-        return Plan::stalled(Stage::Bound, Reason::ModificationRefused, refused.message.clone());
+    if let Some(refusal) = remembered::modification_refused(status, observed.volume.metadata.generation) {
+        return Plan::wait(Stage::Bound, ModificationWait::Refused(refusal));
     }
     let modification = observed.volumes.modification.as_ref();
     if let Some(running) = modification.filter(|it| matches!(it.state, ModificationState::Modifying | ModificationState::Optimizing)) {
-        let message = format!("EBS is changing volume {id} ({:?}); the next change follows when it is completed", running.state);
-        return wait(Reason::Modifying, message);
+        return modifying(ModificationWait::Running { id: id.clone(), state: running.state });
     }
     // Edits within a few seconds become one call: the budget is four a day.
     let gathering_since = status.change_due_since.as_ref().map_or(now, |since| since.0);
     let ripe = later(gathering_since, observed.timing.coalesce);
     if now < ripe {
-        return wait(Reason::Modifying, format!("a change of EBS volume {id} is due; edits of the next seconds go with it"))
-            .until(ripe, now);
+        return modifying(ModificationWait::Coalescing(id.clone())).until(ripe, now);
     }
     if let Some(last) = status.modifications.last().filter(|last| wanted.is_recorded_as(last) || !has_ended(modification, last)) {
         // The answer may be lost, and EC2 may not show yet what it was asked for: it is given time before it is asked again.
         let due = later(last.at.0.max(observed.process_started), observed.timing.modification_doubt);
         if now < due {
-            return wait(Reason::Modifying, format!("EC2 was asked to change volume {id} and does not show it yet")).until(due, now);
+            return modifying(ModificationWait::NotShown(id.clone())).until(due, now);
         }
     }
     let replaces_last = status.modifications.last().is_some_and(|last| wanted.is_recorded_as(last) && !was_shown(modification, last));
@@ -121,23 +116,16 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
     // EC2 counts from when it took the call, which may be a little after it was decided on.
     let window = observed.timing.modification_window.saturating_add(observed.timing.modification_doubt);
     if let Some(next) = next_allowed(counted, window, now) {
-        let message = format!(
-            "EBS allows {DAILY_MODIFICATIONS} changes of a volume in a day, and all were used: volume {id} is changed after {}",
-            whole_second(next)
-        );
-        return Plan::wait(Stage::Bound, Reason::ModificationBudget, message).until(next, now);
+        let wait = ModificationWait::Budget { id: id.clone(), allowed: DAILY_MODIFICATIONS, until: next };
+        return Plan::wait(Stage::Bound, wait).until(next, now);
     }
-    // What was refused as invalid was another spec, or it would be stalled above.
-    let is_of_another = |plan: &Plan| plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::ModificationRefused);
-    if let Some(plan) = blocked(observed, Call::ModifyVolume, Stage::Bound, now).filter(|plan| !is_of_another(plan)) {
-        // A budget of a day is not worth a look every few seconds.
-        let is_budget = plan.waiting.as_ref().is_some_and(|waiting| waiting.reason == Reason::ModificationBudget);
-        return Plan { pending: !is_budget, ..plan };
+    if let Some(plan) = refused(observed, now) {
+        return plan;
     }
     // An answer that does not come at all (the right to ask may be missing) does not keep the change for ever: EC2 refuses one too many.
     let looked_up = later(ripe, observed.timing.modification_doubt);
     if !observed.volumes.modification_is_known && now < looked_up {
-        return wait(Reason::Modifying, format!("whether EBS still changes volume {id} is being looked up")).until(looked_up, now);
+        return modifying(ModificationWait::LookingUp(id.clone())).until(looked_up, now);
     }
     let record = ModificationRecord {
         at: Time(whole_second(now)),
@@ -153,15 +141,29 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
         iops: record.iops,
         throughput: record.throughput,
     };
-    let message = format!("EC2 is asked to change volume {id} to {} GiB {}", record.size, record.volume_type);
-    Plan::act(Stage::Bound, vec![Action::Modify(Box::new(Modify { record, request, replaces_last }))], Reason::Modifying, message).pending()
+    let wait = ModificationWait::Modifying { id: id.clone(), size: record.size, volume_type: record.volume_type.clone() };
+    let actions = vec![Action::Modify(Box::new(Modify { record, request, replaces_last }))];
+    Plan { actions, ..modifying(wait) }
 }
 
-/// Whether EC2 has refused this generation's modification as invalid: only another spec helps.
-fn is_refusal(modified: &Condition, observed: &Observed) -> bool {
-    modified.status == "False"
-        && modified.reason == Reason::ModificationRefused.as_str()
-        && modified.observed_generation == observed.volume.metadata.generation
+/// The modification is about to change in EC2.
+fn modifying(wait: ModificationWait) -> Plan {
+    Plan::wait(Stage::Bound, wait).interested_in(VolumeInterest::Modification)
+}
+
+/// EC2 did not accept the last call, and it must not be made again yet.
+fn refused(observed: &Observed, now: Timestamp) -> Option<Plan> {
+    let (held_up, until) = last_refusal(observed, Call::ModifyVolume, now)?;
+    let interest = match held_up.class {
+        // What was refused as invalid was another spec, or this one would be stalled.
+        Some(Class::Invalid) => return None,
+        // A budget of a day is not worth a look every few seconds.
+        Some(Class::ModificationBudget) => VolumeInterest::Settled,
+        // An earlier modification is still running.
+        Some(Class::State) => VolumeInterest::Modification,
+        Some(_) | None => VolumeInterest::Volume,
+    };
+    Some(Plan::wait(Stage::Bound, VolumeWait::Blocked(held_up.clone())).until(until, now).interested_in(interest))
 }
 
 /// Whether EC2 shows that this modification is over.
@@ -192,17 +194,14 @@ fn grow_claim(claim: &PersistentVolumeClaim, size: i32) -> Plan {
         {
             requests.insert("storage".to_owned(), Quantity(Size::from_gib(size).0));
         }
-        let message = format!("claim {} asks for {size} GiB now", claim.name_any());
-        return Plan::act(Stage::Bound, vec![Action::GrowClaim(Box::new(grown))], Reason::AwaitingFileSystem, message);
+        let wait = ModificationWait::GrowingClaim { claim: claim.name_any(), size };
+        return Plan::act(Stage::Bound, vec![Action::GrowClaim(Box::new(grown))], wait);
     }
     let capacity = claim.status.as_ref().and_then(|status| status.capacity.as_ref()).and_then(|capacity| capacity.get("storage"));
     if capacity.and_then(gib).is_none_or(|capacity| capacity < size) {
-        let message = format!(
-            "the EBS volume has {size} GiB; the file system grows with it once the CSI driver and the kubelet get to it (the pod must run)"
-        );
-        return Plan::wait(Stage::Bound, Reason::AwaitingFileSystem, message);
+        return Plan::wait(Stage::Bound, ModificationWait::GrowingFileSystem(size));
     }
-    Plan { actions: Vec::new(), waiting: None, stage: Stage::AsWanted, again: None, pending: false, due: false }
+    Plan::done()
 }
 
 fn claim_request(claim: &PersistentVolumeClaim) -> Option<i32> {

@@ -2,27 +2,25 @@
 
 use jiff::Timestamp;
 
-use super::action::{Action, Plan, Stage};
+use super::action::{Action, Plan, Stage, VolumeInterest};
 use super::facts::blocked;
 
+use crate::api::VolumeStatus;
 use crate::api::volume::FinalSnapshot;
-use crate::api::{Reason, VolumeStatus};
 use crate::cloud::absence::{self, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::volume::observe::Observed;
+use crate::controller::volume::wait::deletion::SnapshotWait;
 
 /// What is done until the final snapshot is complete; `None` once it is, and the EBS volume may be deleted.
 pub(super) fn plan(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, now: Timestamp) -> Option<Plan> {
     if !observed.attachments.is_empty() || volume.state != VolumeState::Available {
-        let message = format!("EBS volume {} must be detached before its final snapshot", volume.id);
-        let plan = Plan::wait(Stage::Created, Reason::AwaitingDetach, message).pending();
-        return Some(Plan { again: Some(observed.timing.recheck), ..plan });
+        let wait = SnapshotWait::NotDetached(volume.id.clone());
+        return Some(Plan::wait(Stage::Created, wait).pending().after(observed.timing.recheck));
     }
     if observed.snapshots.swept_at.is_none() {
-        return Some(
-            Plan::wait(Stage::Created, Reason::AwaitingSnapshot, "the first complete look at EC2's snapshots is awaited").pending(),
-        );
+        return Some(awaits(SnapshotWait::FirstSync));
     }
     let Some(announced) = &status.final_snapshot else { return Some(take_snapshot(observed, volume, now)) };
     let mut of_this_volume = observed.snapshots.snapshots.iter().filter(|snapshot| snapshot.volume == volume.id);
@@ -33,8 +31,8 @@ pub(super) fn plan(observed: &Observed, status: &VolumeStatus, volume: &EbsVolum
     };
     match found {
         Some(snapshot) if announced.snapshot_id.is_none() => {
-            let message = format!("snapshot {} of the volume was taken and is recorded", snapshot.id);
-            Some(Plan::act(Stage::Created, vec![Action::RecordSnapshot(snapshot.id.clone())], Reason::AwaitingSnapshot, message).pending())
+            let actions = vec![Action::RecordSnapshot(snapshot.id.clone())];
+            Some(Plan { actions, ..awaits(SnapshotWait::Recording(snapshot.id.clone())) })
         }
         Some(snapshot) => after_snapshot(volume, snapshot),
         None => Some(snapshot_in_doubt(observed, volume, announced, now)),
@@ -43,28 +41,16 @@ pub(super) fn plan(observed: &Observed, status: &VolumeStatus, volume: &EbsVolum
 
 fn take_snapshot(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     blocked(observed, Call::CreateSnapshot, Stage::Created, now).unwrap_or_else(|| {
-        let message = format!("the final snapshot of EBS volume {} is being taken", volume.id);
-        Plan::act(Stage::Created, vec![Action::Snapshot(volume.id.clone())], Reason::AwaitingSnapshot, message).pending()
+        let actions = vec![Action::Snapshot(volume.id.clone())];
+        Plan { actions, ..awaits(SnapshotWait::Requesting(volume.id.clone())) }
     })
 }
 
 fn after_snapshot(volume: &EbsVolume, snapshot: &Snapshot) -> Option<Plan> {
     Some(match snapshot.state {
         SnapshotState::Completed => return None,
-        SnapshotState::Pending => Plan::wait(
-            Stage::Created,
-            Reason::AwaitingSnapshot,
-            format!("snapshot {} is not complete yet; the volume is kept until it is", snapshot.id),
-        )
-        .pending(),
-        SnapshotState::Error => Plan::stalled(
-            Stage::Created,
-            Reason::AwaitingSnapshot,
-            format!(
-                "the final snapshot {} failed, so EBS volume {} is kept: set deletionPolicy to Retain, or delete the failed snapshot in EC2 and have status.finalSnapshot removed",
-                snapshot.id, volume.id
-            ),
-        ),
+        SnapshotState::Pending => awaits(SnapshotWait::Pending(snapshot.id.clone())),
+        SnapshotState::Error => Plan::wait(Stage::Created, SnapshotWait::Failed { snapshot: snapshot.id.clone(), id: volume.id.clone() }),
     })
 }
 
@@ -75,15 +61,12 @@ fn snapshot_in_doubt(observed: &Observed, volume: &EbsVolume, announced: &FinalS
     match (&announced.snapshot_id, proof) {
         // One that had an id and is gone is taken anew: the volume still has everything.
         (_, Some(_)) => take_snapshot(observed, volume, now),
-        (None, None) => Plan::wait(
-            Stage::Created,
-            Reason::AwaitingSnapshot,
-            format!("it is not known whether EC2 took the final snapshot of {}: it is looked up until its absence is proven", volume.id),
-        )
-        .pending(),
-        (Some(id), None) => {
-            Plan::wait(Stage::Created, Reason::AwaitingSnapshot, format!("EC2 does not show snapshot {id} yet; the volume is kept"))
-                .pending()
-        }
+        (None, None) => awaits(SnapshotWait::InDoubt(volume.id.clone())),
+        (Some(id), None) => awaits(SnapshotWait::NotListed(id.clone())),
     }
+}
+
+/// The snapshot is about to change in EC2.
+fn awaits(wait: SnapshotWait) -> Plan {
+    Plan::wait(Stage::Created, wait).interested_in(VolumeInterest::Snapshot)
 }

@@ -152,7 +152,12 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
 fn a_take_over_that_was_announced_is_finished_calmly() {
     let told = |until: Option<i64>| {
         move |it: &mut Observed| {
-            let said = |until| HeldUp { reason: Reason::Forbidden, message: "EC2 forbids it".to_owned(), until: Some(at(until)) };
+            let said = |until| HeldUp {
+                reason: Reason::Forbidden,
+                class: Some(Class::Forbidden),
+                message: "EC2 forbids it".to_owned(),
+                until: Some(at(until)),
+            };
             it.asked = BTreeMap::from([(Call::CreateTags, Asked { at: at(9), held_up: until.map(said) })]);
         }
     };

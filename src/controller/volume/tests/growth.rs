@@ -166,7 +166,7 @@ fn a_refusal_is_not_hammered() {
     };
     let used_up = |it: &mut Observed| {
         let message = "EC2 says no (it is asked again after then)".to_owned();
-        let held_up = HeldUp { reason: Reason::ModificationBudget, message, until: Some(at(3605)) };
+        let held_up = HeldUp { reason: Reason::ModificationBudget, class: Some(Class::ModificationBudget), message, until: Some(at(3605)) };
         it.asked = BTreeMap::from([(Call::ModifyVolume, Asked { at: at(5), held_up: Some(held_up) })]);
     };
     let budget = || waits(Stage::Bound, Reason::ModificationBudget);
@@ -178,7 +178,12 @@ fn a_refusal_is_not_hammered() {
             "invalid, and the spec changed within a minute",
             invalid(|it| {
                 it.volume.metadata.generation = Some(4);
-                let held_up = HeldUp { reason: Reason::ModificationRefused, message: "EC2 says no".to_owned(), until: None };
+                let held_up = HeldUp {
+                    reason: Reason::ModificationRefused,
+                    class: Some(Class::Invalid),
+                    message: "EC2 says no".to_owned(),
+                    until: None,
+                };
                 it.asked = BTreeMap::from([(Call::ModifyVolume, Asked { at: at(0), held_up: Some(held_up) })]);
             }),
             at(3),

@@ -206,7 +206,7 @@ fn owner(policy: &str, deleting: bool) -> crate::api::Database {
 fn a_volume_deleted_by_hand_is_kept_as_long_as_its_database_lives() {
     let planned = plan(&detached(DeletionPolicy::Delete, VolumeState::Available, |it| it.owner = Some(owner("Delete", false))), now());
     assert_eq!(planned.actions, []);
-    assert_eq!(planned.waiting.map(|waiting| waiting.reason), Some(Reason::Deleting));
+    assert_eq!(planned.waiting.map(|waiting| waiting.reason()), Some(Reason::Deleting));
 }
 
 #[test]

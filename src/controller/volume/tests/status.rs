@@ -3,6 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::api::volume::ModificationRefusal;
 use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::status as told;
 
@@ -20,14 +21,14 @@ fn whole(status: &VolumeStatus) -> Vec<Whole<'_>> {
     status.conditions.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str())).collect()
 }
 
-const NOBODY: Whole<'_> = ("Stalled", "False", "Progressing", "nothing needs a person");
-const EARLIER: &str = "an earlier step is awaited";
+const NOBODY: Whole<'_> = ("Stalled", "False", "Progressing", "no manual action is required");
+const EARLIER: &str = "waiting for an earlier step";
 const EXISTS: Whole<'_> = ("Created", "True", "AsExpected", "the EBS volume exists");
 const BOUND: Whole<'_> = ("Bound", "True", "AsExpected", "the PersistentVolume and the claim are bound to each other");
 
 #[test]
 fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() {
-    let waiting = "EBS volume vol-1 is being made";
+    let waiting = "EC2 is creating EBS volume vol-1";
     assert_eq!(
         whole(&after(&created(VolumeState::Creating), now())),
         [
@@ -38,7 +39,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             NOBODY,
         ]
     );
-    let waiting = "the PersistentVolume is being made";
+    let waiting = "creating the PersistentVolume";
     assert_eq!(
         whole(&after(&created(VolumeState::Available), now())),
         [
@@ -96,13 +97,18 @@ fn a_stall_shows_as_stalled_and_a_deletion_as_deleting() {
 fn a_refused_modification_is_told_in_ec2s_words_and_stalls_this_generation() {
     let mut observed = settled();
     observed.volume.spec.iops = Some(90_000);
+    status(&mut observed).change_due_since = Some(Time(at(0)));
     says(&mut observed, ConditionType::Modified, false, Reason::Modifying, at(0));
-    let held_up = HeldUp { reason: Reason::ModificationRefused, message: "EC2 answered no".into(), until: None };
+    let held_up =
+        HeldUp { reason: Reason::ModificationRefused, class: Some(Class::Invalid), message: "EC2 answered no".into(), until: None };
     let acted = Acted { held_up: Some(held_up), ..acted(&observed) };
     let first = told(&observed, &plan(&observed, now()), &acted, now());
     assert_eq!(whole(&first)[3], ("Modified", "False", "ModificationRefused", "EC2 answered no"));
+    let refusal = ModificationRefusal { generation: 3, message: "EC2 answered no".into() };
+    assert_eq!(first.modification_refused, Some(refusal.clone()));
     observed.volume.status = Some(first);
     let second = after(&observed, at(11));
+    assert_eq!(second.modification_refused, Some(refusal), "as long as it is waited on");
     assert_eq!(whole(&second)[4], ("Stalled", "True", "ModificationRefused", "EC2 answered no"));
     observed.volume.status = Some(second.clone());
     assert_eq!(after(&observed, at(12)), second, "and nothing more is written");
@@ -173,4 +179,45 @@ fn the_fields_of_other_writers_are_told_as_the_last_write_left_them_and_the_size
     let expected =
         VolumeStatus { conditions: status.conditions.clone(), observed_generation: Some(3), size: Some(Size("120Gi".into())), ..written };
     assert_eq!(status, expected);
+}
+
+#[test]
+fn a_lost_volume_is_lost_since_it_was_first_seen_so_until_ec2_shows_it_again() {
+    let mut lost = settled();
+    lost.volumes.volumes.clear();
+    lost.process_started = at(-5000);
+    status(&mut lost).launch.as_mut().unwrap().started_at = Time(at(-4000));
+    assert_eq!(after(&lost, now()).lost_since, None, "not before its absence is proven");
+    lost.volumes.empty = Some(run(-3000, -1000));
+    let first = after(&lost, now());
+    assert_eq!(first.lost_since, Some(Time(now())));
+    lost.volumes.empty = None;
+    lost.volume.status = Some(first.clone());
+    assert_eq!(after(&lost, at(20)), first, "proven once, it stays so");
+    let shown = with(settled(), |it| it.volume.status = Some(VolumeStatus { volume_id: Some(id("vol-1")), ever_held: true, ..first }));
+    assert_eq!(after(&shown, at(30)).lost_since, None);
+}
+
+#[test]
+fn what_an_older_operator_said_in_conditions_only_is_remembered() {
+    let mut lost = with(settled(), |it| it.volumes.volumes.clear());
+    says(&mut lost, ConditionType::Stalled, true, Reason::VolumeLost, at(-100));
+    assert_eq!(after(&lost, now()).lost_since, Some(Time(at(-100))));
+    let mut refused = with(settled(), |it| it.volume.spec.iops = Some(90_000));
+    says(&mut refused, ConditionType::Modified, false, Reason::ModificationRefused, at(-100));
+    let expected = ModificationRefusal { generation: 3, message: "as EC2 said".into() };
+    assert_eq!(after(&refused, now()).modification_refused, Some(expected));
+}
+
+#[test]
+fn a_field_that_an_older_operator_left_behind_does_not_count_against_its_conditions() {
+    let mut found = with(settled(), |it| it.volumes.volumes.clear());
+    says(&mut found, ConditionType::Stalled, false, Reason::Progressing, at(-100));
+    status(&mut found).lost_since = Some(Time(at(-200)));
+    let reason = |observed: &Observed| plan(observed, now()).waiting.map(|waiting| (waiting.reason(), waiting.is_stalled()));
+    assert_eq!(reason(&found), Some((Reason::VolumeLost, false)), "EC2 has shown it since: its absence is to be proven again");
+    let mut edited = with(settled(), |it| it.volume.spec.iops = Some(90_000));
+    says(&mut edited, ConditionType::Modified, false, Reason::ModificationRefused, at(-100));
+    status(&mut edited).modification_refused = Some(ModificationRefusal { generation: 2, message: "an earlier spec".into() });
+    assert_eq!(message(&plan(&edited, now())), "as EC2 said", "the refusal of this generation, not of an earlier one");
 }
