@@ -125,8 +125,12 @@ pub enum MachineHealth {
     Healthy,
     /// There is a sign of a loss, and the machine is not given up yet.
     Suspected,
+    /// The machine would be given up, and its repair is held back.
+    RepairHeldBack,
     /// The machine is given up.
     Lost,
+    /// The machine is given up, and EC2 does not show it stopped or terminated although everything was asked of it.
+    FenceFailed,
 }
 
 /// Why a machine that still runs must be replaced.

@@ -160,7 +160,7 @@ fn looks_lost(node: &Node) -> bool {
     let Some(status) = &node.status else { return false };
     match status.health {
         Some(MachineHealth::Healthy) => false,
-        Some(MachineHealth::Suspected | MachineHealth::Lost) => true,
+        Some(MachineHealth::Suspected | MachineHealth::RepairHeldBack | MachineHealth::Lost | MachineHealth::FenceFailed) => true,
         // Written by a version that knew no such field: until its first pass a machine that was ready and is not counts against its zone.
         None => {
             let is_true = |kind| conditions::is_true(&status.conditions, kind);
@@ -297,7 +297,7 @@ mod tests {
             me.clone(),
             node("well", "a", Some(MachineHealth::Healthy)),
             node("suspected", "a", Some(MachineHealth::Suspected)),
-            node("held back", "a", Some(MachineHealth::Suspected)),
+            node("held back", "a", Some(MachineHealth::RepairHeldBack)),
             node("lost", "a", Some(MachineHealth::Lost)),
             node("ended in EC2 a moment ago", "a", Some(MachineHealth::Healthy)),
             node("elsewhere", "b", Some(MachineHealth::Lost)),

@@ -18,7 +18,7 @@ use crate::cloud::limits::Priority;
 use crate::cluster::{self, status, status::PatchError};
 use crate::controller::conditions::whole_second;
 use crate::controller::creation::judge::Outcome;
-use crate::controller::waiting::{HeldUp, Waiting};
+use crate::controller::waiting::HeldUp;
 use crate::error_chain::Chain;
 use crate::time::later;
 
@@ -86,14 +86,14 @@ impl ActError {
 }
 
 /// Why the first condition that does not hold does not: what just failed, else what EC2 just answered, else what the plan waits for.
-pub fn why(error: Option<&ActError>, held_up: Option<&HeldUp>, waiting: Option<&Waiting>) -> (Reason, String) {
+pub fn why(error: Option<&ActError>, held_up: Option<&HeldUp>, waiting: Option<(Reason, String)>) -> (Reason, String) {
     if let Some(error) = error {
         return (Reason::Progressing, format!("a step failed and is tried again: {}", Chain(error)));
     }
     if let Some(held_up) = held_up {
         return (held_up.reason, held_up.message.clone());
     }
-    waiting.map_or((Reason::AsExpected, String::new()), |waiting| (waiting.reason, waiting.message.clone()))
+    waiting.unwrap_or((Reason::AsExpected, String::new()))
 }
 
 /// Writes down what an answer without an id meant for the attempt of this token. `is_doubt_noted`: its status says already that it is

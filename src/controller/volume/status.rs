@@ -30,7 +30,8 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Time
 }
 
 fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Volume>) -> Vec<Entry> {
-    let (reason, message) = why(acted.error.as_ref(), acted.held_up.as_ref(), plan.waiting.as_ref());
+    let (reason, message) =
+        why(acted.error.as_ref(), acted.held_up.as_ref(), plan.waiting.as_ref().map(|waiting| (waiting.reason, waiting.message.clone())));
     let mut said = false;
     let mut entry = |kind: Type, needed: Stage, holds: &str| {
         if plan.stage >= needed {
