@@ -107,35 +107,35 @@ pub fn may_give_up(
     timing: &Timing,
     now: Timestamp,
 ) -> Result<(), Blocker> {
-    let held_back = |why: String| Err(Blocker::because(Reason::RepairHeldBack, format!("its repair is held back: {why}")));
+    let held_back = |why: String| Err(Blocker::because(Reason::RepairHeldBack, format!("repair postponed: {why}")));
     let most = fleet.most();
     if fleet.repairs >= most {
         return Err(Blocker::because(Reason::RepairHeldBack, repairs_underway(fleet.repairs, most)));
     }
     let oldest = SignedDuration::try_from(timing.trust()).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
-        return held_back("the last complete look at EC2 is too long ago".to_owned());
+        return held_back("the last full EC2 inventory sync is too long ago".to_owned());
     }
     if is_terminated {
         return Ok(());
     }
     if fleet.zone_refused {
-        return held_back("EC2 refuses to list its zone".to_owned());
+        return held_back("EC2 refuses to list the zone of the machine".to_owned());
     }
     let (joined, lost) = (fleet.zone_joined, fleet.zone_lost);
     if zone_looks_down(joined, lost) {
-        return held_back(format!("{lost} of the {joined} machines of its zone look lost, so the zone itself may be down"));
+        return held_back(format!("{lost} of the {joined} machines of the zone look lost, so the zone itself may be down"));
     }
     // A zone's machines come back one by one: the last of them have the grace that the first had.
     if let Some(until) = fleet.zone_down_at.map(|at| whole_second(later(at, timing.loss_grace))).filter(|until| now < *until) {
-        return held_back(format!("its zone looked down a moment ago, and its machines may come back until {until}"));
+        return held_back(format!("the zone of the machine recently looked unavailable, and its machines may come back until {until}"));
     }
     Ok(())
 }
 
 /// How many repairs are underway, in words.
 pub fn repairs_underway(count: usize, most: usize) -> String {
-    format!("its repair is held back: {count} machines are being repaired, and {most} may be at once")
+    format!("repair postponed: {count} databases are already being repaired (limit {most})")
 }
 
 /// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or its move took longer than `bound`. The
@@ -168,7 +168,7 @@ pub fn may_terminate_duplicate(instance: &Instance, is_own: bool, core_node: Opt
         ))
     };
     if !is_own {
-        return refuse("its client token is not one of this Node's, so somebody else may have launched it");
+        return refuse("its client token is not one of this Node's, so it may have been launched outside Freehold");
     }
     if core_node.is_some_and(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) {
         return refuse("a database may run on it");

@@ -207,7 +207,7 @@ fn a_machine_that_is_well_again_within_the_grace_stays() {
         let old = running(&house, "orders").await;
         happens(&house, Outside::Impair, &old.instance);
         let message = told(&house, &old.node, "Lost", "False", "InstanceImpaired").await;
-        assert!(message.contains("given up at"), "{message}");
+        assert!(message.contains("declared lost at"), "{message}");
         happens(&house, Outside::Recover, &old.instance);
         told(&house, &old.node, "Lost", "False", "Progressing").await;
         house.ready("orders").await;
@@ -322,7 +322,7 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
         happens(&house, Outside::Impair, &old.instance);
         told(&house, &old.node, "Fenced", "False", "Fencing").await;
         let message = told(&house, &old.node, "Fenced", "False", "FenceFailed").await;
-        assert!(message.contains("nothing moves"), "{message}");
+        assert!(message.contains("the volume is not moved"), "{message}");
 
         house.api::<Pod>().delete("orders-0", &DeleteParams::default().grace_period(0)).await.unwrap();
         let (failed, until_then) = (house.mark(), house.ec2().now() + Duration::from_mins(10));
@@ -411,7 +411,7 @@ fn of_seven_machines_lost_at_once_five_are_repaired_and_then_the_others() {
             let held: Vec<String> = all
                 .iter()
                 .map(|node| node.condition("Lost"))
-                .filter(|lost| lost.1 == "RepairHeldBack" && lost.2.contains("5 machines are being repaired, and 5 may be at once"))
+                .filter(|lost| lost.1 == "RepairHeldBack" && lost.2.contains("5 databases are already being repaired (limit 5)"))
                 .map(|lost| lost.2)
                 .collect();
             assert!(given_up().await <= 5);

@@ -7,7 +7,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. Every file in a folder `plan` or `build` is one, too, and every `status.rs` of a
 /// controller.
-const PURE: [&str; 19] = [
+const PURE: [&str; 22] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/conditions.rs",
@@ -15,7 +15,10 @@ const PURE: [&str; 19] = [
     "controller/database/history.rs",
     "controller/database/ordinal.rs",
     "controller/database/pod.rs",
+    "controller/node/cause.rs",
+    "controller/node/messages.rs",
     "controller/node/registration.rs",
+    "controller/node/wait.rs",
     "controller/retention.rs",
     "controller/safety.rs",
     "controller/volume/build.rs",

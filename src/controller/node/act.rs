@@ -5,7 +5,8 @@ use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use super::plan::action::{Action, Plan};
+use super::messages;
+use super::plan::action::{Action, Plan, Repair};
 
 use crate::api::keys::OUT_OF_SERVICE_TAINT;
 use crate::api::node::{Fence, NodeLaunch};
@@ -20,7 +21,6 @@ use crate::controller::creation::judge::{Outcome, outcome};
 use crate::controller::pass::acted::{ActError, Acted, note_outcome};
 use crate::controller::pass::call_blocked::held_up;
 use crate::controller::pass::context::Context;
-use crate::controller::safety;
 use crate::controller::waiting::HeldUp;
 use crate::time::later;
 
@@ -28,15 +28,19 @@ use crate::time::later;
 const CONSOLE_TAIL: usize = 4096;
 
 /// Carries out every action in order, up to the first that fails.
-pub async fn act(plan: &Plan, node: Node, ctx: &Context, events: &Events) -> Acted<Node> {
+pub async fn act(plan: &Plan, node: Node, ctx: &Context, events: &Events) -> (Acted<Node>, Repair) {
     let mut acted = Acted::new(node);
+    let mut repair = Repair::AsPlanned;
     for action in &plan.actions {
-        let result = one(action, &mut acted, ctx, events).await;
+        let result = match action {
+            Action::GiveUp(fence) => give_up(fence, &mut acted, ctx, events).await.map(|became| repair = became),
+            action => one(action, &mut acted, ctx, events).await,
+        };
         if !acted.goes_on(result) {
             break;
         }
     }
-    acted
+    (acted, repair)
 }
 
 async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
@@ -57,13 +61,12 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
             if let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.as_ref()) {
                 ctx.sends.forget(&launch.token);
             }
-            let note = format!("instance {id} was found by its token and tags, and is this Node's");
-            events.publish(&acted.object, &Happened::normal(EventReason::InstanceRecorded, note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::InstanceRecorded, messages::recorded(id))).await;
         }
         Action::MarkUnavailable(instance_type, zone) => ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now()),
         Action::LogConsole(id) => log_console(id, ctx).await,
         Action::Terminate(id, why) => terminate(id, why, acted, ctx, events).await,
-        Action::GiveUp(fence) => give_up(fence, acted, ctx, events).await?,
+        Action::GiveUp(fence) => drop(give_up(fence, acted, ctx, events).await?),
         Action::Stop(id, force) => stop(id, *force, acted, ctx, events).await,
         Action::OutOfService(core_node) => {
             let name = core_node.name_any();
@@ -74,8 +77,7 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
             let metadata = json!({"uid": core_node.metadata.uid, "resourceVersion": core_node.metadata.resource_version});
             let patch = json!({"metadata": metadata, "spec": {"taints": taints}});
             core_nodes.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
-            let note = format!("Kubernetes node {name} is out of service: nothing on its machine can write any more");
-            events.publish(&acted.object, &Happened::normal(EventReason::OutOfService, note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::OutOfService, messages::out_of_service(&name))).await;
         }
         Action::HoldCoreNode(core_node) => {
             finalizer::add(&core_nodes, core_node.as_ref()).await?;
@@ -83,8 +85,7 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
         Action::Cordon(name, uid) => {
             let patch = json!({"metadata": {"uid": uid}, "spec": {"unschedulable": true}});
             core_nodes.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
-            let note = format!("Kubernetes node {name} takes no more pods: its Node is deleted");
-            events.publish(&acted.object, &Happened::normal(EventReason::Cordoned, note)).await;
+            events.publish(&acted.object, &Happened::normal(EventReason::Cordoned, messages::cordoned(name))).await;
         }
         Action::EvictPod { namespace, name, uid, at_once } => {
             let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
@@ -106,14 +107,14 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
 }
 
 /// Writes down that the machine is given up, unless other passes have begun as many repairs as may be meanwhile.
-async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<(), ActError> {
+async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: &Events) -> Result<Repair, ActError> {
     match ctx.fleet.try_begin(&acted.object) {
         Ok(underway) => ctx.metrics.repairs_underway(underway),
         Err((underway, most)) => {
-            let message = format!("{}; {}", fence.message, safety::repairs_underway(underway, most));
+            let message = messages::repair_postponed(&fence.message, underway, most);
             let until = Some(later(ctx.clock.now(), ctx.timing.recheck));
             acted.held_up = Some(HeldUp { reason: Reason::RepairHeldBack, class: None, message, until });
-            return Ok(());
+            return Ok(Repair::Postponed);
         }
     }
     let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
@@ -122,9 +123,8 @@ async fn give_up(fence: &Fence, acted: &mut Acted<Node>, ctx: &Context, events: 
     // With the resourceVersion of this pass' read: nothing is given up on an old view.
     acted.object = status::patch(&nodes, &acted.object, &old, &new).await?;
     ctx.metrics.machine_lost(&fence.cause);
-    let note = format!("{}: the machine is given up, and another takes its place", fence.message);
-    events.publish(&acted.object, &Happened::warning(EventReason::MachineLost, note)).await;
-    Ok(())
+    events.publish(&acted.object, &Happened::warning(EventReason::MachineLost, messages::declared_lost(&fence.message))).await;
+    Ok(Repair::AsPlanned)
 }
 
 /// Asks EC2 to terminate an instance.
@@ -139,7 +139,7 @@ async fn terminate(id: &InstanceId, why: &str, acted: &mut Acted<Node>, ctx: &Co
             ctx.asks.note(call, &id.0, ctx.clock.now(), None);
             ctx.inventory.request_sync(Kind::Node);
             if is_first {
-                let note = format!("instance {id} is terminated: {why}");
+                let note = messages::terminating(id, why);
                 events.publish(&acted.object, &Happened::normal(EventReason::InstanceTerminating, note)).await;
             }
         }
@@ -165,9 +165,7 @@ async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Conte
         ctx.metrics.fence_begun();
     }
     if is_first || force {
-        let how = if force { " by force" } else { "" };
-        let note = format!("EC2 is asked to stop instance {id}{how}, so that nothing on it can write any more");
-        events.publish(&acted.object, &Happened::normal(EventReason::InstanceStopping, note)).await;
+        events.publish(&acted.object, &Happened::normal(EventReason::InstanceStopping, messages::stopping(id, force))).await;
     }
 }
 
@@ -211,7 +209,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
         Ok(instance) => {
             record(&nodes, acted, json!({"instanceID": instance.id})).await?;
             ctx.sends.forget(token);
-            let note = format!("instance {} ({} in {}) is launched", instance.id, launch.instance_type, launch.zone);
+            let note = messages::instance_launched(&instance.id, launch);
             events.publish(&acted.object, &Happened::normal(EventReason::InstanceLaunched, note)).await;
         }
         Err(error) => {
@@ -224,7 +222,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
             let outcome = outcome(&error, is_old, was_in_doubt);
             note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &nodes, acted, ctx).await?;
             if outcome == Outcome::Refused {
-                let note = format!("EC2 refused {} in {}: {error}", launch.instance_type, launch.zone);
+                let note = messages::launch_refused(launch, &error);
                 events.publish(&acted.object, &Happened::warning(EventReason::LaunchRefused, note)).await;
             }
         }

@@ -1,11 +1,14 @@
 //! The Node controller: one EC2 instance and its core Node for each `Node`.
 
 pub mod act;
+pub mod cause;
 pub mod lease_monitor;
+pub mod messages;
 pub mod observe;
 pub mod plan;
 mod registration;
 pub mod status;
+pub mod wait;
 
 use std::sync::Arc;
 
@@ -71,20 +74,20 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
     if !plan.gives_up() && observed.node.status.as_ref().is_none_or(|status| status.fence.is_none()) {
         ctx.fleet.is_well(observed.node.metadata.uid.as_deref().unwrap_or_default());
     }
-    let acted = act::act(&plan, observed.node.clone(), ctx, events).await;
+    let (acted, repair) = act::act(&plan, observed.node.clone(), ctx, events).await;
     if acted.finished {
         let uid = observed.node.uid().unwrap_or_default();
         forget(&uid, ctx);
         for instance in &observed.instances.instances {
             ctx.asks.forget(&instance.id.0);
         }
-        events.publish(&acted.object, &Happened::normal(EventReason::NodeReleased, "the machine is gone".to_owned())).await;
+        events.publish(&acted.object, &Happened::normal(EventReason::NodeReleased, messages::RELEASED.to_owned())).await;
         return Ok(ctx.timing.resync);
     }
     remember(&acted.object, ctx);
     express_interest(&acted.object, &plan, ctx);
-    let again = next_look(plan.again, acted.held_up.as_ref(), observed.instances.swept_at.is_some(), ctx);
-    let new = status::status(&observed, &plan, &acted, ctx.clock.now());
+    let again = next_look(plan.requeue, acted.held_up.as_ref(), observed.instances.swept_at.is_some(), ctx);
+    let new = status::status(&observed, &plan, &acted, repair, ctx.clock.now());
     let old = acted.object.status.clone().unwrap_or_default();
     let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
     if let Some(took) = status::fenced_after(&old, &new) {

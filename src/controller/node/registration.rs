@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as CoreNode;
 
+use super::wait::Unwanted;
+
 use crate::api::{ConditionType, InstanceId, Node, NodeSpec, NodeStatus};
 use crate::cloud::{Instance, InstanceState};
 use crate::controller::conditions;
@@ -35,12 +37,12 @@ pub(super) fn is_live(instance: &Instance) -> bool {
 }
 
 /// Why a machine of this type and zone that has not joined is not wanted any more.
-pub(super) fn unwanted(spec: &NodeSpec, instance_type: &str, in_zone: &str) -> Option<String> {
+pub(super) fn unwanted(spec: &NodeSpec, instance_type: &str, in_zone: &str) -> Option<Unwanted> {
     if !spec.instance_types.iter().any(|wanted| wanted == instance_type) {
-        return Some(format!("its type {instance_type} is no longer in instanceTypes"));
+        return Some(Unwanted::Type(instance_type.to_owned()));
     }
     match &spec.zone {
-        Some(zone) if zone != in_zone => Some(format!("it is in {in_zone} and the volume is in {zone}")),
+        Some(zone) if zone != in_zone => Some(Unwanted::Zone { instance: in_zone.to_owned(), volume: zone.clone() }),
         Some(_) | None => None,
     }
 }

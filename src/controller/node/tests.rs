@@ -4,6 +4,7 @@ mod ended;
 mod fence;
 mod leaving;
 mod loss;
+mod messages;
 mod proof;
 mod running;
 mod status;
@@ -21,6 +22,7 @@ use super::observe::Observed;
 use super::plan::action::{Action, Plan};
 use super::plan::offering;
 use super::plan::plan;
+use super::wait::NodeWait;
 use crate::api::keys::FINALIZER;
 use crate::api::node::{NodeLaunch, Refusal};
 use crate::api::{ConditionType, InstanceId, Node, NodeClass, NodeStatus, Reason, VolumeId};
@@ -249,10 +251,10 @@ impl Row {
     fn of(plan: Plan) -> Self {
         Self {
             actions: plan.actions,
-            stalled: plan.waiting.as_ref().is_some_and(|waiting| waiting.stalled),
-            waiting: plan.waiting.map(|waiting| waiting.reason),
+            stalled: plan.waiting.as_ref().is_some_and(|waiting| waiting.is_stalled()),
+            waiting: plan.waiting.map(|waiting| waiting.reason()),
             pending: plan.pending,
-            again: plan.again,
+            again: plan.requeue,
         }
     }
 
@@ -289,8 +291,8 @@ fn terminates(name: &str, why: &str) -> Action {
     Action::Terminate(id(name), why.to_owned())
 }
 
-fn message(plan: &Plan) -> &str {
-    plan.waiting.as_ref().map_or("", |waiting| waiting.message.as_str())
+fn message(plan: &Plan) -> String {
+    plan.waiting.as_ref().map(NodeWait::message).unwrap_or_default()
 }
 
 /// A row: its name, the world, the moment, and the plan.
@@ -299,7 +301,7 @@ type Case = (&'static str, Observed, Timestamp, Row);
 fn hold(rows: Vec<Case>) {
     for (name, observed, now, expected) in rows {
         let plan = plan(&observed, now);
-        assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message.is_empty()), "{name}: every wait says why");
+        assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message().is_empty()), "{name}: every wait says why");
         pretty_assertions::assert_eq!(Row::of(plan), expected, "{name}");
     }
 }

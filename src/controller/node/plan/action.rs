@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as CoreNode;
 
+use crate::api::InstanceId;
 use crate::api::node::{Fence, NodeLaunch};
-use crate::api::{InstanceId, Reason};
-use crate::controller::waiting::Waiting;
+use crate::controller::node::wait::NodeWait;
 use crate::time::until;
 
 /// What one pass does and what it waits for.
@@ -16,24 +16,20 @@ pub struct Plan {
     /// In this order.
     pub actions: Vec<Action>,
     /// What the Node waits for; `None` when it is as it should be.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<NodeWait>,
     /// Look again at the latest then, though nothing woke us.
-    pub again: Option<Duration>,
+    pub requeue: Option<Duration>,
     /// EC2 is about to change: look often.
     pub pending: bool,
 }
 
 impl Plan {
-    pub(in crate::controller::node) fn act(actions: Vec<Action>, reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions, ..Self::wait(reason, message) }
+    pub(in crate::controller::node) fn act(actions: Vec<Action>, wait: impl Into<NodeWait>) -> Self {
+        Self { actions, ..Self::wait(wait) }
     }
 
-    pub(in crate::controller::node) fn wait(reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions: Vec::new(), waiting: Some(Waiting::on(reason, message)), again: None, pending: false }
-    }
-
-    pub(in crate::controller::node) fn stalled(reason: Reason, message: impl Into<String>) -> Self {
-        Self { actions: Vec::new(), waiting: Some(Waiting::stalled(reason, message)), again: None, pending: false }
+    pub(in crate::controller::node) fn wait(wait: impl Into<NodeWait>) -> Self {
+        Self { actions: Vec::new(), waiting: Some(wait.into()), requeue: None, pending: false }
     }
 
     pub(in crate::controller::node) fn pending(self) -> Self {
@@ -46,8 +42,17 @@ impl Plan {
     }
 
     pub(in crate::controller::node) fn until(self, when: Timestamp, now: Timestamp) -> Self {
-        Self { again: Some(until(when, now)), ..self }
+        Self { requeue: Some(until(when, now)), ..self }
     }
+}
+
+/// What became of the decision to declare a machine lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// It was written down, if the plan says so.
+    AsPlanned,
+    /// Other passes have begun as many repairs as may be meanwhile: it was not written down.
+    Postponed,
 }
 
 /// One write.

@@ -7,6 +7,7 @@ use super::facts::{again_to_terminate, is_own};
 
 use crate::api::NodeStatus;
 use crate::controller::memory::issued_requests::Again;
+use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::is_live;
 use crate::controller::safety;
@@ -33,7 +34,7 @@ pub(super) fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestam
         }
         found.are_leaving = true;
         if again_to_terminate(observed, &instance.id, now) == Again::Now {
-            let why = format!("a second instance of this Node beside {kept}, which its status names");
+            let why = messages::second_instance(kept);
             found.actions.push(Action::Terminate(instance.id.clone(), why));
         }
     }

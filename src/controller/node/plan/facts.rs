@@ -6,13 +6,14 @@ use kube::ResourceExt;
 use super::action::{Action, Plan};
 
 use crate::api::node::NodeLaunch;
-use crate::api::{InstanceId, NodeStatus, Reason};
+use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::Instance;
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::identity::{self, Kind};
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
+use crate::controller::node::wait::NodeWait;
 
 /// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot.
 pub(super) fn is_own(observed: &Observed, instance: &Instance) -> bool {
@@ -68,12 +69,11 @@ pub(in crate::controller::node) fn is_impaired(observed: &Observed, id: &Instanc
 }
 
 /// Asks EC2 once to terminate an instance, and says what it waits for until EC2 shows that.
-pub(super) fn terminate(observed: &Observed, id: &InstanceId, why: String, waiting: (Reason, String), now: Timestamp) -> Plan {
-    let (reason, message) = waiting;
+pub(super) fn terminate(observed: &Observed, id: &InstanceId, why: String, wait: impl Into<NodeWait>, now: Timestamp) -> Plan {
     match again_to_terminate(observed, id, now) {
-        Again::Now => Plan::act(vec![Action::Terminate(id.clone(), why)], reason, message).pending(),
-        Again::OnceShown => Plan::wait(reason, message).pending(),
-        Again::Later(held_up, until) => Plan::wait(held_up.reason, held_up.message.clone()).until(until, now).pending(),
+        Again::Now => Plan::act(vec![Action::Terminate(id.clone(), why)], wait).pending(),
+        Again::OnceShown => Plan::wait(wait).pending(),
+        Again::Later(held_up, until) => Plan::wait(NodeWait::CallBlocked(held_up.clone())).until(until, now).pending(),
     }
 }
 

@@ -9,11 +9,12 @@ use super::loss::{self, Loss};
 
 use crate::api::keys::OUT_OF_SERVICE_TAINT;
 use crate::api::node::Fence;
-use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
+use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
 use crate::controller::conditions;
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
+use crate::controller::node::wait::{Attached, FenceStep, LossWait, Proof};
 use crate::controller::safety;
 use crate::settings::Timing;
 use crate::time::later;
@@ -47,26 +48,26 @@ impl Stage {
     }
 
     /// What is done in it.
-    pub fn words(self) -> &'static str {
+    pub fn step(self) -> FenceStep {
         match self {
-            Self::Stop => "EC2 is asked to stop it",
-            Self::ForceStop => "EC2 is asked to stop it by force",
-            Self::Terminate => "EC2 is asked to terminate it",
-            Self::Failed => "EC2 is asked by turns to stop it by force and to terminate it",
+            Self::Stop => FenceStep::Stop,
+            Self::ForceStop => FenceStep::ForceStop,
+            Self::Terminate => FenceStep::Terminate,
+            Self::Failed => FenceStep::Alternate,
         }
     }
 }
 
-/// The proof that nothing on the machine can write any more, in words; `None` while EC2 does not show it.
-pub(in crate::controller::node) fn proof(observed: &Observed, status: &NodeStatus) -> Option<String> {
+/// The proof that nothing on the machine can write any more; `None` while EC2 does not show it.
+pub(in crate::controller::node) fn proof(observed: &Observed, status: &NodeStatus) -> Option<Proof> {
     let id = status.instance_id.as_ref()?;
     match observed.instances.by_id(id).map(|instance| instance.state) {
-        Some(InstanceState::Terminated) => Some(format!("EC2 shows instance {id} terminated")),
-        Some(InstanceState::Stopped) => Some(format!("EC2 shows instance {id} stopped")),
+        Some(InstanceState::Terminated) => Some(Proof::Terminated(id.clone())),
+        Some(InstanceState::Stopped) => Some(Proof::Stopped(id.clone())),
         Some(_) => None,
         // What was seen ended, and is shown no more, has not come back: EC2 forgets a terminated instance after about an hour.
-        None if conditions::is_true(&status.conditions, ConditionType::Fenced) => Some(format!("EC2 shows instance {id} no more")),
-        None => proven_absent(observed, status.launch.as_ref()).map(|_| format!("instance {id} is proven gone")),
+        None if conditions::is_true(&status.conditions, ConditionType::Fenced) => Some(Proof::Forgotten(id.clone())),
+        None => proven_absent(observed, status.launch.as_ref()).map(|_| Proof::Absent(id.clone())),
     }
 }
 
@@ -77,8 +78,8 @@ pub(super) fn begin(observed: &Observed, status: &NodeStatus, id: &InstanceId, l
     let is_hidden = observed.instances.by_id(id).is_none();
     let is_terminated = loss.cause == loss::Cause::Terminated;
     if let Err(blocker) = safety::may_give_up(&observed.fleet, is_terminated, observed.instances.swept_at, timing, now) {
-        let plan = Plan::wait(blocker.reason, format!("{}; {}", loss.message, blocker.message));
-        return Plan { again: Some(timing.recheck), pending: is_hidden, ..plan };
+        let plan = Plan::wait(LossWait::RepairPostponed(loss.signs.clone(), blocker));
+        return Plan { requeue: Some(timing.recheck), pending: is_hidden, ..plan };
     }
     let fence = loss.given_up(now);
     let mut plan = given_up(observed, status, id, &fence, now);
@@ -91,13 +92,14 @@ pub(super) fn given_up(observed: &Observed, status: &NodeStatus, id: &InstanceId
     if proof(observed, status).is_none() {
         return staged(observed, id, fence, now);
     }
-    let message = match held(observed, status, now) {
-        Some(held) => format!("{}; {held}", fence.message),
-        None => format!("{}; another machine takes its place", fence.message),
+    let loss = fence.message.clone();
+    let wait = match attached(observed, status, now) {
+        Some(attached) => LossWait::Attached { loss, attached },
+        None => LossWait::Replaced { loss },
     };
     let is_hidden = observed.instances.by_id(id).is_none();
-    let plan = Plan::act(out_of_service(observed, true), Reason::InstanceLost, message);
-    Plan { pending: is_hidden, again: Some(observed.timing.recheck).filter(|_| !observed.attachments.is_empty()), ..plan }
+    let plan = Plan::act(out_of_service(observed, true), wait);
+    Plan { pending: is_hidden, requeue: Some(observed.timing.recheck).filter(|_| !observed.attachments.is_empty()), ..plan }
 }
 
 /// What the next stage asks of EC2, and until when.
@@ -116,7 +118,7 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: T
         (Stage::Terminate, _) | (Stage::Failed, Some(InstanceState::Pending | InstanceState::ShuttingDown)) => Some(end()),
         (Stage::Failed, _) => Some(if stop_at <= end_at { Action::Stop(id.clone(), true) } else { end() }),
     };
-    let words = if action.is_some() { stage.words() } else { "EC2's proof is awaited" };
+    let step = if action.is_some() { stage.step() } else { FenceStep::AwaitProof };
     let asked = match stage {
         // What an earlier stage asked for was something else.
         Stage::Stop | Stage::ForceStop => {
@@ -129,7 +131,7 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, fence: &Fence, now: T
         },
     };
     let actions = if asked == Again::Now { action.into_iter().collect() } else { Vec::new() };
-    let plan = Plan::act(actions, Reason::InstanceLost, format!("{}; {words}", fence.message)).pending();
+    let plan = Plan::act(actions, LossWait::Fencing { loss: fence.message.clone(), step }).pending();
     plan.until(ends.unwrap_or_else(|| later(now, observed.timing.fence_step)), now)
 }
 
@@ -142,8 +144,8 @@ pub(super) fn out_of_service(observed: &Observed, always: bool) -> Vec<Action> {
     taint.into_iter().chain(evictions(observed, true)).collect()
 }
 
-/// What still holds volumes to the machine after the proof; with a word when that takes long.
-pub(super) fn held(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Option<String> {
+/// What still holds volumes to the machine after the proof; with a time when that takes long.
+pub(super) fn attached(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Option<Attached> {
     if observed.attachments.is_empty() {
         return None;
     }
@@ -153,10 +155,8 @@ pub(super) fn held(observed: &Observed, status: &NodeStatus, now: Timestamp) -> 
         .map(|condition| condition.last_transition_time.0)
         .min()
         .unwrap_or(now);
-    let names = observed.attachments.join(", ");
-    let is_long = now >= later(since, observed.timing.silence);
-    let help = if is_long { format!(" since {since}: look at the EBS CSI driver's controller and at the attacher") } else { String::new() };
-    Some(format!("Kubernetes still holds volumes to the machine ({names}){help}"))
+    let is_overdue = now >= later(since, observed.timing.silence);
+    Some(Attached { names: observed.attachments.clone(), overdue_since: is_overdue.then_some(since) })
 }
 
 fn is_out_of_service(core_node: &CoreNode) -> bool {

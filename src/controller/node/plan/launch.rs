@@ -6,14 +6,15 @@ use super::action::{Action, Plan};
 use super::facts::{attempt_facts, is_own};
 use super::offering::{self, NoChoice};
 
-use crate::api::node::{NodeLaunch, Refusal};
-use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
+use crate::api::node::NodeLaunch;
+use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::error::{self, Class};
 use crate::cloud::{InstanceState, identity};
-use crate::controller::conditions::{self, whole_second};
+use crate::controller::conditions;
 use crate::controller::creation::judge::{Doubt, Verdict, judge};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::{has_joined, is_live, unwanted};
+use crate::controller::node::wait::{JoinWait, LaunchWait, LossWait};
 use crate::time::{SHORTEST_PAUSE, later};
 
 /// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times the setting.
@@ -24,11 +25,7 @@ pub(super) fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
     // One that is being terminated counts, too: another attempt may follow only when it is seen terminated.
     let not_ended = observed.instances.instances.iter().filter(|instance| instance.state != InstanceState::Terminated);
     if let Some(instance) = not_ended.max_by_key(|instance| (is_live(instance), identity::attempt(&instance.tags))) {
-        return Plan::act(
-            vec![Action::RecordInstance(instance.id.clone())],
-            Reason::Launching,
-            format!("instance {} carries this Node's identity and is taken on", instance.id),
-        );
+        return Plan::act(vec![Action::RecordInstance(instance.id.clone())], LaunchWait::Adopted(instance.id.clone()));
     }
     let used = observed.instances.instances.iter().filter_map(|instance| identity::attempt(&instance.tags)).max().unwrap_or(0);
     next_attempt(observed, used + 1, 0, now)
@@ -43,17 +40,12 @@ pub(super) fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timest
         .iter()
         .filter(|instance| is_live(instance) && is_own(observed, instance) && identity::attempt(&instance.tags) > Some(launch.attempt));
     if let Some(instance) = newer.max_by_key(|instance| identity::attempt(&instance.tags)) {
-        let message = format!("instance {} is of a later attempt than the status knows, and is recorded", instance.id);
-        return Plan::act(vec![Action::RecordInstance(instance.id.clone())], Reason::Launching, message).pending();
+        let wait = LaunchWait::AdoptedLater(instance.id.clone());
+        return Plan::act(vec![Action::RecordInstance(instance.id.clone())], wait).pending();
     }
     let facts = attempt_facts(observed, launch, false);
     match judge(facts, observed.timing.token_resend, now) {
-        Verdict::Adopt(id) => Plan::act(
-            vec![Action::RecordInstance(id.clone())],
-            Reason::Launching,
-            format!("instance {id} was launched by this attempt and is recorded"),
-        )
-        .pending(),
+        Verdict::Adopt(id) => Plan::act(vec![Action::RecordInstance(id.clone())], LaunchWait::Found(id)).pending(),
         Verdict::Refused => refused(observed, launch, now),
         // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
         Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, launch.never_joined, now).pending(),
@@ -63,26 +55,16 @@ pub(super) fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timest
                 return quota(until, now).pending();
             }
             match &observed.class {
-                Some(class) => Plan::act(
-                    vec![Action::Resend(class.spec.user_data.clone())],
-                    Reason::InDoubt,
-                    format!("attempt {} has no answer yet; the same call is sent again", launch.attempt),
-                )
-                .pending(),
+                Some(class) => Plan::act(vec![Action::Resend(class.spec.user_data.clone())], LaunchWait::Resent(launch.attempt)).pending(),
                 None => class_not_found(observed),
             }
         }
         Verdict::Wait(Doubt::Pause, Some(until)) if observed.sent.is_some_and(|sent| !sent.in_doubt) => {
-            let patience =
-                || Plan::wait(Reason::Throttled, "EC2 made nothing and asks for patience; the same call follows").until(until, now);
+            let patience = || Plan::wait(LaunchWait::Throttled).until(until, now);
             observed.offerings.quota_closed_until.map_or_else(patience, |until| quota(until, now)).pending()
         }
         Verdict::Wait(doubt, until) => {
-            let plan = Plan::wait(
-                Reason::InDoubt,
-                format!("it is not known whether EC2 carried out launch attempt {}: {}", launch.attempt, doubt.as_words()),
-            )
-            .pending();
+            let plan = Plan::wait(LaunchWait::InDoubt(launch.attempt, doubt)).pending();
             match until {
                 Some(until) => plan.until(until, now),
                 None => plan,
@@ -96,20 +78,17 @@ fn refused(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
     let Some(refusal) = &launch.refused else {
         return next_attempt(observed, launch.attempt + 1, launch.never_joined, now);
     };
-    let said = said(refusal);
     match error::classify(Some(&refusal.code), &refusal.message, None) {
         Class::Forbidden | Class::NotYetUsable => {
             let until = later(refusal.at.0, observed.timing.forbidden_pause);
             if now < until {
-                return Plan::wait(Reason::Forbidden, format!("EC2 does not allow the launch: {said}; tried again by itself"))
-                    .until(until, now);
+                return Plan::wait(LaunchWait::Forbidden(refusal.clone())).until(until, now);
             }
             next_attempt(observed, launch.attempt + 1, launch.never_joined, now)
         }
-        Class::Invalid if asks_the_same_again(observed, launch, now) => Plan::stalled(
-            Reason::InvalidRequest,
-            format!("EC2 refuses the launch as invalid: {said}; change NodeClass {} or the spec", observed.node.spec.node_class_name),
-        ),
+        Class::Invalid if asks_the_same_again(observed, launch, now) => {
+            Plan::wait(LaunchWait::Invalid { refusal: refusal.clone(), class: class_name(observed) })
+        }
         Class::Invalid
         | Class::Capacity
         | Class::InDoubt
@@ -120,10 +99,6 @@ fn refused(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
         | Class::State
         | Class::ModificationBudget => next_attempt(observed, launch.attempt + 1, launch.never_joined, now),
     }
-}
-
-fn said(refusal: &Refusal) -> String {
-    format!("{} ({})", refusal.code, refusal.message)
 }
 
 /// Whether another attempt would ask for exactly what was refused.
@@ -143,35 +118,37 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
     match offering::choose(observed, &class.spec, now) {
         Ok((instance_type, subnet)) => {
             let launch = offering::launch(observed, &class.spec, instance_type, subnet, attempt, never_joined, now);
-            let message = format!("{instance_type} is asked for in {}", subnet.zone);
-            Plan::act(vec![Action::Launch(Box::new(launch), class.spec.user_data.clone())], Reason::Launching, message).pending()
+            let wait = LaunchWait::Requested { instance_type: instance_type.to_owned(), zone: subnet.zone.clone() };
+            Plan::act(vec![Action::Launch(Box::new(launch), class.spec.user_data.clone())], wait).pending()
         }
-        Err(NoChoice::Mismatch(message)) => Plan::stalled(Reason::NodeClassMismatch, message),
-        Err(NoChoice::NoCapacity { refused, until }) => {
-            let message = format!("EC2 has no capacity for {refused}; the first of them is tried again at {}", whole_second(until));
-            Plan::wait(Reason::InsufficientCapacity, message).until(until, now)
+        Err(NoChoice::NoSubnet { zones }) => Plan::wait(LaunchWait::NoSubnet { class: class_name(observed), zones }),
+        Err(NoChoice::NoAllowedType) => {
+            let (wanted, allowed) = (observed.node.spec.instance_types.clone(), class.spec.instance_types.clone());
+            Plan::wait(LaunchWait::NoAllowedType { class: class_name(observed), wanted, allowed })
         }
+        Err(NoChoice::NoCapacity { refused, until }) => Plan::wait(LaunchWait::NoCapacity { refused, until }).until(until, now),
     }
 }
 
 fn class_not_found(observed: &Observed) -> Plan {
-    let name = &observed.node.spec.node_class_name;
-    let mut plan = Plan::stalled(Reason::NodeClassNotFound, format!("NodeClass {name} does not exist: create it, or name another one"));
-    plan.again = Some(observed.timing.sweep_instances);
-    plan
+    let plan = Plan::wait(LaunchWait::ClassNotFound(class_name(observed)));
+    Plan { requeue: Some(observed.timing.sweep_instances), ..plan }
+}
+
+fn class_name(observed: &Observed) -> String {
+    observed.node.spec.node_class_name.clone()
 }
 
 fn quota(until: Timestamp, now: Timestamp) -> Plan {
-    Plan::wait(Reason::QuotaExceeded, "a quota of the AWS account is used up: ask AWS to raise it; tried again every few minutes")
-        .until(until, now)
+    Plan::wait(LaunchWait::Quota).until(until, now)
 }
 
 /// The instance is terminated, or proven absent.
 pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, reason: Option<&str>, now: Timestamp) -> Plan {
-    let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let why = reason.map(str::to_owned);
     if has_joined(status) || observed.core_node.is_some() {
         // Judged elsewhere: no attempt may follow one that has joined.
-        return Plan::wait(Reason::InstanceLost, format!("instance {id} is terminated{why}: this machine is lost"));
+        return Plan::wait(LossWait::Terminated(id.clone(), why));
     }
     let (attempt, never_joined) = status.launch.as_ref().map_or_else(
         || (observed.instances.instances.iter().filter_map(|other| identity::attempt(&other.tags)).max().unwrap_or(1), 0),
@@ -191,8 +168,8 @@ pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, r
         && now < later(launch.started_at.0, observed.timing.offering_pause)
     {
         let action = Action::MarkUnavailable(launch.instance_type.clone(), launch.zone.clone());
-        let message = format!("instance {id} found no capacity{why}; the next type or zone is tried");
-        return Plan { again: Some(SHORTEST_PAUSE), ..Plan::act(vec![action], Reason::InsufficientCapacity, message) };
+        let plan = Plan::act(vec![action], LaunchWait::NoCapacityFor(id.clone(), why));
+        return Plan { requeue: Some(SHORTEST_PAUSE), ..plan };
     }
     if found_no_capacity {
         return next_attempt(observed, attempt + 1, never_joined, now);
@@ -205,8 +182,7 @@ pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, r
     let ended_at = status.launch.as_ref().map_or(ended_at, |launch| ended_at.max(launch.started_at.0));
     let due = later(ended_at, observed.timing.rejoin_pause.saturating_mul(*pause));
     if now < due {
-        return Plan::wait(Reason::NeverJoined, format!("instance {id} ended{why} before it joined the cluster; another follows"))
-            .until(due, now);
+        return Plan::wait(JoinWait::Ended(id.clone(), why)).until(due, now);
     }
     next_attempt(observed, attempt + 1, never_joined + 1, now)
 }
@@ -215,14 +191,7 @@ pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, r
 fn never_joins(observed: &Observed, status: &NodeStatus, attempt: i32, now: Timestamp) -> Plan {
     match &status.launch {
         Some(launch) if was_changed(observed, launch, now) => next_attempt(observed, attempt + 1, 0, now),
-        Some(_) | None => Plan::stalled(
-            Reason::NeverJoined,
-            format!(
-                "{} machines ended before they joined the cluster: look at the console output in the operator's log, and change NodeClass {} or instanceTypes",
-                REJOIN_PAUSES.len() + 1,
-                observed.node.spec.node_class_name
-            ),
-        ),
+        Some(_) | None => Plan::wait(JoinWait::NeverJoins { machines: REJOIN_PAUSES.len() + 1, class: class_name(observed) }),
     }
 }
 

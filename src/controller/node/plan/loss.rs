@@ -6,79 +6,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::facts::{core_node_name, is_impaired, proven_absent};
 
 use crate::api::node::Fence;
-use crate::api::{ConditionType, InstanceId, NodeStatus, Reason};
+use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
 use crate::controller::conditions::{self, whole_second};
+use crate::controller::node::cause::LossSigns;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::has_joined;
 use crate::controller::safety::{self, Kubelet};
-use crate::settings::Timing;
-use crate::time::later;
 
-/// A fact that speaks against a machine that had joined; an earlier one is told rather than a later one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// EC2 shows the instance terminated, or it is proven gone.
-    Terminated,
-    /// EC2 shows it stopped.
-    Stopped,
-    /// EC2 is terminating it.
-    ShuttingDown,
-    /// EC2 is stopping it.
-    Stopping,
-    /// It runs, and EC2's system or instance check fails.
-    Impaired,
-    /// It runs, and its kubelet is not Ready.
-    NotReady,
-    /// It runs, and its Kubernetes node is gone.
-    NodeGone,
-}
-
-impl Cause {
-    /// Every cause.
-    pub const ALL: [Self; 7] =
-        [Self::Terminated, Self::Stopped, Self::ShuttingDown, Self::Stopping, Self::Impaired, Self::NotReady, Self::NodeGone];
-
-    /// The reason of the condition Lost.
-    pub fn reason(self) -> Reason {
-        match self {
-            Self::Terminated | Self::ShuttingDown => Reason::InstanceTerminated,
-            Self::Stopped | Self::Stopping => Reason::InstanceStopped,
-            Self::Impaired => Reason::InstanceImpaired,
-            Self::NotReady => Reason::NodeNotReady,
-            Self::NodeGone => Reason::NodeGone,
-        }
-    }
-
-    /// Whether it may pass by itself, so that the machine is given up only after `loss_grace`. What EC2 ends or stops does not come back.
-    pub fn has_grace(self) -> bool {
-        match self {
-            Self::Terminated | Self::Stopped | Self::ShuttingDown | Self::Stopping => false,
-            Self::Impaired | Self::NotReady | Self::NodeGone => true,
-        }
-    }
-
-    /// Whether it is itself the proof that nothing on the machine can write any more.
-    pub fn is_proof(self) -> bool {
-        matches!(self, Self::Terminated | Self::Stopped)
-    }
-
-    fn due(self, since: Timestamp, timing: &Timing) -> Timestamp {
-        if self.has_grace() { later(since, timing.loss_grace) } else { since }
-    }
-
-    fn words(self, id: &InstanceId, core_node: &str) -> String {
-        match self {
-            Self::Terminated => format!("EC2 shows instance {id} terminated"),
-            Self::Stopped => format!("EC2 shows instance {id} stopped"),
-            Self::ShuttingDown => format!("EC2 is terminating instance {id}"),
-            Self::Stopping => format!("EC2 is stopping instance {id}"),
-            Self::Impaired => format!("EC2's checks of instance {id} fail"),
-            Self::NotReady => format!("Kubernetes node {core_node} is not Ready"),
-            Self::NodeGone => format!("instance {id} runs without its Kubernetes node {core_node}"),
-        }
-    }
-}
+pub use crate::controller::node::cause::Cause;
 
 /// What speaks against a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +26,7 @@ pub struct Loss {
     /// When the machine is given up for it.
     pub due: Timestamp,
     /// Every cause, with its time.
-    pub message: String,
+    pub signs: LossSigns,
 }
 
 impl Loss {
@@ -100,7 +36,7 @@ impl Loss {
             started_at: Time(whole_second(now)),
             cause: self.cause.reason().as_str().to_owned(),
             since: Time(whole_second(self.since)),
-            message: self.message.clone(),
+            message: self.signs.message(),
         }
     }
 }
@@ -135,10 +71,8 @@ pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgem
     let Some((cause, since)) = causes.iter().copied().min_by_key(|(cause, since)| (cause.due(*since, timing), *cause)) else {
         return Judgement::Well;
     };
-    let core_node = core_node_name(observed, status);
-    let words: Vec<String> =
-        causes.iter().map(|(cause, since)| format!("{} since {}", cause.words(id, &core_node), whole_second(*since))).collect();
-    let loss = Loss { cause, since, due: cause.due(since, timing), message: words.join(", and ") };
+    let signs = LossSigns { instance: id.clone(), core_node: core_node_name(observed, status), causes };
+    let loss = Loss { cause, since, due: cause.due(since, timing), signs };
     // What EC2 ended is ended, even if our clock was set back since it was told.
     if cause.has_grace() && now < loss.due { Judgement::Suspected(loss) } else { Judgement::Due(loss) }
 }

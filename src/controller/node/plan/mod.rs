@@ -17,12 +17,13 @@ use self::action::{Action, Plan};
 use self::duplicates::duplicates;
 use self::facts::{proven_absent, terminate};
 use self::loss::Judgement;
+use super::messages;
 use super::observe::Observed;
+use super::wait::{LaunchWait, LossWait, NodeWait};
 
-use crate::api::{InstanceId, NodeStatus, Reason};
+use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
 use crate::cluster::finalizer;
-use crate::controller::waiting::Waiting;
 
 /// Decides what to do about a Node.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
@@ -30,10 +31,10 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         return termination::plan(observed, now);
     }
     if !finalizer::has(&observed.node) {
-        return Plan::act(vec![Action::AddFinalizer], Reason::Progressing, "the Node is being taken on");
+        return Plan::act(vec![Action::AddFinalizer], NodeWait::Finalizer);
     }
     if observed.instances.swept_at.is_none() {
-        return Plan::wait(Reason::AwaitingInventory, "the first complete look at EC2 since the operator's start is awaited");
+        return Plan::wait(NodeWait::FirstSync);
     }
     let status = observed.node.status.clone().unwrap_or_default();
     let mut plan = match (&status.launch, &status.instance_id) {
@@ -46,7 +47,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     plan.pending |= duplicates.are_leaving;
     plan.actions.splice(0..0, duplicates.actions);
     if let (Some(blocker), None) = (duplicates.blockers.first(), &plan.waiting) {
-        plan.waiting = Some(Waiting::on(blocker.reason, blocker.message.clone()));
+        plan.waiting = Some(NodeWait::Blocked(blocker.clone()));
     }
     plan
 }
@@ -57,7 +58,7 @@ fn identified(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Ti
         Judgement::Well => shown(observed, status, id, now),
         Judgement::Suspected(loss) => {
             let plan = shown(observed, status, id, now);
-            let waiting = plan.waiting.clone().unwrap_or_else(|| Waiting::on(loss.cause.reason(), loss.message.clone()));
+            let waiting = plan.waiting.clone().unwrap_or_else(|| LossWait::Suspected(loss.cause, loss.signs.clone()).into());
             Plan { waiting: Some(waiting), ..plan }.until(loss.due, now)
         }
         Judgement::Due(loss) => fence::begin(observed, status, id, &loss, now),
@@ -72,21 +73,17 @@ fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timesta
             // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
             launch::ended(observed, status, id, None, now).pending()
         } else {
-            Plan::wait(Reason::Launching, format!("EC2 does not show instance {id} yet")).pending()
+            Plan::wait(LaunchWait::NotListed(id.clone())).pending()
         };
     };
     match instance.state {
-        InstanceState::Pending => Plan::wait(Reason::Launching, format!("instance {id} is starting")).pending(),
+        InstanceState::Pending => Plan::wait(LaunchWait::Starting(id.clone())).pending(),
         InstanceState::Running => initialization::running(observed, status, instance, now),
         InstanceState::Terminated => launch::ended(observed, status, id, instance.state_reason.as_deref(), now),
-        InstanceState::ShuttingDown => Plan::wait(Reason::InstanceLost, format!("instance {id} is being terminated")).pending(),
-        InstanceState::Stopping | InstanceState::Stopped => terminate(
-            observed,
-            id,
-            "it was stopped before it joined the cluster".to_owned(),
-            (Reason::InstanceLost, format!("instance {id} was stopped before it joined the cluster, and is terminated")),
-            now,
-        ),
-        InstanceState::Unknown => Plan::wait(Reason::Launching, format!("EC2 shows instance {id} in a state that is not known here")),
+        InstanceState::ShuttingDown => Plan::wait(LossWait::ShuttingDown(id.clone())).pending(),
+        InstanceState::Stopping | InstanceState::Stopped => {
+            terminate(observed, id, messages::STOPPED_BEFORE_JOIN.to_owned(), LossWait::StoppedBeforeJoin(id.clone()), now)
+        }
+        InstanceState::Unknown => Plan::wait(LaunchWait::UnknownState(id.clone())),
     }
 }

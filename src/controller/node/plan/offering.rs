@@ -17,12 +17,17 @@ use crate::controller::node::observe::Observed;
 /// Why nothing can be launched at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoChoice {
-    /// No subnet, or no allowed type: the NodeClass or the spec must change.
-    Mismatch(String),
+    /// The NodeClass has no subnet in an allowed zone.
+    NoSubnet {
+        /// The allowed zones.
+        zones: Vec<String>,
+    },
+    /// The NodeClass allows none of the types.
+    NoAllowedType,
     /// Every allowed type and zone is out of capacity until then at the earliest.
     NoCapacity {
-        /// Which (type, zone) were refused, in words.
-        refused: String,
+        /// Which types and zones were refused.
+        refused: Vec<(String, String)>,
         /// When the first of them is tried again.
         until: Timestamp,
     },
@@ -33,28 +38,20 @@ pub fn choose<'a>(observed: &'a Observed, class: &'a NodeClassSpec, now: Timesta
     let spec = &observed.node.spec;
     let subnets = subnets(spec, class);
     if subnets.is_empty() {
-        let zones = spec.zone.clone().unwrap_or_else(|| spec.zones.join(", "));
-        return Err(NoChoice::Mismatch(format!(
-            "NodeClass {} has no subnet in the zone {zones}: add one to its spec.subnets",
-            spec.node_class_name
-        )));
+        let zones = spec.zone.clone().map_or_else(|| spec.zones.clone(), |zone| vec![zone]);
+        return Err(NoChoice::NoSubnet { zones });
     }
     let types: Vec<&String> = spec.instance_types.iter().filter(|name| is_allowed(name, &class.instance_types)).collect();
     if types.is_empty() {
-        return Err(NoChoice::Mismatch(format!(
-            "NodeClass {} allows none of the instance types {}; it allows {}",
-            spec.node_class_name,
-            spec.instance_types.join(", "),
-            class.instance_types.join(", ")
-        )));
+        return Err(NoChoice::NoAllowedType);
     }
     let offers = || types.iter().flat_map(|name| subnets.iter().map(move |subnet| (name.as_str(), *subnet)));
     if let Some(choice) = offers().find(|(name, subnet)| observed.offerings.is_available(name, &subnet.zone)) {
         return Ok(choice);
     }
     let until = offers().filter_map(|(name, subnet)| observed.offerings.available_at(name, &subnet.zone)).min().unwrap_or(now);
-    let refused: Vec<String> = offers().map(|(name, subnet)| format!("{name} in {}", subnet.zone)).collect();
-    Err(NoChoice::NoCapacity { refused: refused.join(", "), until })
+    let refused = offers().map(|(name, subnet)| (name.to_owned(), subnet.zone.clone())).collect();
+    Err(NoChoice::NoCapacity { refused, until })
 }
 
 /// The class' subnets in the zones that the spec allows, in the class' order.
@@ -107,8 +104,8 @@ pub fn launch(
     }
 }
 
-/// What of the NodeClass a machine was made with that differs from the class now, in words; `None` when nothing does.
-pub fn drift(launch: &NodeLaunch, class: &NodeClassSpec) -> Option<String> {
+/// What of the NodeClass a machine was made with that differs from the class now; nothing when it is the same.
+pub fn drift(launch: &NodeLaunch, class: &NodeClassSpec) -> Vec<&'static str> {
     let mut differs = Vec::new();
     if launch.image_id != class.image_id {
         differs.push("imageID");
@@ -131,7 +128,7 @@ pub fn drift(launch: &NodeLaunch, class: &NodeClassSpec) -> Option<String> {
     if launch.kms_key_id != class.kms_key_id {
         differs.push("kmsKeyID");
     }
-    (!differs.is_empty()).then(|| differs.join(", "))
+    differs
 }
 
 /// Whether a pattern of the class allows the type; no pattern allows every type. `*` stands for any characters.

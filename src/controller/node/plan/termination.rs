@@ -7,60 +7,47 @@ use super::action::{Action, Plan};
 use super::facts::{again_to_terminate, attempt_facts, evictions, is_own, proven_absent, terminate};
 use super::fence;
 
-use crate::api::Reason;
 use crate::api::node::Fence;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::creation::judge::{Verdict, judge};
 use crate::controller::memory::issued_requests::Again;
+use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::is_live;
+use crate::controller::node::wait::{DeletionWait, LaunchWait, NodeWait};
 use crate::controller::safety;
 use crate::time::later;
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.node) {
-        return Plan::wait(Reason::Deleting, "others' finalizers are awaited");
+        return Plan::wait(DeletionWait::OtherFinalizers);
     }
     if observed.instances.swept_at.is_none() {
-        return Plan::wait(Reason::AwaitingInventory, "the first complete look at EC2 since the operator's start is awaited");
+        return Plan::wait(NodeWait::FirstSync);
     }
     let status = observed.node.status.clone().unwrap_or_default();
     let live: Vec<&Instance> = observed.instances.instances.iter().filter(|instance| is_live(instance)).collect();
     if let Some(id) = &status.instance_id {
         return match observed.instances.by_id(id) {
             Some(instance) => known(observed, instance, &live, now),
-            None if proven_absent(observed, status.launch.as_ref()).is_none() => {
-                Plan::wait(Reason::AwaitingTermination, format!("EC2 does not show instance {id}; its absence is being proven")).pending()
-            }
+            None if proven_absent(observed, status.launch.as_ref()).is_none() => Plan::wait(DeletionWait::Absence(id.clone())).pending(),
             None => released(observed, &live, now),
         };
     }
     match &status.launch {
         None => match live.first() {
             // The status was lost: a machine of ours goes the whole way, too.
-            Some(instance) => Plan::act(
-                vec![Action::RecordInstance(instance.id.clone())],
-                Reason::Deleting,
-                format!("instance {} carries this Node's identity and is taken down", instance.id),
-            )
-            .pending(),
+            Some(instance) => {
+                Plan::act(vec![Action::RecordInstance(instance.id.clone())], DeletionWait::Adopted(instance.id.clone())).pending()
+            }
             None => released(observed, &live, now),
         },
         Some(launch) => match judge(attempt_facts(observed, launch, true), observed.timing.token_resend, now) {
-            Verdict::Adopt(id) => Plan::act(
-                vec![Action::RecordInstance(id.clone())],
-                Reason::Deleting,
-                format!("instance {id} was launched and is taken down"),
-            )
-            .pending(),
+            Verdict::Adopt(id) => Plan::act(vec![Action::RecordInstance(id.clone())], DeletionWait::Found(id)).pending(),
             Verdict::Refused | Verdict::ProvenAbsent(_) => released(observed, &live, now),
-            Verdict::Resend => Plan::wait(Reason::InDoubt, "nothing is launched for a Node that is being deleted").pending(),
-            Verdict::Wait(doubt, _) => Plan::wait(
-                Reason::InDoubt,
-                format!("it is not known whether EC2 carried out launch attempt {}: {}", launch.attempt, doubt.as_words()),
-            )
-            .pending(),
+            Verdict::Resend => Plan::wait(DeletionWait::NotResent).pending(),
+            Verdict::Wait(doubt, _) => Plan::wait(LaunchWait::InDoubt(launch.attempt, doubt)).pending(),
         },
     }
 }
@@ -71,9 +58,7 @@ fn known(observed: &Observed, instance: &Instance, live: &[&Instance], now: Time
     let fence = observed.node.status.as_ref().and_then(|status| status.fence.as_ref());
     match instance.state {
         InstanceState::Terminated => released(observed, live, now),
-        InstanceState::ShuttingDown if fence.is_none() => {
-            Plan::wait(Reason::AwaitingTermination, format!("EC2 is terminating instance {id}")).pending()
-        }
+        InstanceState::ShuttingDown if fence.is_none() => Plan::wait(DeletionWait::ShuttingDown(vec![id.clone()])).pending(),
         InstanceState::Pending
         | InstanceState::Running
         | InstanceState::Stopping
@@ -92,8 +77,8 @@ fn given_up(observed: &Observed, instance: &Instance, fence: &Fence, now: Timest
     if instance.state != InstanceState::Stopped {
         return fence::staged(observed, id, fence, now);
     }
-    let message = format!("{}; the stopped instance is terminated", fence.message);
-    let mut plan = terminate(observed, id, fence.message.clone(), (Reason::AwaitingTermination, message), now);
+    let loss = fence.message.clone();
+    let mut plan = terminate(observed, id, loss.clone(), DeletionWait::StoppedTerminated { loss }, now);
     plan.actions.splice(0..0, fence::out_of_service(observed, true));
     plan
 }
@@ -103,7 +88,7 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     let deleted_at = observed.node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
     if let Err(blocker) = safety::may_drain(instance, observed.core_node.as_ref(), deleted_at, observed.timing.registration, now) {
         let bound = later(deleted_at.unwrap_or(now), observed.timing.registration);
-        return Plan::wait(blocker.reason, blocker.message).until(bound, now);
+        return Plan::wait(blocker).until(bound, now);
     }
     let mut actions = Vec::new();
     if let Some(core_node) = &observed.core_node {
@@ -116,16 +101,16 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     let pods: Vec<String> = observed.pods.iter().map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any())).collect();
     match safety::may_terminate(instance, kubelet, &pods, &observed.attachments, observed.timing.silence, now) {
         Ok(()) => {
-            let message = format!("instance {} is being terminated", instance.id);
-            let mut plan = terminate(observed, &instance.id, "its Node is deleted".to_owned(), (Reason::AwaitingTermination, message), now);
+            let wait = DeletionWait::Terminated(instance.id.clone());
+            let mut plan = terminate(observed, &instance.id, messages::NODE_DELETED.to_owned(), wait, now);
             plan.actions.splice(0..0, actions);
             plan
         }
         Err(blocker) => {
             // A VolumeAttachment that goes wakes us; pods and what EC2 has attached do not.
             let wakes = pods.is_empty() && !observed.attachments.is_empty();
-            let again = Some(if wakes { observed.timing.recheck } else { observed.timing.recheck.div_f64(5.0) });
-            Plan { again, ..Plan::act(actions, blocker.reason, blocker.message) }
+            let requeue = Some(if wakes { observed.timing.recheck } else { observed.timing.recheck.div_f64(5.0) });
+            Plan { requeue, ..Plan::act(actions, blocker) }
         }
     }
 }
@@ -133,33 +118,36 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
 /// The Node's own instance is gone for certain.
 fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
     if !live.is_empty() {
-        let ids: Vec<&str> = live.iter().map(|instance| instance.id.0.as_str()).collect();
         let mut actions = Vec::new();
-        let mut words = Vec::new();
+        let mut blockers = Vec::new();
         for instance in live {
             match safety::may_terminate_duplicate(instance, is_own(observed, instance), observed.core_node_of(instance)) {
                 Ok(()) if again_to_terminate(observed, &instance.id, now) == Again::Now => {
-                    actions.push(Action::Terminate(instance.id.clone(), "its Node is deleted".to_owned()));
+                    actions.push(Action::Terminate(instance.id.clone(), messages::NODE_DELETED.to_owned()));
                 }
                 Ok(()) => {}
-                Err(blocker) => words.push(blocker.message),
+                Err(blocker) => blockers.push(blocker),
             }
         }
-        let message = if words.is_empty() { format!("EC2 is terminating {}", ids.join(", ")) } else { words.join("; ") };
-        return Plan::act(actions, Reason::AwaitingTermination, message).pending();
+        let wait = if blockers.is_empty() {
+            DeletionWait::ShuttingDown(live.iter().map(|instance| instance.id.clone()).collect())
+        } else {
+            DeletionWait::Duplicates(blockers)
+        };
+        return Plan::act(actions, wait).pending();
     }
     if let Some(shutting) = observed.instances.instances.iter().find(|instance| instance.state == InstanceState::ShuttingDown) {
-        return Plan::wait(Reason::AwaitingTermination, format!("EC2 is terminating instance {}", shutting.id)).pending();
+        return Plan::wait(DeletionWait::ShuttingDown(vec![shutting.id.clone()])).pending();
     }
     let mut actions = fence::out_of_service(observed, false);
     // While something is attached the Kubernetes node must stay: without it Kubernetes waits six minutes before it detaches.
     let status = observed.node.status.clone().unwrap_or_default();
-    if let Some(held) = fence::held(observed, &status, now).filter(|_| observed.core_node.is_some()) {
-        return Plan { again: Some(observed.timing.recheck), ..Plan::act(actions, Reason::AwaitingDetach, held) };
+    if let Some(attached) = fence::attached(observed, &status, now).filter(|_| observed.core_node.is_some()) {
+        return Plan { requeue: Some(observed.timing.recheck), ..Plan::act(actions, DeletionWait::Attached(attached)) };
     }
     if let Some(core_node) = &observed.core_node {
         actions.push(Action::ReleaseCoreNode(Box::new(core_node.clone())));
     }
     actions.push(Action::RemoveFinalizer);
-    Plan::act(actions, Reason::Deleting, "the machine is gone")
+    Plan::act(actions, DeletionWait::Gone)
 }

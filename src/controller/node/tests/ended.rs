@@ -202,7 +202,7 @@ fn a_machine_that_joined_is_never_followed_here_but_given_up() {
         let plan = plan(&observed, now());
         assert!(matches!(plan.actions.first(), Some(Action::GiveUp(_))), "{name}: {plan:?}");
         assert!(!plan.actions.iter().any(|action| matches!(action, Action::Launch(..))), "{name}: {plan:?}");
-        assert_eq!(plan.waiting.unwrap().reason, Reason::InstanceLost, "{name}");
+        assert_eq!(plan.waiting.unwrap().reason(), Reason::InstanceLost, "{name}");
     }
 }
 

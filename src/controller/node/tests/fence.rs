@@ -284,7 +284,7 @@ fn what_stays_attached_for_long_is_said_with_what_to_look_at() {
         let mut observed = deleting(lost(InstanceState::Terminated, |it| it.attachments = vec!["csi-1".into()]));
         let fenced = Entry::yes(ConditionType::Fenced, Reason::AsExpected, "stopped");
         status(&mut observed).conditions = conditions::merge(&[], &[fenced], Some(3), at(305));
-        message(&plan(&observed, at(seconds))).to_owned()
+        message(&plan(&observed, at(seconds)))
     };
     assert!(held(310).contains("csi-1") && !held(604).contains("attacher"), "{}", held(604));
     assert!(held(605).contains(&at(305).to_string()) && held(605).contains("attacher"), "{}", held(605));

@@ -4,10 +4,13 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::api::node::Fence;
+use crate::api::node::{MachineHealth, ReplacementCause};
 use crate::cloud::InstanceHealth;
+use crate::controller::node::plan::action::Repair;
 use crate::controller::node::plan::loss::{Cause, Judgement, judge};
 use crate::controller::node::status::{changes, fenced_after, status as told};
 use crate::controller::pass::acted::Acted;
+use crate::controller::waiting::HeldUp;
 
 pub(super) fn with(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = settled();
@@ -202,7 +205,7 @@ fn every_cause_has_a_reason_of_its_own_kind_and_only_what_may_pass_has_a_grace()
     });
     let Judgement::Due(loss) = judge(&both, both.node.status.as_ref().unwrap(), at(300)) else { panic!("it is due") };
     for words in ["ip-10-0-0-1 is not Ready", "checks of instance i-1 fail", &at(0).to_string(), &at(60).to_string()] {
-        assert!(loss.message.contains(words), "{words} is not in {}", loss.message);
+        assert!(loss.signs.message().contains(words), "{words} is not in {}", loss.signs.message());
     }
 }
 
@@ -217,6 +220,22 @@ fn a_kubernetes_node_that_somebody_deletes_under_a_machine_that_is_well_asks_for
     let status = after(&observed, 19);
     assert_eq!(condition(&status.conditions, ConditionType::Ready), ("False".into(), "KubernetesNodeDeleted".into()));
     assert_eq!(condition(&status.conditions, ConditionType::Lost), ("False".into(), "Progressing".into()));
+    let needed = status.replacement_needed.unwrap();
+    assert_eq!(needed.cause, ReplacementCause::KubernetesNodeDeleted);
+    assert!(needed.message.contains("ip-10-0-0-1"), "{}", needed.message);
+    assert_eq!((after(&observed, 10).replacement_needed, status.health), (None, Some(MachineHealth::Healthy)));
+}
+
+#[test]
+fn a_repair_that_another_pass_leaves_no_place_for_shows_as_held_back() {
+    let observed = in_state(InstanceState::Stopped);
+    let held_up = HeldUp { reason: Reason::RepairHeldBack, class: None, message: "five are running".into(), until: None };
+    let acted = Acted { object: observed.node.clone(), finished: false, held_up: Some(held_up), error: None };
+    let status = told(&observed, &plan(&observed, now()), &acted, Repair::Postponed, now());
+    assert_eq!(of(&status, ConditionType::Lost), ("False".into(), "RepairHeldBack".into(), "five are running".into()));
+    assert_eq!(status.health, Some(MachineHealth::RepairHeldBack));
+    let status = told(&observed, &plan(&observed, now()), &acted, Repair::AsPlanned, now());
+    assert_eq!(condition(&status.conditions, ConditionType::Lost), ("False".into(), "InstanceStopped".into()));
 }
 
 #[test]
@@ -259,6 +278,7 @@ fn a_repair_is_held_back_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             assert_eq!(Row::of(plan), waits(Reason::RepairHeldBack).again(5), "{name}");
             let status = after(&observed, 300);
             assert_eq!(condition(&status.conditions, ConditionType::Lost), ("False".into(), "RepairHeldBack".into()), "{name}");
+            assert_eq!(status.health, Some(MachineHealth::RepairHeldBack), "{name}");
         }
     }
 }
@@ -272,7 +292,7 @@ fn after(observed: &Observed, now: i64) -> NodeStatus {
             object.status.get_or_insert_with(NodeStatus::default).fence = Some((**fence).clone());
         }
     }
-    told(observed, &plan, &Acted { object, finished: false, held_up: None, error: None }, at(now))
+    told(observed, &plan, &Acted { object, finished: false, held_up: None, error: None }, Repair::AsPlanned, at(now))
 }
 
 fn of(status: &NodeStatus, kind: ConditionType) -> (String, String, String) {
@@ -285,7 +305,7 @@ fn a_loss_is_told_from_the_first_suspicion_to_the_proof_with_an_event_each() {
     let events = |old: &NodeStatus, new: &NodeStatus| changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>();
     let mut observed = settled();
     let well = after(&observed, 10);
-    assert_eq!(of(&well, ConditionType::Lost), ("False".into(), "Progressing".into(), "nothing speaks against the machine".into()));
+    assert_eq!(of(&well, ConditionType::Lost), ("False".into(), "Progressing".into(), "there is no sign that the machine is lost".into()));
     assert!(conditions::find(&well.conditions, ConditionType::Fenced).is_none());
 
     observed.node.status = Some(well.clone());
@@ -310,13 +330,13 @@ fn a_loss_is_told_from_the_first_suspicion_to_the_proof_with_an_event_each() {
     let failed = after(&observed, 680);
     let (state, reason, words) = of(&failed, ConditionType::Fenced);
     assert_eq!((state.as_str(), reason.as_str()), ("False", "FenceFailed"));
-    assert!(words.contains("nothing moves") && words.contains(&at(680).to_string()), "{words}");
+    assert!(words.contains("the volume is not moved") && words.contains(&at(680).to_string()), "{words}");
     assert_eq!(events(&lost, &failed), ["FenceFailed"]);
 
     observed.node.status = Some(failed.clone());
     observed.instances.instances[0].state = InstanceState::Stopped;
     let proven = after(&observed, 700);
-    let words = "EC2 shows instance i-1 stopped: nothing on it can write any more";
+    let words = "EC2 reports instance i-1 stopped: nothing on it can write any more";
     assert_eq!(of(&proven, ConditionType::Fenced), ("True".into(), "AsExpected".into(), words.into()));
     assert_eq!(of(&proven, ConditionType::Lost), of(&lost, ConditionType::Lost), "and stays so");
     assert_eq!(events(&failed, &proven), ["MachineFenced"]);

@@ -3,6 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::controller::node::plan::action::Repair;
 use crate::controller::node::status::{changes, status as told};
 use crate::controller::pass::acted::Acted;
 use crate::controller::waiting::HeldUp;
@@ -13,17 +14,17 @@ fn acted(observed: &Observed) -> Acted<Node> {
 
 /// The status after a pass that did nothing but look.
 fn after(observed: &Observed, now: Timestamp) -> NodeStatus {
-    told(observed, &plan(observed, now), &acted(observed), now)
+    told(observed, &plan(observed, now), &acted(observed), Repair::AsPlanned, now)
 }
 
 fn whole(status: &NodeStatus) -> Vec<(&str, &str, &str, &str)> {
     status.conditions.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str())).collect()
 }
 
-const NOBODY: (&str, &str, &str, &str) = ("Stalled", "False", "Progressing", "nothing needs a person");
+const NOBODY: (&str, &str, &str, &str) = ("Stalled", "False", "Progressing", "no manual action required");
 const SAME: (&str, &str, &str, &str) = ("Drifted", "False", "UpToDate", "the machine is as its NodeClass says");
-const FOUND: (&str, &str, &str, &str) = ("Lost", "False", "Progressing", "nothing speaks against the machine");
-const EARLIER: &str = "an earlier step is awaited";
+const FOUND: (&str, &str, &str, &str) = ("Lost", "False", "Progressing", "there is no sign that the machine is lost");
+const EARLIER: &str = "waiting for an earlier step";
 
 #[test]
 fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() {
@@ -40,7 +41,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             FOUND,
         ]
     );
-    let waiting = "instance i-1 runs; its kubelet is awaited";
+    let waiting = "instance i-1 runs; waiting for its kubelet to register";
     assert_eq!(
         whole(&after(&launched(InstanceState::Running), now())),
         [
@@ -82,7 +83,7 @@ fn what_ec2_just_answered_is_told_before_what_was_planned() {
     let observed = world();
     let held_up = HeldUp { reason: Reason::QuotaExceeded, class: None, message: "EC2 answered no".into(), until: None };
     let acted = Acted { held_up: Some(held_up), ..acted(&observed) };
-    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    let status = told(&observed, &plan(&observed, now()), &acted, Repair::AsPlanned, now());
     assert_eq!(whole(&status)[1], ("Launched", "False", "QuotaExceeded", "EC2 answered no"));
 }
 
@@ -191,7 +192,7 @@ fn the_fields_of_the_create_protocol_are_told_as_the_last_write_left_them() {
     let other = NodeStatus { launch: Some(launch(7)), instance_id: Some(id("i-7")), ..written.status.clone().unwrap() };
     written.status = Some(other);
     let acted = Acted { object: written, ..acted(&observed) };
-    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    let status = told(&observed, &plan(&observed, now()), &acted, Repair::AsPlanned, now());
     assert_eq!((status.launch, status.instance_id), (Some(launch(7)), Some(id("i-7"))));
 }
 
