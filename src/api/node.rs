@@ -107,6 +107,44 @@ pub struct NodeStatus {
     /// That the machine is given up: written before anything is done to it, and never taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
+
+    /// Whether the machine looks lost, once it has joined the cluster. When more than half of the machines of a zone do, the zone itself
+    /// may be down, and no repair begins there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<MachineHealth>,
+
+    /// Why the database must move to another machine although this one still runs; empty when it may stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement_needed: Option<ReplacementNeeded>,
+}
+
+/// Whether a machine that has joined the cluster looks lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MachineHealth {
+    /// There is no sign of a loss.
+    Healthy,
+    /// There is a sign of a loss, and the machine is not given up yet.
+    Suspected,
+    /// The machine is given up.
+    Lost,
+}
+
+/// Why a machine that still runs must be replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplacementNeeded {
+    /// Why.
+    pub cause: ReplacementCause,
+
+    /// The same in words, with names.
+    pub message: String,
+}
+
+/// What makes a replacement necessary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ReplacementCause {
+    /// The Kubernetes node of the machine is being deleted, which cannot be undone.
+    KubernetesNodeDeleted,
 }
 
 /// The decision to give a machine up. From `startedAt` count the stages until EC2 shows it stopped or terminated.

@@ -11,7 +11,8 @@ use kube::ResourceExt;
 use kube::runtime::reflector::Store;
 use parking_lot::Mutex;
 
-use crate::api::{ConditionType, Node, Reason};
+use crate::api::node::MachineHealth;
+use crate::api::{ConditionType, Node};
 use crate::cluster::controller_of;
 use crate::controller::conditions;
 
@@ -154,10 +155,19 @@ fn zone(node: &Node) -> Option<&str> {
     node.status.as_ref()?.zone.as_deref()
 }
 
-/// Whether what was last told of a Node speaks of a loss: given up, held back, or only suspected.
+/// Whether a Node's status speaks of a loss: given up, held back, or only suspected.
 fn looks_lost(node: &Node) -> bool {
-    conditions::find(node.conditions(), ConditionType::Lost)
-        .is_some_and(|lost| lost.status == "True" || lost.reason != Reason::Progressing.as_str())
+    let Some(status) = &node.status else { return false };
+    match status.health {
+        Some(MachineHealth::Healthy) => false,
+        Some(MachineHealth::Suspected | MachineHealth::Lost) => true,
+        // Written by a version that knew no such field: until its first pass a machine that was ready and is not counts against its zone.
+        None => {
+            let is_true = |kind| conditions::is_true(&status.conditions, kind);
+            let was_ready = is_true(ConditionType::Initialized) && !is_true(ConditionType::Ready);
+            status.fence.is_some() || (node.metadata.deletion_timestamp.is_none() && was_ready)
+        }
+    }
 }
 
 /// Whether so many of the machines that have joined in a zone look lost that the zone itself may be down.
@@ -174,19 +184,25 @@ mod tests {
 
     use super::*;
 
-    fn node(uid: &str, zone: &str, lost: Option<(&str, &str)>) -> Node {
-        let conditions = lost.map(|(status, reason)| {
-            json!([{"type": "Lost", "status": status, "reason": reason, "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"}])
-        });
+    fn node(uid: &str, zone: &str, health: Option<MachineHealth>) -> Node {
         let at = "2026-01-01T00:00:00Z";
-        let is_lost = lost.is_some_and(|(status, _)| status == "True");
+        let is_lost = health == Some(MachineHealth::Lost);
         let fence = is_lost.then(|| json!({"startedAt": at, "cause": "NodeNotReady", "since": at, "message": "m"}));
         serde_json::from_value(json!({
             "metadata": {"name": uid, "namespace": "team-a", "uid": uid},
             "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large"]},
-            "status": {"coreNodeName": uid, "zone": zone, "conditions": conditions.unwrap_or_else(|| json!([])), "fence": fence},
+            "status": {"coreNodeName": uid, "zone": zone, "conditions": [], "fence": fence, "health": health},
         }))
         .unwrap()
+    }
+
+    /// As a version that knew no health wrote it: its conditions Initialized and Ready.
+    fn of_old_version(uid: &str, initialized: &str, ready: &str) -> Node {
+        let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "reason": "R", "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let mut node = node(uid, "a", None);
+        let conditions = json!([condition("Initialized", initialized), condition("Ready", ready)]);
+        node.status.as_mut().unwrap().conditions = serde_json::from_value(conditions).unwrap();
+        node
     }
 
     fn fleet(nodes: Vec<Node>) -> Fleet {
@@ -208,7 +224,7 @@ mod tests {
         let mut writer = Writer::<Node>::default();
         let fleet = Fleet::default();
         fleet.watch(writer.as_reader());
-        let (silent, well) = (Some(("False", "NodeNotReady")), Some(("False", "Progressing")));
+        let (silent, well) = (Some(MachineHealth::Suspected), Some(MachineHealth::Healthy));
         let mut now = |uid: &str, zone: &str, lost| writer.apply_watcher_event(&Event::Apply(node(uid, zone, lost)));
         for uid in ["1", "2", "3", "4"] {
             now(uid, "a", silent);
@@ -247,7 +263,7 @@ mod tests {
             node.metadata.owner_references = serde_json::from_value(owner).unwrap();
             node
         };
-        let lost = Some(("True", "NodeNotReady"));
+        let lost = Some(MachineHealth::Lost);
         let mut nodes: Vec<Node> = (0..5).map(|number| of(&format!("db-{number}"), &format!("old-{number}"), lost)).collect();
         let (successor, other) = (of("db-0", "new-0", None), of("db-5", "old-5", None));
         nodes.extend([successor.clone(), other.clone()]);
@@ -259,7 +275,7 @@ mod tests {
 
     #[test]
     fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
-        let nodes = (0..10).map(|number| node(&number.to_string(), "a", (number < 5).then_some(("True", "NodeNotReady")))).collect();
+        let nodes = (0..10).map(|number| node(&number.to_string(), "a", (number < 5).then_some(MachineHealth::Lost))).collect();
         let fleet = fleet(nodes);
         assert_eq!(fleet.try_begin(&node("7", "a", None)), Err((5, 5)));
         assert_eq!(fleet.try_begin(&node("2", "a", None)), Ok(5), "it is one of them");
@@ -276,19 +292,27 @@ mod tests {
     fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_them() {
         let mut new = node("new", "a", None);
         new.status.as_mut().unwrap().core_node_name = None;
-        let me = node("me", "a", Some(("False", "NodeNotReady")));
+        let me = node("me", "a", Some(MachineHealth::Suspected));
         let fleet = fleet(vec![
             me.clone(),
-            node("well", "a", Some(("False", "Progressing"))),
-            node("suspected", "a", Some(("False", "InstanceImpaired"))),
-            node("held back", "a", Some(("False", "RepairHeldBack"))),
-            node("lost", "a", Some(("True", "NodeNotReady"))),
-            node("ended in EC2 a moment ago", "a", Some(("False", "Progressing"))),
-            node("elsewhere", "b", Some(("True", "NodeNotReady"))),
+            node("well", "a", Some(MachineHealth::Healthy)),
+            node("suspected", "a", Some(MachineHealth::Suspected)),
+            node("held back", "a", Some(MachineHealth::Suspected)),
+            node("lost", "a", Some(MachineHealth::Lost)),
+            node("ended in EC2 a moment ago", "a", Some(MachineHealth::Healthy)),
+            node("elsewhere", "b", Some(MachineHealth::Lost)),
             new,
         ]);
         let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false, at(7));
         let expected = FleetView { nodes: 8, repairs: 2, zone_joined: 6, zone_lost: 5, zone_down_at: Some(at(7)), zone_refused: false };
         assert_eq!(view, expected);
+    }
+
+    #[test]
+    fn before_its_first_pass_after_an_upgrade_a_machine_that_was_ready_and_is_not_looks_lost() {
+        assert!(looks_lost(&of_old_version("not ready any more", "True", "False")));
+        assert!(!looks_lost(&of_old_version("ready", "True", "True")));
+        assert!(!looks_lost(&of_old_version("never ready", "False", "False")));
+        assert!(!looks_lost(&node("nothing written", "a", None)));
     }
 }

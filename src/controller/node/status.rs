@@ -14,6 +14,7 @@ use super::plan::{facts, offering};
 use super::registration::provider_id;
 
 use crate::api::ConditionType as Type;
+use crate::api::node::{MachineHealth, ReplacementCause, ReplacementNeeded};
 use crate::api::{EventReason, Node, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::events::Happened;
@@ -33,6 +34,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
     let core_node_name = observed.core_node.as_ref().map(ResourceExt::name_any).or_else(|| old.core_node_name.clone());
     let entries = entries(observed, plan, acted, instance, core_node_name.is_some(), now);
     let is_impaired = old.instance_id.as_ref().is_some_and(|id| facts::is_impaired(observed, id));
+    let health = health(observed, &old, core_node_name.is_some(), now);
     let impaired_since = old.impaired_since.clone().unwrap_or_else(|| Time(whole_second(now)));
     NodeStatus {
         // What was seen and judged: the object of the last write may have a newer spec, which nobody has looked at.
@@ -46,7 +48,24 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
         instance_id: old.instance_id,
         impaired_since: is_impaired.then_some(impaired_since),
         fence: old.fence,
+        health,
+        replacement_needed: replacement_needed(plan),
     }
+}
+
+/// Whether the machine looks lost; nothing while it has not joined.
+fn health(observed: &Observed, status: &NodeStatus, has_joined: bool, now: Timestamp) -> Option<MachineHealth> {
+    has_joined.then(|| match loss::judge(observed, status, now) {
+        Judgement::Well => MachineHealth::Healthy,
+        Judgement::Suspected(_) | Judgement::Due(_) => MachineHealth::Suspected,
+        Judgement::Lost(_) => MachineHealth::Lost,
+    })
+}
+
+/// What the Database controller must know of a machine that cannot stay.
+fn replacement_needed(plan: &Plan) -> Option<ReplacementNeeded> {
+    let waiting = plan.waiting.as_ref().filter(|waiting| waiting.reason == Reason::KubernetesNodeDeleted)?;
+    Some(ReplacementNeeded { cause: ReplacementCause::KubernetesNodeDeleted, message: waiting.message.clone() })
 }
 
 fn entries(
