@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::build;
 use super::history;
+use super::messages::events as notes;
 use super::password::Password;
 use super::plan::action::{Action, ChildKind, Plan};
 
@@ -100,20 +101,19 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
         Action::CreateCredentials(profile) => {
             let password = Password::generate().map_err(Failed::Randomness)?;
             secrets.create(&created(), &build::credentials(names, profile, &password)).await?;
-            let note = format!("Secret {} holds the generated credentials", names.credentials_secret);
+            let note = notes::credentials_created(&names.credentials_secret);
             events.publish(&acted.database, &Happened::normal(EventReason::CredentialsCreated, note)).await;
         }
         Action::TakeRecord(record) => {
             hold(record, Some(&Holder::of(&acted.database)), ctx).await?;
-            let note =
-                format!("PersistentVolume {} is held for this Database, which takes over the volume that it records", record.name_any());
+            let note = notes::record_held(&record.name_any());
             events.publish(&acted.database, &Happened::normal(EventReason::RetainedVolumeHeld, note)).await;
         }
         Action::ReleaseRecord(record) => hold(record, None, ctx).await?,
         Action::TakeCredentials(profile, held) => {
             let record = acted.database.spec.storage.adopt_retained.clone().unwrap_or_default();
             secrets.create(&created(), &build::taken_over(names, profile, &held.0, &record)).await?;
-            let note = format!("Secret {} holds the credentials that were kept as {}", names.credentials_secret, held.0.name_any());
+            let note = notes::credentials_adopted(&names.credentials_secret, &held.0.name_any());
             events.publish(&acted.database, &Happened::normal(EventReason::CredentialsTakenOver, note)).await;
         }
         Action::DeleteKept(name, uid) => delete::delete(&secrets, name, uid).await?,
@@ -122,15 +122,16 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
         Action::ApplyNetworkPolicy(object) => apply(&Api::<NetworkPolicy>::namespaced(client(), namespace), object.as_ref()).await?,
         Action::ApplyStatefulSet(object) => {
             apply(&Api::<StatefulSet>::namespaced(client(), namespace), object.as_ref()).await?;
-            let verb = if object.metadata.uid.is_none() { "is made" } else { "has a new template" };
-            let reason = if object.metadata.uid.is_none() { EventReason::StatefulSetCreated } else { EventReason::TemplateChanged };
-            events.publish(&acted.database, &Happened::normal(reason, format!("StatefulSet {} {verb}", names.stateful_set))).await;
+            let is_new = object.metadata.uid.is_none();
+            let reason = if is_new { EventReason::StatefulSetCreated } else { EventReason::TemplateChanged };
+            let note = notes::stateful_set_applied(&names.stateful_set, is_new);
+            events.publish(&acted.database, &Happened::normal(reason, note)).await;
         }
         Action::Scale(uid, replicas) => {
             let patch = json!({"metadata": {"uid": uid}, "spec": {"replicas": replicas}});
             merge(&Api::<StatefulSet>::namespaced(client(), namespace), &names.stateful_set, &patch).await?;
             if *replicas == 0 {
-                let note = format!("StatefulSet {} is stopped", names.stateful_set);
+                let note = notes::engine_stopping(&names.stateful_set);
                 events.publish(&acted.database, &Happened::normal(EventReason::EngineStopping, note)).await;
             }
         }
@@ -138,27 +139,27 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
         Action::UpdateNode(name, uid, spec) => merge(&nodes, name, &json!({"metadata": {"uid": uid}, "spec": spec})).await?,
         Action::DeleteNode(name, uid, why) => {
             delete::delete(&nodes, name, uid).await?;
-            events.publish(&acted.database, &Happened::normal(EventReason::NodeDeleted, format!("Node {name} is taken down: {why}"))).await;
+            events.publish(&acted.database, &Happened::normal(EventReason::NodeDeleted, notes::node_deleted(name, &why.message()))).await;
         }
         Action::RecordZone(zone) => record_zone(zone, acted, ctx, events).await?,
         Action::CreateVolume(volume) => {
             volumes.create(&created(), volume).await?;
-            let note = format!("Volume {} of {} is asked for in {}", names.volume, volume.spec.size, volume.spec.zone);
+            let note = notes::volume_created(&names.volume, volume);
             events.publish(&acted.database, &Happened::normal(EventReason::VolumeCreated, note)).await;
         }
         Action::UpdateVolume(uid, spec) => {
             merge(&volumes, &names.volume, &json!({"metadata": {"uid": uid}, "spec": spec})).await?;
-            let note = format!("Volume {} follows the spec: {spec}", names.volume);
+            let note = notes::volume_changed(&names.volume, spec);
             events.publish(&acted.database, &Happened::normal(EventReason::VolumeChanged, note)).await;
         }
         Action::DeleteVolume(uid) => {
             delete::delete(&volumes, &names.volume, uid).await?;
-            let note = format!("Volume {} is taken down as its deletionPolicy says", names.volume);
+            let note = notes::volume_deleted(&names.volume);
             events.publish(&acted.database, &Happened::normal(EventReason::VolumeDeleted, note)).await;
         }
         Action::Label(name, uid, moved) => {
             if let Some(moved) = moved {
-                announce(Occurrence::Moved, moved, acted, ctx, events).await?;
+                announce(Occurrence::Moved, &moved.message(), acted, ctx, events).await?;
             }
             let patch = json!({"metadata": {"uid": uid, "labels": {DATABASE_NODE_LABEL: names.uid}}});
             merge(&core_nodes, name, &patch).await?;
@@ -168,13 +169,13 @@ async fn one(action: &Action, acted: &mut Acted, names: &Names, ctx: &Context, e
             merge(&core_nodes, name, &patch).await?;
         }
         Action::ReplacePod(name, uid, why) => {
-            announce(Occurrence::Restarted, why, acted, ctx, events).await?;
+            announce(Occurrence::Restarted, &why.message(), acted, ctx, events).await?;
             delete::delete(&Api::<Pod>::namespaced(client(), namespace), name, uid).await?;
         }
         Action::KeepCredentials(held) => {
-            // Should there be one meanwhile: whose it is, the next pass sees.
+            // If a Secret of that name appeared meanwhile, the next pass finds out who owns it.
             secrets.create(&created(), &build::retained(names, &held.0)).await?;
-            let note = format!("the credentials are kept with the data, as Secret {}", names.retained_secret);
+            let note = notes::credentials_retained(&names.retained_secret);
             events.publish(&acted.database, &Happened::normal(EventReason::CredentialsKept, note)).await;
         }
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
@@ -193,7 +194,7 @@ async fn record_zone(zone: &str, acted: &mut Acted, ctx: &Context, events: &Even
     let old = acted.database.status.clone().unwrap_or_default();
     let new = DatabaseStatus { zone: Some(zone.to_owned()), ..old.clone() };
     acted.database = status::patch(&databases, &acted.database, &old, &new).await?;
-    let note = format!("the database lives in {zone}: its machine was launched there");
+    let note = notes::zone_chosen(zone);
     events.publish(&acted.database, &Happened::normal(EventReason::ZoneChosen, note)).await;
     Ok(())
 }
@@ -224,13 +225,8 @@ async fn create_node(
     let new = DatabaseStatus { node_ordinal: Some(ordinal), replacement: replacement.cloned(), ..old.clone() };
     acted.database = status::patch(&databases, &acted.database, &old, &new).await?;
     Api::<Node>::namespaced(ctx.client.clone(), &namespace).create(&created(), node).await?;
-    let asked = format!("Node {} is asked for ({})", node.name_any(), node.spec.instance_types.join(", "));
-    let happened = match replacement {
-        Some(Replacement { from, cause, .. }) => {
-            Happened::normal(EventReason::ReplacementStarted, format!("{asked} to take the place of Node {from}: {cause}"))
-        }
-        None => Happened::normal(EventReason::NodeCreated, asked),
-    };
+    let reason = if replacement.is_some() { EventReason::ReplacementStarted } else { EventReason::NodeCreated };
+    let happened = Happened::normal(reason, notes::node_created(node, replacement));
     events.publish(&acted.database, &happened).await;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::messages::events;
 use super::observe::Observed;
 use super::pod;
 
@@ -22,8 +23,8 @@ pub(super) fn occurred(observed: &Observed) -> Option<(Occurrence, String)> {
         return None;
     }
     match (observed.database.spec.running, is_paused) {
-        (false, false) => Some((Occurrence::Paused, "spec.running is false".to_owned())),
-        (true, true) => Some((Occurrence::Resumed, "spec.running is true again".to_owned())),
+        (false, false) => Some((Occurrence::Paused, events::PAUSED.to_owned())),
+        (true, true) => Some((Occurrence::Resumed, events::RESUMED.to_owned())),
         (false, true) => None,
         (true, false) => interrupted(observed, before, &status.history),
     }
@@ -40,12 +41,12 @@ fn interrupted(observed: &Observed, before: &EngineRun, history: &[HistoryEntry]
     let run = pod::run(observed.pod.as_ref()?)?;
     if run.pod_uid == before.pod_uid {
         let ended = || pod::last_end(observed.pod.as_ref()?);
-        let cause = || ended().unwrap_or_else(|| "Kubernetes does not say why it ended".to_owned());
+        let cause = || ended().map_or_else(|| events::END_UNKNOWN.to_owned(), |ended| ended.message());
         return (run.restarts > before.restarts).then(|| (Occurrence::EngineRestarted, cause()));
     }
     let explains = |what: Occurrence| matches!(what, Occurrence::Restarted | Occurrence::Moved | Occurrence::Paused);
     let is_explained = history.iter().any(|entry| explains(entry.what) && entry.at.0 >= before.since.0);
-    (!is_explained).then(|| (Occurrence::PodReplaced, "its pod was deleted by somebody else than Freehold".to_owned()))
+    (!is_explained).then(|| (Occurrence::PodReplaced, events::POD_DELETED.to_owned()))
 }
 
 /// The run to keep in the status: the one that is seen, else the last one.

@@ -2,13 +2,16 @@
 
 pub mod act;
 pub mod build;
+pub mod cause;
 mod history;
+pub mod messages;
 pub mod observe;
 mod ordinal;
 pub mod password;
 pub mod plan;
-mod pod;
+pub mod pod;
 pub mod status;
+pub mod wait;
 
 use std::sync::Arc;
 
@@ -85,14 +88,14 @@ async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Aga
     let plan = plan::plan(&observed, ctx.clock.now());
     let acted = act::act(&plan, observed.database.clone(), &observed.names, ctx, events).await;
     if acted.finished {
-        events.publish(&acted.database, &Happened::normal(EventReason::DatabaseReleased, "the house is down".to_owned())).await;
+        events.publish(&acted.database, &Happened::normal(EventReason::DatabaseReleased, messages::events::DELETED.to_owned())).await;
         return Ok(ctx.timing.resync);
     }
     if acted.error.as_ref().is_some_and(act::Failed::is_conflict) {
         return Err(PassError::Conflict);
     }
     close(&observed, &plan, acted, ctx, events).await?;
-    Ok(sooner(ctx.timing.resync, plan.again))
+    Ok(sooner(ctx.timing.resync, plan.requeue))
 }
 
 /// The one closing status patch; reported even when acting failed.
@@ -107,7 +110,7 @@ async fn close(
     let old = acted.database.status.clone().unwrap_or_default();
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
     write_status(&databases, &acted.database, &old, &new).await?;
-    for happened in status::changes(&old, &new) {
+    for happened in status::changes(&old, &new, &status::Decided::of(observed, plan, &acted)) {
         events.publish(&acted.database, &happened).await;
     }
     match acted.error {

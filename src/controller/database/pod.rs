@@ -1,69 +1,156 @@
 //! What a pod's status says of the engine. Pure.
 
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 
 use super::build::CONTAINER;
+
+use crate::api::Reason;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 
-/// How far the engine is.
+/// Why the engine does not accept connections yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EngineState {
-    /// There is no pod, or it is not started yet: what is awaited.
-    AwaitingPod(String),
-    /// Its container does not start or does not stay up: what Kubernetes says.
-    Failing(String),
-    /// It runs and does not answer its probe yet.
-    Starting(String),
-    /// It answers.
-    Ready,
-    /// It is being stopped.
-    Stopping(String),
+#[cfg_attr(test, derive(strum::EnumDiscriminants))]
+#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(EngineWaitKind)))]
+pub enum EngineWait {
+    /// There is no pod.
+    NoPod,
+    /// The scheduler has not seen the pod.
+    NotScheduled {
+        /// The pod.
+        pod: String,
+    },
+    /// The scheduler finds no Kubernetes node for the pod.
+    Unschedulable {
+        /// The pod.
+        pod: String,
+        /// What the scheduler says.
+        message: Option<String>,
+    },
+    /// The pod's container is being started.
+    ContainerStarting {
+        /// The pod.
+        pod: String,
+    },
+    /// The pod's container does not start, does not keep running, or the pod failed.
+    Failing {
+        /// The pod.
+        pod: String,
+        /// What Kubernetes shows.
+        failure: Failure,
+    },
+    /// The engine runs, and its probe does not succeed yet.
+    ProbeFailing {
+        /// The pod.
+        pod: String,
+        /// How the last run ended.
+        last: Option<Ending>,
+    },
+    /// The pod is stopping.
+    Stopping {
+        /// The pod.
+        pod: String,
+    },
+}
+
+impl EngineWait {
+    /// Why, for the conditions.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::NoPod
+            | Self::NotScheduled { .. }
+            | Self::Unschedulable { .. }
+            | Self::ContainerStarting { .. }
+            | Self::Stopping { .. } => Reason::AwaitingPod,
+            Self::Failing { .. } => Reason::EngineFailing,
+            Self::ProbeFailing { .. } => Reason::EngineStarting,
+        }
+    }
+}
+
+/// How an engine fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The container ends again and again.
+    CrashLoop {
+        /// How the last run ended.
+        last: Option<Ending>,
+    },
+    /// The container does not start.
+    Container {
+        /// Kubernetes' reason.
+        reason: String,
+        /// Kubernetes' message.
+        message: Option<String>,
+    },
+    /// The pod failed as a whole.
+    Pod {
+        /// Kubernetes' message, or its reason.
+        message: Option<String>,
+    },
+}
+
+/// How a run of the engine's container ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// Kubernetes' reason, if it gives one.
+    pub reason: Option<String>,
+    /// The exit code of the process.
+    pub exit_code: i32,
+    /// The last lines of the engine's log.
+    pub log: Option<String>,
+}
+
+/// An attachment of the volume that is not made yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attaching {
+    /// The Kubernetes node to attach it to.
+    pub core_node: String,
+    /// Since when Kubernetes wants it.
+    pub since: Option<Timestamp>,
+    /// What the CSI driver says.
+    pub error: Option<String>,
 }
 
 /// Reasons of a waiting container that are part of every start.
 const NORMAL_WAITS: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
-/// How many lines of an engine's last words are repeated.
+/// How many of the last lines of an engine's log are repeated.
 const LAST_LINES: usize = 3;
 
 /// How many characters of them.
 const LONGEST_MESSAGE: usize = 500;
 
-/// Reads the pod's status.
-pub fn engine_state(pod: Option<&Pod>) -> EngineState {
-    let Some(pod) = pod else {
-        return EngineState::AwaitingPod("the StatefulSet has not made the pod yet".to_owned());
-    };
+/// Reads the pod's status; `None` when the engine accepts connections.
+pub fn engine_wait(pod: Option<&Pod>) -> Option<EngineWait> {
+    let Some(pod) = pod else { return Some(EngineWait::NoPod) };
     let name = pod.name_any();
     if pod.metadata.deletion_timestamp.is_some() {
-        return EngineState::Stopping(format!("pod {name} is stopping"));
+        return Some(EngineWait::Stopping { pod: name });
     }
-    let Some(status) = &pod.status else {
-        return EngineState::AwaitingPod(format!("pod {name} is not scheduled yet"));
-    };
+    let Some(status) = &pod.status else { return Some(EngineWait::NotScheduled { pod: name }) };
     let container = engine_status(pod);
-    if let Some(problem) = container.and_then(problem) {
-        return EngineState::Failing(problem);
+    if let Some(failure) = container.and_then(failure) {
+        return Some(EngineWait::Failing { pod: name, failure });
     }
     let condition = |kind: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == kind);
     if condition("Ready").is_some_and(|condition| condition.status == "True") {
-        return EngineState::Ready;
+        return None;
     }
     if let Some(scheduled) = condition("PodScheduled").filter(|condition| condition.status == "False") {
-        let message = scheduled.message.as_deref().unwrap_or("the scheduler has not said why");
-        return EngineState::AwaitingPod(format!("pod {name} cannot be scheduled: {message}"));
+        return Some(EngineWait::Unschedulable { pod: name, message: scheduled.message.clone() });
     }
     if status.phase.as_deref() == Some("Failed") {
-        let message = status.message.as_deref().or(status.reason.as_deref()).unwrap_or("Kubernetes has not said why");
-        return EngineState::Failing(format!("pod {name} has failed: {message}"));
+        let message = status.message.clone().or_else(|| status.reason.clone());
+        return Some(EngineWait::Failing { pod: name, failure: Failure::Pod { message } });
     }
     if container.and_then(|container| container.state.as_ref()).is_some_and(|state| state.running.is_some()) {
-        let ended = container.and_then(|container| container.last_state.as_ref()).and_then(ending).unwrap_or_default();
-        return EngineState::Starting(format!("the engine in pod {name} runs and does not answer its probe yet{ended}"));
+        let last = container.and_then(|container| container.last_state.as_ref()).and_then(ending);
+        return Some(EngineWait::ProbeFailing { pod: name, last });
     }
-    EngineState::AwaitingPod(format!("pod {name} is being started"))
+    Some(EngineWait::ContainerStarting { pod: name })
 }
 
 /// The node that the pod was put on.
@@ -93,58 +180,54 @@ pub fn run(pod: &Pod) -> Option<Run> {
 }
 
 /// How the last run of the engine's container ended.
-pub fn last_end(pod: &Pod) -> Option<String> {
-    engine_status(pod)?.last_state.as_ref()?.terminated.as_ref().map(ended)
+pub fn last_end(pod: &Pod) -> Option<Ending> {
+    engine_status(pod)?.last_state.as_ref().and_then(ending)
 }
 
 fn engine_status(pod: &Pod) -> Option<&ContainerStatus> {
     pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == CONTAINER)
 }
 
-/// What is awaited of an attachment that is not made yet: since when, and what the driver says.
-pub fn attaching(attachment: &VolumeAttachment) -> Option<String> {
+/// The attachment that is not made yet; `None` when it is.
+pub fn attaching(attachment: &VolumeAttachment) -> Option<Attaching> {
     let status = attachment.status.as_ref();
     if status.is_some_and(|status| status.attached) {
         return None;
     }
-    let since = attachment.metadata.creation_timestamp.as_ref().map(|since| format!(" since {}", since.0)).unwrap_or_default();
-    let said = status.and_then(|status| status.attach_error.as_ref()).and_then(|error| error.message.as_deref());
-    let said = said.map(|said| format!(": {}", without_request_id(said))).unwrap_or_default();
-    Some(format!("the volume is being attached to {}{since}{said}", attachment.spec.node_name))
+    let error = status.and_then(|status| status.attach_error.as_ref()).and_then(|error| error.message.as_deref());
+    Some(Attaching {
+        core_node: attachment.spec.node_name.clone(),
+        since: attachment.metadata.creation_timestamp.as_ref().map(|since| since.0),
+        error: error.map(without_request_id),
+    })
 }
 
-/// AWS' words without the id of the call, which differs each time the driver tries again: a status must not.
+/// The error of AWS without the id of the call, which differs each time the driver tries again: a status must not.
 fn without_request_id(said: &str) -> String {
     let Some((before, after)) = said.split_once("RequestID: ") else { return said.to_owned() };
     let rest = after.split_once(", ").map_or("", |(_, rest)| rest);
     format!("{before}{rest}")
 }
 
-/// Why the container does not start or does not stay up.
-fn problem(container: &ContainerStatus) -> Option<String> {
-    let state = container.state.as_ref()?;
-    let waiting = state.waiting.as_ref()?;
+/// Why the container does not start or does not keep running.
+fn failure(container: &ContainerStatus) -> Option<Failure> {
+    let waiting = container.state.as_ref()?.waiting.as_ref()?;
     let reason = waiting.reason.as_deref().filter(|reason| !NORMAL_WAITS.contains(reason))?;
     // Kubernetes' text for this reason holds the growing pause; how the last run ended says more.
     if reason == "CrashLoopBackOff" {
-        let ended = container.last_state.as_ref().and_then(ending).unwrap_or_default();
-        return Some(format!("CrashLoopBackOff: the engine does not stay up{ended}; its log says why"));
+        return Some(Failure::CrashLoop { last: container.last_state.as_ref().and_then(ending) });
     }
-    Some(waiting.message.as_ref().map_or_else(|| reason.to_owned(), |message| format!("{reason}: {message}")))
+    Some(Failure::Container { reason: reason.to_owned(), message: waiting.message.clone() })
 }
 
-fn ending(state: &ContainerState) -> Option<String> {
-    Some(format!(" (last: {})", ended(state.terminated.as_ref()?)))
+fn ending(state: &ContainerState) -> Option<Ending> {
+    let terminated = state.terminated.as_ref()?;
+    let log = terminated.message.as_deref().and_then(last_lines);
+    Some(Ending { reason: terminated.reason.clone(), exit_code: terminated.exit_code, log })
 }
 
-fn ended(terminated: &ContainerStateTerminated) -> String {
-    let reason = terminated.reason.as_deref().unwrap_or("Error");
-    let said = terminated.message.as_deref().and_then(last_words).map(|said| format!(": {said}")).unwrap_or_default();
-    format!("{reason}, exit code {}{said}", terminated.exit_code)
-}
-
-/// What the engine left for this place, else the end of its log: the last line says that it ended, and those before it why.
-fn last_words(message: &str) -> Option<String> {
+/// The end of the termination message, which is the end of the log: the last line says that the engine ended, and those before it why.
+fn last_lines(message: &str) -> Option<String> {
     let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join(" | ");
     let longer = said.chars().count().saturating_sub(LONGEST_MESSAGE);

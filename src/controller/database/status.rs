@@ -7,13 +7,15 @@ use kube::ResourceExt;
 use super::act::Acted;
 use super::build;
 use super::history;
+use super::messages;
 use super::observe::Observed;
 use super::observe::child::{Child, Credentials};
 use super::plan::action::Plan;
 use super::plan::adoption;
-use super::plan::facts::{awaited, engine_waiting, node_awaited, said};
+use super::plan::facts::{condition_message, engine_waiting, node_awaited, volume_awaited};
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::pod::inputs_of;
+use super::wait::{DatabaseWait, Idle};
 
 use crate::api::ConditionType as Type;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
@@ -21,13 +23,12 @@ use crate::api::{DatabaseStatus, EventReason, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
-use crate::controller::waiting::Waiting;
 use crate::error_chain::Chain;
 
 /// The status to write: the ordinal and the zone as their own writes left them, everything else from what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> DatabaseStatus {
     let old = acted.database.status.clone().unwrap_or_default();
-    // What was seen and judged: the object of the last write may have a newer spec, which nobody has looked at.
+    // The generation that was observed: the object of the last write may have a newer spec, which this pass has not seen.
     let generation = observed.database.metadata.generation;
     let entries = entries(observed, plan, acted);
     let node = machines::of(observed).map(|machines| machines.host);
@@ -36,7 +37,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -
         observed_generation: generation,
         conditions: conditions::merge(&old.conditions, &entries, generation, now),
         instance_type: node.and_then(|node| node.status.as_ref()).and_then(|status| status.instance_type.clone()),
-        // The last one stays named after it is gone: it tells the next ordinal.
+        // The last name stays after the deletion: the next ordinal is derived from it.
         node_name: node.map(ResourceExt::name_any).or(old.node_name),
         volume_name: observed.volume.ours().map(ResourceExt::name_any).or(old.volume_name),
         endpoint: endpoint(observed).or(old.endpoint),
@@ -66,24 +67,24 @@ fn endpoint(observed: &Observed) -> Option<Endpoint> {
 }
 
 /// What is waited for: what just failed, else what the plan says.
-fn waiting(plan: &Plan, acted: &Acted) -> Option<Waiting> {
+fn waiting(plan: &Plan, acted: &Acted) -> Option<DatabaseWait> {
     let Some(error) = &acted.error else { return plan.waiting.clone() };
     Some(match error.kube() {
         Some(kube::Error::Api(answer)) if error.kube().is_some_and(cluster::is_refused) => {
-            Waiting::on(Reason::ChildRefused, format!("the API server refuses an object of this database: {}", answer.message))
+            DatabaseWait::ChildRefused { answer: answer.message.clone() }
         }
-        Some(_) | None => Waiting::on(Reason::Progressing, format!("a step failed and is tried again: {}", Chain(error))),
+        Some(_) | None => DatabaseWait::StepFailed { error: Chain(error).to_string() },
     })
 }
 
 fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
     let waiting = waiting(plan, acted);
-    let machine = entry(Type::NodeReady, machine(observed), "the machine is ready");
-    let disk = entry(Type::VolumeReady, disk(observed), "the volume is as wanted and bound");
-    let engine = entry(Type::EngineReady, engine(observed), "the engine answers");
+    let machine = entry(Type::NodeReady, machine(observed), messages::MACHINE_READY);
+    let disk = entry(Type::VolumeReady, disk(observed), messages::VOLUME_READY);
+    let engine = entry(Type::EngineReady, engine(observed), messages::ENGINE_READY);
     let stalled = match &waiting {
-        Some(waiting) if waiting.stalled => Entry::yes(Type::Stalled, waiting.reason, waiting.message.clone()),
-        Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, "nothing needs a person"),
+        Some(waiting) if waiting.is_stalled() => Entry::yes(Type::Stalled, waiting.reason(), waiting.message()),
+        Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, messages::NOT_STALLED),
     };
     let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
     let mut entries = vec![ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]), machine, disk, engine, stalled];
@@ -92,76 +93,97 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
 }
 
 /// Ready, from all the others: the only place that decides it.
-fn ready(is_deleting: bool, waiting: Option<&Waiting>, parts: [&Entry; 3]) -> Entry {
-    let held_up = waiting.map(|waiting| (waiting.reason, waiting.message.clone()));
+fn ready(is_deleting: bool, waiting: Option<&DatabaseWait>, parts: [&Entry; 3]) -> Entry {
+    let held_up = waiting.map(|waiting| (waiting.reason(), waiting.message()));
     if is_deleting {
-        let message = held_up.map_or_else(|| "the Database is being deleted".to_owned(), |(_, message)| message);
+        let message = held_up.map_or_else(|| messages::BEING_DELETED.to_owned(), |(_, message)| message);
         return Entry::no(Type::Ready, Reason::Deleting, message);
     }
     let part = || parts.into_iter().find(|part| !part.is_true()).map(|part| (part.reason, part.message.clone()));
     match held_up.or_else(part) {
         Some((reason, message)) => Entry::no(Type::Ready, reason, message),
-        None => Entry::yes(Type::Ready, Reason::AsExpected, "this generation runs and answers"),
+        None => Entry::yes(Type::Ready, Reason::AsExpected, messages::DATABASE_READY),
     }
 }
 
-fn entry(kind: Type, waiting: Option<Waiting>, good: &str) -> Entry {
+fn entry(kind: Type, waiting: Option<DatabaseWait>, good: &str) -> Entry {
     match waiting {
         None => Entry::yes(kind, Reason::AsExpected, good),
-        Some(waiting) => Entry::no(kind, waiting.reason, waiting.message),
+        Some(waiting) => Entry::no(kind, waiting.reason(), waiting.message()),
     }
 }
 
 /// What is awaited of the machine: of the one in use, else of the one that takes its place.
-fn machine(observed: &Observed) -> Option<Waiting> {
+fn machine(observed: &Observed) -> Option<DatabaseWait> {
     let Some(machines) = machines::of(observed) else {
-        return Some(Waiting::on(idle(observed, Reason::AwaitingNode), "there is no machine at the moment"));
+        return Some(DatabaseWait::NoMachine(idle(observed)));
     };
     let host = machines.host;
     if is_lost(host) {
-        return Some(Waiting::on(lost_reason(host), said(host.conditions(), Type::Lost)));
+        return Some(DatabaseWait::MachineLost { reason: lost_reason(host), message: condition_message(host.conditions(), Type::Lost) });
     }
     let in_use = machines.successor.filter(|_| !can_serve(observed, host)).unwrap_or(host);
     node_awaited(in_use)
 }
 
 /// What is awaited of the disk.
-fn disk(observed: &Observed) -> Option<Waiting> {
-    let Some(volume) = observed.volume.ours() else {
-        return Some(Waiting::on(Reason::AwaitingVolume, "there is no volume yet"));
-    };
-    let is_current = volume.status.as_ref().is_some_and(|status| status.observed_generation == volume.metadata.generation);
-    awaited(&format!("Volume {}", volume.name_any()), volume.conditions(), is_current, Reason::AwaitingVolume)
+fn disk(observed: &Observed) -> Option<DatabaseWait> {
+    match observed.volume.ours() {
+        Some(volume) => volume_awaited(volume),
+        None => Some(DatabaseWait::NoVolume),
+    }
 }
 
 /// What is awaited of the engine, of this generation's inputs.
-fn engine(observed: &Observed) -> Option<Waiting> {
+fn engine(observed: &Observed) -> Option<DatabaseWait> {
     if let Some(host) = machines::of(observed).map(|machines| machines.host).filter(|host| is_lost(host)) {
-        // What its pod last said is older than that.
-        return Some(Waiting::on(lost_reason(host), "the machine that the engine ran on is lost"));
+        // The state of its pod is older than that.
+        return Some(DatabaseWait::EngineMachineLost(lost_reason(host)));
     }
     match &observed.pod {
-        None => Some(Waiting::on(idle(observed, Reason::AwaitingPod), "the engine does not run")),
+        None => Some(DatabaseWait::NoEngine(idle(observed))),
         Some(pod) => engine_waiting(observed).or_else(|| {
             let is_current = inputs_of(pod) == Some(build::inputs_hash(&observed.database.spec).as_str());
-            (!is_current).then(|| Waiting::on(Reason::RestartPending, "the engine answers, and is restarted for a changed spec"))
+            (!is_current).then_some(DatabaseWait::EngineOutdated)
         }),
     }
 }
 
 /// Why something is not there: because it is not wanted now, or because it is awaited.
-fn idle(observed: &Observed, otherwise: Reason) -> Reason {
+fn idle(observed: &Observed) -> Idle {
     if observed.database.metadata.deletion_timestamp.is_some() {
-        Reason::Deleting
+        Idle::Deleting
     } else if observed.database.spec.running {
-        otherwise
+        Idle::Awaited
     } else {
-        Reason::Paused
+        Idle::Paused
     }
 }
 
-/// The changes that a person wants to know of.
-pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus) -> Vec<Happened> {
+/// What a pass decided that its events depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The Database is being deleted.
+    pub is_deleting: bool,
+    /// The pause is complete.
+    pub is_paused: bool,
+    /// The engine fails by itself.
+    pub is_engine_failing: bool,
+}
+
+impl Decided {
+    /// What this pass decided.
+    pub fn of(observed: &Observed, plan: &Plan, acted: &Acted) -> Self {
+        Self {
+            is_deleting: observed.database.metadata.deletion_timestamp.is_some(),
+            is_paused: waiting(plan, acted) == Some(DatabaseWait::Paused),
+            is_engine_failing: engine(observed).is_some_and(|wait| wait.is_engine_failing()),
+        }
+    }
+}
+
+/// The changes to report as events.
+pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) -> Vec<Happened> {
     let mut happened: Vec<Happened> = occurred(&old.history, &new.history).into_iter().collect();
     let (old, new) = (old.conditions.as_slice(), new.conditions.as_slice());
     if let Some(ready) = conditions::find(new, Type::Ready) {
@@ -169,19 +191,18 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus) -> Vec<Happened> {
         let has_new_reason = conditions::find(old, Type::Ready).is_none_or(|before| before.reason != ready.reason);
         if ready.status == "True" && !was_ready {
             happened.push(Happened::normal(EventReason::Ready, ready.message.clone()));
-        } else if ready.reason == Reason::Paused.as_str() && has_new_reason {
+        } else if decided.is_paused && has_new_reason {
             happened.push(Happened::normal(EventReason::MachineGivenBack, ready.message.clone()));
-        } else if ready.status != "True" && was_ready && ready.reason != Reason::Deleting.as_str() {
-            happened.push(Happened::normal(EventReason::NotReady, format!("{}: {}", ready.reason, ready.message)));
+        } else if ready.status != "True" && was_ready && !decided.is_deleting {
+            happened.push(Happened::normal(EventReason::NotReady, messages::events::condition(&ready.reason, &ready.message)));
         }
     }
     if let Some(found) = conditions::find(new, Type::RetainedVolumeFound).filter(|_| !conditions::is_true(old, Type::RetainedVolumeFound)) {
         happened.push(Happened::normal(EventReason::RetainedVolumeFound, found.message.clone()));
     }
-    happened.extend(worsened(old, new, Type::Stalled, EventReason::Stalled, |condition| condition.status == "True"));
-    happened.extend(worsened(old, new, Type::EngineReady, EventReason::EngineFailing, |condition| {
-        condition.reason == Reason::EngineFailing.as_str()
-    }));
+    let is_stalled = conditions::is_true(new, Type::Stalled);
+    happened.extend(worsened(old, new, Type::Stalled, EventReason::Stalled, is_stalled));
+    happened.extend(worsened(old, new, Type::EngineReady, EventReason::EngineFailing, decided.is_engine_failing));
     happened
 }
 
@@ -193,9 +214,10 @@ fn occurred(old: &[HistoryEntry], new: &[HistoryEntry]) -> Option<Happened> {
     Some(if is_unasked { Happened::warning(last.what.event(), note) } else { Happened::normal(last.what.event(), note) })
 }
 
-/// A warning when a condition has become bad, or is bad for another reason.
-fn worsened(old: &[Condition], new: &[Condition], kind: Type, event: EventReason, is_bad: impl Fn(&Condition) -> bool) -> Option<Happened> {
-    let condition = conditions::find(new, kind).filter(|condition| is_bad(condition))?;
-    let is_new = conditions::find(old, kind).is_none_or(|before| !is_bad(before) || before.reason != condition.reason);
-    is_new.then(|| Happened::warning(event, format!("{}: {}", condition.reason, condition.message)))
+/// A warning when a condition is bad that was not so before with the same status and the same shown reason.
+fn worsened(old: &[Condition], new: &[Condition], kind: Type, event: EventReason, is_bad: bool) -> Option<Happened> {
+    let condition = conditions::find(new, kind).filter(|_| is_bad)?;
+    let is_same = |before: &Condition| before.status == condition.status && before.reason == condition.reason;
+    let is_new = !conditions::find(old, kind).is_some_and(is_same);
+    is_new.then(|| Happened::warning(event, messages::events::condition(&condition.reason, &condition.message)))
 }

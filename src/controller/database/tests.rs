@@ -3,6 +3,7 @@
 mod adopting;
 mod history;
 mod leaving;
+mod messages;
 mod moving;
 mod observe;
 mod plan;
@@ -228,7 +229,7 @@ fn line(plan: &Plan) -> String {
     let actions: Vec<String> = plan.actions.iter().map(word).collect();
     let waiting = plan.waiting.as_ref().map_or_else(
         || "as wanted".to_owned(),
-        |waiting| format!("{}{}", if waiting.stalled { "stalled " } else { "" }, waiting.reason.as_str()),
+        |waiting| format!("{}{}", if waiting.is_stalled() { "stalled " } else { "" }, waiting.reason().as_str()),
     );
     format!("[{}] {waiting}", actions.join(", "))
 }
@@ -260,9 +261,9 @@ fn word(action: &Action) -> String {
         Action::UpdateVolume(uid, patch) => format!("update {uid} {patch}"),
         Action::DeleteVolume(uid) | Action::DeleteCredentials(uid) => format!("delete {uid}"),
         Action::Label(name, uid, None) => format!("label {name} {uid}"),
-        Action::Label(name, _, Some(moved)) => format!("label {name}, moved {moved}"),
+        Action::Label(name, _, Some(moved)) => format!("label {name}, moved {}", moved.message()),
         Action::Unlabel(name, uid) => format!("unlabel {name} {uid}"),
-        Action::ReplacePod(name, uid, why) => format!("replace {name} {uid}: {why}"),
+        Action::ReplacePod(name, uid, why) => format!("replace {name} {uid}: {}", why.message()),
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),
         Action::DeleteChild(kind, name, _) => format!("delete {kind:?} {name}"),
         Action::RemoveFinalizer => "remove finalizer".to_owned(),

@@ -4,59 +4,48 @@ use kube::{Resource, ResourceExt};
 
 use super::action::Action;
 
-use crate::api::Reason;
 use crate::controller::database::build;
+use crate::controller::database::cause::SecretFault;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::{Child, Credentials};
-use crate::controller::waiting::Waiting;
+use crate::controller::database::wait::{DatabaseWait, ObjectKind, ObjectName};
 use crate::engine::Profile;
 
-/// An object of a derived name that belongs to somebody else.
-pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<Waiting> {
+/// Objects of derived names that are not owned by this Database.
+pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<DatabaseWait> {
     let names = &observed.names;
-    let foreign = |is_foreign: bool, kind: &str, name: &str| is_foreign.then(|| format!("{kind} {name}"));
+    let foreign = |is_foreign: bool, kind: ObjectKind, name: &str| is_foreign.then(|| ObjectName::new(kind, name));
     let taken = [
-        foreign(matches!(observed.credentials, Credentials::Read(Child::Foreign)), "Secret", &names.credentials_secret),
-        foreign(profile.config.is_some() && observed.config_map == Child::Foreign, "ConfigMap", &names.config_map),
-        foreign(observed.service == Child::Foreign, "Service", &names.service),
-        foreign(observed.network_policy == Child::Foreign, "NetworkPolicy", &names.network_policy),
-        foreign(observed.stateful_set == Child::Foreign, "StatefulSet", &names.stateful_set),
-        foreign(observed.volume == Child::Foreign, "Volume", &names.volume),
-        observed.node_name_taken.as_ref().map(|name| format!("Node {name}")),
+        foreign(matches!(observed.credentials, Credentials::Read(Child::Foreign)), ObjectKind::Secret, &names.credentials_secret),
+        foreign(profile.config.is_some() && observed.config_map == Child::Foreign, ObjectKind::ConfigMap, &names.config_map),
+        foreign(observed.service == Child::Foreign, ObjectKind::Service, &names.service),
+        foreign(observed.network_policy == Child::Foreign, ObjectKind::NetworkPolicy, &names.network_policy),
+        foreign(observed.stateful_set == Child::Foreign, ObjectKind::StatefulSet, &names.stateful_set),
+        foreign(observed.volume == Child::Foreign, ObjectKind::Volume, &names.volume),
+        observed.node_name_taken.as_ref().map(|name| ObjectName::new(ObjectKind::Node, name)),
     ];
-    let taken: Vec<String> = taken.into_iter().flatten().collect();
-    (!taken.is_empty()).then(|| {
-        let message = format!(
-            "{} in namespace {} belongs to somebody else and is left alone: remove it, or use another name for the Database",
-            taken.join(", "),
-            names.namespace
-        );
-        Waiting::stalled(Reason::NameConflict, message)
-    })
+    let objects: Vec<ObjectName> = taken.into_iter().flatten().collect();
+    (!objects.is_empty()).then(|| DatabaseWait::NameConflict { objects, namespace: names.namespace.clone() })
 }
 
 /// The Secret: made once, never mended. The engine may have stored what it holds.
-pub(super) fn credentials(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Result<(), Waiting> {
-    let name = &observed.names.credentials_secret;
-    let unusable = |why: String| {
-        let message = format!("Secret {name} cannot be used: {why}; nothing is started or changed without it, and it is never made anew");
-        Err(Waiting::stalled(Reason::CredentialsUnreadable, message))
-    };
-    match &observed.credentials {
-        Credentials::Unreadable(answer) => unusable(format!("the operator may not read it ({answer}): give it the right again")),
+pub(super) fn credentials(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Result<(), DatabaseWait> {
+    let fault = match &observed.credentials {
+        Credentials::Unreadable(answer) => SecretFault::Forbidden { answer: answer.clone() },
         Credentials::Read(Child::Ours(held)) => match build::check_credentials(&held.0) {
-            Ok(()) => Ok(()),
-            Err(error) => unusable(format!("{error}: put its former content back")),
+            Ok(()) => return Ok(()),
+            Err(error) => SecretFault::Content(error),
         },
         Credentials::Read(Child::Absent | Child::Foreign) => {
             let was_made = observed.database.status.as_ref().is_some_and(|status| status.credentials_secret_name.is_some());
-            if was_made {
-                return unusable("it was deleted: put it back, with its labels".to_owned());
+            if !was_made {
+                actions.push(Action::CreateCredentials(Box::new(profile.clone())));
+                return Ok(());
             }
-            actions.push(Action::CreateCredentials(Box::new(profile.clone())));
-            Ok(())
+            SecretFault::Deleted
         }
-    }
+    };
+    Err(DatabaseWait::CredentialsUnusable { secret: observed.names.credentials_secret.clone(), fault })
 }
 
 /// The ways to the engine: before the machine, since a child that is refused must cost nothing.

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::api::database::Replacement;
 use crate::api::{Node, Volume};
+use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::observe::child::HeldSecret;
-use crate::controller::waiting::Waiting;
+use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 
 /// What one pass does and what it waits for.
@@ -19,18 +20,25 @@ pub struct Plan {
     /// In this order.
     pub actions: Vec<Action>,
     /// What the Database waits for; `None` when it is as it should be.
-    pub waiting: Option<Waiting>,
-    /// Look again at the latest then, though nothing woke us.
-    pub again: Option<Duration>,
+    pub waiting: Option<DatabaseWait>,
+    /// Requeue after this time, even without a watch event.
+    pub requeue: Option<Duration>,
 }
 
 impl Plan {
-    pub(in crate::controller::database) fn new(actions: Vec<Action>, waiting: Waiting) -> Self {
-        Self { actions, waiting: Some(waiting), again: None }
+    /// Does this, then waits.
+    pub(in crate::controller::database) fn act(actions: Vec<Action>, wait: DatabaseWait) -> Self {
+        Self { actions, waiting: Some(wait), requeue: None }
     }
 
-    pub(in crate::controller::database) fn again(self, again: Duration) -> Self {
-        Self { again: Some(again), ..self }
+    /// Only waits.
+    pub(in crate::controller::database) fn wait(wait: DatabaseWait) -> Self {
+        Self::act(Vec::new(), wait)
+    }
+
+    /// Requeues after this time, even without a watch event.
+    pub(in crate::controller::database) fn requeue(self, requeue: Duration) -> Self {
+        Self { requeue: Some(requeue), ..self }
     }
 }
 
@@ -64,7 +72,7 @@ pub enum Action {
     /// Change a Node's spec: name, UID, JSON merge patch of the spec.
     UpdateNode(String, String, Value),
     /// Delete a Node: name, UID, why.
-    DeleteNode(String, String, String),
+    DeleteNode(String, String, NodeDeletion),
     /// Write down the zone that capacity has chosen.
     RecordZone(String),
     /// Create the Volume.
@@ -73,19 +81,19 @@ pub enum Action {
     UpdateVolume(String, Value),
     /// Delete the Volume: UID.
     DeleteVolume(String),
-    /// Put the Database's label on a core Node: name, UID; what is told of it when the database moves there from another machine.
-    Label(String, String, Option<String>),
+    /// Put the Database's label on a core Node: name, UID; and the move, when the database comes from another machine.
+    Label(String, String, Option<Move>),
     /// Take the Database's label off a core Node: name, UID.
     Unlabel(String, String),
     /// Delete the pod so that it comes back from the new template: name, UID, why.
-    ReplacePod(String, String, String),
+    ReplacePod(String, String, RestartCause),
     /// Keep the credentials with the disk, under the name of what is retained.
     KeepCredentials(Box<HeldSecret>),
     /// Delete the Secret of the credentials: UID.
     DeleteCredentials(String),
     /// Delete a child that the API server's garbage collector would take its time for: kind, name, UID.
     DeleteChild(ChildKind, String, String),
-    /// Take our finalizer off the Database: its house is down.
+    /// Remove our finalizer from the Database: all its resources are deleted.
     RemoveFinalizer,
 }
 

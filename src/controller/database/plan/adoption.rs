@@ -7,14 +7,16 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 
-use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL, TAKEN_FROM_ANNOTATION};
+use crate::api::keys::TAKEN_FROM_ANNOTATION;
 use crate::api::{ConditionType, Reason};
 use crate::controller::conditions::Entry;
 use crate::controller::database::build;
+use crate::controller::database::cause::AdoptionRefusal;
+use crate::controller::database::messages;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::{Child, Credentials};
+use crate::controller::database::wait::DatabaseWait;
 use crate::controller::retention::{self, Retained};
-use crate::controller::waiting::Waiting;
 use crate::engine::Profile;
 
 /// What comes before the house is built; `None` once all of it is done, or when nothing is to be taken over.
@@ -27,17 +29,17 @@ pub(super) fn plan(observed: &Observed, profile: &Profile) -> Option<Plan> {
     let record = observed.kept.record.as_ref();
     let kept = match retention::may_adopt(name, record, &observed.database) {
         Ok(kept) => kept,
-        Err(why) => return Some(refused(observed, why)),
+        Err(why) => return Some(refused(observed, AdoptionRefusal::Record(why))),
     };
     match &kept.adopted_by {
         Some(holder) if holder.uid == observed.names.uid => {}
         Some(holder) if !observed.kept.holder_is_gone => {
-            let why = format!("Database {} takes over the volume that PersistentVolume {name} records", holder.name);
-            return Some(refused(observed, why));
+            let held = AdoptionRefusal::HeldByOther { database: holder.name.clone(), record: name.clone() };
+            return Some(refused(observed, held));
         }
         Some(_) | None if observed.kept.former_exists => {
-            let message = format!("the Volume that had EBS volume {} is not gone yet", kept.volume_id);
-            return Some(Plan::new(Vec::new(), Waiting::on(Reason::Adopting, message)).again(observed.timing.recheck));
+            let wait = DatabaseWait::FormerVolumeExists(kept.volume_id);
+            return Some(Plan::wait(wait).requeue(observed.timing.recheck));
         }
         Some(_) | None => {
             let actions = record.map(|record| Action::TakeRecord(Box::new(record.clone()))).into_iter().collect();
@@ -59,40 +61,33 @@ pub(super) fn plan(observed: &Observed, profile: &Profile) -> Option<Plan> {
 }
 
 fn adopts(observed: &Observed, kept: &Retained, actions: Vec<Action>) -> Plan {
-    let message = format!("EBS volume {}, which PersistentVolume {} records, is taken over", kept.volume_id, kept.persistent_volume);
-    Plan::new(actions, Waiting::on(Reason::Adopting, message)).again(observed.timing.recheck)
+    let wait = DatabaseWait::Adopting { volume_id: kept.volume_id.clone(), record: kept.persistent_volume.clone() };
+    Plan::act(actions, wait).requeue(observed.timing.recheck)
 }
 
-/// A record wakes nobody when it changes.
-fn refused(observed: &Observed, why: String) -> Plan {
-    Plan::new(Vec::new(), Waiting::stalled(Reason::AdoptionRefused, why)).again(observed.timing.recheck.saturating_mul(12))
+/// Retention records are not watched.
+fn refused(observed: &Observed, refusal: AdoptionRefusal) -> Plan {
+    Plan::wait(DatabaseWait::AdoptionRefused(refusal)).requeue(observed.timing.recheck.saturating_mul(12))
 }
 
 /// The credentials that the data was made with: the engine has them stored, so others would not open it.
-fn credentials(observed: &Observed, kept: &Retained, profile: &Profile) -> Result<Action, String> {
-    let name = kept.credentials_secret.as_deref().unwrap_or("with the credentials");
-    let namespace = &observed.names.namespace;
+fn credentials(observed: &Observed, kept: &Retained, profile: &Profile) -> Result<Action, AdoptionRefusal> {
+    let secret = || kept.credentials_secret.clone().unwrap_or_else(|| "with the credentials".to_owned());
+    let namespace = || observed.names.namespace.clone();
     let held = match &observed.kept.credentials {
         Credentials::Read(Child::Ours(held)) => held,
         Credentials::Unreadable(answer) => {
-            return Err(format!("the operator may not read Secret {name} in namespace {namespace} ({answer}): give it the right again"));
+            return Err(AdoptionRefusal::SecretForbidden { secret: secret(), namespace: namespace(), answer: answer.clone() });
         }
         Credentials::Read(Child::Absent) => {
-            return Err(format!(
-                "Secret {name}, which kept the credentials of the data, is not in namespace {namespace}: put it back, with username, password \
-                 and the labels {}=true and {}={}",
-                RETAINED_LABEL,
-                DATABASE_UID_LABEL,
-                kept.database_uid.as_deref().unwrap_or_default()
-            ));
+            let database_uid = kept.database_uid.clone().unwrap_or_default();
+            return Err(AdoptionRefusal::SecretMissing { secret: secret(), namespace: namespace(), database_uid });
         }
         Credentials::Read(Child::Foreign) => {
-            return Err(format!(
-                "Secret {name} in namespace {namespace} lacks the labels of what was kept with this volume: put them back"
-            ));
+            return Err(AdoptionRefusal::SecretUnlabelled { secret: secret(), namespace: namespace() });
         }
     };
-    build::check_credentials(&held.0).map_err(|error| format!("Secret {name} cannot be used: {error}; put its former content back"))?;
+    build::check_credentials(&held.0).map_err(|fault| AdoptionRefusal::SecretContent { secret: secret(), fault })?;
     Ok(Action::TakeCredentials(Box::new(profile.clone()), held.clone()))
 }
 
@@ -127,16 +122,6 @@ pub(super) fn release(observed: &Observed) -> Option<Action> {
 pub(in crate::controller::database) fn found(observed: &Observed) -> Option<Entry> {
     let records = observed.kept.found.as_ref()?;
     let first = records.iter().max_by(|one, other| one.retained_at.cmp(&other.retained_at))?;
-    let others = match records.len() - 1 {
-        0 => String::new(),
-        others => format!(" (and {others} older)"),
-    };
-    let since = first.retained_at.as_ref().map(|at| format!(" since {at}")).unwrap_or_default();
-    let how = format!("spec.storage.adoptRetained: {}", first.persistent_volume);
-    let message = format!(
-        "a volume of a former Database of this name is kept{since}: {} in PersistentVolume {}{others}; this Database starts anew. To have the \
-         former data, delete this Database and create it with {how}",
-        first.volume_id, first.persistent_volume
-    );
+    let message = messages::retained_volume_found(first, records.len() - 1);
     Some(Entry::yes(ConditionType::RetainedVolumeFound, Reason::RetainedVolumeFound, message))
 }

@@ -7,25 +7,26 @@ use serde_json::json;
 
 use super::action::{Action, ChildKind, Plan};
 use super::adoption;
-use super::facts::said;
+use super::facts::condition_message;
 use super::pause::{give_back, stop};
 
-use crate::api::{ConditionType, DeletionPolicy, Reason, Volume};
+use crate::api::{ConditionType, DeletionPolicy, Volume};
 use crate::cluster::finalizer;
+use crate::controller::database::cause::{NodeDeletion, SecretFault};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::{Child, Credentials};
-use crate::controller::waiting::Waiting;
+use crate::controller::database::wait::DatabaseWait;
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
     if !finalizer::has(&observed.database) {
-        return Plan::new(actions, Waiting::on(Reason::Deleting, "others' finalizers are awaited"));
+        return Plan::act(actions, DatabaseWait::OtherFinalizers);
     }
     if let Some(waiting) = stop(observed, &mut actions, now) {
-        return Plan::new(actions, waiting).again(observed.timing.recheck);
+        return Plan::act(actions, waiting).requeue(observed.timing.recheck);
     }
-    if let Some(waiting) = give_back(observed, "its Database is deleted", &mut actions) {
-        return Plan::new(actions, waiting);
+    if let Some(waiting) = give_back(observed, &NodeDeletion::DatabaseDeleted, &mut actions) {
+        return Plan::act(actions, waiting);
     }
     if let Child::Ours(volume) = &observed.volume {
         return disk(observed, volume, actions);
@@ -48,8 +49,8 @@ fn disk(observed: &Observed, volume: &Volume, mut actions: Vec<Action>) -> Plan 
     if volume.metadata.deletion_timestamp.is_none() {
         actions.push(Action::DeleteVolume(uid));
     }
-    let message = format!("Volume {} ({}): {}", volume.name_any(), policy.as_str(), said(volume.conditions(), ConditionType::Ready));
-    Plan::new(actions, Waiting::on(Reason::AwaitingVolume, message))
+    let message = condition_message(volume.conditions(), ConditionType::Ready);
+    Plan::act(actions, DatabaseWait::DeletingVolume { volume: volume.name_any(), policy, message })
 }
 
 /// The credentials stay with data that is kept, since the engine may have them stored in it.
@@ -57,9 +58,9 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
     let names = &observed.names;
     let held = match &observed.credentials {
         Credentials::Unreadable(answer) => {
-            let message = format!("the operator may not read Secret {} ({answer}): give it the right again", names.credentials_secret);
-            let waiting = Waiting::stalled(Reason::CredentialsUnreadable, message);
-            return Plan::new(actions, waiting).again(observed.timing.recheck.saturating_mul(12));
+            let fault = SecretFault::Forbidden { answer: answer.clone() };
+            let waiting = DatabaseWait::CredentialsUnusable { secret: names.credentials_secret.clone(), fault };
+            return Plan::act(actions, waiting).requeue(observed.timing.recheck.saturating_mul(12));
         }
         Credentials::Read(Child::Ours(held)) => Some(held),
         Credentials::Read(Child::Absent | Child::Foreign) => None,
@@ -72,9 +73,8 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
                 Child::Absent => actions.push(Action::KeepCredentials(held.clone())),
                 Child::Ours(_) => {}
                 Child::Foreign => {
-                    let message = format!("Secret {} belongs to somebody else and is left alone: remove it", names.retained_secret);
-                    let waiting = Waiting::stalled(Reason::NameConflict, message);
-                    return Plan::new(actions, waiting).again(observed.timing.recheck.saturating_mul(12));
+                    let waiting = DatabaseWait::RetainedSecretConflict(names.retained_secret.clone());
+                    return Plan::act(actions, waiting).requeue(observed.timing.recheck.saturating_mul(12));
                 }
             }
         }
@@ -83,7 +83,7 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
     }
     actions.extend(children(observed));
     actions.push(Action::RemoveFinalizer);
-    Plan::new(actions, Waiting::on(Reason::Deleting, "the house is down"))
+    Plan::act(actions, DatabaseWait::ResourcesDeleted)
 }
 
 /// What is left goes before the Database does, so that nothing of it is there once it is gone.

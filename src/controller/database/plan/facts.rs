@@ -6,12 +6,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use serde_json::Value;
 
-use crate::api::{ConditionType, Node, Reason};
+use crate::api::{ConditionType, Node, Reason, Volume};
 use crate::cluster::status::difference;
 use crate::controller::conditions;
 use crate::controller::database::observe::Observed;
-use crate::controller::database::pod::{EngineState, attaching, engine_state};
-use crate::controller::waiting::Waiting;
+use crate::controller::database::pod::{attaching, engine_wait};
+use crate::controller::database::wait::{ChildState, DatabaseWait, ObjectKind, ObjectName};
 
 /// The zone of the next machine, if it is decided.
 pub(in crate::controller::database) fn next_zone(observed: &Observed) -> Option<String> {
@@ -27,47 +27,47 @@ pub(in crate::controller::database) fn recorded_zone(observed: &Observed) -> Opt
     observed.database.status.as_ref().and_then(|status| status.zone.clone())
 }
 
-/// What is awaited of a machine, in its own words.
-pub(in crate::controller::database) fn node_awaited(node: &Node) -> Option<Waiting> {
+/// What is awaited of a machine, by its own conditions.
+pub(in crate::controller::database) fn node_awaited(node: &Node) -> Option<DatabaseWait> {
     let is_current = node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
-    awaited(&format!("Node {}", node.name_any()), node.conditions(), is_current, Reason::AwaitingNode)
+    awaited(ObjectName::new(ObjectKind::Node, node.name_any()), node.conditions(), is_current)
 }
 
-/// What is awaited of a child, in its own words; `None` when it is ready as its newest spec says.
-pub(in crate::controller::database) fn awaited(
-    what: &str,
-    conditions: &[Condition],
-    is_current: bool,
-    otherwise: Reason,
-) -> Option<Waiting> {
-    if let Some(stalled) = conditions::find(conditions, ConditionType::Stalled).filter(|stalled| stalled.status == "True") {
-        let reason = Reason::named(&stalled.reason).unwrap_or(otherwise);
-        return Some(Waiting::stalled(reason, format!("{what}: {}", stalled.message)));
-    }
-    match conditions::find(conditions, ConditionType::Ready) {
-        Some(ready) if ready.status == "True" && is_current => None,
-        Some(ready) if ready.status == "True" => Some(Waiting::on(otherwise, format!("{what}: its change is being looked at"))),
-        Some(ready) => Some(Waiting::on(Reason::named(&ready.reason).unwrap_or(otherwise), format!("{what}: {}", ready.message))),
-        None => Some(Waiting::on(otherwise, format!("{what} is new"))),
-    }
+/// What is awaited of the Volume, by its own conditions.
+pub(in crate::controller::database) fn volume_awaited(volume: &Volume) -> Option<DatabaseWait> {
+    let is_current = volume.status.as_ref().is_some_and(|status| status.observed_generation == volume.metadata.generation);
+    awaited(ObjectName::new(ObjectKind::Volume, volume.name_any()), volume.conditions(), is_current)
 }
 
-/// What a condition says, as the end of a sentence.
-pub(in crate::controller::database) fn said(conditions: &[Condition], kind: ConditionType) -> String {
-    conditions::find(conditions, kind).map_or_else(|| "nothing is known of it yet".to_owned(), |condition| condition.message.clone())
+/// What is awaited of a child; `None` when it is ready as its newest spec says. Reasons and messages are only repeated, for display.
+fn awaited(object: ObjectName, conditions: &[Condition], is_current: bool) -> Option<DatabaseWait> {
+    let shown = |condition: &Condition| (Reason::named(&condition.reason), condition.message.clone());
+    let stalled = conditions::find(conditions, ConditionType::Stalled).filter(|stalled| stalled.status == "True");
+    let state = match (stalled, conditions::find(conditions, ConditionType::Ready)) {
+        (Some(stalled), _) => {
+            let (reason, message) = shown(stalled);
+            ChildState::Stalled { reason, message }
+        }
+        (None, Some(ready)) if ready.status == "True" && is_current => return None,
+        (None, Some(ready)) if ready.status == "True" => ChildState::Outdated,
+        (None, Some(ready)) => {
+            let (reason, message) = shown(ready);
+            ChildState::NotReady { reason, message }
+        }
+        (None, None) => ChildState::New,
+    };
+    Some(DatabaseWait::Child { object, state })
 }
 
-/// The engine's state as a thing that is waited for.
-pub(in crate::controller::database) fn engine_waiting(observed: &Observed) -> Option<Waiting> {
-    if let Some(message) = observed.attachment.as_ref().and_then(attaching) {
-        return Some(Waiting::on(Reason::AwaitingAttach, message));
-    }
-    match engine_state(observed.pod.as_ref()) {
-        EngineState::Ready => None,
-        EngineState::AwaitingPod(message) | EngineState::Stopping(message) => Some(Waiting::on(Reason::AwaitingPod, message)),
-        EngineState::Starting(message) => Some(Waiting::on(Reason::EngineStarting, message)),
-        EngineState::Failing(message) => Some(Waiting::on(Reason::EngineFailing, message)),
-    }
+/// The message of a condition, to repeat it.
+pub(in crate::controller::database) fn condition_message(conditions: &[Condition], kind: ConditionType) -> Option<String> {
+    conditions::find(conditions, kind).map(|condition| condition.message.clone())
+}
+
+/// What is awaited of the engine.
+pub(in crate::controller::database) fn engine_waiting(observed: &Observed) -> Option<DatabaseWait> {
+    let attaching = observed.attachment.as_ref().and_then(attaching).map(DatabaseWait::Attaching);
+    attaching.or_else(|| engine_wait(observed.pod.as_ref()).map(DatabaseWait::Engine))
 }
 
 /// The JSON merge patch of a spec; `None` when nothing differs.
@@ -75,7 +75,7 @@ pub(super) fn patch<S: serde::Serialize>(live: &S, wanted: &S) -> Option<Value> 
     difference(&serde_json::to_value(live).ok()?, &serde_json::to_value(wanted).ok()?)
 }
 
-/// How long until the next look at something that wakes nobody.
+/// How long until something is read again that is not watched.
 pub(super) fn slowly(observed: &Observed) -> Duration {
     observed.timing.recheck.saturating_mul(12)
 }

@@ -2,11 +2,14 @@
 
 use kube::ResourceExt;
 
-use super::facts::{disk_zone, said};
+use super::facts::{condition_message, disk_zone};
 
+use crate::api::node::ReplacementCause;
 use crate::api::{ConditionType, Node, Reason};
 use crate::controller::conditions;
+use crate::controller::database::cause::ReplaceCause;
 use crate::controller::database::observe::Observed;
+use crate::controller::database::wait::LostReason;
 
 /// The Nodes of a Database by what they are to it: never more than two, and two only during a replacement.
 #[derive(Clone, Debug)]
@@ -33,61 +36,67 @@ pub(in crate::controller::database) fn of(observed: &Observed) -> Option<Machine
     })
 }
 
-/// Why a machine must be replaced, in words; `None` when it may stay.
-pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<String> {
+/// Why a machine must be replaced; `None` when it may stay.
+pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<ReplaceCause> {
     if is_lost(node) {
-        return Some(said(node.conditions(), ConditionType::Lost));
+        return Some(lost(node));
     }
     if let Some(why) = loses_kubernetes_node(node) {
         return Some(why);
     }
     if node.metadata.deletion_timestamp.is_some() {
-        return Some(format!("Node {} is being deleted", node.name_any()));
+        return Some(ReplaceCause::NodeDeleted { node: node.name_any() });
     }
     unwanted_type(observed, node)
 }
 
 /// Why a Node that is to take another's place cannot.
-pub(super) fn unfit(observed: &Observed, node: &Node) -> Option<String> {
-    let lost = || is_lost(node).then(|| said(node.conditions(), ConditionType::Lost));
+pub(super) fn unfit(observed: &Observed, node: &Node) -> Option<ReplaceCause> {
+    let lost = || is_lost(node).then(|| lost(node));
     misplaced(observed, node).or_else(lost).or_else(|| loses_kubernetes_node(node)).or_else(|| unwanted_type(observed, node))
 }
 
-/// Somebody deletes its Kubernetes node, which cannot be undone.
-fn loses_kubernetes_node(node: &Node) -> Option<String> {
-    let ready = conditions::find(node.conditions(), ConditionType::Ready);
-    ready.filter(|ready| ready.reason == Reason::KubernetesNodeDeleted.as_str()).map(|ready| ready.message.clone())
+fn lost(node: &Node) -> ReplaceCause {
+    ReplaceCause::Lost { reason: lost_reason(node), message: condition_message(node.conditions(), ConditionType::Lost) }
+}
+
+/// Its Kubernetes node is being deleted, which cannot be undone.
+fn loses_kubernetes_node(node: &Node) -> Option<ReplaceCause> {
+    let needed = node.status.as_ref()?.replacement_needed.as_ref()?;
+    match needed.cause {
+        ReplacementCause::KubernetesNodeDeleted => Some(ReplaceCause::KubernetesNodeDeleted { message: needed.message.clone() }),
+    }
 }
 
 /// A machine that has joined is moved away from only when its type has left the list. One that has not is the Node controller's affair.
-fn unwanted_type(observed: &Observed, node: &Node) -> Option<String> {
+fn unwanted_type(observed: &Observed, node: &Node) -> Option<ReplaceCause> {
     let status = node.status.as_ref()?;
     status.core_node_name.as_ref()?;
     let in_use = status.instance_type.as_ref()?;
     let is_wanted = observed.database.spec.instance_types.contains(in_use);
-    (!is_wanted).then(|| format!("its type {in_use} is no longer in spec.instanceTypes"))
+    (!is_wanted).then(|| ReplaceCause::TypeNotWanted { instance_type: in_use.clone() })
 }
 
-/// The machine is given up: EC2 shows its end, or it is being fenced.
+/// The machine is declared lost: EC2 shows its end, or it is being fenced.
 pub(in crate::controller::database) fn is_lost(node: &Node) -> bool {
     conditions::is_true(node.conditions(), ConditionType::Lost)
 }
 
-/// Why it is given up, as a reason.
-pub(in crate::controller::database) fn lost_reason(node: &Node) -> Reason {
+/// The reason of its condition Lost, for display.
+pub(in crate::controller::database) fn lost_reason(node: &Node) -> LostReason {
     let lost = conditions::find(node.conditions(), ConditionType::Lost);
-    lost.and_then(|lost| Reason::named(&lost.reason)).unwrap_or(Reason::InstanceLost)
+    LostReason(lost.and_then(|lost| Reason::named(&lost.reason)).unwrap_or(Reason::InstanceLost))
 }
 
 /// Why a machine can never serve this database: it is not where the disk is.
-pub(super) fn misplaced(observed: &Observed, node: &Node) -> Option<String> {
+pub(super) fn misplaced(observed: &Observed, node: &Node) -> Option<ReplaceCause> {
     let disk = disk_zone(observed)?;
     let status = node.status.as_ref()?;
     let machine = status.zone.as_ref()?;
-    (*machine != disk && status.instance_id.is_some()).then(|| format!("the machine is in {machine}, and the disk in {disk}"))
+    (*machine != disk && status.instance_id.is_some()).then(|| ReplaceCause::Misplaced { machine: machine.clone(), disk })
 }
 
-/// Whether the engine may run on it: it was made ready, is not given up, and is not being emptied.
+/// Whether the engine may run on it: it was made ready, is not declared lost, and is not being emptied.
 pub(in crate::controller::database) fn can_serve(observed: &Observed, node: &Node) -> bool {
     let is_kept = node.metadata.deletion_timestamp.is_none() || observed.carries_label(node);
     is_initialized(node) && !is_lost(node) && is_kept

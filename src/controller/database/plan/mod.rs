@@ -11,7 +11,7 @@ mod placement;
 mod prerequisites;
 mod replacement;
 mod rollout;
-mod validation;
+pub(super) mod validation;
 
 pub mod action;
 
@@ -21,14 +21,15 @@ use kube::ResourceExt;
 use self::action::{Action, Plan};
 use self::facts::{next_zone, node_awaited};
 use self::machines::{is_initialized, misplaced};
+use super::cause::NodeDeletion;
 use super::observe::Observed;
 use super::ordinal::next_ordinal;
+use super::wait::DatabaseWait;
 use super::{build, pod};
 
-use crate::api::{ConditionType, Node, Reason};
+use crate::api::{ConditionType, Node};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
-use crate::controller::waiting::Waiting;
 use crate::engine::Profile;
 
 /// Decides what to do about a Database.
@@ -37,7 +38,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         return deletion::plan(observed, now);
     }
     if !finalizer::has(&observed.database) {
-        return Plan::new(vec![Action::AddFinalizer], Waiting::on(Reason::Progressing, "the Database is being taken on"));
+        return Plan::act(vec![Action::AddFinalizer], DatabaseWait::AddingFinalizer);
     }
     if !observed.database.spec.running {
         return pause::plan(observed, now);
@@ -48,7 +49,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         Err(plan) => return plan,
     };
     if let Some(lost) = placement::volume_lost(observed) {
-        return Plan::new(actions, lost);
+        return Plan::act(actions, lost);
     }
     running(observed, profile, actions, now)
 }
@@ -59,17 +60,17 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>, now
         return create_node(observed, actions);
     };
     let host = machines.host;
-    if let (Some(why), None) = (misplaced(observed, host), machines.successor) {
+    if let (Some(cause), None) = (misplaced(observed, host), machines.successor) {
         let name = host.name_any();
         if host.metadata.deletion_timestamp.is_none() {
-            actions.push(Action::DeleteNode(name.clone(), host.uid().unwrap_or_default(), why.clone()));
+            actions.push(Action::DeleteNode(name.clone(), host.uid().unwrap_or_default(), NodeDeletion::Unfit(cause.clone())));
         }
-        return Plan::new(actions, Waiting::on(Reason::AwaitingNode, format!("{why}; Node {name} is taken down, and another follows")));
+        return Plan::act(actions, DatabaseWait::NodeUnusable { node: name, cause });
     }
     let replacing = replacement::plan(observed, &machines, now, &mut actions);
     let Some(node) = replacing.serves_on else {
         let disk = placement::disk(observed, next_zone(observed).as_deref(), &mut actions);
-        return Plan { actions, waiting: replacing.waiting.or(disk), again: None };
+        return Plan { actions, waiting: replacing.waiting.or(disk), requeue: None };
     };
     let plan = serve(observed, profile, node, replacing.waiting.is_some(), actions);
     Plan { waiting: plan.waiting.or(replacing.waiting), ..plan }
@@ -77,38 +78,36 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>, now
 
 /// Runs the engine on the machine of this Node.
 fn serve(observed: &Observed, profile: &Profile, node: &Node, is_replaced: bool, mut actions: Vec<Action>) -> Plan {
-    let name = node.name_any();
     let zone = placement::zone(observed, node);
     let disk = placement::disk(observed, zone.as_deref(), &mut actions);
     // One that is to go stays as it is until then.
     let machine = if is_replaced { node_awaited(node) } else { placement::machine(observed, node, zone.as_deref(), &mut actions) };
     if !is_initialized(node) {
-        let starting = || Waiting::on(Reason::AwaitingNode, format!("Node {name} is being made ready"));
-        return Plan::new(actions, machine.unwrap_or_else(starting));
+        return Plan::act(actions, machine.unwrap_or_else(|| DatabaseWait::NodeNotInitialized(node.name_any())));
     }
     if !observed.carries_label(node)
         && let Some(waiting) = rollout::before_move(observed, profile, &mut actions)
     {
-        return Plan::new(actions, waiting);
+        return Plan::act(actions, waiting);
     }
     if let Some(waiting) = placement::label(observed, node, &mut actions) {
-        return Plan::new(actions, waiting).again(observed.timing.recheck);
+        return Plan::act(actions, waiting).requeue(observed.timing.recheck);
     }
     let is_bound = observed.volume.ours().is_some_and(|volume| conditions::is_true(volume.conditions(), ConditionType::Bound));
     if !is_bound {
-        let binding = || Waiting::on(Reason::AwaitingVolume, format!("Volume {} is not bound yet", observed.names.volume));
-        return Plan::new(actions, disk.unwrap_or_else(binding));
+        return Plan::act(actions, disk.unwrap_or_else(|| DatabaseWait::VolumeNotBound(observed.names.volume.clone())));
     }
     let engine = rollout::plan(observed, profile, &mut actions);
-    // A VolumeAttachment wakes nobody.
-    let again = observed.pod.as_ref().filter(|pod| pod::machine(pod).is_some() && !pod::has_started(pod)).map(|_| observed.timing.recheck);
-    Plan { actions, waiting: machine.or(disk).or(engine), again }
+    // A VolumeAttachment is not watched.
+    let requeue =
+        observed.pod.as_ref().filter(|pod| pod::machine(pod).is_some() && !pod::has_started(pod)).map(|_| observed.timing.recheck);
+    Plan { actions, waiting: machine.or(disk).or(engine), requeue }
 }
 
 fn create_node(observed: &Observed, mut actions: Vec<Action>) -> Plan {
     let ordinal = next_ordinal(&observed.database, &observed.names, &observed.nodes);
     let node = build::node(&observed.database, &observed.names, ordinal, next_zone(observed).as_deref());
-    let message = format!("a machine is asked for: Node {}", node.name_any());
+    let wait = DatabaseWait::CreatingNode(node.name_any());
     actions.push(Action::CreateNode(ordinal, Box::new(node), None));
-    Plan::new(actions, Waiting::on(Reason::AwaitingNode, message))
+    Plan::act(actions, wait)
 }

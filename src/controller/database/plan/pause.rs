@@ -1,28 +1,29 @@
-//! The part of the plan that stops the engine and gives the machine back: for a pause, and on the way out. Pure.
+//! The part of the plan that stops the engine and releases the machine: for a pause, and on the way out. Pure.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
-use super::facts::said;
+use super::facts::condition_message;
 use super::machines::{self, is_lost};
 use super::placement::{volume_lost, volume_update};
 use super::prerequisites;
 use super::rollout;
 
-use crate::api::{ConditionType, Reason};
+use crate::api::ConditionType;
+use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::observe::Observed;
+use crate::controller::database::wait::DatabaseWait;
 use crate::controller::safety;
-use crate::controller::waiting::Waiting;
 
-/// Paused: the engine is stopped, then the machine is given back, whatever else is wrong with the database. The disk stays, and follows
+/// Paused: the engine is stopped, then the machine is released, whatever else is wrong with the database. The disk stays, and follows
 /// the spec.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
-    let (mut trouble, mut again) = (volume_lost(observed), None);
+    let (mut trouble, mut requeue) = (volume_lost(observed), None);
     if let Err(plan) = prerequisites::check(observed, &mut actions) {
         actions.extend(plan.actions);
-        (trouble, again) = (plan.waiting, plan.again);
+        (trouble, requeue) = (plan.waiting, plan.requeue);
     }
     if trouble.is_none()
         && let Some(update) = observed.volume.ours().and_then(|volume| volume_update(observed, volume))
@@ -30,20 +31,19 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
         actions.push(update);
     }
     if let Some(waiting) = stop(observed, &mut actions, now) {
-        return Plan::new(actions, waiting).again(observed.timing.recheck);
+        return Plan::act(actions, waiting).requeue(observed.timing.recheck);
     }
-    if let Some(waiting) = give_back(observed, "the Database is paused", &mut actions) {
-        return Plan::new(actions, waiting);
+    if let Some(waiting) = give_back(observed, &NodeDeletion::DatabasePaused, &mut actions) {
+        return Plan::act(actions, waiting);
     }
     if let Some(trouble) = trouble {
-        return Plan { again, ..Plan::new(actions, trouble) };
+        return Plan { requeue, ..Plan::act(actions, trouble) };
     }
-    let message = "paused by spec.running: the machine is given back, the volume is kept";
-    Plan::new(actions, Waiting::on(Reason::Paused, message))
+    Plan::act(actions, DatabaseWait::Paused)
 }
 
-/// Stops the engine; what is awaited until its machine may be given back.
-pub(super) fn stop(observed: &Observed, actions: &mut Vec<Action>, now: Timestamp) -> Option<Waiting> {
+/// Stops the engine; what is awaited until its machine may be released.
+pub(super) fn stop(observed: &Observed, actions: &mut Vec<Action>, now: Timestamp) -> Option<DatabaseWait> {
     let stateful_set = observed.stateful_set.ours();
     if let Some(stateful_set) = stateful_set
         && rollout::replicas(stateful_set) != 0
@@ -52,18 +52,18 @@ pub(super) fn stop(observed: &Observed, actions: &mut Vec<Action>, now: Timestam
     }
     let is_lost = machines::of(observed).is_none_or(|machines| is_lost(machines.host));
     let blocker = safety::may_give_back_machine(stateful_set, observed.pod.as_ref(), is_lost, now).err()?;
-    Some(Waiting::on(blocker.reason, blocker.message))
+    Some(DatabaseWait::StoppingEngine(blocker))
 }
 
 /// Deletes every Node; what is awaited until they are gone. The label goes first: as long as a machine has it, its Node is not emptied.
-pub(super) fn give_back(observed: &Observed, why: &str, actions: &mut Vec<Action>) -> Option<Waiting> {
+pub(super) fn give_back(observed: &Observed, why: &NodeDeletion, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
     for core_node in &observed.labelled {
         actions.push(Action::Unlabel(core_node.name_any(), core_node.uid().unwrap_or_default()));
     }
     for node in observed.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none()) {
-        actions.push(Action::DeleteNode(node.name_any(), node.uid().unwrap_or_default(), why.to_owned()));
+        actions.push(Action::DeleteNode(node.name_any(), node.uid().unwrap_or_default(), why.clone()));
     }
     let node = observed.by_ordinal().last().copied().or_else(|| observed.nodes.first())?;
-    let message = format!("Node {} is being taken down: {}", node.name_any(), said(node.conditions(), ConditionType::Ready));
-    Some(Waiting::on(Reason::AwaitingNode, message))
+    let message = condition_message(node.conditions(), ConditionType::Ready);
+    Some(DatabaseWait::DeletingNode { node: node.name_any(), message })
 }

@@ -4,9 +4,9 @@ use super::action::{Action, Plan};
 use super::facts::slowly;
 use super::{access, adoption, validation};
 
-use crate::api::Reason;
+use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::observe::Observed;
-use crate::controller::waiting::Waiting;
+use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 
 /// What every database needs, running or paused: a spec that can be, names that are free, the volume that it asks to take over,
@@ -14,19 +14,19 @@ use crate::engine::Profile;
 pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Plan> {
     let profile = match (validation::invalid(observed), &observed.profile) {
         (None, Ok(profile)) => profile,
-        (Some(message), _) => return Err(Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, message))),
-        (None, Err(error)) => return Err(Plan::new(Vec::new(), Waiting::stalled(Reason::InvalidSpec, error.to_string()))),
+        (Some(invalid), _) => return Err(Plan::wait(DatabaseWait::InvalidSpec(invalid))),
+        (None, Err(error)) => return Err(Plan::wait(DatabaseWait::InvalidSpec(InvalidSpec::Engine(error.clone())))),
     };
     if let Some(conflict) = access::conflict(observed, profile) {
-        // What belongs to others wakes nobody when it goes.
-        return Err(Plan::new(Vec::new(), conflict).again(slowly(observed)));
+        // Objects that are not owned by this Database are not watched.
+        return Err(Plan::wait(conflict).requeue(slowly(observed)));
     }
     if let Some(adopting) = adoption::plan(observed, profile) {
         return Err(adopting);
     }
     if let Err(unusable) = access::credentials(observed, profile, actions) {
         // Secrets are never watched.
-        return Err(Plan::new(std::mem::take(actions), unusable).again(slowly(observed)));
+        return Err(Plan::act(std::mem::take(actions), unusable).requeue(slowly(observed)));
     }
     adoption::after(observed, actions);
     access::ways(observed, profile, actions);

@@ -8,23 +8,23 @@ use super::access::bound;
 use super::action::Action;
 use super::facts::engine_waiting;
 
-use crate::api::Reason;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
+use crate::controller::database::cause::RestartCause;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::pod::{engine_container, inputs_of, machine};
+use crate::controller::database::wait::{DatabaseWait, RestartStep};
 use crate::controller::safety;
-use crate::controller::waiting::Waiting;
 use crate::engine::Profile;
 
 /// Starts the engine or replaces its pod; what is awaited of it. Machine, disk and label are there.
-pub(super) fn plan(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
+pub(super) fn plan(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
     let Child::Ours(live) = &observed.stateful_set else {
         let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
         settings(observed, profile, actions);
         actions.push(Action::ApplyStatefulSet(Box::new(template)));
-        return Some(Waiting::on(Reason::AwaitingPod, "the engine is being started"));
+        return Some(DatabaseWait::StartingEngine);
     };
     if let Some(waiting) = settle(observed, profile, actions) {
         return Some(waiting);
@@ -41,7 +41,7 @@ pub(super) fn plan(observed: &Observed, profile: &Profile, actions: &mut Vec<Act
 
 /// Gives an existing StatefulSet the template of the newest spec; what is awaited until that is done. A template that differs only
 /// because a newer operator renders it differently is left as it is.
-fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
+fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
     let live = observed.stateful_set.ours()?;
     settings(observed, profile, actions);
     let is_outdated = is_outdated(observed, live);
@@ -51,13 +51,13 @@ fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> 
     let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
     actions.push(Action::ApplyStatefulSet(Box::new(bound(live, template))));
     Some(match &observed.pod {
-        Some(pod) if is_outdated => restart_pending(pod, "the new template is on its way"),
-        Some(_) | None => Waiting::on(Reason::AwaitingPod, "the engine is being started"),
+        Some(pod) if is_outdated => restart_pending(pod, RestartStep::ApplyingTemplate),
+        Some(_) | None => DatabaseWait::StartingEngine,
     })
 }
 
 /// A pod that is to come back on another machine, or that waits for one, comes back from the newest template: what is awaited until it can.
-pub(super) fn before_move(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<Waiting> {
+pub(super) fn before_move(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
     let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
     if is_outdated(observed, live) {
         return settle(observed, profile, actions);
@@ -81,38 +81,38 @@ fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
 }
 
 /// The pod is of an older template.
-fn replace(live: &StatefulSet, pod: &Pod, actions: &mut Vec<Action>) -> Waiting {
+fn replace(live: &StatefulSet, pod: &Pod, actions: &mut Vec<Action>) -> DatabaseWait {
     if pod.metadata.deletion_timestamp.is_some() {
-        return restart_pending(pod, "it is stopping");
+        return restart_pending(pod, RestartStep::Stopping);
     }
     match safety::may_replace_pod(live) {
         Ok(()) => {
             let why = cause(live, pod);
             actions.push(Action::ReplacePod(pod.name_any(), pod.uid().unwrap_or_default(), why.clone()));
-            restart_pending(pod, &why)
+            restart_pending(pod, RestartStep::Deleting(why))
         }
-        Err(blocker) => restart_pending(pod, &blocker.message),
+        Err(blocker) => restart_pending(pod, RestartStep::Blocked(blocker)),
     }
 }
 
-fn restart_pending(pod: &Pod, what: &str) -> Waiting {
-    Waiting::on(Reason::RestartPending, format!("pod {} is replaced for a changed spec: {what}", pod.name_any()))
+fn restart_pending(pod: &Pod, step: RestartStep) -> DatabaseWait {
+    DatabaseWait::RestartPending { pod: pod.name_any(), step }
 }
 
-/// What changes for the engine, in words.
-fn cause(live: &StatefulSet, pod: &Pod) -> String {
+/// What changes for the engine.
+fn cause(live: &StatefulSet, pod: &Pod) -> RestartCause {
     let template = live.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
     let new = template.and_then(|template| template.containers.iter().find(|container| container.name == build::CONTAINER));
-    let (Some(new), Some(old)) = (new, engine_container(pod)) else { return "its template changed".to_owned() };
+    let (Some(new), Some(old)) = (new, engine_container(pod)) else { return RestartCause::Template };
     if let (Some(new), Some(old)) = (&new.image, &old.image)
         && new != old
     {
-        return format!("the image changes from {old} to {new}");
+        return RestartCause::Image { from: old.clone(), to: new.clone() };
     }
     if new.resources != old.resources {
-        return "spec.resources changed".to_owned();
+        return RestartCause::Resources;
     }
-    "the engine's settings changed".to_owned()
+    RestartCause::Settings
 }
 
 fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {

@@ -4,39 +4,35 @@ use std::collections::BTreeMap;
 
 use crate::api::database::{EngineType, ResourceQuantity, Resources, Storage};
 use crate::controller::database::build;
+use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::observe::Observed;
 use crate::engine::Value;
 use crate::engine::postgresql::DATA_DIRECTORY;
 
 /// The longest name: 52 characters are left of 63 for what is derived from it.
-const LONGEST_NAME: usize = 40;
+pub const LONGEST_NAME: usize = 40;
 
-/// What in the spec cannot be, naming the field and the way out; `None` when nothing is wrong.
-pub fn invalid(observed: &Observed) -> Option<String> {
+/// What is wrong with the spec; `None` when it can be carried out.
+pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
     name(observed)
-        .or_else(|| observed.profile.as_ref().err().map(ToString::to_string))
+        .or_else(|| observed.profile.as_ref().err().cloned().map(InvalidSpec::Engine))
         .or_else(|| data_directory(observed))
         .or_else(|| storage(observed))
         .or_else(|| placement(observed))
         .or_else(|| resources(observed))
 }
 
-fn name(observed: &Observed) -> Option<String> {
+fn name(observed: &Observed) -> Option<InvalidSpec> {
     let name = observed.names.database.as_str();
     let is_name = name.len() <= LONGEST_NAME
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && !name.ends_with('-')
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    (!is_name).then(|| {
-        format!(
-            "metadata.name {name:?} cannot be used: create the Database under a name of a-z, 0-9 and '-' that starts with a letter, of \
-             at most {LONGEST_NAME} characters"
-        )
-    })
+    (!is_name).then(|| InvalidSpec::Name(name.to_owned()))
 }
 
 /// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on the volume.
-fn data_directory(observed: &Observed) -> Option<String> {
+fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
     if observed.database.spec.engine.kind != EngineType::Postgresql {
         return None;
     }
@@ -45,52 +41,42 @@ fn data_directory(observed: &Observed) -> Option<String> {
     let made = engine.env.iter().flatten().find(|variable| variable.name == DATA_DIRECTORY)?.value.as_deref()?;
     let wanted = observed.profile.as_ref().ok()?.environment.iter().find(|variable| variable.name == DATA_DIRECTORY)?;
     let Value::Text(wanted) = &wanted.value else { return None };
-    (made != wanted).then(|| {
-        format!(
-            "spec.engine.version needs the data in {wanted}, and the database has it in {made}: another major version of PostgreSQL cannot \
-             read it; set the major version back, or create a new Database and copy the data"
-        )
-    })
+    (made != wanted).then(|| InvalidSpec::DataDirectory { wanted: wanted.clone(), made: made.to_owned() })
 }
 
-fn storage(observed: &Observed) -> Option<String> {
+fn storage(observed: &Observed) -> Option<InvalidSpec> {
     let Storage { size, volume_type, iops, throughput, file_system, adopt_retained: _ } = &observed.database.spec.storage;
-    let Some(gib) = size.gib() else {
-        return Some(format!("spec.storage.size {size} must be a whole number of GiB or TiB, for example 100Gi or 2Ti"));
-    };
+    let Some(gib) = size.gib() else { return Some(InvalidSpec::SizeForm(size.clone())) };
     if throughput.is_some() && volume_type != "gp3" {
-        return Some("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3".to_owned());
+        return Some(InvalidSpec::ThroughputNotAllowed);
     }
     if iops.is_some() && ["gp2", "st1", "sc1", "standard"].contains(&volume_type.as_str()) {
-        return Some(format!("spec.storage.iops is not for the type {volume_type}: remove it or set spec.storage.type to gp3"));
+        return Some(InvalidSpec::IopsNotAllowed(volume_type.clone()));
     }
     if iops.is_none() && ["io1", "io2"].contains(&volume_type.as_str()) {
-        return Some(format!("spec.storage.iops is required for the type {volume_type}"));
+        return Some(InvalidSpec::IopsMissing(volume_type.clone()));
     }
     let made = &observed.volume.ours()?.spec;
     if made.size.gib().is_some_and(|made| gib < made) {
-        return Some(format!("spec.storage.size {size} is less than the volume's {}: EBS volumes only grow; set it back", made.size));
+        return Some(InvalidSpec::Shrink { size: size.clone(), made: made.size.clone() });
     }
-    (*file_system != made.file_system)
-        .then(|| format!("spec.storage.fileSystem cannot change: the volume was formatted with {}; set it back", made.file_system.as_str()))
+    (*file_system != made.file_system).then(|| InvalidSpec::FileSystem(made.file_system.as_str()))
 }
 
-fn placement(observed: &Observed) -> Option<String> {
+fn placement(observed: &Observed) -> Option<InvalidSpec> {
     let spec = &observed.database.spec;
     if spec.instance_types.is_empty() {
-        return Some("spec.instanceTypes is empty: name at least one EC2 instance type, for example r7i.large".to_owned());
+        return Some(InvalidSpec::NoInstanceTypes);
     }
     let zone = observed.database.status.as_ref().and_then(|status| status.zone.as_ref())?;
-    (!spec.zones.is_empty() && !spec.zones.contains(zone)).then(|| {
-        format!("spec.zones does not hold {zone}, where the volume is: an EBS volume cannot leave its zone; add {zone} to the list again")
-    })
+    (!spec.zones.is_empty() && !spec.zones.contains(zone)).then(|| InvalidSpec::ZoneExcluded(zone.clone()))
 }
 
-fn resources(observed: &Observed) -> Option<String> {
+fn resources(observed: &Observed) -> Option<InvalidSpec> {
     let Resources { requests, limits } = observed.database.spec.resources.as_ref()?;
-    let wrong = |field: &str, asked: &BTreeMap<String, ResourceQuantity>| {
+    let wrong = |field: &'static str, asked: &BTreeMap<String, ResourceQuantity>| {
         let (name, quantity) = asked.iter().find(|(_, quantity)| !is_quantity(&quantity.0))?;
-        Some(format!("spec.resources.{field}.{name} is {:?}: it must be a quantity in quotes, for example \"2\" or \"4Gi\"", quantity.0))
+        Some(InvalidSpec::Quantity { field, name: name.clone(), quantity: quantity.0.clone() })
     };
     wrong("requests", requests).or_else(|| wrong("limits", limits))
 }

@@ -9,7 +9,7 @@ use crate::api::{ConditionType, Reason};
 use crate::controller::conditions;
 use crate::controller::database::act::Acted;
 use crate::controller::database::plan::plan;
-use crate::controller::database::status::{changes, status};
+use crate::controller::database::status::{Decided, changes, status};
 use crate::controller::retention;
 
 const RECORD: &str = "freehold-5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99";
@@ -115,7 +115,7 @@ fn what_cannot_be_had_is_told_and_nothing_is_made() {
     ] {
         world.kept.credentials = credentials;
         assert_eq!(planned(&world), refused, "{:?}", world.kept.credentials);
-        let message = plan(&world, now()).waiting.unwrap().message;
+        let message = plan(&world, now()).waiting.unwrap().message();
         assert!(message.contains("orders-aaaaa-admin"), "{message}");
     }
 }
@@ -187,8 +187,10 @@ fn a_volume_that_was_kept_under_the_name_is_told_and_blocks_nothing() {
         assert!(found.message.contains(part), "{}", found.message);
     }
     assert!(conditions::is_true(&after.conditions, ConditionType::Ready));
+    let acted = Acted { database: world.database.clone(), finished: false, error: None };
+    let decided = Decided::of(&world, &plan(&world, now()), &acted);
     let events = |old: &crate::api::DatabaseStatus, new: &crate::api::DatabaseStatus| {
-        changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>()
+        changes(old, new, &decided).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>()
     };
     assert_eq!(events(&before, &after), ["RetainedVolumeFound"]);
     assert_eq!(events(&after, &after), [] as [&str; 0]);

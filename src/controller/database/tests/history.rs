@@ -8,7 +8,7 @@ use crate::api::DatabaseStatus;
 use crate::api::database::{HistoryEntry, Occurrence};
 use crate::controller::database::act::Acted;
 use crate::controller::database::history::{extended, is_announced};
-use crate::controller::database::status::{changes, status};
+use crate::controller::database::status::{Decided, changes, status};
 
 fn told(world: &Observed, second: i64) -> DatabaseStatus {
     let now = at(second);
@@ -42,7 +42,10 @@ fn an_engine_that_ended_by_itself_is_told_with_its_end_and_counted() {
     restarted(&mut world, 1, "OOMKilled");
     let first = told(&world, 1010);
     assert_eq!(entries(&first), ["EngineRestarted x1: OOMKilled, exit code 137"]);
-    let events: Vec<&str> = changes(world.database.status.as_ref().unwrap(), &first).iter().map(|event| event.reason.as_str()).collect();
+    let acted = Acted { database: world.database.clone(), finished: false, error: None };
+    let decided = Decided::of(&world, &plan(&world, at(1010)), &acted);
+    let events: Vec<&str> =
+        changes(world.database.status.as_ref().unwrap(), &first, &decided).iter().map(|event| event.reason.as_str()).collect();
     assert_eq!(events, ["EngineRestarted"]);
     let mut world = written(&world, 1010);
     assert_eq!(entries(&told(&world, 1020)), ["EngineRestarted x1: OOMKilled, exit code 137"], "told once");
@@ -54,10 +57,10 @@ fn an_engine_that_ended_by_itself_is_told_with_its_end_and_counted() {
 fn a_pod_that_somebody_else_deleted_is_told_and_one_that_we_replaced_is_not_told_twice() {
     let mut foreign = written(&settled(), 1000);
     foreign.pod.as_mut().unwrap().metadata.uid = Some("second-uid".to_owned());
-    assert_eq!(entries(&told(&foreign, 1010)), ["PodReplaced x1: its pod was deleted by somebody else than Freehold"]);
+    assert_eq!(entries(&told(&foreign, 1010)), ["PodReplaced x1: its pod was deleted by another client than Freehold"]);
     let mut again = written(&foreign, 1010);
     again.pod.as_mut().unwrap().metadata.uid = Some("third-uid".to_owned());
-    assert_eq!(entries(&told(&again, 1020)), ["PodReplaced x2: its pod was deleted by somebody else than Freehold"]);
+    assert_eq!(entries(&told(&again, 1020)), ["PodReplaced x2: its pod was deleted by another client than Freehold"]);
 
     let mut ours = written(&settled(), 1000);
     let status = ours.database.status.as_mut().unwrap();

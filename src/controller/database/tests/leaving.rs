@@ -148,10 +148,10 @@ fn credentials_that_cannot_be_read_or_kept_hold_the_deletion_and_say_why() {
     world.credentials = Credentials::Unreadable("forbidden".to_owned());
     let unreadable = plan(&world, now());
     assert_eq!(line(&unreadable), "[] stalled CredentialsUnreadable");
-    assert!(unreadable.again.is_some());
+    assert!(unreadable.requeue.is_some());
     let mut world = without_disk(leaving("Retain"));
     world.retained = Child::Foreign;
     let taken = plan(&world, now());
     assert_eq!(line(&taken), "[] stalled NameConflict");
-    assert_eq!(taken.waiting.unwrap().reason, Reason::NameConflict);
+    assert_eq!(taken.waiting.unwrap().reason(), Reason::NameConflict);
 }

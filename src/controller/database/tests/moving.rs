@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::Reason;
+use crate::api::node::{ReplacementCause, ReplacementNeeded};
 use crate::controller::database::plan::machines;
 
 /// The settled world after its machine's type has left the list.
@@ -48,6 +49,11 @@ fn lost(mut world: Observed, fenced: Option<(&str, &str)>) -> Observed {
     world
 }
 
+/// What the Node controller reports of a machine whose Kubernetes node is being deleted.
+fn kubernetes_node_deleted() -> Option<ReplacementNeeded> {
+    Some(ReplacementNeeded { cause: ReplacementCause::KubernetesNodeDeleted, message: "somebody deletes it".to_owned() })
+}
+
 fn said(world: &Observed) -> String {
     line(&plan(world, now()))
 }
@@ -70,7 +76,7 @@ fn without_capacity_the_old_machine_goes_on_serving_and_the_condition_names_what
         successor(&world, json!([condition("Ready", "False", "InsufficientCapacity", "EC2 has none of m7i.large in us-east-1b")]));
     let plan = plan(&world, now());
     assert_eq!(line(&plan), "[] InsufficientCapacity");
-    let message = plan.waiting.unwrap().message;
+    let message = plan.waiting.unwrap().message();
     assert!(message.contains("which serves until then") && message.ends_with("EC2 has none of m7i.large in us-east-1b"), "{message}");
 }
 
@@ -141,6 +147,7 @@ fn a_successor_that_is_lost_or_unfit_is_taken_down_and_another_follows() {
     assert_eq!(said(&elsewhere), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "neither has a wanted type");
     let mut without = lost(with_successor(settled()), Some(("True", "AsExpected")));
     without.nodes[1] = successor(&without, json!([condition("Ready", "False", "KubernetesNodeDeleted", "somebody deletes it")]));
+    without.nodes[1].status.as_mut().unwrap().replacement_needed = kubernetes_node_deleted();
     assert_eq!(said(&without), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "it can never become ready");
 }
 
@@ -157,7 +164,7 @@ fn nothing_moves_before_a_lost_machine_is_fenced() {
     let unfenced = lost(with_successor(settled()), Some(("False", "AsExpected")));
     let unfenced = plan(&unfenced, now());
     assert!(unfenced.actions.is_empty(), "{}", line(&unfenced));
-    assert!(unfenced.waiting.unwrap().message.contains("nothing moves before Node orders-gqmgm-1 is fenced: what EC2 shows"));
+    assert!(unfenced.waiting.unwrap().message().contains("nothing moves before Node orders-gqmgm-1 is fenced: what EC2 shows"));
     let mut without_pod = lost(with_successor(settled()), None);
     without_pod.pod = None;
     assert_eq!(said(&without_pod), "[] InstanceLost", "not even when somebody has deleted the pod");
@@ -187,6 +194,7 @@ fn a_node_or_kubernetes_node_that_somebody_deletes_is_moved_away_from() {
     let status = core.nodes[0].status.as_mut().unwrap();
     status.conditions[0].reason = "KubernetesNodeDeleted".to_owned();
     (status.conditions[0].status, status.conditions[0].message) = ("False".to_owned(), "somebody deletes it".to_owned());
+    status.replacement_needed = kubernetes_node_deleted();
     assert_eq!(said(&core), asked("somebody deletes it").replace("AwaitingNode", "KubernetesNodeDeleted"));
     let mut emptied = settled();
     deleting(&mut emptied.nodes[0], 1);
@@ -213,7 +221,7 @@ fn there_are_never_more_than_two_nodes() {
     deleting(&mut world.nodes[0], 1);
     let plan = plan(&world, now());
     assert_eq!(line(&plan), "[] AwaitingNode");
-    assert!(plan.waiting.unwrap().message.contains("begins when Node orders-gqmgm-1 is gone"));
+    assert!(plan.waiting.unwrap().message().contains("begins when Node orders-gqmgm-1 is gone"));
     let third = ready_node(&world, 3);
     world.nodes.push(third);
     assert_eq!(machines::of(&world).unwrap().former.len() + 2, 3, "should there ever be three, one is left");
@@ -225,5 +233,5 @@ fn a_lost_machine_can_be_paused() {
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     let both = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid, delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
     assert_eq!(said(&world), both, "whatever its pod says");
-    assert_eq!(plan(&world, now()).waiting.unwrap().reason, Reason::AwaitingNode);
+    assert_eq!(plan(&world, now()).waiting.unwrap().reason(), Reason::AwaitingNode);
 }

@@ -9,7 +9,7 @@ use crate::api::Reason;
 #[test]
 fn a_settled_world_is_left_alone() {
     let plan = plan(&settled(), now());
-    assert_eq!(plan, Plan { actions: Vec::new(), waiting: None, again: None });
+    assert_eq!(plan, Plan { actions: Vec::new(), waiting: None, requeue: None });
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn a_machine_that_has_no_capacity_says_so_in_its_own_words() {
     world.nodes = vec![node_with(node, json!({"conditions": conditions}))];
     let plan = plan(&world, now());
     let waiting = plan.waiting.unwrap();
-    assert_eq!((waiting.reason, waiting.stalled), (Reason::InsufficientCapacity, false));
-    assert_eq!(waiting.message, "Node orders-gqmgm-1: EC2 has none");
+    assert_eq!((waiting.reason(), waiting.is_stalled()), (Reason::InsufficientCapacity, false));
+    assert_eq!(waiting.message(), "Node orders-gqmgm-1: EC2 has none");
 }
 
 #[test]
@@ -259,8 +259,8 @@ fn a_spec_that_cannot_be_changes_nothing() {
     for (spec, expected) in rows {
         let plan = plan(&edited(spec.clone()), now());
         let waiting = plan.waiting.unwrap();
-        assert_eq!((plan.actions.len(), waiting.reason, waiting.stalled), (0, Reason::InvalidSpec, true), "{spec}");
-        assert!(waiting.message.contains(expected), "{spec}: {}", waiting.message);
+        assert_eq!((plan.actions.len(), waiting.reason(), waiting.is_stalled()), (0, Reason::InvalidSpec, true), "{spec}");
+        assert!(waiting.message().contains(expected), "{spec}: {}", waiting.message());
     }
     let mut world = settled();
     world.names.database = "Orders".to_owned();
@@ -284,9 +284,9 @@ fn a_name_that_belongs_to_somebody_else_stops_everything_and_is_named() {
         change(&mut world);
         let plan = plan(&world, now());
         let waiting = plan.waiting.unwrap();
-        assert_eq!((plan.actions.len(), waiting.reason, waiting.stalled), (0, Reason::NameConflict, true), "{expected}");
-        assert!(waiting.message.starts_with(&format!("{expected} in namespace team-a")), "{}", waiting.message);
-        assert!(plan.again.is_some(), "nothing wakes us when it goes");
+        assert_eq!((plan.actions.len(), waiting.reason(), waiting.is_stalled()), (0, Reason::NameConflict, true), "{expected}");
+        assert!(waiting.message().starts_with(&format!("{expected} in namespace team-a")), "{}", waiting.message());
+        assert!(plan.requeue.is_some(), "nothing wakes us when it goes");
     }
 }
 

@@ -7,11 +7,17 @@ use serde_json::json;
 use super::*;
 use crate::api::Reason;
 use crate::controller::database::plan::plan;
-use crate::controller::database::pod::{EngineState, attaching, engine_state};
+use crate::controller::database::pod::{EngineWait, attaching, engine_wait};
 
-fn state(status: Value) -> EngineState {
+fn state(status: Value) -> Option<EngineWait> {
     let world = settled();
-    engine_state(Some(&pod_with(world.pod.unwrap(), status)))
+    engine_wait(Some(&pod_with(world.pod.unwrap(), status)))
+}
+
+/// The reason and the sentence.
+fn told(wait: Option<EngineWait>) -> (Reason, String) {
+    let wait = wait.unwrap();
+    (wait.reason(), wait.message())
 }
 
 fn container(state: Value) -> Value {
@@ -22,21 +28,21 @@ fn container(state: Value) -> Value {
 fn a_container_that_does_not_start_is_failing_with_kubernetes_words() {
     for reason in ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "RunContainerError"] {
         let said = state(container(json!({"waiting": {"reason": reason, "message": "why"}})));
-        assert_eq!(said, EngineState::Failing(format!("{reason}: why")));
+        assert_eq!(told(said), (Reason::EngineFailing, format!("{reason}: why")));
     }
 }
 
 #[test]
 fn a_crash_loop_tells_how_the_last_run_ended_and_not_the_growing_pause() {
     for (message, expected) in [
-        (json!(null), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55); its log says why"),
-        (json!("\n"), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55); its log says why"),
-        (json!("why\n"), "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 55: why); its log says why"),
+        (json!(null), "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55); see its log"),
+        (json!("\n"), "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55); see its log"),
+        (json!("why\n"), "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55: why); see its log"),
     ] {
         let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting"}}));
         container["lastState"] = json!({"terminated": {"exitCode": 55, "reason": "Error", "message": message}});
         let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-        assert_eq!(said, EngineState::Failing(expected.to_owned()));
+        assert_eq!(told(said), (Reason::EngineFailing, expected.to_owned()));
     }
 }
 
@@ -46,8 +52,8 @@ fn a_crash_loop_tells_the_last_lines_of_the_log() {
     container["lastState"] =
         json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "a\nb\nstarting\nPANIC: No space left on device\n\n"}});
     let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-    let expected = "CrashLoopBackOff: the engine does not stay up (last: Error, exit code 1: b | starting | PANIC: No space left on device); its log says why";
-    assert_eq!(said, EngineState::Failing(expected.to_owned()));
+    let expected = "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 1: b | starting | PANIC: No space left on device); see its log";
+    assert_eq!(told(said), (Reason::EngineFailing, expected.to_owned()));
 }
 
 #[test]
@@ -55,8 +61,8 @@ fn an_engine_that_was_started_again_tells_how_its_last_run_ended() {
     let mut container = container_status(json!({"running": {}}));
     container["lastState"] = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
     let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-    let expected = "the engine in pod orders-0 runs and does not answer its probe yet (last: OOMKilled, exit code 137)";
-    assert_eq!(said, EngineState::Starting(expected.to_owned()));
+    let expected = "the engine in pod orders-0 is running, but its probe does not succeed yet (last exit: OOMKilled, exit code 137)";
+    assert_eq!(told(said), (Reason::EngineStarting, expected.to_owned()));
 }
 
 fn attachment(status: Value) -> VolumeAttachment {
@@ -70,10 +76,10 @@ fn attachment(status: Value) -> VolumeAttachment {
 
 #[test]
 fn a_volume_on_its_way_to_the_machine_is_told_with_the_drivers_words_and_without_what_differs_in_each_try() {
-    let waits = attaching(&attachment(json!({"attached": false}))).unwrap();
+    let waits = attaching(&attachment(json!({"attached": false}))).unwrap().message();
     assert_eq!(waits, "the volume is being attached to ip-10-0-0-1 since 2026-11-21T10:00:00Z");
     let error = json!({"message": "could not attach: StatusCode: 400, RequestID: 1f6a-77, api error VolumeInUse: it is used"});
-    let fails = attaching(&attachment(json!({"attached": false, "attachError": error}))).unwrap();
+    let fails = attaching(&attachment(json!({"attached": false, "attachError": error}))).unwrap().message();
     assert!(fails.ends_with(": could not attach: StatusCode: 400, api error VolumeInUse: it is used"), "{fails}");
     assert_eq!(attaching(&attachment(json!({"attached": true}))), None);
 }
@@ -84,32 +90,35 @@ fn a_pod_whose_volume_is_not_attached_waits_for_that_and_is_looked_at_again() {
     world.pod = Some(pod_with(world.pod.unwrap(), container(json!({"waiting": {"reason": "ContainerCreating"}}))));
     world.attachment = Some(attachment(json!({"attached": false})));
     let plan = plan(&world, now());
-    assert_eq!(plan.waiting.map(|waiting| waiting.reason), Some(Reason::AwaitingAttach));
-    assert_eq!(plan.again, Some(world.timing.recheck));
+    assert_eq!(plan.waiting.map(|waiting| waiting.reason()), Some(Reason::AwaitingAttach));
+    assert_eq!(plan.requeue, Some(world.timing.recheck));
 }
 
 #[test]
 fn a_pod_that_cannot_be_scheduled_says_what_the_scheduler_says() {
     let scheduled = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"});
     let said = state(json!({"phase": "Pending", "conditions": [scheduled]}));
-    assert_eq!(said, EngineState::AwaitingPod("pod orders-0 cannot be scheduled: 0/1 nodes".to_owned()));
+    assert_eq!(told(said), (Reason::AwaitingPod, "pod orders-0 cannot be scheduled: 0/1 nodes".to_owned()));
 }
 
 #[test]
 fn starting_running_ready_stopping_and_failed_are_told_apart() {
-    assert_eq!(engine_state(None), EngineState::AwaitingPod("the StatefulSet has not made the pod yet".to_owned()));
+    assert_eq!(told(engine_wait(None)), (Reason::AwaitingPod, "the StatefulSet has not created the pod yet".to_owned()));
     let creating = state(container(json!({"waiting": {"reason": "ContainerCreating"}})));
-    assert_eq!(creating, EngineState::AwaitingPod("pod orders-0 is being started".to_owned()));
-    assert!(matches!(state(container(json!({"running": {}}))), EngineState::Starting(_)));
-    assert_eq!(engine_state(settled().pod.as_ref()), EngineState::Ready);
-    assert!(matches!(state(json!({"phase": "Failed", "reason": "Evicted"})), EngineState::Failing(said) if said.contains("Evicted")));
+    assert_eq!(told(creating), (Reason::AwaitingPod, "pod orders-0 is being started".to_owned()));
+    assert_eq!(told(state(container(json!({"running": {}})))).0, Reason::EngineStarting);
+    assert_eq!(engine_wait(settled().pod.as_ref()), None);
+    let (reason, said) = told(state(json!({"phase": "Failed", "reason": "Evicted"})));
+    assert!(reason == Reason::EngineFailing && said.contains("Evicted"), "{said}");
     let mut pod = settled().pod.unwrap();
     deleting(&mut pod, 1);
-    assert_eq!(engine_state(Some(&pod)), EngineState::Stopping("pod orders-0 is stopping".to_owned()));
+    let stopping = engine_wait(Some(&pod)).unwrap();
+    assert!(matches!(stopping, EngineWait::Stopping { .. }));
+    assert_eq!(stopping.message(), "pod orders-0 is stopping");
 }
 
 #[test]
 fn a_pod_that_runs_in_name_only_is_ready_by_its_condition() {
     let said = state(json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}));
-    assert_eq!(said, EngineState::Ready);
+    assert_eq!(said, None);
 }

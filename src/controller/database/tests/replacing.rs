@@ -89,7 +89,7 @@ fn another_major_version_of_postgresql_changes_nothing_and_another_minor_restart
     assert_eq!(line(&edited("17.6")), "[apply config config-uid, apply set set-uid x1] RestartPending");
     let refused = edited("18.0");
     assert_eq!(line(&refused), "[] stalled InvalidSpec");
-    let message = refused.waiting.unwrap().message;
+    let message = refused.waiting.unwrap().message();
     assert!(message.contains("/var/lib/freehold/18/data") && message.contains("/var/lib/freehold/17/data"), "{message}");
 }
 

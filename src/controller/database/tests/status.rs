@@ -7,7 +7,7 @@ use super::*;
 use crate::api::DatabaseStatus;
 use crate::controller::database::act::{Acted, Failed};
 use crate::controller::database::plan::plan;
-use crate::controller::database::status::{changes, status};
+use crate::controller::database::status::{Decided, changes, status};
 
 fn told_after(world: &Observed, error: Option<Failed>) -> DatabaseStatus {
     let acted = Acted { database: world.database.clone(), finished: false, error };
@@ -16,6 +16,11 @@ fn told_after(world: &Observed, error: Option<Failed>) -> DatabaseStatus {
 
 fn told(world: &Observed) -> DatabaseStatus {
     told_after(world, None)
+}
+
+fn decided(world: &Observed) -> Decided {
+    let acted = Acted { database: world.database.clone(), finished: false, error: None };
+    Decided::of(world, &plan(world, now()), &acted)
 }
 
 /// The conditions, each as `Type=Status/Reason`.
@@ -178,7 +183,7 @@ fn a_person_is_told_of_each_change_once() {
         ("it is taken up again", &invalid, &ready, vec!["Ready"]),
     ];
     for (name, old, new, expected) in rows {
-        let happened = changes(&told(old), &told(new));
+        let happened = changes(&told(old), &told(new), &decided(new));
         assert_eq!(happened.iter().map(|happened| happened.reason.as_str()).collect::<Vec<_>>(), expected, "{name}");
     }
 }

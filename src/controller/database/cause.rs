@@ -1,0 +1,240 @@
+//! Why the plan of a Database refuses a spec or a Secret, replaces a machine or a pod, or deletes a Node, as data. Pure.
+
+use super::build::CredentialsError;
+use super::wait::LostReason;
+
+use crate::api::{Reason, Size};
+use crate::engine::EngineError;
+
+/// What is wrong with a spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::EnumDiscriminants))]
+#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(InvalidSpecKind)))]
+pub enum InvalidSpec {
+    /// `metadata.name` leaves no room for derived names, or is no DNS label.
+    Name(String),
+    /// The engine's version or settings.
+    Engine(EngineError),
+    /// Another major version of PostgreSQL.
+    DataDirectory {
+        /// Where the new version needs the data.
+        wanted: String,
+        /// Where the data is.
+        made: String,
+    },
+    /// The size is no whole number of GiB.
+    SizeForm(Size),
+    /// A throughput for another type than gp3.
+    ThroughputNotAllowed,
+    /// IOPS for a type that has no setting for them.
+    IopsNotAllowed(String),
+    /// No IOPS for a type that requires them.
+    IopsMissing(String),
+    /// A smaller size than the volume's.
+    Shrink {
+        /// The spec's.
+        size: Size,
+        /// The volume's.
+        made: Size,
+    },
+    /// Another file system than the volume's.
+    FileSystem(&'static str),
+    /// No instance type.
+    NoInstanceTypes,
+    /// The zone of the volume is not in `spec.zones`.
+    ZoneExcluded(String),
+    /// A resource that is no quantity.
+    Quantity {
+        /// `requests` or `limits`.
+        field: &'static str,
+        /// The resource.
+        name: String,
+        /// What was written.
+        quantity: String,
+    },
+}
+
+/// Why a Secret of credentials cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretFault {
+    /// The API server does not let the operator read it.
+    Forbidden {
+        /// What the API server answered.
+        answer: String,
+    },
+    /// Its content is damaged.
+    Content(CredentialsError),
+    /// It is gone, and was there before.
+    Deleted,
+}
+
+/// Why the retained volume that a spec names cannot be adopted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::EnumDiscriminants))]
+#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(AdoptionRefusalKind)))]
+pub enum AdoptionRefusal {
+    /// The retention record does not exist, or does not fit this Database.
+    Record(String),
+    /// Another Database adopts it.
+    HeldByOther {
+        /// The other Database.
+        database: String,
+        /// The PersistentVolume that is the retention record.
+        record: String,
+    },
+    /// The Secret with the credentials of the data cannot be read.
+    SecretForbidden {
+        /// The Secret.
+        secret: String,
+        /// Its namespace.
+        namespace: String,
+        /// What the API server answered.
+        answer: String,
+    },
+    /// The Secret with the credentials of the data does not exist.
+    SecretMissing {
+        /// The Secret.
+        secret: String,
+        /// Its namespace.
+        namespace: String,
+        /// The UID of the Database that had the data.
+        database_uid: String,
+    },
+    /// The Secret with the credentials of the data has other labels.
+    SecretUnlabelled {
+        /// The Secret.
+        secret: String,
+        /// Its namespace.
+        namespace: String,
+    },
+    /// The Secret with the credentials of the data is damaged.
+    SecretContent {
+        /// The Secret.
+        secret: String,
+        /// What is wrong.
+        fault: CredentialsError,
+    },
+}
+
+/// Why a machine is replaced, or cannot serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::EnumDiscriminants))]
+#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(ReplaceCauseKind)))]
+pub enum ReplaceCause {
+    /// The machine was declared lost.
+    Lost {
+        /// The reason of the Node's condition Lost, for display.
+        reason: LostReason,
+        /// The message of that condition.
+        message: Option<String>,
+    },
+    /// The machine's Kubernetes node is being deleted, which cannot be undone.
+    KubernetesNodeDeleted {
+        /// What the Node controller says of it.
+        message: String,
+    },
+    /// The Node is being deleted.
+    NodeDeleted {
+        /// The Node.
+        node: String,
+    },
+    /// The machine's type has left `spec.instanceTypes`.
+    TypeNotWanted {
+        /// The machine's type.
+        instance_type: String,
+    },
+    /// The machine is in another zone than the disk.
+    Misplaced {
+        /// The machine's zone.
+        machine: String,
+        /// The zone of the disk.
+        disk: String,
+    },
+}
+
+impl ReplaceCause {
+    /// Whether the replacement could also be done later, for example in a maintenance window.
+    pub fn is_voluntary(&self) -> bool {
+        match self {
+            Self::TypeNotWanted { .. } => true,
+            Self::Lost { .. } | Self::KubernetesNodeDeleted { .. } | Self::NodeDeleted { .. } | Self::Misplaced { .. } => false,
+        }
+    }
+
+    /// The reason of the Node's condition Lost, for display, when that is the cause.
+    pub fn lost_reason(&self) -> Option<Reason> {
+        match self {
+            Self::Lost { reason: LostReason(reason), .. } => Some(*reason),
+            Self::KubernetesNodeDeleted { .. } | Self::NodeDeleted { .. } | Self::TypeNotWanted { .. } | Self::Misplaced { .. } => None,
+        }
+    }
+}
+
+/// Why a Node is deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::EnumDiscriminants))]
+#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(NodeDeletionKind)))]
+pub enum NodeDeletion {
+    /// Its Database is being deleted.
+    DatabaseDeleted,
+    /// Its Database is paused.
+    DatabasePaused,
+    /// The database has moved to this other Node.
+    MovedTo(String),
+    /// The database stays on this other Node.
+    NotNeeded(String),
+    /// The machine cannot serve.
+    Unfit(ReplaceCause),
+}
+
+/// Why a pod is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::EnumDiscriminants))]
+#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(RestartCauseKind)))]
+pub enum RestartCause {
+    /// The image changes.
+    Image {
+        /// The image of the pod.
+        from: String,
+        /// The image of the template.
+        to: String,
+    },
+    /// `spec.resources` changed.
+    Resources,
+    /// The engine's settings changed.
+    Settings,
+    /// The template changed, and pod and template cannot be compared.
+    Template,
+    /// The database has another machine.
+    Moved {
+        /// The pod.
+        pod: String,
+        /// The Kubernetes node that it is on.
+        from: String,
+        /// The Kubernetes node that the database runs on.
+        to: String,
+        /// The recorded cause of the replacement, if there is a record.
+        cause: Option<String>,
+    },
+}
+
+impl RestartCause {
+    /// Whether the restart could also be done later. A move is decided before: by the cause of its replacement.
+    pub fn is_voluntary(&self) -> bool {
+        match self {
+            Self::Image { .. } | Self::Resources | Self::Settings | Self::Template => true,
+            Self::Moved { .. } => false,
+        }
+    }
+}
+
+/// A move of the database from one Node to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The Node that it leaves.
+    pub from: String,
+    /// The Node that it moves to.
+    pub to: String,
+    /// The recorded cause of the replacement.
+    pub cause: String,
+}

@@ -1,0 +1,131 @@
+//! The sentences for why a spec or Secret is refused, a machine or pod replaced, or a Node deleted. Pure.
+
+use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
+use crate::controller::database::cause::{AdoptionRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause, SecretFault};
+use crate::controller::database::plan::validation::LONGEST_NAME;
+
+/// The message of another object's condition, as the end of a sentence.
+pub fn or_unknown(message: Option<&str>) -> String {
+    message.unwrap_or("its controller has not reported a status yet").to_owned()
+}
+
+impl InvalidSpec {
+    /// What is wrong, naming the field and the way out.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Name(name) => format!(
+                "metadata.name {name:?} cannot be used: create the Database with a name of a-z, 0-9 and '-' that starts with a letter and has \
+                 at most {LONGEST_NAME} characters"
+            ),
+            Self::Engine(error) => error.to_string(),
+            Self::DataDirectory { wanted, made } => format!(
+                "spec.engine.version needs the data in {wanted}, but the database has its data in {made}: another major version of PostgreSQL \
+                 cannot read it. Set the major version back, or create a new Database and copy the data"
+            ),
+            Self::SizeForm(size) => format!("spec.storage.size {size} must be a whole number of GiB or TiB, for example 100Gi or 2Ti"),
+            Self::ThroughputNotAllowed => {
+                "spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3".to_owned()
+            }
+            Self::IopsNotAllowed(kind) => {
+                format!("spec.storage.iops is not for the type {kind}: remove it or set spec.storage.type to gp3")
+            }
+            Self::IopsMissing(kind) => format!("spec.storage.iops is required for the type {kind}"),
+            Self::Shrink { size, made } => {
+                format!("spec.storage.size {size} is less than the volume's {made}: EBS volumes only grow; set the size back")
+            }
+            Self::FileSystem(made) => {
+                format!("spec.storage.fileSystem cannot change: the volume was formatted with {made}; set the file system back")
+            }
+            Self::NoInstanceTypes => "spec.instanceTypes is empty: name at least one EC2 instance type, for example r7i.large".to_owned(),
+            Self::ZoneExcluded(zone) => format!(
+                "spec.zones does not hold {zone}, where the volume is: an EBS volume cannot leave its zone; add {zone} to the list again"
+            ),
+            Self::Quantity { field, name, quantity } => {
+                format!("spec.resources.{field}.{name} is {quantity:?}: it must be a quantity in quotes, for example \"2\" or \"4Gi\"")
+            }
+        }
+    }
+}
+
+impl SecretFault {
+    /// What is wrong, and the way out.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Forbidden { answer } => format!("the operator is not allowed to read it ({answer}); grant the permission again"),
+            Self::Content(error) => format!("{error}; restore its former content"),
+            Self::Deleted => "it was deleted; restore it, with its labels".to_owned(),
+        }
+    }
+}
+
+impl AdoptionRefusal {
+    /// Why the volume cannot be adopted, and the way out.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Record(why) => why.clone(),
+            Self::HeldByOther { database, record } => {
+                format!("Database {database} adopts the volume that PersistentVolume {record} records")
+            }
+            Self::SecretForbidden { secret, namespace, answer } => format!(
+                "the operator is not allowed to read Secret {secret} in namespace {namespace} ({answer}); grant the permission again"
+            ),
+            Self::SecretMissing { secret, namespace, database_uid } => format!(
+                "Secret {secret}, which holds the retained credentials of the data, is not in namespace {namespace}: restore it, with username, \
+                 password and the labels {RETAINED_LABEL}=true and {DATABASE_UID_LABEL}={database_uid}"
+            ),
+            Self::SecretUnlabelled { secret, namespace } => format!(
+                "Secret {secret} in namespace {namespace} lacks the labels of the credentials that were retained with this volume: restore the labels"
+            ),
+            Self::SecretContent { secret, fault } => format!("Secret {secret} cannot be used: {fault}; restore its former content"),
+        }
+    }
+}
+
+impl ReplaceCause {
+    /// The cause, for the conditions, the events and the status.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Lost { message, .. } => or_unknown(message.as_deref()),
+            Self::KubernetesNodeDeleted { message } => message.clone(),
+            Self::NodeDeleted { node } => format!("Node {node} is being deleted"),
+            Self::TypeNotWanted { instance_type } => format!("its type {instance_type} is no longer in spec.instanceTypes"),
+            Self::Misplaced { machine, disk } => format!("the machine is in {machine}, and the disk in {disk}"),
+        }
+    }
+}
+
+impl NodeDeletion {
+    /// The cause, for the event.
+    pub fn message(&self) -> String {
+        match self {
+            Self::DatabaseDeleted => "the Database is being deleted".to_owned(),
+            Self::DatabasePaused => "the Database is paused".to_owned(),
+            Self::MovedTo(node) => format!("the database has moved to Node {node}"),
+            Self::NotNeeded(node) => format!("no replacement is needed any more: the database stays on Node {node}"),
+            Self::Unfit(cause) => cause.message(),
+        }
+    }
+}
+
+impl RestartCause {
+    /// The cause, for the conditions, the event and the history.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Image { from, to } => format!("the image changes from {from} to {to}"),
+            Self::Resources => "spec.resources changed".to_owned(),
+            Self::Settings => "the engine's settings changed".to_owned(),
+            Self::Template => "the pod template changed".to_owned(),
+            Self::Moved { pod, from, to, cause } => {
+                let cause = cause.as_deref().unwrap_or("the database has another machine");
+                format!("pod {pod} moves from Kubernetes node {from} to {to}: {cause}")
+            }
+        }
+    }
+}
+
+impl Move {
+    /// From where to where and why, for the event and the history.
+    pub fn message(&self) -> String {
+        format!("from Node {} to Node {}: {}", self.from, self.to, self.cause)
+    }
+}

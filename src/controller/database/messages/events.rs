@@ -1,0 +1,83 @@
+//! The notes of a Database's events, and the causes in its history. Pure.
+
+use kube::ResourceExt;
+
+use crate::api::database::Replacement;
+use crate::api::{Node, Volume};
+
+/// The cause of a pause, in the history.
+pub const PAUSED: &str = "spec.running is false";
+/// The cause of the end of a pause, in the history.
+pub const RESUMED: &str = "spec.running is true again";
+/// The cause of an engine's restart that Kubernetes does not explain, in the history.
+pub const END_UNKNOWN: &str = "Kubernetes has not reported why it ended";
+/// The cause of a replaced pod that Freehold has not replaced, in the history.
+pub const POD_DELETED: &str = "its pod was deleted by another client than Freehold";
+/// The finalizer was removed.
+pub const DELETED: &str = "all resources of this Database are deleted";
+
+/// The Secret of the credentials was created.
+pub fn credentials_created(secret: &str) -> String {
+    format!("Secret {secret} holds the generated credentials")
+}
+
+/// The retention record is held for this Database.
+pub fn record_held(record: &str) -> String {
+    format!("PersistentVolume {record} is held for this Database, which adopts the volume that it records")
+}
+
+/// The Secret of the credentials was created from the retained one.
+pub fn credentials_adopted(secret: &str, retained: &str) -> String {
+    format!("Secret {secret} holds the credentials that were retained as Secret {retained}")
+}
+
+/// The StatefulSet was created, or has a new template.
+pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
+    if is_new { format!("StatefulSet {name} was created") } else { format!("StatefulSet {name} has a new template") }
+}
+
+/// The StatefulSet was scaled to zero.
+pub fn engine_stopping(name: &str) -> String {
+    format!("StatefulSet {name} is being stopped")
+}
+
+/// A Node was created, perhaps to replace another.
+pub fn node_created(node: &Node, replacement: Option<&Replacement>) -> String {
+    let created = format!("created Node {} ({})", node.name_any(), node.spec.instance_types.join(", "));
+    replacement.map_or_else(|| created.clone(), |Replacement { from, cause, .. }| format!("{created} to replace Node {from}: {cause}"))
+}
+
+/// A Node was deleted.
+pub fn node_deleted(name: &str, cause: &str) -> String {
+    format!("Node {name} is being deleted: {cause}")
+}
+
+/// The zone was recorded.
+pub fn zone_chosen(zone: &str) -> String {
+    format!("the database is in zone {zone}, where its first machine was launched or its volume is")
+}
+
+/// The Volume was created.
+pub fn volume_created(name: &str, volume: &Volume) -> String {
+    format!("created Volume {name} of {} in {}", volume.spec.size, volume.spec.zone)
+}
+
+/// The Volume's spec was changed.
+pub fn volume_changed(name: &str, patch: &serde_json::Value) -> String {
+    format!("Volume {name} was updated to the spec: {patch}")
+}
+
+/// The Volume was deleted.
+pub fn volume_deleted(name: &str) -> String {
+    format!("Volume {name} is being deleted according to its deletionPolicy")
+}
+
+/// The credentials were retained.
+pub fn credentials_retained(secret: &str) -> String {
+    format!("the credentials are retained with the data, as Secret {secret}")
+}
+
+/// A condition became bad, or is bad for another reason.
+pub fn condition(reason: &str, message: &str) -> String {
+    format!("{reason}: {message}")
+}

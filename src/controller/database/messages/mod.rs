@@ -1,0 +1,187 @@
+//! The sentences of a Database's waits and conditions. Pure.
+
+pub mod causes;
+pub mod engine;
+pub mod events;
+
+use super::wait::{ChildState, DatabaseWait, Idle, ObjectKind, ObjectName, ReplaceStep, RestartStep};
+
+use crate::controller::retention::Retained;
+
+/// NodeReady is true.
+pub const MACHINE_READY: &str = "the machine is ready";
+/// VolumeReady is true.
+pub const VOLUME_READY: &str = "the volume is bound and matches the spec";
+/// EngineReady is true.
+pub const ENGINE_READY: &str = "the engine accepts connections";
+/// Ready is true.
+pub const DATABASE_READY: &str = "the database is running this generation and accepts connections";
+/// Stalled is false.
+pub const NOT_STALLED: &str = "no manual action required";
+/// Ready is false, for a deletion that waits for nothing.
+pub const BEING_DELETED: &str = "the Database is being deleted";
+
+/// The condition that retained volumes of a former Database of this name exist: `latest`, and this many older ones.
+pub fn retained_volume_found(latest: &Retained, older: usize) -> String {
+    let Retained { volume_id, persistent_volume, retained_at, .. } = latest;
+    let since = retained_at.as_ref().map(|at| format!(" since {at}")).unwrap_or_default();
+    let others = if older == 0 { String::new() } else { format!(" (and {older} older)") };
+    format!(
+        "EBS volume {volume_id} of a former Database of this name is retained{since}, recorded in PersistentVolume {persistent_volume}{others}; \
+         this Database starts empty. To restore the former data, delete this Database and create it again with \
+         spec.storage.adoptRetained: {persistent_volume}"
+    )
+}
+
+impl DatabaseWait {
+    /// What is waited for, why, and what a person can do.
+    pub fn message(&self) -> String {
+        match self {
+            Self::AddingFinalizer => "adding the Freehold finalizer".to_owned(),
+            Self::InvalidSpec(invalid) => invalid.message(),
+            Self::NameConflict { objects, namespace } => name_conflict(objects, namespace),
+            Self::CredentialsUnusable { secret, fault } => format!(
+                "Secret {secret} cannot be used: {}. The engine is not started or changed without it, and it is never regenerated",
+                fault.message()
+            ),
+            Self::RetainedSecretConflict(secret) => format!(
+                "Secret {secret}, the name under which the credentials are to be retained, exists and is not owned by this Database; it is not \
+                 modified. Delete it"
+            ),
+            Self::AdoptionRefused(refusal) => refusal.message(),
+            Self::FormerVolumeExists(id) => {
+                format!("waiting for the deletion of the Volume that had EBS volume {id} before; EBS volume {id} is adopted then")
+            }
+            Self::Adopting { volume_id, record } => format!("adopting EBS volume {volume_id}, recorded in PersistentVolume {record}"),
+            Self::Paused => "the database is paused by spec.running: the machine is released, the volume stays".to_owned(),
+            Self::ResourcesDeleted => "all resources of this Database are deleted".to_owned(),
+            Self::OtherFinalizers => "waiting for other controllers to remove their finalizers".to_owned(),
+            Self::ChildRefused { answer } => format!("the API server rejected an object of this Database: {answer}"),
+            Self::StepFailed { error } => format!("a step failed and will be retried: {error}"),
+            Self::StoppingEngine(blocker) => blocker.message.clone(),
+            Self::UpdatingChild(object) => format!("{} is being updated to the spec of this Database", object.describe()),
+            Self::Child { object, state } => state.message(object),
+            Self::Replacing { node, cause, step } => step.message(node, &cause.message()),
+            Self::MovingPod(cause) => cause.message(),
+            Self::RestartPending { pod, step } => format!("pod {pod} is being replaced for a changed spec: {}", step.message()),
+            _ => self.part(),
+        }
+    }
+
+    /// The messages about one part: the machine, the volume, or the engine.
+    fn part(&self) -> String {
+        match self {
+            Self::VolumeLost { volume, is_being_deleted: true } => format!(
+                "Volume {volume} is being deleted, but not by its Database; its deletionPolicy decides about its EBS volume, and no empty Volume \
+                 is created in its place"
+            ),
+            Self::VolumeLost { volume, is_being_deleted: false } => format!(
+                "Volume {volume} does not exist any more, and no empty Volume is created in its place; create a new Database from the retained \
+                 volume or snapshot"
+            ),
+            Self::CreatingNode(node) => format!("creating Node {node}"),
+            Self::NodeUnusable { node, cause } => format!("Node {node} is being deleted, and another one follows: {}", cause.message()),
+            Self::NodeNotInitialized(node) => format!("Node {node} is not initialized yet"),
+            Self::KubernetesNodeGone { node } => format!("the Kubernetes node of Node {node} does not exist"),
+            Self::DeletingNode { node, message } => format!("Node {node} is being deleted: {}", causes::or_unknown(message.as_deref())),
+            Self::MachineLost { message, .. } => causes::or_unknown(message.as_deref()),
+            Self::NoMachine(idle) => idle.message("the machine"),
+            Self::ZoneNotChosen => {
+                "the zone is chosen when the first instance is running; then the volume is created in that zone".to_owned()
+            }
+            Self::CreatingVolume { volume, zone } => format!("creating Volume {volume} in {zone}"),
+            Self::VolumeNotBound(volume) => format!("Volume {volume} is not bound yet"),
+            Self::NoVolume => "the Volume is not created yet".to_owned(),
+            Self::DeletingVolume { volume, policy, message } => format!(
+                "Volume {volume} is being deleted with deletionPolicy {}: {}",
+                policy.as_str(),
+                causes::or_unknown(message.as_deref())
+            ),
+            Self::StartingEngine => "starting the engine".to_owned(),
+            Self::Attaching(attaching) => attaching.message(),
+            Self::Engine(wait) => wait.message(),
+            Self::EngineOutdated => "the engine accepts connections and will be restarted for a changed spec".to_owned(),
+            Self::EngineMachineLost(_) => "the machine that the engine ran on is lost".to_owned(),
+            Self::NoEngine(idle) => idle.message("the engine"),
+            _ => String::new(),
+        }
+    }
+}
+
+fn name_conflict(objects: &[ObjectName], namespace: &str) -> String {
+    let names: Vec<String> = objects.iter().map(ObjectName::describe).collect();
+    let (exist, them) = if names.len() == 1 {
+        ("exists and is not owned by this Database; it is not modified", "it")
+    } else {
+        ("exist and are not owned by this Database; they are not modified", "them")
+    };
+    format!("{} in namespace {namespace} {exist}. Delete {them}, or use another name for the Database", names.join(", "))
+}
+
+impl ObjectName {
+    /// The kind and the name.
+    pub fn describe(&self) -> String {
+        let kind = match self.kind {
+            ObjectKind::Secret => "Secret",
+            ObjectKind::ConfigMap => "ConfigMap",
+            ObjectKind::Service => "Service",
+            ObjectKind::NetworkPolicy => "NetworkPolicy",
+            ObjectKind::StatefulSet => "StatefulSet",
+            ObjectKind::Volume => "Volume",
+            ObjectKind::Node => "Node",
+        };
+        format!("{kind} {}", self.name)
+    }
+}
+
+impl ChildState {
+    fn message(&self, object: &ObjectName) -> String {
+        let object = object.describe();
+        match self {
+            Self::New => format!("{object} was created; its controller has not reported a status yet"),
+            Self::Outdated => format!("{object} has changed; its controller has not processed the change yet"),
+            Self::NotReady { message, .. } | Self::Stalled { message, .. } => format!("{object}: {message}"),
+        }
+    }
+}
+
+impl Idle {
+    fn message(self, part: &str) -> String {
+        match self {
+            Self::Deleting => format!("{part} is gone: the Database is being deleted"),
+            Self::Paused => format!("{part} is released: the Database is paused"),
+            Self::Awaited => format!("{part} does not exist yet"),
+        }
+    }
+}
+
+impl ReplaceStep {
+    fn message(&self, node: &str, cause: &str) -> String {
+        match self {
+            Self::AfterFormer(former) => {
+                format!("Node {node} must be replaced ({cause}); the replacement begins when Node {former} is gone")
+            }
+            Self::DeletedFirst => format!("Node {node} is being deleted ({cause}), and another one follows"),
+            Self::Creating(to) => format!("creating Node {to} to replace Node {node}: {cause}"),
+            Self::SuccessorUnfit { to, why } => {
+                format!("Node {to}, which was to replace Node {node} ({cause}), is being deleted: {}; another one follows", why.message())
+            }
+            Self::AwaitingSuccessor { to, serves_on, wait } => {
+                let meanwhile = if *serves_on { ", which serves until then" } else { "" };
+                format!("Node {to} is to replace Node {node}{meanwhile} ({cause}); {}", wait.message())
+            }
+            Self::Unfenced { to, blocker } => format!("Node {to} is ready to replace Node {node} ({cause}); {}", blocker.message),
+        }
+    }
+}
+
+impl RestartStep {
+    fn message(&self) -> String {
+        match self {
+            Self::ApplyingTemplate => "applying the new template".to_owned(),
+            Self::Stopping => "the pod is stopping".to_owned(),
+            Self::Deleting(cause) => cause.message(),
+            Self::Blocked(blocker) => blocker.message.clone(),
+        }
+    }
+}

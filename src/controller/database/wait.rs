@@ -1,0 +1,381 @@
+//! What a Database waits for, as data: the reason for its conditions, and whether a person must act. Pure.
+
+use super::cause::{AdoptionRefusal, InvalidSpec, ReplaceCause, RestartCause, SecretFault};
+use super::pod::{Attaching, EngineWait};
+
+use crate::api::{DeletionPolicy, Reason, VolumeId};
+use crate::controller::safety::Blocker;
+
+/// What a Database, or one of its parts, waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::EnumDiscriminants))]
+#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(WaitKind)))]
+pub enum DatabaseWait {
+    /// The finalizer is being added.
+    AddingFinalizer,
+    /// The spec cannot be carried out.
+    InvalidSpec(InvalidSpec),
+    /// Objects of derived names are not owned by this Database.
+    NameConflict {
+        /// Each with its kind.
+        objects: Vec<ObjectName>,
+        /// Their namespace.
+        namespace: String,
+    },
+    /// The Secret of the credentials cannot be used.
+    CredentialsUnusable {
+        /// The Secret.
+        secret: String,
+        /// Why.
+        fault: SecretFault,
+    },
+    /// The retained volume that the spec names cannot be adopted.
+    AdoptionRefused(AdoptionRefusal),
+    /// The Volume that had the retained EBS volume before still exists.
+    FormerVolumeExists(VolumeId),
+    /// A retained EBS volume is being adopted.
+    Adopting {
+        /// The EBS volume.
+        volume_id: VolumeId,
+        /// The PersistentVolume that is its retention record.
+        record: String,
+    },
+    /// The Volume of the data is gone, or is being deleted.
+    VolumeLost {
+        /// The Volume.
+        volume: String,
+        /// The Volume is being deleted; otherwise it is gone.
+        is_being_deleted: bool,
+    },
+    /// The first Node, or the next one, is being created.
+    CreatingNode(String),
+    /// A Node that can never serve this Database is being deleted.
+    NodeUnusable {
+        /// The Node.
+        node: String,
+        /// Why it cannot serve.
+        cause: ReplaceCause,
+    },
+    /// The machine is not initialized.
+    NodeNotInitialized(String),
+    /// The machine's Kubernetes node is gone.
+    KubernetesNodeGone {
+        /// Our Node.
+        node: String,
+    },
+    /// The zone is not chosen before an instance runs.
+    ZoneNotChosen,
+    /// The Volume is being created.
+    CreatingVolume {
+        /// The Volume.
+        volume: String,
+        /// Its zone.
+        zone: String,
+    },
+    /// The Volume's claim and PersistentVolume are not bound.
+    VolumeNotBound(String),
+    /// The spec of a Node or Volume is being updated.
+    UpdatingChild(ObjectName),
+    /// A Node or Volume is not ready, by its own conditions.
+    Child {
+        /// The Node or Volume.
+        object: ObjectName,
+        /// What its conditions say.
+        state: ChildState,
+    },
+    /// The machine is being replaced.
+    Replacing {
+        /// The Node to replace.
+        node: String,
+        /// Why.
+        cause: ReplaceCause,
+        /// How far the replacement is.
+        step: ReplaceStep,
+    },
+    /// The pod moves to another machine.
+    MovingPod(RestartCause),
+    /// The pod is replaced for a changed spec.
+    RestartPending {
+        /// The pod.
+        pod: String,
+        /// How far that is.
+        step: RestartStep,
+    },
+    /// The StatefulSet is being applied: Kubernetes will create the pod.
+    StartingEngine,
+    /// The volume is not attached to the pod's machine.
+    Attaching(Attaching),
+    /// The engine does not accept connections.
+    Engine(EngineWait),
+    /// The engine runs with the inputs of an older generation.
+    EngineOutdated,
+    /// The engine's machine is lost.
+    EngineMachineLost(LostReason),
+    /// There is no pod.
+    NoEngine(Idle),
+    /// There is no Node.
+    NoMachine(Idle),
+    /// The machine is lost.
+    MachineLost {
+        /// The reason of the Node's condition Lost, for display.
+        reason: LostReason,
+        /// The message of that condition.
+        message: Option<String>,
+    },
+    /// There is no Volume.
+    NoVolume,
+    /// The engine has not stopped.
+    StoppingEngine(Blocker),
+    /// A Node is being deleted.
+    DeletingNode {
+        /// The Node.
+        node: String,
+        /// The message of its condition Ready.
+        message: Option<String>,
+    },
+    /// The Database is paused: nothing is left to do.
+    Paused,
+    /// The Database's Volume is being deleted.
+    DeletingVolume {
+        /// The Volume.
+        volume: String,
+        /// What becomes of the data.
+        policy: DeletionPolicy,
+        /// The message of its condition Ready.
+        message: Option<String>,
+    },
+    /// The name of the Secret that is to retain the credentials is taken.
+    RetainedSecretConflict(String),
+    /// Everything is deleted.
+    ResourcesDeleted,
+    /// The finalizers of other controllers are still there.
+    OtherFinalizers,
+    /// The API server rejected an object.
+    ChildRefused {
+        /// What the API server answered.
+        answer: String,
+    },
+    /// A step failed and will be retried.
+    StepFailed {
+        /// The error with its causes.
+        error: String,
+    },
+}
+
+/// The kinds of objects that a wait names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// The Secret of the credentials.
+    Secret,
+    /// The engine's settings.
+    ConfigMap,
+    /// The Service.
+    Service,
+    /// The NetworkPolicy.
+    NetworkPolicy,
+    /// The StatefulSet.
+    StatefulSet,
+    /// The Volume.
+    Volume,
+    /// A Node.
+    Node,
+}
+
+/// An object by its kind and name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectName {
+    /// The kind.
+    pub kind: ObjectKind,
+    /// The name.
+    pub name: String,
+}
+
+impl ObjectName {
+    /// The object of this kind and name.
+    pub fn new(kind: ObjectKind, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into() }
+    }
+}
+
+/// What the conditions of a Node or Volume say, for display in those of its Database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChildState {
+    /// It has no conditions yet.
+    New,
+    /// It is ready, and its controller has not seen the newest spec.
+    Outdated,
+    /// It is not ready.
+    NotReady {
+        /// The reason of its condition Ready, if it is one of ours.
+        reason: Option<Reason>,
+        /// The message of that condition.
+        message: String,
+    },
+    /// It is stalled.
+    Stalled {
+        /// The reason of its condition Stalled, if it is one of ours.
+        reason: Option<Reason>,
+        /// The message of that condition.
+        message: String,
+    },
+}
+
+/// The reason of a Node's condition Lost: repeated in the Database's conditions, and never compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostReason(pub Reason);
+
+/// Why a part of a Database is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// The Database is being deleted.
+    Deleting,
+    /// The Database is paused.
+    Paused,
+    /// The part is on its way.
+    Awaited,
+}
+
+impl Idle {
+    fn reason(self, awaited: Reason) -> Reason {
+        match self {
+            Self::Deleting => Reason::Deleting,
+            Self::Paused => Reason::Paused,
+            Self::Awaited => awaited,
+        }
+    }
+}
+
+/// How far the replacement of a machine is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplaceStep {
+    /// The Node of an earlier replacement is not gone.
+    AfterFormer(String),
+    /// There is no volume yet, so the Node is deleted first.
+    DeletedFirst,
+    /// The successor is being created.
+    Creating(String),
+    /// The successor cannot serve either, and is being deleted.
+    SuccessorUnfit {
+        /// The successor.
+        to: String,
+        /// Why it cannot serve.
+        why: ReplaceCause,
+    },
+    /// The successor is not ready.
+    AwaitingSuccessor {
+        /// The successor.
+        to: String,
+        /// The engine may run on the Node to replace until then.
+        serves_on: bool,
+        /// What the successor waits for.
+        wait: Box<DatabaseWait>,
+    },
+    /// The successor is ready, and the lost machine is not fenced.
+    Unfenced {
+        /// The successor.
+        to: String,
+        /// What keeps the database from moving.
+        blocker: Blocker,
+    },
+}
+
+/// How far the restart of a pod is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestartStep {
+    /// The new template is being applied.
+    ApplyingTemplate,
+    /// The pod is stopping.
+    Stopping,
+    /// The pod is being deleted.
+    Deleting(RestartCause),
+    /// The pod must not be deleted yet.
+    Blocked(Blocker),
+}
+
+impl DatabaseWait {
+    /// Why, for the conditions.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::AddingFinalizer | Self::UpdatingChild(_) | Self::StepFailed { .. } => Reason::Progressing,
+            Self::InvalidSpec(_) => Reason::InvalidSpec,
+            Self::NameConflict { .. } | Self::RetainedSecretConflict(_) => Reason::NameConflict,
+            Self::CredentialsUnusable { .. } => Reason::CredentialsUnreadable,
+            Self::AdoptionRefused(_) => Reason::AdoptionRefused,
+            Self::FormerVolumeExists(_) | Self::Adopting { .. } => Reason::Adopting,
+            Self::VolumeLost { .. } => Reason::VolumeLost,
+            Self::CreatingNode(_)
+            | Self::NodeUnusable { .. }
+            | Self::NodeNotInitialized(_)
+            | Self::ZoneNotChosen
+            | Self::DeletingNode { .. } => Reason::AwaitingNode,
+            Self::KubernetesNodeGone { .. } => Reason::NodeNotReady,
+            Self::CreatingVolume { .. } | Self::VolumeNotBound(_) | Self::NoVolume | Self::DeletingVolume { .. } => Reason::AwaitingVolume,
+            Self::Child { object, state } => state.reason().unwrap_or_else(|| object.kind.awaited()),
+            Self::Replacing { cause, step, .. } => step.reason(cause),
+            Self::MovingPod(_) => Reason::Moving,
+            Self::RestartPending { .. } | Self::EngineOutdated => Reason::RestartPending,
+            Self::StartingEngine => Reason::AwaitingPod,
+            Self::Attaching(_) => Reason::AwaitingAttach,
+            Self::Engine(wait) => wait.reason(),
+            Self::EngineMachineLost(LostReason(reason)) | Self::MachineLost { reason: LostReason(reason), .. } => *reason,
+            Self::NoEngine(idle) => idle.reason(Reason::AwaitingPod),
+            Self::NoMachine(idle) => idle.reason(Reason::AwaitingNode),
+            Self::StoppingEngine(blocker) => blocker.reason,
+            Self::Paused => Reason::Paused,
+            Self::ResourcesDeleted | Self::OtherFinalizers => Reason::Deleting,
+            Self::ChildRefused { .. } => Reason::ChildRefused,
+        }
+    }
+
+    /// Whether nothing changes until a person acts.
+    pub fn is_stalled(&self) -> bool {
+        match self {
+            Self::InvalidSpec(_)
+            | Self::NameConflict { .. }
+            | Self::CredentialsUnusable { .. }
+            | Self::AdoptionRefused(_)
+            | Self::VolumeLost { .. }
+            | Self::RetainedSecretConflict(_)
+            | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
+            Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),
+            _ => false,
+        }
+    }
+
+    /// Whether the engine fails by itself.
+    pub fn is_engine_failing(&self) -> bool {
+        matches!(self, Self::Engine(EngineWait::Failing { .. }))
+    }
+}
+
+impl ObjectKind {
+    /// The reason for a child that says nothing of itself.
+    fn awaited(self) -> Reason {
+        match self {
+            Self::Node => Reason::AwaitingNode,
+            Self::Volume => Reason::AwaitingVolume,
+            Self::Secret | Self::ConfigMap | Self::Service | Self::NetworkPolicy | Self::StatefulSet => Reason::Progressing,
+        }
+    }
+}
+
+impl ChildState {
+    fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::New | Self::Outdated => None,
+            Self::NotReady { reason, .. } | Self::Stalled { reason, .. } => *reason,
+        }
+    }
+}
+
+impl ReplaceStep {
+    /// A lost machine keeps its own reason until the database can move.
+    fn reason(&self, cause: &ReplaceCause) -> Reason {
+        match self {
+            Self::AfterFormer(_) | Self::DeletedFirst | Self::SuccessorUnfit { .. } => Reason::AwaitingNode,
+            Self::Creating(_) => cause.lost_reason().unwrap_or(Reason::AwaitingNode),
+            Self::AwaitingSuccessor { wait, .. } => cause.lost_reason().unwrap_or_else(|| wait.reason()),
+            Self::Unfenced { blocker, .. } => blocker.reason,
+        }
+    }
+}
