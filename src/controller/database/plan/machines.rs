@@ -4,6 +4,7 @@ use kube::ResourceExt;
 
 use super::facts::{condition_message, disk_zone};
 
+use crate::api::node::ReplacementCause;
 use crate::api::{ConditionType, Node, Reason};
 use crate::controller::conditions;
 use crate::controller::database::cause::ReplaceCause;
@@ -61,10 +62,10 @@ fn lost(node: &Node) -> ReplaceCause {
 
 /// Its Kubernetes node is being deleted, which cannot be undone.
 fn loses_kubernetes_node(node: &Node) -> Option<ReplaceCause> {
-    let ready = conditions::find(node.conditions(), ConditionType::Ready);
-    ready
-        .filter(|ready| ready.reason == Reason::KubernetesNodeDeleted.as_str())
-        .map(|ready| ReplaceCause::KubernetesNodeDeleted { message: ready.message.clone() })
+    let needed = node.status.as_ref()?.replacement_needed.as_ref()?;
+    match needed.cause {
+        ReplacementCause::KubernetesNodeDeleted => Some(ReplaceCause::KubernetesNodeDeleted { message: needed.message.clone() }),
+    }
 }
 
 /// A machine that has joined is moved away from only when its type has left the list. One that has not is the Node controller's affair.

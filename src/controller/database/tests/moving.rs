@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::Reason;
+use crate::api::node::{ReplacementCause, ReplacementNeeded};
 use crate::controller::database::plan::machines;
 
 /// The settled world after its machine's type has left the list.
@@ -46,6 +47,11 @@ fn lost(mut world: Observed, fenced: Option<(&str, &str)>) -> Observed {
     let status = json!({"observedGeneration": 1, "conditions": conditions, "coreNodeName": "ip-10-0-0-1", "instanceType": "r7i.large", "zone": ZONE});
     world.nodes[0] = node_with(world.nodes[0].clone(), status);
     world
+}
+
+/// What the Node controller reports of a machine whose Kubernetes node is being deleted.
+fn kubernetes_node_deleted() -> Option<ReplacementNeeded> {
+    Some(ReplacementNeeded { cause: ReplacementCause::KubernetesNodeDeleted, message: "somebody deletes it".to_owned() })
 }
 
 fn said(world: &Observed) -> String {
@@ -141,6 +147,7 @@ fn a_successor_that_is_lost_or_unfit_is_taken_down_and_another_follows() {
     assert_eq!(said(&elsewhere), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "neither has a wanted type");
     let mut without = lost(with_successor(settled()), Some(("True", "AsExpected")));
     without.nodes[1] = successor(&without, json!([condition("Ready", "False", "KubernetesNodeDeleted", "somebody deletes it")]));
+    without.nodes[1].status.as_mut().unwrap().replacement_needed = kubernetes_node_deleted();
     assert_eq!(said(&without), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "it can never become ready");
 }
 
@@ -187,6 +194,7 @@ fn a_node_or_kubernetes_node_that_somebody_deletes_is_moved_away_from() {
     let status = core.nodes[0].status.as_mut().unwrap();
     status.conditions[0].reason = "KubernetesNodeDeleted".to_owned();
     (status.conditions[0].status, status.conditions[0].message) = ("False".to_owned(), "somebody deletes it".to_owned());
+    status.replacement_needed = kubernetes_node_deleted();
     assert_eq!(said(&core), asked("somebody deletes it").replace("AwaitingNode", "KubernetesNodeDeleted"));
     let mut emptied = settled();
     deleting(&mut emptied.nodes[0], 1);
