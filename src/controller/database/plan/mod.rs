@@ -1,6 +1,7 @@
 //! The plan step of the Database controller: compares what is with what should be, and decides the actions. Pure.
 
 pub(super) mod adoption;
+mod check;
 pub(super) mod facts;
 pub(super) mod machines;
 
@@ -32,8 +33,14 @@ use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::engine::Profile;
 
-/// Decides what to do about a Database.
+/// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let plan = decide(observed, now);
+    debug_assert_eq!(check::violations(observed, &plan), Vec::<String>::new(), "the plan of {}", observed.database.name_any());
+    plan
+}
+
+fn decide(observed: &Observed, now: Timestamp) -> Plan {
     if observed.database.metadata.deletion_timestamp.is_some() {
         return deletion::plan(observed, now);
     }

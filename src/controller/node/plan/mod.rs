@@ -1,5 +1,6 @@
 //! The plan step of the Node controller: compares what is with what should be, and decides the actions. Pure.
 
+mod check;
 mod duplicates;
 mod initialization;
 mod launch;
@@ -12,6 +13,7 @@ pub mod loss;
 pub mod offering;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 use self::action::{Action, Plan};
 use self::duplicates::duplicates;
@@ -25,8 +27,14 @@ use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
 use crate::cluster::finalizer;
 
-/// Decides what to do about a Node.
+/// Decides what to do about a Node. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let plan = decide(observed, now);
+    debug_assert_eq!(check::violations(observed, &plan), Vec::<String>::new(), "the plan of {}", observed.node.name_any());
+    plan
+}
+
+fn decide(observed: &Observed, now: Timestamp) -> Plan {
     if observed.node.metadata.deletion_timestamp.is_some() {
         return termination::plan(observed, now);
     }

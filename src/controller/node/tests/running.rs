@@ -187,7 +187,8 @@ fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
             it.asked = BTreeMap::from([(id("i-1"), asked)]);
         })
     };
-    let forbidden = |until: Option<i64>| HeldUp { reason: Reason::Forbidden, class: None, message: "EC2 forbids it".into(), until: until.map(at) };
+    let forbidden =
+        |until: Option<i64>| HeldUp { reason: Reason::Forbidden, class: None, message: "EC2 forbids it".into(), until: until.map(at) };
     let again = || {
         let actions = vec![Action::LogConsole(id("i-1")), terminates("i-1", "its kubelet did not register within 900s")];
         acts(actions, Reason::NeverJoined).pending()

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod binding;
+mod check;
 mod creation;
 mod deletion;
 pub(super) mod facts;
@@ -23,8 +24,14 @@ use crate::api::{VolumeId, VolumeStatus};
 use crate::cloud::VolumeState;
 use crate::cluster::finalizer;
 
-/// Decides what to do about a Volume.
+/// Decides what to do about a Volume. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let plan = decide(observed, now);
+    debug_assert_eq!(check::violations(observed, &plan), Vec::<String>::new(), "the plan of {}", observed.volume.name_any());
+    plan
+}
+
+fn decide(observed: &Observed, now: Timestamp) -> Plan {
     if observed.volume.metadata.deletion_timestamp.is_some() {
         return deletion::plan(observed, now);
     }

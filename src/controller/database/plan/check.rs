@@ -1,0 +1,76 @@
+//! What no plan of the Database controller may ever do, whatever was observed: checked on every plan of a debug build. Pure.
+
+use kube::ResourceExt;
+
+use super::action::{Action, Plan};
+use crate::api::Node;
+use crate::cluster::finalizer;
+use crate::controller::database::observe::Observed;
+use crate::controller::database::observe::child::Child;
+use crate::controller::database::wait::DatabaseWait;
+
+/// The rules that this plan breaks, each as a sentence.
+pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut rule = |holds: bool, sentence: &str| {
+        if !holds {
+            broken.push(sentence.to_owned());
+        }
+    };
+    let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
+    let is_stalled = plan.waiting.as_ref().is_some_and(DatabaseWait::is_stalled);
+    let status = observed.database.status.as_ref();
+    for action in &plan.actions {
+        match action {
+            Action::CreateNode(..) => {
+                rule(!is_deleting && observed.database.spec.running, "no machine is created for a database that is deleted or paused");
+                rule(finalizer::has(&observed.database), "nothing is created before the finalizer is there");
+                rule(observed.nodes.len() < 2, "no more than two machines of one database live at once");
+                rule(!is_stalled, "a stalled Database costs nothing more");
+            }
+            Action::CreateVolume(_) => {
+                rule(!is_deleting, "no volume is created for a database that is deleted");
+                rule(observed.volume == Child::Absent, "a volume is created only where there is none");
+                let was_made = status.is_some_and(|status| status.volume_name.is_some());
+                rule(!was_made, "a volume that was there once is never replaced by an empty one");
+                rule(!is_stalled, "a stalled Database costs nothing more");
+            }
+            Action::CreateCredentials(_)
+            | Action::TakeRecord(_)
+            | Action::TakeCredentials(..)
+            | Action::ApplyConfigMap(_)
+            | Action::ApplyService(_)
+            | Action::ApplyNetworkPolicy(_)
+            | Action::ApplyStatefulSet(_)
+            | Action::Label(..)
+            | Action::RecordZone(_) => rule(!is_deleting, "nothing is created for a database that is deleted"),
+            Action::DeleteNode(name, uid, _) | Action::UpdateNode(name, uid, _) => {
+                let is_ours = |node: &Node| node.name_any() == *name && node.uid().as_deref() == Some(uid);
+                rule(observed.nodes.iter().any(is_ours), "only a Node of this Database is changed or deleted");
+            }
+            Action::DeleteVolume(uid) => {
+                rule(is_deleting, "the Volume is deleted only with its Database");
+                let is_ours = observed.volume.ours().is_some_and(|volume| volume.uid().as_deref() == Some(uid));
+                rule(is_ours && observed.nodes.is_empty(), "the Volume is deleted only when no machine is left");
+            }
+            Action::KeepCredentials(_) | Action::DeleteCredentials(_) | Action::DeleteChild(..) => {
+                rule(is_deleting, "what ends a Database is done only to one that is being deleted");
+            }
+            Action::RemoveFinalizer => {
+                rule(is_deleting, "the finalizer is removed only from a Database that is being deleted");
+                let is_empty = observed.nodes.is_empty() && observed.volume.ours().is_none();
+                rule(is_empty, "the finalizer is removed only when neither machine nor volume is left");
+            }
+            Action::Scale(_, replicas) => {
+                rule(*replicas == 0 || !is_deleting, "no engine is started for a database that is deleted");
+            }
+            Action::AddFinalizer
+            | Action::ReleaseRecord(_)
+            | Action::DeleteKept(..)
+            | Action::UpdateVolume(..)
+            | Action::Unlabel(..)
+            | Action::ReplacePod(..) => {}
+        }
+    }
+    broken
+}
