@@ -25,7 +25,7 @@ struct Named {
 
 impl Named {
     /// The path from the root, if these segments begin with `crate`, `self` or `super`.
-    fn from_root(&self, segments: &[String]) -> Option<Module> {
+    fn rooted(&self, segments: &[String]) -> Option<Module> {
         let (first, rest) = segments.split_first()?;
         let mut path = match first.as_str() {
             "crate" => Module::new(),
@@ -58,8 +58,7 @@ impl Named {
 
     fn add(&mut self, segments: &[String], passed_on_as: Option<&String>) {
         // A child that is passed on is named without `self`.
-        let path =
-            self.from_root(segments).or_else(|| Some([self.module.as_slice(), segments].concat()).filter(|_| passed_on_as.is_some()));
+        let path = self.rooted(segments).or_else(|| Some([self.module.as_slice(), segments].concat()).filter(|_| passed_on_as.is_some()));
         let Some(path) = path else { return };
         match passed_on_as {
             Some(name) => drop(self.passed_on.insert(name.clone(), path)),

@@ -114,7 +114,6 @@ fn an_instance_profile_that_was_just_made_is_not_an_invalid_request() {
 #[test]
 fn only_capacity_permission_and_bad_requests_are_definite_refusals() {
     let definite: Vec<_> = Class::iter()
-        .into_iter()
         .filter(|class| CloudError { class: *class, ..CloudError::in_doubt("RunInstances", "") }.is_definite_refusal())
         .collect();
     assert_eq!(definite, [Class::Capacity, Class::Forbidden, Class::Invalid]);

@@ -1,10 +1,16 @@
 //! Why the plan of a Database refuses a spec or a Secret, replaces a machine or a pod, or deletes a Node, as data. Pure.
 
 use super::build::CredentialsError;
-use super::wait::LostReason;
 
 use crate::api::{Reason, Size};
 use crate::engine::EngineError;
+
+/// The longest name: 52 characters are left of 63 for what is derived from it.
+pub const LONGEST_NAME: usize = 40;
+
+/// The reason of a Node's condition Lost: repeated in the Database's conditions, and never compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostReason(pub Reason);
 
 /// What is wrong with a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ pub mod build;
 pub mod cause;
 mod history;
 pub mod messages;
+mod object_name;
 pub mod observe;
 mod ordinal;
 pub mod password;

@@ -1,6 +1,7 @@
 //! What a Database waits for, as data: the reason for its conditions, and whether a person must act. Pure.
 
-use super::cause::{AdoptionRefusal, InvalidSpec, ReplaceCause, RestartCause, SecretFault};
+use super::cause::{AdoptionRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault};
+use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
 
 use crate::api::{DeletionPolicy, Reason, VolumeId};
@@ -162,41 +163,6 @@ pub enum DatabaseWait {
     },
 }
 
-/// The kinds of objects that a wait names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectKind {
-    /// The Secret of the credentials.
-    Secret,
-    /// The engine's settings.
-    ConfigMap,
-    /// The Service.
-    Service,
-    /// The NetworkPolicy.
-    NetworkPolicy,
-    /// The StatefulSet.
-    StatefulSet,
-    /// The Volume.
-    Volume,
-    /// A Node.
-    Node,
-}
-
-/// An object by its kind and name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectName {
-    /// The kind.
-    pub kind: ObjectKind,
-    /// The name.
-    pub name: String,
-}
-
-impl ObjectName {
-    /// The object of this kind and name.
-    pub fn new(kind: ObjectKind, name: impl Into<String>) -> Self {
-        Self { kind, name: name.into() }
-    }
-}
-
 /// What the conditions of a Node or Volume say, for display in those of its Database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChildState {
@@ -219,10 +185,6 @@ pub enum ChildState {
         message: String,
     },
 }
-
-/// The reason of a Node's condition Lost: repeated in the Database's conditions, and never compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LostReason(pub Reason);
 
 /// Why a part of a Database is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -338,24 +300,44 @@ impl DatabaseWait {
             | Self::RetainedSecretConflict(_)
             | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
             Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),
-            _ => false,
+            Self::AddingFinalizer
+            | Self::FormerVolumeExists(_)
+            | Self::Adopting { .. }
+            | Self::CreatingNode(_)
+            | Self::NodeUnusable { .. }
+            | Self::NodeNotInitialized(_)
+            | Self::KubernetesNodeGone { .. }
+            | Self::ZoneNotChosen
+            | Self::CreatingVolume { .. }
+            | Self::VolumeNotBound(_)
+            | Self::UpdatingChild(_)
+            | Self::Child { .. }
+            | Self::Replacing { .. }
+            | Self::MovingPod(_)
+            | Self::RestartPending { .. }
+            | Self::StartingEngine
+            | Self::Attaching(_)
+            | Self::Engine(_)
+            | Self::EngineOutdated
+            | Self::EngineMachineLost(_)
+            | Self::NoEngine(_)
+            | Self::NoMachine(_)
+            | Self::MachineLost { .. }
+            | Self::NoVolume
+            | Self::StoppingEngine(_)
+            | Self::DeletingNode { .. }
+            | Self::Paused
+            | Self::DeletingVolume { .. }
+            | Self::ResourcesDeleted
+            | Self::OtherFinalizers
+            | Self::ChildRefused { .. }
+            | Self::StepFailed { .. } => false,
         }
     }
 
     /// Whether the engine fails by itself.
     pub fn is_engine_failing(&self) -> bool {
         matches!(self, Self::Engine(EngineWait::Failing { .. }))
-    }
-}
-
-impl ObjectKind {
-    /// The reason for a child that says nothing of itself.
-    fn awaited(self) -> Reason {
-        match self {
-            Self::Node => Reason::AwaitingNode,
-            Self::Volume => Reason::AwaitingVolume,
-            Self::Secret | Self::ConfigMap | Self::Service | Self::NetworkPolicy | Self::StatefulSet => Reason::Progressing,
-        }
     }
 }
 

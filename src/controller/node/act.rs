@@ -32,9 +32,10 @@ pub async fn act(plan: &Plan, node: Node, ctx: &Context, events: &Events) -> (Ac
     let mut acted = Acted::new(node);
     let mut repair = Repair::AsPlanned;
     for action in &plan.actions {
-        let result = match action {
-            Action::GiveUp(fence) => give_up(fence, &mut acted, ctx, events).await.map(|became| repair = became),
-            action => one(action, &mut acted, ctx, events).await,
+        let result = if let Action::GiveUp(fence) = action {
+            give_up(fence, &mut acted, ctx, events).await.map(|became| repair = became)
+        } else {
+            one(action, &mut acted, ctx, events).await
         };
         if !acted.goes_on(result) {
             break;

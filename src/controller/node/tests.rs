@@ -251,7 +251,7 @@ impl Row {
     fn of(plan: Plan) -> Self {
         Self {
             actions: plan.actions,
-            stalled: plan.waiting.as_ref().is_some_and(|waiting| waiting.is_stalled()),
+            stalled: plan.waiting.as_ref().is_some_and(NodeWait::is_stalled),
             waiting: plan.waiting.map(|waiting| waiting.reason()),
             pending: plan.pending,
             again: plan.requeue,

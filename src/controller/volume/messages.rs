@@ -30,7 +30,7 @@ pub const READY: &str = "the volume is as wanted and bound";
 pub const EARLIER_STEP: &str = "waiting for an earlier step";
 
 /// Condition Stalled, when it is false.
-pub const NOT_STALLED: &str = "no manual action is required";
+pub const NOT_STALLED: &str = "no manual action required";
 
 /// Why the retention record exists: the namespace or a resource definition was deleted.
 pub const RETAINED_BY_TEARDOWN: &str = "its namespace or Freehold's resource definitions were deleted, which keeps every volume";

@@ -1,8 +1,8 @@
 //! The sentences for why a spec or Secret is refused, a machine or pod replaced, or a Node deleted. Pure.
 
 use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
+use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::cause::{AdoptionRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause, SecretFault};
-use crate::controller::database::plan::validation::LONGEST_NAME;
 
 /// The message of another object's condition, as the end of a sentence.
 pub fn or_unknown(message: Option<&str>) -> String {

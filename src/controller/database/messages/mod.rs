@@ -4,7 +4,8 @@ pub mod causes;
 pub mod engine;
 pub mod events;
 
-use super::wait::{ChildState, DatabaseWait, Idle, ObjectKind, ObjectName, ReplaceStep, RestartStep};
+use super::object_name::{ObjectKind, ObjectName};
+use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
 
 use crate::controller::retention::Retained;
 
@@ -64,7 +65,25 @@ impl DatabaseWait {
             Self::Replacing { node, cause, step } => step.message(node, &cause.message()),
             Self::MovingPod(cause) => cause.message(),
             Self::RestartPending { pod, step } => format!("pod {pod} is being replaced for a changed spec: {}", step.message()),
-            _ => self.part(),
+            Self::VolumeLost { .. }
+            | Self::CreatingNode(_)
+            | Self::NodeUnusable { .. }
+            | Self::NodeNotInitialized(_)
+            | Self::KubernetesNodeGone { .. }
+            | Self::ZoneNotChosen
+            | Self::CreatingVolume { .. }
+            | Self::VolumeNotBound(_)
+            | Self::StartingEngine
+            | Self::Attaching(_)
+            | Self::Engine(_)
+            | Self::EngineOutdated
+            | Self::EngineMachineLost(_)
+            | Self::NoEngine(_)
+            | Self::NoMachine(_)
+            | Self::MachineLost { .. }
+            | Self::NoVolume
+            | Self::DeletingNode { .. }
+            | Self::DeletingVolume { .. } => self.part(),
         }
     }
 
@@ -103,7 +122,25 @@ impl DatabaseWait {
             Self::EngineOutdated => "the engine accepts connections and will be restarted for a changed spec".to_owned(),
             Self::EngineMachineLost(_) => "the machine that the engine ran on is lost".to_owned(),
             Self::NoEngine(idle) => idle.message("the engine"),
-            _ => String::new(),
+            Self::AddingFinalizer
+            | Self::InvalidSpec(_)
+            | Self::NameConflict { .. }
+            | Self::CredentialsUnusable { .. }
+            | Self::AdoptionRefused(_)
+            | Self::FormerVolumeExists(_)
+            | Self::Adopting { .. }
+            | Self::UpdatingChild(_)
+            | Self::Child { .. }
+            | Self::Replacing { .. }
+            | Self::MovingPod(_)
+            | Self::RestartPending { .. }
+            | Self::StoppingEngine(_)
+            | Self::Paused
+            | Self::RetainedSecretConflict(_)
+            | Self::ResourcesDeleted
+            | Self::OtherFinalizers
+            | Self::ChildRefused { .. }
+            | Self::StepFailed { .. } => String::new(),
         }
     }
 }

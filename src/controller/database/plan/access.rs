@@ -6,9 +6,10 @@ use super::action::Action;
 
 use crate::controller::database::build;
 use crate::controller::database::cause::SecretFault;
+use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::{Child, Credentials};
-use crate::controller::database::wait::{DatabaseWait, ObjectKind, ObjectName};
+use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 
 /// Objects of derived names that are not owned by this Database.
@@ -29,6 +30,7 @@ pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<Databas
 }
 
 /// The Secret: made once, never mended. The engine may have stored what it holds.
+#[expect(clippy::result_large_err, reason = "made at most once a pass")]
 pub(super) fn credentials(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Result<(), DatabaseWait> {
     let fault = match &observed.credentials {
         Credentials::Unreadable(answer) => SecretFault::Forbidden { answer: answer.clone() },

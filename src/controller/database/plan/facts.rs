@@ -9,9 +9,10 @@ use serde_json::Value;
 use crate::api::{ConditionType, Node, Reason, Volume};
 use crate::cluster::status::difference;
 use crate::controller::conditions;
+use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::{attaching, engine_wait};
-use crate::controller::database::wait::{ChildState, DatabaseWait, ObjectKind, ObjectName};
+use crate::controller::database::wait::{ChildState, DatabaseWait};
 
 /// The zone of the next machine, if it is decided.
 pub(in crate::controller::database) fn next_zone(observed: &Observed) -> Option<String> {

@@ -7,9 +7,9 @@ use super::facts::{condition_message, disk_zone};
 use crate::api::node::ReplacementCause;
 use crate::api::{ConditionType, Node, Reason};
 use crate::controller::conditions;
+use crate::controller::database::cause::LostReason;
 use crate::controller::database::cause::ReplaceCause;
 use crate::controller::database::observe::Observed;
-use crate::controller::database::wait::LostReason;
 
 /// The Nodes of a Database by what they are to it: never more than two, and two only during a replacement.
 #[derive(Clone, Debug)]

@@ -11,9 +11,10 @@ use crate::api::{ConditionType, Node, Volume};
 use crate::controller::conditions;
 use crate::controller::database::build;
 use crate::controller::database::cause::{Move, RestartCause};
+use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
-use crate::controller::database::wait::{DatabaseWait, ObjectKind, ObjectName};
+use crate::controller::database::wait::DatabaseWait;
 use crate::controller::safety;
 
 /// The zone: a fact once the Volume exists or it is recorded; before that, where the first machine was seen to run.

@@ -11,6 +11,7 @@ use crate::engine::Profile;
 
 /// What every database needs, running or paused: a spec that can be, names that are free, the volume that it asks to take over,
 /// credentials, and the ways to the engine. Otherwise the whole plan.
+#[expect(clippy::result_large_err, reason = "made at most once a pass")]
 pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Plan> {
     let profile = match (validation::invalid(observed), &observed.profile) {
         (None, Ok(profile)) => profile,

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use crate::api::database::{EngineType, ResourceQuantity, Resources, Storage};
 use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
+use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::observe::Observed;
 use crate::engine::Value;
 use crate::engine::postgresql::DATA_DIRECTORY;
-
-/// The longest name: 52 characters are left of 63 for what is derived from it.
-pub const LONGEST_NAME: usize = 40;
 
 /// What is wrong with the spec; `None` when it can be carried out.
 pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {

@@ -13,6 +13,7 @@ use crate::api::{DeletionPolicy, Reason, Size, VolumeId};
 use crate::controller::database::build::CredentialsError;
 use crate::controller::database::cause::*;
 use crate::controller::database::messages::{self, events};
+use crate::controller::database::object_name::*;
 use crate::controller::database::pod::*;
 use crate::controller::database::wait::*;
 use crate::controller::safety::Blocker;

@@ -50,8 +50,8 @@ fn lost(mut world: Observed, fenced: Option<(&str, &str)>) -> Observed {
 }
 
 /// What the Node controller reports of a machine whose Kubernetes node is being deleted.
-fn kubernetes_node_deleted() -> Option<ReplacementNeeded> {
-    Some(ReplacementNeeded { cause: ReplacementCause::KubernetesNodeDeleted, message: "somebody deletes it".to_owned() })
+fn kubernetes_node_deleted() -> ReplacementNeeded {
+    ReplacementNeeded { cause: ReplacementCause::KubernetesNodeDeleted, message: "another client deletes it".to_owned() }
 }
 
 fn said(world: &Observed) -> String {
@@ -146,8 +146,8 @@ fn a_successor_that_is_lost_or_unfit_is_taken_down_and_another_follows() {
     let elsewhere = with_successor(edited(json!({"instanceTypes": ["c7i.large"]})));
     assert_eq!(said(&elsewhere), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "neither has a wanted type");
     let mut without = lost(with_successor(settled()), Some(("True", "AsExpected")));
-    without.nodes[1] = successor(&without, json!([condition("Ready", "False", "KubernetesNodeDeleted", "somebody deletes it")]));
-    without.nodes[1].status.as_mut().unwrap().replacement_needed = kubernetes_node_deleted();
+    without.nodes[1] = successor(&without, json!([condition("Ready", "False", "KubernetesNodeDeleted", "another client deletes it")]));
+    without.nodes[1].status.as_mut().unwrap().replacement_needed = Some(kubernetes_node_deleted());
     assert_eq!(said(&without), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "it can never become ready");
 }
 
@@ -193,9 +193,9 @@ fn a_node_or_kubernetes_node_that_somebody_deletes_is_moved_away_from() {
     assert_eq!(said(&core), "[] as wanted", "the Node controller says why it goes");
     let status = core.nodes[0].status.as_mut().unwrap();
     status.conditions[0].reason = "KubernetesNodeDeleted".to_owned();
-    (status.conditions[0].status, status.conditions[0].message) = ("False".to_owned(), "somebody deletes it".to_owned());
-    status.replacement_needed = kubernetes_node_deleted();
-    assert_eq!(said(&core), asked("somebody deletes it").replace("AwaitingNode", "KubernetesNodeDeleted"));
+    (status.conditions[0].status, status.conditions[0].message) = ("False".to_owned(), "another client deletes it".to_owned());
+    status.replacement_needed = Some(kubernetes_node_deleted());
+    assert_eq!(said(&core), asked("another client deletes it").replace("AwaitingNode", "KubernetesNodeDeleted"));
     let mut emptied = settled();
     deleting(&mut emptied.nodes[0], 1);
     (emptied.labelled, emptied.pod) = (Vec::new(), None);

@@ -21,7 +21,7 @@ fn whole(status: &VolumeStatus) -> Vec<Whole<'_>> {
     status.conditions.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str())).collect()
 }
 
-const NOBODY: Whole<'_> = ("Stalled", "False", "Progressing", "no manual action is required");
+const NOBODY: Whole<'_> = ("Stalled", "False", "Progressing", "no manual action required");
 const EARLIER: &str = "waiting for an earlier step";
 const EXISTS: Whole<'_> = ("Created", "True", "AsExpected", "the EBS volume exists");
 const BOUND: Whole<'_> = ("Bound", "True", "AsExpected", "the PersistentVolume and the claim are bound to each other");
