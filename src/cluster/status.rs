@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use kube::api::{Api, Patch, PatchParams};
+use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,14 +26,21 @@ where
     Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?)
 }
 
-/// Writes fields that have one writer: without a resourceVersion, since nobody else's write may delay them, but never to another
-/// object of the name. Returns the object as it is now.
-pub async fn record<K>(api: &Api<K>, object: &K, fields: Value) -> Result<K, kube::Error>
+/// Writes fields that have one writer: without a resourceVersion, since no other client's write may delay them, but never to another
+/// object of the name. `change` sets the fields on a copy of the status as `object` has it. Returns the object as it is now.
+pub async fn record<K>(api: &Api<K>, object: &K, change: impl FnOnce(&mut K::Status)) -> Result<K, PatchError>
 where
-    K: Resource + Clone + DeserializeOwned + Debug,
+    K: Resource + HasStatus + Clone + DeserializeOwned + Debug,
+    K::Status: Serialize + Clone + Default,
 {
-    let patch = json!({"metadata": {"uid": object.meta().uid}, "status": fields});
-    api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await
+    let old = object.status().cloned().unwrap_or_default();
+    let mut new = old.clone();
+    change(&mut new);
+    let Some(difference) = difference(&serde_json::to_value(&old)?, &serde_json::to_value(&new)?) else {
+        return Ok(object.clone());
+    };
+    let patch = json!({"metadata": {"uid": object.meta().uid}, "status": difference});
+    Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?)
 }
 
 /// Why a status was not written.

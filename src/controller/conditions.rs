@@ -13,8 +13,8 @@ const LONGEST_MESSAGE: usize = 2000;
 pub struct Entry {
     /// Which condition.
     pub kind: ConditionType,
-    /// `None` is Unknown.
-    pub holds: Option<bool>,
+    /// Whether it holds.
+    pub holds: bool,
     /// Why.
     pub reason: Reason,
     /// A sentence that a person can act on. It must be the same as long as the situation is the same.
@@ -24,22 +24,17 @@ pub struct Entry {
 impl Entry {
     /// The condition holds.
     pub fn yes(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { kind, holds: Some(true), reason, message: message.into() }
+        Self { kind, holds: true, reason, message: message.into() }
     }
 
     /// The condition does not hold.
     pub fn no(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { kind, holds: Some(false), reason, message: message.into() }
+        Self { kind, holds: false, reason, message: message.into() }
     }
 
-    /// It is not known.
-    pub fn unknown(kind: ConditionType, reason: Reason, message: impl Into<String>) -> Self {
-        Self { kind, holds: None, reason, message: message.into() }
-    }
-
-    /// Whether it holds for certain.
+    /// Whether it holds.
     pub fn is_true(&self) -> bool {
-        self.holds == Some(true)
+        self.holds
     }
 }
 
@@ -48,11 +43,7 @@ pub fn merge(old: &[Condition], entries: &[Entry], generation: Option<i64>, now:
     entries
         .iter()
         .map(|entry| {
-            let status = match entry.holds {
-                Some(true) => "True",
-                Some(false) => "False",
-                None => "Unknown",
-            };
+            let status = if entry.holds { "True" } else { "False" };
             let since = old
                 .iter()
                 .find(|before| before.type_ == entry.kind.as_str() && before.status == status)

@@ -1,32 +1,9 @@
-//! Waiting is data: what an object waits for, and what blocks a call to EC2. Pure.
+//! What blocks a call to EC2, as data: it is waited for, and is no failure of the pass. Pure.
 
 use jiff::Timestamp;
 
 use crate::api::Reason;
 use crate::cloud::Class;
-
-/// What an object waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// For the conditions.
-    pub reason: Reason,
-    /// In words.
-    pub message: String,
-    /// Nothing changes until a person does something.
-    pub stalled: bool,
-}
-
-impl Waiting {
-    /// It will pass by itself.
-    pub fn on(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), stalled: false }
-    }
-
-    /// It will not pass by itself.
-    pub fn stalled(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), stalled: true }
-    }
-}
 
 /// An answer of EC2 that is waited for, and is no failure of the pass.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use crate::cloud::{Class, LaunchRequest};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
 use crate::controller::creation::judge::{Outcome, outcome};
-use crate::controller::pass::acted::{ActError, Acted, note_outcome};
+use crate::controller::pass::acted::{ActError, Acted, AttemptMarks, note_outcome};
 use crate::controller::pass::call_blocked::held_up;
 use crate::controller::pass::context::Context;
 use crate::controller::waiting::HeldUp;
@@ -58,7 +58,7 @@ async fn one(action: &Action, acted: &mut Acted<Node>, ctx: &Context, events: &E
             }
         }
         Action::RecordInstance(id) => {
-            record(&nodes, acted, json!({"instanceID": id})).await?;
+            acted.object = status::record(&nodes, &acted.object, |status| status.instance_id = Some(id.clone())).await?;
             if let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.as_ref()) {
                 ctx.sends.forget(&launch.token);
             }
@@ -208,7 +208,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
     ctx.inventory.request_sync(Kind::Node);
     match answer {
         Ok(instance) => {
-            record(&nodes, acted, json!({"instanceID": instance.id})).await?;
+            acted.object = status::record(&nodes, &acted.object, |status| status.instance_id = Some(instance.id.clone())).await?;
             ctx.sends.forget(token);
             let note = messages::instance_launched(&instance.id, launch);
             events.publish(&acted.object, &Happened::normal(EventReason::InstanceLaunched, note)).await;
@@ -221,7 +221,7 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
             // A profile that EC2 does not know for so long was not made moments ago: the name is wrong.
             let is_old = now >= later(launch.started_at.0, ctx.timing.offering_pause);
             let outcome = outcome(&error, is_old, was_in_doubt);
-            note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &nodes, acted, ctx).await?;
+            note_outcome(outcome, &error, token, marks, &nodes, acted, ctx).await?;
             if outcome == Outcome::Refused {
                 let note = messages::launch_refused(launch, &error);
                 events.publish(&acted.object, &Happened::warning(EventReason::LaunchRefused, note)).await;
@@ -231,9 +231,9 @@ async fn send(launch: &NodeLaunch, user_data: &str, acted: &mut Acted<Node>, ctx
     Ok(())
 }
 
-async fn record(nodes: &Api<Node>, acted: &mut Acted<Node>, status: serde_json::Value) -> Result<(), kube::Error> {
-    acted.object = status::record(nodes, &acted.object, status).await?;
-    Ok(())
+fn marks(status: &mut NodeStatus) -> Option<AttemptMarks<'_>> {
+    let launch = status.launch.as_mut()?;
+    Some(AttemptMarks { refused: &mut launch.refused, in_doubt_since: &mut launch.in_doubt_since })
 }
 
 fn request(launch: &NodeLaunch, user_data: &str) -> LaunchRequest {

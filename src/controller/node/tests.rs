@@ -160,7 +160,7 @@ fn joined(observed: &mut Observed) {
 
 /// The status says of Launched that it is this since then.
 fn launched_is(observed: &mut Observed, holds: bool, reason: Reason, since: Timestamp) {
-    let entry = Entry { kind: ConditionType::Launched, holds: Some(holds), reason, message: "m".to_owned() };
+    let entry = Entry { kind: ConditionType::Launched, holds, reason, message: "m".to_owned() };
     status(observed).conditions = conditions::merge(&[], &[entry], Some(3), since);
 }
 

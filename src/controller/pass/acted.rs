@@ -3,9 +3,10 @@
 use std::fmt::Debug;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::core::object::HasStatus;
 use kube::{Api, Resource};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
 
 use super::call_blocked::{held_up, throttled};
 use super::context::Context;
@@ -100,26 +101,40 @@ pub fn why(error: Option<&ActError>, held_up: Option<&HeldUp>, waiting: Option<(
     waiting.unwrap_or((Reason::AsExpected, String::new()))
 }
 
-/// Writes down what an answer without an id meant for the attempt of this token. `is_doubt_noted`: its status says already that it is
-/// in doubt.
+/// What became of an attempt, in the status of its object.
+pub struct AttemptMarks<'a> {
+    /// EC2's definite refusal.
+    pub refused: &'a mut Option<Refusal>,
+    /// Since when it is in doubt.
+    pub in_doubt_since: &'a mut Option<Time>,
+}
+
+/// Writes down what an answer without an id meant for the attempt of this token. `marks` finds the attempt in the
+/// status.
 pub async fn note_outcome<K>(
     outcome: Outcome,
     error: &CloudError,
     token: &ClientToken,
-    is_doubt_noted: bool,
+    marks: fn(&mut K::Status) -> Option<AttemptMarks<'_>>,
     api: &Api<K>,
     acted: &mut Acted<K>,
     ctx: &Context,
-) -> Result<(), kube::Error>
+) -> Result<(), PatchError>
 where
-    K: Resource + Clone + DeserializeOwned + Debug,
+    K: Resource + HasStatus + Clone + DeserializeOwned + Debug,
+    K::Status: Serialize + Clone + Default,
 {
     let now = ctx.clock.now();
     match outcome {
         Outcome::Refused => {
             let code = error.code.clone().unwrap_or_default();
             let refusal = Refusal { code, message: error.message.clone(), at: Time(whole_second(now)) };
-            acted.object = status::record(api, &acted.object, json!({"launch": {"refused": refusal}})).await?;
+            let note = |status: &mut K::Status| {
+                if let Some(marks) = marks(status) {
+                    *marks.refused = Some(refusal);
+                }
+            };
+            acted.object = status::record(api, &acted.object, note).await?;
             ctx.sends.forget(token);
         }
         Outcome::RefusedAfterDoubt => ctx.sends.refused_after_doubt(token),
@@ -129,10 +144,13 @@ where
         }
         Outcome::InDoubt => {
             ctx.sends.in_doubt(token, ctx.timing.recheck, now);
-            if !is_doubt_noted {
-                let since = Time(whole_second(now));
-                acted.object = status::record(api, &acted.object, json!({"launch": {"inDoubtSince": since}})).await?;
-            }
+            // Since the first doubt: nothing is written for a later one.
+            let note = |status: &mut K::Status| {
+                if let Some(marks) = marks(status) {
+                    marks.in_doubt_since.get_or_insert(Time(whole_second(now)));
+                }
+            };
+            acted.object = status::record(api, &acted.object, note).await?;
         }
     }
     Ok(())

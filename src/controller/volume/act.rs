@@ -15,7 +15,7 @@ use super::plan::facts::owner_of;
 
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, RETAINED_LABEL};
 use crate::api::volume::{FinalSnapshot, VolumeLaunch};
-use crate::api::{EventReason, Reason, Volume, VolumeId, VolumeStatus};
+use crate::api::{EventReason, Reason, SnapshotId, Volume, VolumeId, VolumeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::limits::Priority;
@@ -24,7 +24,7 @@ use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, is_already_exists, status};
 use crate::controller::conditions::whole_second;
 use crate::controller::creation::judge::{Outcome, outcome};
-use crate::controller::pass::acted::{ActError, Acted, note_outcome};
+use crate::controller::pass::acted::{ActError, Acted, AttemptMarks, note_outcome};
 use crate::controller::pass::call_blocked::held_up;
 use crate::controller::pass::context::Context;
 use crate::controller::waiting::HeldUp;
@@ -68,15 +68,18 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
             }
         }
         Action::RecordVolume(id) => {
-            acted.object = status::record(&volumes, &acted.object, json!({"volumeID": id})).await?;
+            acted.object = status::record(&volumes, &acted.object, |status| status.volume_id = Some(id.clone())).await?;
             if let Some(launch) = acted.object.status.as_ref().and_then(|status| status.launch.as_ref()) {
                 ctx.sends.forget(&launch.token);
             }
             events.publish(&acted.object, &Happened::normal(EventReason::VolumeRecorded, messages::recorded(id))).await;
         }
         Action::CreatePersistentVolume(record) => {
-            let fields = json!({"everHeld": true, "persistentVolumeName": record.name_any()});
-            acted.object = status::record(&volumes, &acted.object, fields).await?;
+            let note = |status: &mut VolumeStatus| {
+                status.ever_held = true;
+                status.persistent_volume_name = Some(record.name_any());
+            };
+            acted.object = status::record(&volumes, &acted.object, note).await?;
             create_once(&records, record.as_ref()).await?;
         }
         Action::ReopenPersistentVolume(record) => {
@@ -119,7 +122,7 @@ async fn one(action: &Action, acted: &mut Acted<Volume>, ctx: &Context, events: 
         }
         Action::Snapshot(id) => snapshot(id, acted, ctx, events).await?,
         Action::RecordSnapshot(id) => {
-            acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": {"snapshotID": id}})).await?;
+            acted.object = status::record(&volumes, &acted.object, |status| note_snapshot(status, id)).await?;
         }
         Action::DeleteVolume(id) => delete_volume(id, acted, ctx, events).await?,
         Action::NoteDeleted => note_deleted(acted, ctx).await?,
@@ -170,7 +173,7 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
     ctx.inventory.request_sync(Kind::Volume);
     match answer {
         Ok(made) => {
-            acted.object = status::record(&volumes, &acted.object, json!({"volumeID": made.id})).await?;
+            acted.object = status::record(&volumes, &acted.object, |status| status.volume_id = Some(made.id.clone())).await?;
             ctx.sends.forget(token);
             let note = messages::created(&made.id, launch);
             events.publish(&acted.object, &Happened::normal(EventReason::VolumeCreated, note)).await;
@@ -179,7 +182,7 @@ async fn send(launch: &VolumeLaunch, acted: &mut Acted<Volume>, ctx: &Context, e
             acted.held_up = Some(held_up(Call::CreateVolume, &error, ctx));
             // A volume names nothing that is made moments before it.
             let outcome = outcome(&error, false, was_in_doubt);
-            note_outcome(outcome, &error, token, launch.in_doubt_since.is_some(), &volumes, acted, ctx).await?;
+            note_outcome(outcome, &error, token, marks, &volumes, acted, ctx).await?;
             if outcome == Outcome::Refused {
                 let note = messages::creation_refused(&error);
                 events.publish(&acted.object, &Happened::warning(EventReason::CreationRefused, note)).await;
@@ -228,7 +231,8 @@ async fn modify(change: &Modify, acted: &mut Acted<Volume>, ctx: &Context, event
             acted.refused(Call::ModifyVolume, &request.id.0, &error, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain: EC2 does not count it. One before it that is in doubt may count.
-                acted.object = status::record(&volumes, &acted.object, json!({"modifications": old.modifications})).await?;
+                acted.object =
+                    status::record(&volumes, &acted.object, |status| status.modifications.clone_from(&old.modifications)).await?;
                 events
                     .publish(&acted.object, &Happened::warning(EventReason::ModificationRefused, messages::modification_refused(&error)))
                     .await;
@@ -282,7 +286,7 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, event
     ctx.inventory.request_sync(Kind::Snapshot);
     match answer {
         Ok(taken) => {
-            acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": {"snapshotID": taken.id}})).await?;
+            acted.object = status::record(&volumes, &acted.object, |status| note_snapshot(status, &taken.id)).await?;
             let note = messages::snapshot_started(&taken.id, id);
             events.publish(&acted.object, &Happened::normal(EventReason::FinalSnapshotStarted, note)).await;
         }
@@ -290,7 +294,7 @@ async fn snapshot(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, event
             acted.refused(Call::CreateSnapshot, &id.0, &error, ctx);
             if error.class != Class::InDoubt {
                 // Refused for certain, and it was never in doubt: nothing was taken.
-                acted.object = status::record(&volumes, &acted.object, json!({"finalSnapshot": null})).await?;
+                acted.object = status::record(&volumes, &acted.object, |status| status.final_snapshot = None).await?;
                 events
                     .publish(&acted.object, &Happened::warning(EventReason::FinalSnapshotRefused, messages::snapshot_refused(&error)))
                     .await;
@@ -322,8 +326,19 @@ async fn delete_volume(id: &VolumeId, acted: &mut Acted<Volume>, ctx: &Context, 
     Ok(())
 }
 
-async fn note_deleted(acted: &mut Acted<Volume>, ctx: &Context) -> Result<(), kube::Error> {
+fn note_snapshot(status: &mut VolumeStatus, id: &SnapshotId) {
+    if let Some(snapshot) = &mut status.final_snapshot {
+        snapshot.snapshot_id = Some(id.clone());
+    }
+}
+
+fn marks(status: &mut VolumeStatus) -> Option<AttemptMarks<'_>> {
+    let launch = status.launch.as_mut()?;
+    Some(AttemptMarks { refused: &mut launch.refused, in_doubt_since: &mut launch.in_doubt_since })
+}
+
+async fn note_deleted(acted: &mut Acted<Volume>, ctx: &Context) -> Result<(), ActError> {
     let at: Timestamp = whole_second(ctx.clock.now());
-    acted.object = status::record(&volumes(&acted.object, ctx), &acted.object, json!({"deletedAt": Time(at)})).await?;
+    acted.object = status::record(&volumes(&acted.object, ctx), &acted.object, |status| status.deleted_at = Some(Time(at))).await?;
     Ok(())
 }

@@ -155,7 +155,7 @@ fn status(observed: &mut Observed) -> &mut VolumeStatus {
 
 /// The status says of this condition that it is this since then.
 fn says(observed: &mut Observed, kind: ConditionType, holds: bool, reason: Reason, since: Timestamp) {
-    let entry = Entry { kind, holds: Some(holds), reason, message: "as EC2 said".to_owned() };
+    let entry = Entry { kind, holds, reason, message: "as EC2 said".to_owned() };
     status(observed).conditions = conditions::merge(&[], &[entry], Some(3), since);
 }
 

@@ -1,7 +1,7 @@
 //! The plan of a Database that takes over a kept volume: the record first, which is the lock, then zone and credentials. Pure.
 //!
 //! Nothing is made before the record is held: of two Databases that ask for one volume, the other costs nothing. The Volume then takes
-//! the disk itself (`volume/adopting.rs`).
+//! the disk itself (`volume/plan/adoption.rs`).
 
 use kube::ResourceExt;
 
