@@ -59,7 +59,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
         for (name, text) in files().unwrap() {
             let committed = fs::read_to_string(folder.join(&name)).unwrap_or_default();
-            assert!(committed == text, "crds/{name} is not what the API types say: run `cargo run -p freehold -- crds crds`");
+            assert!(committed == text, "crds/{name} is not what the API types say: run `cargo run --bin freehold -- crds crds`");
         }
         assert_eq!(fs::read_dir(folder).unwrap().count(), 4, "crds/ holds files that nothing generates");
     }
