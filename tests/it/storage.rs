@@ -61,7 +61,7 @@ fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
         house.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
         until("the file system being awaited", || async {
             let told = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.condition("VolumeReady");
-            seen((told.1 == "AwaitingFileSystem" && told.2.contains("the pod must run")).then_some(()), || format!("{told:?}"))
+            seen((told.1 == "AwaitingFileSystem" && told.2.contains("the pod must be running")).then_some(()), || format!("{told:?}"))
         })
         .await;
         let shape = house.data_volumes().remove(0).shape;
@@ -111,7 +111,7 @@ fn a_change_waits_for_the_one_before_and_the_fifth_of_a_day_for_the_next_day() {
         settle(&house);
         house.edit("orders", &json!({"storage": {"size": "150Gi", "iops": 8000}})).await;
         let message = house.told("orders", "VolumeReady", "False", "ModificationBudget").await;
-        assert!(message.contains("is changed after 20"), "the next allowed time is named: {message}");
+        assert!(message.contains("is modified after 20"), "the next allowed time is named: {message}");
         assert_eq!((modifications(&house), sent(&house)), (4, 4), "EC2 was not asked for what it would refuse");
         assert_eq!(house.list::<Volume>().await[0].status.as_ref().unwrap().modifications.len(), 4);
 
@@ -142,7 +142,7 @@ fn ec2s_word_on_the_budget_is_obeyed_where_others_have_used_it() {
         house.start_operator();
         house.edit("orders", &json!({"storage": {"iops": 6000}})).await;
         let message = house.told("orders", "VolumeReady", "False", "ModificationBudget").await;
-        assert!(message.contains("VolumeModificationRateExceeded") && message.contains("asked again after 20"), "{message}");
+        assert!(message.contains("VolumeModificationRateExceeded") && message.contains("made again after 20"), "{message}");
         assert_eq!(sent(&house), 1);
         assert_eq!(house.list::<Volume>().await[0].status.as_ref().unwrap().modifications, [], "EC2 does not count what it refuses");
         let then = house.ec2().now() + Duration::from_mins(20);
