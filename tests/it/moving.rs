@@ -96,7 +96,7 @@ fn without_capacity_the_old_machine_serves_on_and_the_condition_names_each_refus
         until("the condition naming every refusal and the time of the next try", || async {
             let message = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.condition("Ready").2;
             let parts =
-                ["which serves until then", &format!("m7i.large in {zone}"), &format!("c7i.large in {zone}"), "is tried again at 2"];
+                ["which serves until then", &format!("m7i.large in {zone}"), &format!("c7i.large in {zone}"), "is requested again at 2"];
             seen(parts.iter().all(|part| message.contains(part)).then_some(()), || message.clone())
         })
         .await;
