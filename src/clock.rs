@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-/// Tells the time. Passes ask once and hand `now` on, so that `plan` and `status` stay functions of values.
+/// Reads the time. A pass reads it once and passes `now` on, so that `plan` and `status` stay functions of
+/// values.
 pub trait Clock: Send + Sync + 'static {
     /// The time now.
     fn now(&self) -> Timestamp;

@@ -36,13 +36,19 @@ pub fn all() -> [CustomResourceDefinition; 4] {
 pub fn files() -> Result<Vec<(String, String)>, DefinitionsError> {
     all()
         .iter()
-        .map(|definition| Ok((format!("{}.yaml", definition.name_any()), format!("{HEADER}{}", serde_norway::to_string(definition)?))))
+        .map(|definition| {
+            Ok((
+                format!("{}.yaml", definition.name_any()),
+                format!("{HEADER}{}", serde_norway::to_string(definition)?),
+            ))
+        })
         .collect()
 }
 
 /// Writes every file into the folder.
 pub fn write(folder: &Path) -> Result<(), DefinitionsError> {
-    fs::create_dir_all(folder).map_err(|source| DefinitionsError::Write { path: folder.to_owned(), source })?;
+    fs::create_dir_all(folder)
+        .map_err(|source| DefinitionsError::Write { path: folder.to_owned(), source })?;
     for (name, text) in files()? {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|source| DefinitionsError::Write { path, source })?;
@@ -59,7 +65,10 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
         for (name, text) in files().unwrap() {
             let committed = fs::read_to_string(folder.join(&name)).unwrap_or_default();
-            assert!(committed == text, "crds/{name} is not what the API types say: run `cargo run --bin freehold -- crds crds`");
+            assert!(
+                committed == text,
+                "crds/{name} is not what the API types say: run `cargo run --bin freehold -- crds crds`"
+            );
         }
         assert_eq!(fs::read_dir(folder).unwrap().count(), 4, "crds/ holds files that nothing generates");
     }

@@ -1,9 +1,11 @@
-//! Freehold: a house of its own for every database. A `Database` owns a `Node` (one EC2 instance) and a `Volume` (one EBS volume).
+//! Freehold: a machine of its own for every database. A `Database` owns a `Node` (one EC2 instance) and a
+//! `Volume` (one EBS volume).
 //!
 //! ```text
 //!             ┌──────────────────────── one pass of one controller ────────────────────────┐
 //!  trigger ─► observe ──► Observed ──► plan ──► Plan ──► act ──► Acted ──► status ──► Status ──► one status patch
 //!             (only reads)  plain      (pure)   plain  (only writes)       (pure)   plain
+//!                                                                          remember ──► memory, for later passes
 //!             └────────── nothing flows back; the next pass observes again ───────────────┘
 //! ```
 //!

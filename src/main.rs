@@ -1,4 +1,5 @@
-//! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions, `freehold retained` lists what was kept.
+//! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions,
+//! `freehold retained` lists the retained volumes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,31 +15,32 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-/// Freehold: a house of its own for every database.
+/// Freehold: a machine of its own for every database.
 #[derive(Parser)]
 #[command(version)]
-struct Line {
+struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the operator. The API server comes from the in-cluster configuration or KUBECONFIG, AWS' credentials from the default
-    /// chain (IRSA, Pod Identity, environment).
+    /// Run the operator. The API server comes from the in-cluster configuration or KUBECONFIG, AWS'
+    /// credentials from the default chain (IRSA, Pod Identity, environment).
     Run(Box<Settings>),
     /// Write the resource definitions into a folder, or to the standard output without one.
     Crds {
         /// The folder.
         folder: Option<PathBuf>,
     },
-    /// List the volumes that were kept when their databases were deleted. The API server comes from KUBECONFIG.
+    /// List the volumes that were retained when their databases were deleted. The API server comes from
+    /// KUBECONFIG.
     Retained(retained::Options),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let result = match Line::parse().command {
+    let result = match Cli::parse().command {
         Command::Run(settings) => run(*settings).await,
         Command::Crds { folder: Some(folder) } => definitions::write(&folder).map_err(Into::into),
         Command::Crds { folder: None } => print_definitions(),
@@ -66,14 +68,21 @@ async fn list_retained(options: &retained::Options) -> Result<(), Box<dyn std::e
     Ok(())
 }
 
-/// kube and the AWS SDK use the same provider; rustls wants to be told which.
+/// kube and the AWS SDK use the same provider; rustls must know which.
 fn use_our_tls() -> Result<(), &'static str> {
-    rustls::crypto::aws_lc_rs::default_provider().install_default().map_err(|_| "another TLS provider is installed already")
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .map_err(|_| "another TLS provider is installed already")
 }
 
 async fn run(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
     use_our_tls()?;
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -83,7 +92,7 @@ async fn run(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("a signal to stop came: no new pass starts");
+        tracing::info!("received a signal to stop; no new reconcile starts");
         stopping.cancel();
     });
     let client = kube::Client::try_default().await?;

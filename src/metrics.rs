@@ -13,7 +13,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::api::{ConditionType, Reason};
 
@@ -72,59 +72,78 @@ struct ConditionLabels {
 /// Reads what is shown of the objects of one kind.
 type Shown = Box<dyn Fn() -> Vec<ConditionLabels> + Send + Sync>;
 
+/// Registers a metric under this name.
+fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Registers a metric whose values are seconds.
+fn registered_in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
+    metric
+}
+
 impl Metrics {
     /// Empty metrics.
     pub fn new() -> Arc<Self> {
         let mut registry = Registry::with_prefix("freehold");
-        let passes = Family::<PassLabels, Counter>::default();
-        registry.register("passes", "Passes over objects, by controller and outcome", passes.clone());
-        let pass_duration =
-            Family::<ControllerLabels, Histogram>::new_with_constructor(|| Histogram::new(exponential_buckets(0.005, 2.0, 14)));
-        registry.register_with_unit("pass_duration", "How long passes take", Unit::Seconds, pass_duration.clone());
-        let ec2_calls = Family::<CallLabels, Counter>::default();
-        registry.register(
-            "ec2_calls",
-            "Calls to EC2 on the wire, by action and outcome: ok, throttled, refused (4xx), failed (5xx), no_answer",
-            ec2_calls.clone(),
-        );
-        let inventory_age = Family::<ResourceLabels, Gauge>::default();
-        registry.register_with_unit(
-            "inventory_age",
-            "Since the last complete list of what EC2 has of ours",
-            Unit::Seconds,
-            inventory_age.clone(),
-        );
-        let repairs = Gauge::default();
-        registry.register("repairs_underway", "Databases with a machine that is given up and not gone yet", repairs.clone());
-        let machines_lost = Family::<CauseLabels, Counter>::default();
-        registry.register("machines_lost", "Machines that were given up, by cause", machines_lost.clone());
-        let fences = Counter::default();
-        registry.register("fences_begun", "Machines that EC2 was asked to stop because they were given up", fences.clone());
-        let fence_duration = Histogram::new(exponential_buckets(1.0, 2.0, 12));
-        registry.register_with_unit(
-            "fence_duration",
-            "From the first sign that a machine is lost to the proof that nothing on it can write",
-            Unit::Seconds,
-            fence_duration.clone(),
-        );
-        let conditions = Family::<ConditionLabels, Gauge>::default();
-        registry.register(
-            "condition",
-            "1 for the condition Ready of every object, and for every other one that is not as it should be",
-            conditions.clone(),
-        );
+        let to = &mut registry;
+        let pass_durations = || Histogram::new(exponential_buckets(0.005, 2.0, 14));
         Arc::new(Self {
-            registry,
-            passes,
-            pass_duration,
-            ec2_calls,
-            inventory_age,
-            repairs,
-            machines_lost,
-            fences,
-            fence_duration,
-            conditions,
+            passes: registered(to, "passes", "Reconciles, by controller and outcome", Family::default()),
+            pass_duration: registered_in_seconds(
+                to,
+                "pass_duration",
+                "Duration of reconciles",
+                Family::new_with_constructor(pass_durations as fn() -> Histogram),
+            ),
+            ec2_calls: registered(
+                to,
+                "ec2_calls",
+                "Calls to EC2 on the wire, by action and outcome: ok, throttled, refused (4xx), failed \
+                (5xx), no_answer",
+                Family::default(),
+            ),
+            inventory_age: registered_in_seconds(
+                to,
+                "inventory_age",
+                "Time since the last full EC2 inventory sync, by resource",
+                Family::default(),
+            ),
+            repairs: registered(
+                to,
+                "repairs_underway",
+                "Databases with a machine that is declared lost and not gone yet",
+                Gauge::default(),
+            ),
+            machines_lost: registered(
+                to,
+                "machines_lost",
+                "Machines that were declared lost, by cause",
+                Family::default(),
+            ),
+            fences: registered(
+                to,
+                "fences_begun",
+                "Machines whose fence was begun: EC2 was requested to stop them because they were declared \
+                    lost",
+                Counter::default(),
+            ),
+            fence_duration: registered_in_seconds(
+                to,
+                "fence_duration",
+                "From the first sign that a machine is lost to the proof that nothing on it can write",
+                Histogram::new(exponential_buckets(1.0, 2.0, 12)),
+            ),
+            conditions: registered(
+                to,
+                "condition",
+                "1 for the condition Ready of every object, and for every other that is not as it should be",
+                Family::default(),
+            ),
             objects: Mutex::default(),
+            registry,
         })
     }
 
@@ -144,17 +163,17 @@ impl Metrics {
         self.inventory_age.get_or_create(&ResourceLabels { resource }).set(seconds);
     }
 
-    /// Notes how many databases have a machine that is given up and not gone yet.
+    /// Notes how many databases have a machine that is declared lost and not gone yet.
     pub fn repairs_underway(&self, count: usize) {
         self.repairs.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Counts a machine that was given up.
+    /// Counts a machine that was declared lost.
     pub fn machine_lost(&self, cause: &str) {
         self.machines_lost.get_or_create(&CauseLabels { cause: cause.to_owned() }).inc();
     }
 
-    /// Counts a machine that EC2 was asked to stop.
+    /// Counts a machine that EC2 was requested to stop.
     pub fn fence_begun(&self) {
         self.fences.inc();
     }
@@ -169,13 +188,15 @@ impl Metrics {
     where
         K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
     {
-        let shown = move || objects.state().iter().flat_map(|object| labels_of(object.as_ref(), conditions(object))).collect();
+        let shown = move || {
+            objects.state().iter().flat_map(|object| labels_of(object.as_ref(), conditions(object))).collect()
+        };
         self.objects.lock().push(Box::new(shown));
     }
 
     /// The metrics in the OpenMetrics text format.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
-        // Anew each time: what is no longer so, and who is no longer there, leaves no series.
+        // Written anew each time: a condition that has passed, or an object that is gone, leaves no series.
         self.conditions.clear();
         for shown in self.objects.lock().iter().flat_map(|objects| objects()) {
             self.conditions.get_or_create(&shown).set(1);
@@ -230,10 +251,12 @@ mod tests {
     }
 
     fn database(conditions: &[Condition]) -> Database {
-        let spec = serde_json::json!({"engine": {"type": "questdb", "version": "9.3.4"}, "storage": {"size": "100Gi"}});
+        let spec = serde_json::json!({"engine": {"type": "questdb", "version": "9.3.4"},
+        "storage": {"size": "100Gi"}});
         serde_json::from_value(serde_json::json!({
             "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
-            "metadata": {"name": "orders", "namespace": "team-a"}, "spec": spec, "status": {"conditions": conditions},
+            "metadata": {"name": "orders", "namespace": "team-a"}, "spec": spec,
+            "status": {"conditions": conditions},
         }))
         .unwrap()
     }
@@ -250,7 +273,12 @@ mod tests {
         ];
         copy.apply_watcher_event(&Event::Apply(database(&waiting)));
         let text = metrics.text().unwrap();
-        let shown = |text: &str| text.lines().filter(|line| line.starts_with("freehold_condition{")).map(str::to_owned).collect::<Vec<_>>();
+        let shown = |text: &str| {
+            text.lines()
+                .filter(|line| line.starts_with("freehold_condition{"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         let line = "freehold_condition{kind=\"Database\",namespace=\"team-a\",name=\"orders\",type=\"Ready\",status=\"False\",reason=\"AwaitingNode\"} 1";
         assert!(shown(&text).len() == 2 && text.contains(line), "{text}");
 

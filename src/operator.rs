@@ -1,4 +1,4 @@
-//! Wires the operator together and runs it until it is told to stop.
+//! Wires the operator together and runs it until it is stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::runtime::watcher;
 use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::keys::DEDICATED_LABEL;
@@ -19,7 +20,7 @@ use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
-use crate::controller::memory::issued_requests::Asks;
+use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::references::References;
 use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
@@ -70,67 +71,128 @@ pub async fn run(
         Some(id) => id.clone(),
         None => Api::<Namespace>::all(client.clone()).get("kube-system").await?.uid().unwrap_or_default(),
     };
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .map_err(|source| OperatorError::Listen { address: settings.listen, source })?;
+    tracing::info!(cluster_id, settings = %serde_json::to_string(&settings).unwrap_or_default(),
+    address = ?listener.local_addr().ok(),
+        version = env!("CARGO_PKG_VERSION"), "freehold starts");
+    let ctx = Arc::new(context(&settings, client, cloud, cluster_id, metrics));
+    let mut tasks = JoinSet::new();
+    spawn_controllers(&mut tasks, &ctx, &settings, &stop);
+    spawn_mirrors(&mut tasks, &ctx, &stop);
+    tasks.spawn(node::lease_monitor::run(Arc::clone(&ctx), stop.clone()));
+    // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
+    tasks.spawn(Arc::clone(&ctx.inventory).run(stop.clone()));
+    tasks.spawn(serve(listener, Arc::clone(&ctx), stop.clone()));
+    run_until(tasks, stop).await;
+    tracing::info!("freehold has stopped");
+    Ok(())
+}
+
+/// What every pass is given, with empty caches.
+fn context(
+    settings: &Settings,
+    client: Client,
+    cloud: Arc<dyn Cloud>,
+    cluster_id: String,
+    metrics: Arc<Metrics>,
+) -> Context {
     let timing = settings.timing.scaled(settings.time_scale);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let limits = Arc::new(Limits::new(settings.ec2_share, settings.time_scale));
-    let inventory = Inventory::new(Arc::clone(&cloud), Arc::clone(&limits), Arc::clone(&clock), timing.clone(), cluster_id.clone());
-    let listener = TcpListener::bind(settings.listen).await.map_err(|source| OperatorError::Listen { address: settings.listen, source })?;
-    tracing::info!(cluster_id, settings = %serde_json::to_string(&settings).unwrap_or_default(), address = ?listener.local_addr().ok(),
-        version = env!("CARGO_PKG_VERSION"), "freehold starts");
-    let ctx = Arc::new(Context {
-        client: client.clone(),
+    let inventory = Inventory::new(
+        Arc::clone(&cloud),
+        Arc::clone(&limits),
+        Arc::clone(&clock),
+        timing.clone(),
+        cluster_id.clone(),
+    );
+    Context {
+        client,
         cloud,
-        inventory: Arc::clone(&inventory),
+        inventory,
         limits,
-        offerings: Arc::new(Offerings::new(timing.offering_pause, timing.quota_pause)),
+        offerings: Arc::new(Offerings::new(timing.unavailable_offering_ttl, timing.quota_retry_interval)),
         process_started: clock.now(),
-        clock: Arc::clone(&clock),
-        retry: Retry::new(timing.retry_first, timing.retry_longest),
+        clock,
+        retry: Retry::new(timing.retry_initial_backoff, timing.retry_max_backoff),
         timing,
         cluster_id,
         sends: Sends::default(),
-        asks: Asks::default(),
+        issued: IssuedRequests::default(),
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty()),
         attachments: Arc::new(Mirror::empty()),
         csi_nodes: Arc::new(Mirror::empty()),
         fleet: Fleet::default(),
-        metrics: Arc::clone(&metrics),
-    });
-    let scope = settings.namespace.as_deref();
-    let health = Health { metrics, inventory: Arc::clone(&inventory), clock };
-    let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(node::run(Arc::clone(&ctx), api::<Node>(&client, scope), settings.concurrency, stop.clone()));
-    let claims = api::<PersistentVolumeClaim>(&client, scope);
-    tasks.spawn(volume::run(Arc::clone(&ctx), api::<Volume>(&client, scope), claims, settings.concurrency, stop.clone()));
+        metrics,
+    }
+}
+
+/// Starts the three controllers, for one namespace or for all.
+fn spawn_controllers(
+    tasks: &mut JoinSet<()>,
+    ctx: &Arc<Context>,
+    settings: &Settings,
+    stop: &CancellationToken,
+) {
+    let (client, scope, concurrency) = (&ctx.client, settings.namespace.as_deref(), settings.concurrency);
+    tasks.spawn(node::run(Arc::clone(ctx), api::<Node>(client, scope), concurrency, stop.clone()));
+    let volumes = api::<Volume>(client, scope);
+    let claims = api::<PersistentVolumeClaim>(client, scope);
+    tasks.spawn(volume::run(Arc::clone(ctx), volumes, claims, concurrency, stop.clone()));
     let watched = database::Apis {
-        databases: api(&client, scope),
-        nodes: api(&client, scope),
-        volumes: api(&client, scope),
-        stateful_sets: api(&client, scope),
-        services: api(&client, scope),
-        config_maps: api(&client, scope),
-        network_policies: api(&client, scope),
-        pods: api(&client, scope),
+        databases: api(client, scope),
+        nodes: api(client, scope),
+        volumes: api(client, scope),
+        stateful_sets: api(client, scope),
+        services: api(client, scope),
+        config_maps: api(client, scope),
+        network_policies: api(client, scope),
+        pods: api(client, scope),
     };
-    tasks.spawn(database::run(Arc::clone(&ctx), watched, settings.concurrency, stop.clone()));
+    tasks.spawn(database::run(Arc::clone(ctx), watched, concurrency, stop.clone()));
+}
+
+/// Starts the caches that the controllers share.
+fn spawn_mirrors(tasks: &mut JoinSet<()>, ctx: &Arc<Context>, stop: &CancellationToken) {
+    let client = || ctx.client.clone();
     let dedicated = watcher::Config::default().labels(&format!("{DEDICATED_LABEL}=true"));
     let core_nodes = Arc::clone(&ctx.core_nodes);
-    tasks.spawn(core_nodes.run(Api::all(client.clone()), dedicated, |core_node| core_node.status = None, stop.clone()));
+    tasks.spawn(core_nodes.run(
+        Api::all(client()),
+        dedicated,
+        |core_node| core_node.status = None,
+        stop.clone(),
+    ));
     let attachments = Arc::clone(&ctx.attachments);
-    tasks.spawn(attachments.run(Api::all(client.clone()), watcher::Config::default(), |held| held.status = None, stop.clone()));
+    tasks.spawn(attachments.run(
+        Api::all(client()),
+        watcher::Config::default(),
+        |held| held.status = None,
+        stop.clone(),
+    ));
     let csi_nodes = Arc::clone(&ctx.csi_nodes);
-    tasks.spawn(csi_nodes.run(Api::all(client.clone()), watcher::Config::default(), |_| (), stop.clone()));
-    tasks.spawn(node::lease_monitor::run(Arc::clone(&ctx), stop.clone()));
-    // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
-    tasks.spawn(inventory.run(stop.clone()));
-    let serving = stop.clone();
-    tasks.spawn(async move {
-        if let Err(error) = server::serve(listener, health, serving).await {
-            tracing::error!(%error, "the metrics and health endpoints failed");
-        }
-    });
-    // A task that ends by itself takes the process down: half an operator helps nobody, and Kubernetes starts a whole one.
+    tasks.spawn(csi_nodes.run(Api::all(client()), watcher::Config::default(), |_| (), stop.clone()));
+}
+
+/// Serves metrics and health until `stop`.
+async fn serve(listener: TcpListener, ctx: Arc<Context>, stop: CancellationToken) {
+    let health = Health {
+        metrics: Arc::clone(&ctx.metrics),
+        inventory: Arc::clone(&ctx.inventory),
+        clock: Arc::clone(&ctx.clock),
+    };
+    if let Err(error) = server::serve(listener, health, stop).await {
+        tracing::error!(%error, "the metrics and health endpoints failed");
+    }
+}
+
+/// Waits for `stop`, and then for the tasks to end.
+async fn run_until(mut tasks: JoinSet<()>, stop: CancellationToken) {
+    // A task that ends by itself takes the process down: half an operator helps nobody, and Kubernetes starts
+    // a whole one.
     tokio::select! {
         () = stop.cancelled() => {}
         _ = tasks.join_next() => stop.cancel(),
@@ -138,16 +200,20 @@ pub async fn run(
     if tokio::time::timeout(GRACE, async { while tasks.join_next().await.is_some() {} }).await.is_err() {
         tracing::warn!("some passes did not end in time and are abandoned: the next start takes them up");
     }
-    tracing::info!("freehold has stopped");
-    Ok(())
 }
 
 fn check(settings: &Settings) -> Result<(), OperatorError> {
     if !(settings.ec2_share > 0.0 && settings.ec2_share <= 1.0) {
-        return Err(OperatorError::Settings(format!("--ec2-share is {}: it must be above 0 and at most 1", settings.ec2_share)));
+        return Err(OperatorError::Settings(format!(
+            "--ec2-share is {}: it must be above 0 and at most 1",
+            settings.ec2_share
+        )));
     }
     if !(settings.time_scale.is_finite() && settings.time_scale > 0.0) {
-        return Err(OperatorError::Settings(format!("--time-scale is {}: it must be above 0", settings.time_scale)));
+        return Err(OperatorError::Settings(format!(
+            "--time-scale is {}: it must be above 0",
+            settings.time_scale
+        )));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `freehold retained`: lists what was kept of deleted databases, from the records on PersistentVolumes.
+//! `freehold retained`: lists the retained volumes of deleted databases, from their records.
 
 use std::fmt::Write as _;
 
@@ -31,18 +31,18 @@ pub struct Options {
 enum Output {
     /// A line for each volume.
     Table,
-    /// Everything that the records say.
+    /// Everything that the records contain.
     Json,
 }
 
 /// Why there is no list.
 #[derive(Debug, thiserror::Error)]
 pub enum RetainedError {
-    /// There is no way to a cluster.
+    /// No cluster is configured.
     #[error("failed to find a cluster: set KUBECONFIG, or run this inside a cluster")]
     Configuration(#[source] kube::config::InferConfigError),
-    /// The client could not be made.
-    #[error("failed to make a client of the API server at {address}")]
+    /// The client could not be created.
+    #[error("failed to create a client of the API server at {address}")]
     Client {
         /// Where.
         address: String,
@@ -52,11 +52,15 @@ pub enum RetainedError {
     },
     /// The API server refused.
     #[error(
-        "the API server does not let you list PersistentVolumes, which are of no namespace: ask for the right to list persistentvolumes"
+        "the API server does not let you list PersistentVolumes, which have no namespace: request the \
+            right to list persistentvolumes"
     )]
     Forbidden(#[source] kube::Error),
     /// The API server did not answer.
-    #[error("failed to list PersistentVolumes of the API server at {address}: is it there, and is KUBECONFIG the right one?")]
+    #[error(
+        "failed to list PersistentVolumes of the API server at {address}: check that it runs and that \
+        KUBECONFIG names it"
+    )]
     List {
         /// Where.
         address: String,
@@ -73,7 +77,8 @@ pub enum RetainedError {
 pub async fn run(options: &Options) -> Result<String, RetainedError> {
     let config = Config::infer().await.map_err(RetainedError::Configuration)?;
     let (address, own) = (config.cluster_url.to_string(), config.default_namespace.clone());
-    let client = Client::try_from(config).map_err(|source| RetainedError::Client { address: address.clone(), source })?;
+    let client = Client::try_from(config)
+        .map_err(|source| RetainedError::Client { address: address.clone(), source })?;
     let selector = ListParams::default().labels(&format!("{RETAINED_LABEL}=true"));
     let records = Api::<PersistentVolume>::all(client).list(&selector).await.map_err(|source| {
         let is_forbidden = matches!(&source, kube::Error::Api(status) if matches!(status.code, 401 | 403));
@@ -83,7 +88,11 @@ pub async fn run(options: &Options) -> Result<String, RetainedError> {
     let mut kept: Vec<Retained> = records.items.iter().filter_map(read).collect();
     kept.retain(|kept| namespace.as_ref().is_none_or(|namespace| kept.namespace == *namespace));
     kept.sort_by(|one, other| {
-        (&one.namespace, &one.database, &one.retained_at).cmp(&(&other.namespace, &other.database, &other.retained_at))
+        (&one.namespace, &one.database, &one.retained_at).cmp(&(
+            &other.namespace,
+            &other.database,
+            &other.retained_at,
+        ))
     });
     Ok(match options.output {
         Output::Json => format!("{}\n", serde_json::to_string_pretty(&kept)?),
@@ -92,18 +101,33 @@ pub async fn run(options: &Options) -> Result<String, RetainedError> {
 }
 
 /// What each column is called.
-const COLUMNS: [&str; 11] =
-    ["NAMESPACE", "DATABASE", "ENGINE", "VOLUME", "SIZE", "ZONE", "KEPT AT", "PERSISTENT VOLUME", "SECRET", "STATE", "WHY"];
+const COLUMNS: [&str; 11] = [
+    "NAMESPACE",
+    "DATABASE",
+    "ENGINE",
+    "VOLUME",
+    "SIZE",
+    "ZONE",
+    "RETAINED AT",
+    "PERSISTENT VOLUME",
+    "SECRET",
+    "STATE",
+    "WHY",
+];
 
 fn table(kept: &[Retained], namespace: Option<&str>) -> String {
     if kept.is_empty() {
         return match namespace {
-            Some(namespace) => format!("no volume of a deleted database is kept in namespace {namespace} (-A looks in all)\n"),
-            None => "no volume of a deleted database is kept in this cluster\n".to_owned(),
+            Some(namespace) => {
+                format!("namespace {namespace} has no retained volume (-A lists all namespaces)\n")
+            }
+            None => "this cluster has no retained volume\n".to_owned(),
         };
     }
     let rows: Vec<[String; 11]> = kept.iter().map(row).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([COLUMNS[column].len()]).max().unwrap_or_default();
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].len()).chain([COLUMNS[column].len()]).max().unwrap_or_default()
+    };
     let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
     let mut text = String::new();
     for row in [COLUMNS.map(str::to_owned)].iter().chain(&rows) {
@@ -113,7 +137,10 @@ fn table(kept: &[Retained], namespace: Option<&str>) -> String {
         });
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    text.push_str("\nTo have one again, create a Database in its namespace with spec.storage.adoptRetained: <PERSISTENT VOLUME>.\n");
+    text.push_str(
+        "\nTo restore one, create a Database in its namespace with spec.storage.adoptRetained: \
+        <PERSISTENT VOLUME>.\n",
+    );
     text
 }
 
@@ -121,8 +148,8 @@ fn row(kept: &Retained) -> [String; 11] {
     let known = |value: Option<&String>| value.cloned().unwrap_or_else(|| "-".to_owned());
     let version = kept.engine_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let state = match (&kept.adopted_by, kept.is_released) {
-        (Some(holder), _) => format!("taken over by {}", holder.name),
-        (None, true) => "kept".to_owned(),
+        (Some(holder), _) => format!("being adopted by {}", holder.name),
+        (None, true) => "retained".to_owned(),
         (None, false) => "not Released".to_owned(),
     };
     [
@@ -171,12 +198,19 @@ mod tests {
 
     #[test]
     fn the_table_has_a_line_for_each_and_says_how_to_have_it_again() {
-        let bare = Retained { engine: None, engine_version: None, zone: None, because: None, is_released: false, ..kept() };
+        let bare = Retained {
+            engine: None,
+            engine_version: None,
+            zone: None,
+            because: None,
+            is_released: false,
+            ..kept()
+        };
         let text = table(&[kept(), bare], None);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("NAMESPACE  DATABASE  ENGINE"), "{text}");
-        let first =
-            "team-a     orders    questdb 9.3.4  vol-1   100Gi  us-east-1b  2026-11-22T01:00:00Z  freehold-1         orders-k3f9q-admin";
+        let first = "team-a     orders    questdb 9.3.4  vol-1   100Gi  us-east-1b  2026-11-22T01:00:00Z  \
+                freehold-1         orders-k3f9q-admin";
         assert!(lines[1].starts_with(first) && lines[1].ends_with("the Database was deleted"), "{text}");
         assert!(lines[2].contains("not Released") && lines[2].ends_with('-'), "{text}");
         assert!(text.contains("spec.storage.adoptRetained"));
@@ -184,7 +218,10 @@ mod tests {
 
     #[test]
     fn nothing_kept_is_a_sentence() {
-        assert_eq!(table(&[], Some("team-a")), "no volume of a deleted database is kept in namespace team-a (-A looks in all)\n");
-        assert_eq!(table(&[], None), "no volume of a deleted database is kept in this cluster\n");
+        assert_eq!(
+            table(&[], Some("team-a")),
+            "namespace team-a has no retained volume (-A lists all namespaces)\n"
+        );
+        assert_eq!(table(&[], None), "this cluster has no retained volume\n");
     }
 }

@@ -16,7 +16,7 @@ use crate::cloud::identity::Kind;
 use crate::cloud::inventory::Inventory;
 use crate::metrics::Metrics;
 
-/// What the endpoints tell of.
+/// What the endpoints report.
 #[derive(Clone)]
 pub struct Health {
     /// The counters.
@@ -42,7 +42,10 @@ async fn ready(State(health): State<Health>) -> (StatusCode, String) {
         let stats = health.inventory.stats(kind);
         if stats.last_complete.is_none() {
             let why = stats.last_error.unwrap_or_else(|| "the first list is under way".to_owned());
-            return (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: EC2's {what} were never listed whole: {why}\n"));
+            return (
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("not ready: EC2's {what} were never listed whole: {why}\n"),
+            );
         }
     }
     (StatusCode::OK, "ok\n".to_owned())
@@ -56,7 +59,9 @@ async fn metrics(State(health): State<Health>) -> axum::response::Response {
         }
     }
     match health.metrics.text() {
-        Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("failed to write the metrics: {error}\n")).into_response(),
+        Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
+            .into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("failed to write the metrics: {error}\n"))
+            .into_response(),
     }
 }

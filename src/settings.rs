@@ -21,11 +21,12 @@ pub struct Settings {
     #[arg(long, env = "FREEHOLD_LISTEN", default_value = "0.0.0.0:8080")]
     pub listen: SocketAddr,
 
-    /// The share of EC2's published request limits that this operator takes, above 0 and at most 1: others use the account, too.
+    /// The share of EC2's published request limits that this operator uses, above 0 and at most 1: other
+    /// programs use the account, too.
     #[arg(long, env = "FREEHOLD_EC2_SHARE", default_value_t = 0.5)]
     pub ec2_share: f64,
 
-    /// How many objects of a kind are worked on at once.
+    /// How many objects of a kind are reconciled at once.
     #[arg(long, env = "FREEHOLD_CONCURRENCY", default_value_t = 16)]
     pub concurrency: u16,
 
@@ -41,111 +42,117 @@ pub struct Settings {
 /// Every duration that a decision depends on, in seconds on the command line.
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 pub struct Timing {
-    /// Between two lists of all instances.
-    #[arg(long, env = "FREEHOLD_SWEEP_INSTANCES", default_value = "60", value_parser = seconds)]
-    pub sweep_instances: Duration,
+    /// The interval between two EC2 inventory syncs of all instances.
+    #[arg(long, env = "FREEHOLD_INSTANCE_SYNC_INTERVAL", default_value = "60", value_parser = seconds)]
+    pub instance_sync_interval: Duration,
 
-    /// Between two lists of all volumes while none is pending.
-    #[arg(long, env = "FREEHOLD_SWEEP_VOLUMES", default_value = "300", value_parser = seconds)]
-    pub sweep_volumes: Duration,
+    /// The interval between two EC2 inventory syncs of all volumes while none is pending.
+    #[arg(long, env = "FREEHOLD_VOLUME_SYNC_INTERVAL", default_value = "300", value_parser = seconds)]
+    pub volume_sync_interval: Duration,
 
-    /// Between two lists while anything is pending.
-    #[arg(long, env = "FREEHOLD_SWEEP_PENDING", default_value = "4", value_parser = seconds)]
-    pub sweep_pending: Duration,
+    /// The interval between two EC2 inventory syncs while anything is pending.
+    #[arg(long, env = "FREEHOLD_PENDING_SYNC_INTERVAL", default_value = "4", value_parser = seconds)]
+    pub pending_sync_interval: Duration,
 
-    /// How long complete look-ups must stay empty, after the last possible send of a creating call, until what it would have made is
-    /// proven absent. AWS accepts a signed request for 15 minutes (Signature Version 4), so never below that in production.
+    /// How long complete look-ups must stay empty, after the last possible send of a creating call, until
+    /// what it would have created is proven absent. AWS accepts a signed request for 15 minutes (Signature
+    /// Version 4), so never below that in production.
     #[arg(long, env = "FREEHOLD_ABSENCE_WINDOW", default_value = "1200", value_parser = seconds)]
     pub absence_window: Duration,
 
-    /// How long after its start an attempt in doubt may be sent again with its token. AWS does not promise how long a token is
-    /// remembered; about 12 hours were seen.
-    #[arg(long, env = "FREEHOLD_TOKEN_RESEND", default_value = "21600", value_parser = seconds)]
-    pub token_resend: Duration,
+    /// How long after its start an unconfirmed attempt may be sent again with its client token. AWS does not
+    /// promise how long a token is remembered; about 12 hours were observed.
+    #[arg(long, env = "FREEHOLD_CLIENT_TOKEN_MAX_AGE", default_value = "21600", value_parser = seconds)]
+    pub client_token_max_age: Duration,
 
-    /// How long a type counts as unavailable in a zone after EC2 said that it has no capacity.
-    #[arg(long, env = "FREEHOLD_OFFERING_PAUSE", default_value = "180", value_parser = seconds)]
-    pub offering_pause: Duration,
+    /// How long an offering (an instance type in a zone) counts as unavailable after EC2 reported that it has
+    /// no capacity.
+    #[arg(long, env = "FREEHOLD_UNAVAILABLE_OFFERING_TTL", default_value = "180", value_parser = seconds)]
+    pub unavailable_offering_ttl: Duration,
 
-    /// How long creating calls pause after a quota error.
-    #[arg(long, env = "FREEHOLD_QUOTA_PAUSE", default_value = "600", value_parser = seconds)]
-    pub quota_pause: Duration,
+    /// The interval between two creating calls after a quota error.
+    #[arg(long, env = "FREEHOLD_QUOTA_RETRY_INTERVAL", default_value = "600", value_parser = seconds)]
+    pub quota_retry_interval: Duration,
 
-    /// How long an object pauses after EC2 refused for lack of permission.
-    #[arg(long, env = "FREEHOLD_FORBIDDEN_PAUSE", default_value = "300", value_parser = seconds)]
-    pub forbidden_pause: Duration,
+    /// The interval between two requests for an object after EC2 refused for lack of permission.
+    #[arg(long, env = "FREEHOLD_FORBIDDEN_RETRY_INTERVAL", default_value = "300", value_parser = seconds)]
+    pub forbidden_retry_interval: Duration,
 
     /// How long a running instance may take to register its kubelet.
-    #[arg(long, env = "FREEHOLD_REGISTRATION", default_value = "900", value_parser = seconds)]
-    pub registration: Duration,
+    #[arg(long, env = "FREEHOLD_REGISTRATION_TIMEOUT", default_value = "900", value_parser = seconds)]
+    pub registration_timeout: Duration,
 
-    /// The pause before the first replacement of a machine that never joined; the second takes 5 times, the third 15 times as long.
-    #[arg(long, env = "FREEHOLD_REJOIN_PAUSE", default_value = "60", value_parser = seconds)]
-    pub rejoin_pause: Duration,
+    /// The backoff before the first replacement of a machine that never joined; the second takes 5 times, the
+    /// third 15 times as long.
+    #[arg(long, env = "FREEHOLD_RELAUNCH_BACKOFF", default_value = "60", value_parser = seconds)]
+    pub relaunch_backoff: Duration,
 
-    /// How long a machine's kubelet must be silent until the machine of a deleted Node is terminated without waiting for its pods.
-    #[arg(long, env = "FREEHOLD_SILENCE", default_value = "300", value_parser = seconds)]
-    pub silence: Duration,
+    /// How long a machine's kubelet must not report until the machine of a deleted Node is terminated without
+    /// waiting for its pods.
+    #[arg(long, env = "FREEHOLD_KUBELET_SILENCE_TIMEOUT", default_value = "300", value_parser = seconds)]
+    pub kubelet_silence_timeout: Duration,
 
-    /// How long a machine that EC2 shows running must be impaired, not Ready, or without its Kubernetes node, until it is given up: what
-    /// comes back within minutes (a reboot, a short partition) costs less than a move.
-    #[arg(long, env = "FREEHOLD_LOSS_GRACE", default_value = "300", value_parser = seconds)]
-    pub loss_grace: Duration,
+    /// The grace period of a machine that EC2 shows running: how long it must be impaired, not Ready, or
+    /// without its Kubernetes node, until it is declared lost. What comes back within minutes (a reboot, a
+    /// short partition) costs less than a move.
+    #[arg(long, env = "FREEHOLD_LOSS_GRACE_PERIOD", default_value = "300", value_parser = seconds)]
+    pub loss_grace_period: Duration,
 
-    /// How long each stage of a fence lasts: stop, then stop by force, then terminate. EC2 stops a healthy instance within a minute.
-    #[arg(long, env = "FREEHOLD_FENCE_STEP", default_value = "120", value_parser = seconds)]
-    pub fence_step: Duration,
+    /// How long each step of a fence may take until the next one: stop, stop by force, terminate. EC2 stops a
+    /// healthy instance within a minute.
+    #[arg(long, env = "FREEHOLD_FENCE_STEP_TIMEOUT", default_value = "120", value_parser = seconds)]
+    pub fence_step_timeout: Duration,
 
-    /// Between two looks at the kubelets' Leases: one list from the API server's cache for the whole fleet. Real time: kubelets do not run
-    /// faster with a faster clock.
-    #[arg(long, env = "FREEHOLD_LEASE_LOOK", default_value = "5", value_parser = seconds)]
-    pub lease_look: Duration,
+    /// The interval between two reads of the kubelets' Leases: one list from the API server's cache for the
+    /// whole fleet. Real time: kubelets do not run faster with a faster clock.
+    #[arg(long, env = "FREEHOLD_LEASE_POLL_INTERVAL", default_value = "5", value_parser = seconds)]
+    pub lease_poll_interval: Duration,
 
-    /// How long a kubelet's Lease may stay the same until EC2 is asked about its machine. Kubelets renew every 10 s, and a change is seen up
-    /// to one look later. Real time, too.
-    #[arg(long, env = "FREEHOLD_LEASE_LATE", default_value = "17", value_parser = seconds)]
-    pub lease_late: Duration,
+    /// How long a kubelet's Lease may stay the same until the state of its machine is requested from EC2.
+    /// Kubelets renew every 10 s, and a change is seen up to one poll interval later. Real time, too.
+    #[arg(long, env = "FREEHOLD_LEASE_STALE_AFTER", default_value = "17", value_parser = seconds)]
+    pub lease_stale_after: Duration,
 
-    /// How long edits of a volume are gathered before they become one ModifyVolume.
-    #[arg(long, env = "FREEHOLD_COALESCE", default_value = "3", value_parser = seconds)]
-    pub coalesce: Duration,
+    /// The window in which edits of a volume are combined into one ModifyVolume.
+    #[arg(long, env = "FREEHOLD_MODIFY_COALESCE_WINDOW", default_value = "3", value_parser = seconds)]
+    pub modify_coalesce_window: Duration,
 
-    /// How long EC2 may take to show a modification whose answer may be lost, before the same is asked for again.
-    #[arg(long, env = "FREEHOLD_MODIFICATION_DOUBT", default_value = "60", value_parser = seconds)]
-    pub modification_doubt: Duration,
+    /// How long EC2 may take to show an unconfirmed modification, before it is requested again.
+    #[arg(long, env = "FREEHOLD_MODIFY_UNCONFIRMED_TIMEOUT", default_value = "60", value_parser = seconds)]
+    pub modify_unconfirmed_timeout: Duration,
 
     /// The rolling window in which EBS allows four modifications of a volume.
-    #[arg(long, env = "FREEHOLD_MODIFICATION_WINDOW", default_value = "86400", value_parser = seconds)]
-    pub modification_window: Duration,
+    #[arg(long, env = "FREEHOLD_MODIFY_BUDGET_WINDOW", default_value = "86400", value_parser = seconds)]
+    pub modify_budget_window: Duration,
 
-    /// Between two looks at something that is awaited and wakes nobody when it changes.
-    #[arg(long, env = "FREEHOLD_RECHECK", default_value = "5", value_parser = seconds)]
-    pub recheck: Duration,
+    /// The interval between two reconciles of an object that waits for something that is not watched.
+    #[arg(long, env = "FREEHOLD_REQUEUE_INTERVAL", default_value = "5", value_parser = seconds)]
+    pub requeue_interval: Duration,
 
-    /// Between two passes over an object that nothing has changed on.
-    #[arg(long, env = "FREEHOLD_RESYNC", default_value = "900", value_parser = seconds)]
-    pub resync: Duration,
+    /// The interval between two reconciles of an object on which nothing has changed.
+    #[arg(long, env = "FREEHOLD_RESYNC_INTERVAL", default_value = "900", value_parser = seconds)]
+    pub resync_interval: Duration,
 
-    /// The longest that one pass may take.
-    #[arg(long, env = "FREEHOLD_PASS_TIMEOUT", default_value = "60", value_parser = seconds)]
-    pub pass_timeout: Duration,
+    /// The longest time that one reconcile may take.
+    #[arg(long, env = "FREEHOLD_RECONCILE_TIMEOUT", default_value = "60", value_parser = seconds)]
+    pub reconcile_timeout: Duration,
 
-    /// The first pause after a failed pass; it doubles with each failure.
-    #[arg(long, env = "FREEHOLD_RETRY_FIRST", default_value = "1", value_parser = seconds)]
-    pub retry_first: Duration,
+    /// The backoff after the first failed reconcile; it doubles with each failure.
+    #[arg(long, env = "FREEHOLD_RETRY_INITIAL_BACKOFF", default_value = "1", value_parser = seconds)]
+    pub retry_initial_backoff: Duration,
 
-    /// The longest pause after a failed pass.
-    #[arg(long, env = "FREEHOLD_RETRY_LONGEST", default_value = "300", value_parser = seconds)]
-    pub retry_longest: Duration,
+    /// The longest backoff after a failed reconcile.
+    #[arg(long, env = "FREEHOLD_RETRY_MAX_BACKOFF", default_value = "300", value_parser = seconds)]
+    pub retry_max_backoff: Duration,
 }
 
-/// For how many intervals between sweeps what EC2 showed is trusted with the decision to give a machine up.
-const SWEEPS_OF_TRUST: u32 = 3;
+/// For how many sync intervals the EC2 inventory is trusted with the decision that a machine is lost.
+const TRUSTED_SYNC_INTERVALS: u32 = 3;
 
 impl Timing {
-    /// How old what EC2 showed of machines may be for the decision to give one up.
+    /// How old the EC2 inventory may be for the decision that a machine is lost.
     pub fn trust(&self) -> Duration {
-        self.sweep_instances.saturating_mul(SWEEPS_OF_TRUST)
+        self.instance_sync_interval.saturating_mul(TRUSTED_SYNC_INTERVALS)
     }
 
     /// The same proportions, this many times faster.
@@ -153,31 +160,31 @@ impl Timing {
     pub fn scaled(&self, factor: f64) -> Self {
         let scale = |duration: Duration| duration.div_f64(factor);
         Self {
-            sweep_instances: scale(self.sweep_instances),
-            sweep_volumes: scale(self.sweep_volumes),
-            sweep_pending: scale(self.sweep_pending),
+            instance_sync_interval: scale(self.instance_sync_interval),
+            volume_sync_interval: scale(self.volume_sync_interval),
+            pending_sync_interval: scale(self.pending_sync_interval),
             absence_window: scale(self.absence_window),
-            token_resend: scale(self.token_resend),
-            offering_pause: scale(self.offering_pause),
-            quota_pause: scale(self.quota_pause),
-            forbidden_pause: scale(self.forbidden_pause),
-            registration: scale(self.registration),
-            rejoin_pause: scale(self.rejoin_pause),
-            silence: scale(self.silence),
-            loss_grace: scale(self.loss_grace),
-            fence_step: scale(self.fence_step),
+            client_token_max_age: scale(self.client_token_max_age),
+            unavailable_offering_ttl: scale(self.unavailable_offering_ttl),
+            quota_retry_interval: scale(self.quota_retry_interval),
+            forbidden_retry_interval: scale(self.forbidden_retry_interval),
+            registration_timeout: scale(self.registration_timeout),
+            relaunch_backoff: scale(self.relaunch_backoff),
+            kubelet_silence_timeout: scale(self.kubelet_silence_timeout),
+            loss_grace_period: scale(self.loss_grace_period),
+            fence_step_timeout: scale(self.fence_step_timeout),
             // Kubelets renew their Leases in real time.
-            lease_look: self.lease_look,
-            lease_late: self.lease_late,
-            coalesce: scale(self.coalesce),
-            modification_doubt: scale(self.modification_doubt),
-            modification_window: scale(self.modification_window),
-            recheck: scale(self.recheck),
-            resync: scale(self.resync),
-            // A pass talks to a real API server however fast the clock runs.
-            pass_timeout: self.pass_timeout,
-            retry_first: scale(self.retry_first),
-            retry_longest: scale(self.retry_longest),
+            lease_poll_interval: self.lease_poll_interval,
+            lease_stale_after: self.lease_stale_after,
+            modify_coalesce_window: scale(self.modify_coalesce_window),
+            modify_unconfirmed_timeout: scale(self.modify_unconfirmed_timeout),
+            modify_budget_window: scale(self.modify_budget_window),
+            requeue_interval: scale(self.requeue_interval),
+            resync_interval: scale(self.resync_interval),
+            // A pass calls a real API server however fast the clock runs.
+            reconcile_timeout: self.reconcile_timeout,
+            retry_initial_backoff: scale(self.retry_initial_backoff),
+            retry_max_backoff: scale(self.retry_max_backoff),
         }
     }
 }
@@ -185,29 +192,29 @@ impl Timing {
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            sweep_instances: Duration::from_secs(60),
-            sweep_volumes: Duration::from_secs(300),
-            sweep_pending: Duration::from_secs(4),
+            instance_sync_interval: Duration::from_secs(60),
+            volume_sync_interval: Duration::from_secs(300),
+            pending_sync_interval: Duration::from_secs(4),
             absence_window: Duration::from_secs(1200),
-            token_resend: Duration::from_secs(21600),
-            offering_pause: Duration::from_secs(180),
-            quota_pause: Duration::from_secs(600),
-            forbidden_pause: Duration::from_secs(300),
-            registration: Duration::from_secs(900),
-            rejoin_pause: Duration::from_secs(60),
-            silence: Duration::from_secs(300),
-            loss_grace: Duration::from_secs(300),
-            fence_step: Duration::from_secs(120),
-            lease_look: Duration::from_secs(5),
-            lease_late: Duration::from_secs(17),
-            coalesce: Duration::from_secs(3),
-            modification_doubt: Duration::from_secs(60),
-            modification_window: Duration::from_secs(86400),
-            recheck: Duration::from_secs(5),
-            resync: Duration::from_secs(900),
-            pass_timeout: Duration::from_secs(60),
-            retry_first: Duration::from_secs(1),
-            retry_longest: Duration::from_secs(300),
+            client_token_max_age: Duration::from_secs(21600),
+            unavailable_offering_ttl: Duration::from_secs(180),
+            quota_retry_interval: Duration::from_secs(600),
+            forbidden_retry_interval: Duration::from_secs(300),
+            registration_timeout: Duration::from_secs(900),
+            relaunch_backoff: Duration::from_secs(60),
+            kubelet_silence_timeout: Duration::from_secs(300),
+            loss_grace_period: Duration::from_secs(300),
+            fence_step_timeout: Duration::from_secs(120),
+            lease_poll_interval: Duration::from_secs(5),
+            lease_stale_after: Duration::from_secs(17),
+            modify_coalesce_window: Duration::from_secs(3),
+            modify_unconfirmed_timeout: Duration::from_secs(60),
+            modify_budget_window: Duration::from_secs(86400),
+            requeue_interval: Duration::from_secs(5),
+            resync_interval: Duration::from_secs(900),
+            reconcile_timeout: Duration::from_secs(60),
+            retry_initial_backoff: Duration::from_secs(1),
+            retry_max_backoff: Duration::from_secs(300),
         }
     }
 }
@@ -215,7 +222,8 @@ impl Default for Timing {
 /// Reads a duration in seconds, with a fraction if need be.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| format!("{text:?} is not a duration: it must be zero or more seconds"))
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| format!("{text:?} is not a duration: it must be zero or more seconds"))
 }
 
 #[cfg(test)]

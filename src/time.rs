@@ -9,7 +9,10 @@ pub const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// `now` plus a duration, or the end of time.
 pub fn later(now: Timestamp, duration: Duration) -> Timestamp {
-    SignedDuration::try_from(duration).ok().and_then(|duration| now.checked_add(duration).ok()).unwrap_or(Timestamp::MAX)
+    SignedDuration::try_from(duration)
+        .ok()
+        .and_then(|duration| now.checked_add(duration).ok())
+        .unwrap_or(Timestamp::MAX)
 }
 
 /// How long it is from `now` to a moment, and never so short that a pass follows at once.
@@ -20,4 +23,9 @@ pub fn until(moment: Timestamp, now: Timestamp) -> Duration {
 /// The sooner of two moments to look again.
 pub fn sooner(one: Duration, other: Option<Duration>) -> Duration {
     other.map_or(one, |other| one.min(other))
+}
+
+/// The times of Kubernetes' objects have whole seconds: a finer one would differ from what is read back.
+pub fn whole_second(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

@@ -1,11 +1,12 @@
-//! The condition types and reasons of every kind: an enum each, documented, and never used for another meaning.
+//! The condition types and reasons of every kind: an enum each, documented, and never used for another
+//! meaning.
 
 use strum::{EnumIter, EnumMessage, EnumString, IntoStaticStr};
 
 /// A condition's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum ConditionType {
-    /// Every kind: this generation is as wanted. Computed from the others.
+    /// Every kind: this generation is as specified. Computed from the others.
     Ready,
     /// Every kind: nothing will change until a person or the backend does something.
     Stalled,
@@ -15,7 +16,7 @@ pub enum ConditionType {
     VolumeReady,
     /// Database: the engine answers.
     EngineReady,
-    /// Database, while there is one: a volume was kept under this name, and is not taken over.
+    /// Database, while there is one: a volume was retained under this name, and is not adopted.
     RetainedVolumeFound,
     /// Node: EC2 shows the instance running.
     Launched,
@@ -23,11 +24,12 @@ pub enum ConditionType {
     Registered,
     /// Node: the Kubernetes node is Ready, lists the EBS driver and carries our finalizer.
     Initialized,
-    /// Node: the NodeClass has changed since this machine was made.
+    /// Node: the NodeClass has changed since this machine was created.
     Drifted,
-    /// Node: this machine is given up, and another takes its place. Stays true until the Node is gone.
+    /// Node: this machine is declared lost, and another takes its place. Stays true until the Node is gone.
     Lost,
-    /// Node, while it is lost or taken down by force: EC2 shows the instance stopped or terminated, so nothing on it can write any more.
+    /// Node, while it is lost or terminated without being drained: EC2 shows the instance stopped or
+    /// terminated, so nothing on it can write any more.
     Fenced,
     /// Node, while deleting: no pod of a database is left on it.
     Drained,
@@ -39,7 +41,7 @@ pub enum ConditionType {
     Created,
     /// Volume: its PersistentVolume and claim are bound to each other.
     Bound,
-    /// Volume: size, type, IOPS and throughput are as wanted, in EC2 and in the claim.
+    /// Volume: size, type, IOPS and throughput are as specified, in EC2 and in the claim.
     Modified,
 }
 
@@ -51,9 +53,10 @@ impl ConditionType {
 }
 
 /// Why a condition is as it is: for programs; the message is for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, EnumString, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(EnumIter, EnumMessage, EnumString, IntoStaticStr)]
 pub enum Reason {
-    /// The condition is true, and all is as wanted.
+    /// The condition is true, and everything is as specified.
     AsExpected,
     /// An earlier step is awaited.
     Pending,
@@ -61,29 +64,30 @@ pub enum Reason {
     Deleting,
     /// The database is paused (`spec.running: false`).
     Paused,
-    /// The spec contradicts itself or asks for what cannot be.
+    /// The spec contradicts itself or requests something impossible.
     InvalidSpec,
-    /// An object of a derived name belongs to somebody else: neither adopted nor deleted.
+    /// An object of a derived name is a foreign object (Freehold does not own it): it is neither adopted nor
+    /// deleted.
     NameConflict,
     /// The NodeClass does not exist.
     NodeClassNotFound,
-    /// The NodeClass does not fit what is asked for: no subnet in the zone, or the type is not allowed.
+    /// The NodeClass does not fit the request: no subnet in the zone, or the type is not allowed.
     NodeClassMismatch,
-    /// The first complete look at EC2 is awaited.
+    /// The first full EC2 inventory sync is awaited.
     AwaitingInventory,
-    /// EC2 has no capacity for any allowed type and zone at the moment; tried again.
+    /// EC2 has no capacity for any allowed type and zone at the moment; the request is repeated.
     InsufficientCapacity,
-    /// A quota of the AWS account is used up; tried again.
+    /// A quota of the AWS account is reached; the request is repeated.
     QuotaExceeded,
-    /// EC2 refuses for lack of permission; tried again.
+    /// EC2 refuses for lack of permission; the request is repeated.
     Forbidden,
     /// EC2 refuses the request as invalid: the spec or the NodeClass must change.
     InvalidRequest,
-    /// EC2 or our own budget asks for slower calls.
+    /// EC2 throttled a call, or the operator's own rate limit is reached.
     Throttled,
-    /// The answer of a creating call is unknown; looked up, or sent again with the same token.
+    /// A creating call is unconfirmed: its result is looked up, or the call is repeated with the same token.
     InDoubt,
-    /// EC2 has been asked, and the result is awaited.
+    /// EC2 was requested to launch the instance, and the result is awaited.
     Launching,
     /// The machine's kubelet is awaited.
     AwaitingRegistration,
@@ -91,7 +95,7 @@ pub enum Reason {
     AwaitingInitialization,
     /// Machines run but never join the cluster.
     NeverJoined,
-    /// The machine is given up, or about to be; the condition Lost says why.
+    /// The machine is declared lost, or about to be; the condition Lost says why.
     InstanceLost,
     /// EC2 shows the instance terminated or about to be, or it is proven gone.
     InstanceTerminated,
@@ -101,14 +105,17 @@ pub enum Reason {
     InstanceImpaired,
     /// The instance runs, and its Kubernetes node is gone.
     NodeGone,
-    /// Somebody deletes the Kubernetes node of a machine that is well: that cannot be undone, so another machine takes its place.
+    /// The Kubernetes node of a healthy machine was deleted outside Freehold: that cannot be undone, so
+    /// another machine takes its place.
     KubernetesNodeDeleted,
     /// The machine is being stopped from outside of it; the message names the stage.
     Fencing,
-    /// Everything was asked of EC2, and it still does not show the instance stopped or terminated: nothing moves before it does.
+    /// Stop, forced stop and termination were requested, and EC2 still does not show the instance stopped or
+    /// terminated: nothing moves before it does.
     FenceFailed,
-    /// The machine would be given up, but too many repairs are underway, or what is known of EC2 is old, or its zone looks down.
-    RepairHeldBack,
+    /// The machine would be declared lost, but too many repairs are underway, the EC2 inventory is old, or
+    /// its zone looks down.
+    RepairPostponed,
     /// The Node was deleted while a database runs on it: its move to another machine is awaited.
     AwaitingMove,
     /// The Kubernetes node is not Ready.
@@ -117,7 +124,7 @@ pub enum Reason {
     DuplicateInstance,
     /// Nothing differs from the NodeClass.
     UpToDate,
-    /// The NodeClass has changed since the machine was made.
+    /// The NodeClass has changed since the machine was created.
     NodeClassChanged,
     /// Pods are still on the machine.
     AwaitingDrain,
@@ -125,19 +132,19 @@ pub enum Reason {
     AwaitingDetach,
     /// EC2 has not shown the instance terminated yet.
     AwaitingTermination,
-    /// The EBS volume is being made.
+    /// The EBS volume is being created.
     Creating,
     /// The PersistentVolume and its claim are not bound to each other yet.
     AwaitingBinding,
-    /// EBS is changing the volume.
+    /// EBS is modifying the volume.
     Modifying,
     /// The file system is not grown yet.
     AwaitingFileSystem,
-    /// EC2's budget of modifications for this volume is used up; the message names the next allowed time.
+    /// EC2's limit of modifications for this volume is reached; the message names the next allowed time.
     ModificationBudget,
     /// EC2 refused the modification.
     ModificationRefused,
-    /// A smaller size is asked for: EBS volumes only grow.
+    /// A smaller size is requested: EBS volumes only grow.
     ShrinkRefused,
     /// The EBS volume that held data is gone. It is never replaced by an empty one.
     VolumeLost,
@@ -151,9 +158,10 @@ pub enum Reason {
     AwaitingVolume,
     /// The pod is not scheduled or not started yet.
     AwaitingPod,
-    /// The volume is not attached to the machine of the pod yet; the message says since when, and what the driver says.
+    /// The volume is not attached to the machine of the pod yet; the message says since when, and what the
+    /// driver reports.
     AwaitingAttach,
-    /// The engine's container does not start or does not stay up; the message says what Kubernetes says.
+    /// The engine's container does not start or does not stay up; the message says what Kubernetes reports.
     EngineFailing,
     /// The engine does not answer its probe yet.
     EngineStarting,
@@ -167,13 +175,13 @@ pub enum Reason {
     AwaitingStop,
     /// The API server refused a child object; the message says why.
     ChildRefused,
-    /// A volume that was kept is being taken over.
+    /// A retained volume is being adopted.
     Adopting,
-    /// The kept volume that is asked for cannot be had; the message says why.
+    /// The requested retained volume cannot be adopted; the message says why.
     AdoptionRefused,
-    /// A volume was kept under the name of this Database, which starts anew.
+    /// A volume was retained under the name of this Database, which starts with an empty one.
     RetainedVolumeFound,
-    /// Nothing stands in the way.
+    /// Nothing is blocked.
     Progressing,
 }
 

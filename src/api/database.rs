@@ -8,10 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumIter, IntoStaticStr};
 
-pub use super::database_status::{DatabaseStatus, Endpoint, EngineRun, HistoryEntry, Occurrence, Replacement};
+pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
+pub use super::database_status::{
+    DatabaseStatus, Endpoint, EngineRun, HistoryEntry, Occurrence, Replacement,
+};
 use super::size::Size;
 
-/// What a person wants of one database.
+/// What one database must be.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "freehold.dev",
@@ -24,192 +27,159 @@ use super::size::Size;
     namespaced,
     status = "DatabaseStatus",
     derive = "PartialEq",
-    doc = "A database with a house of its own: one EC2 instance, one EBS volume, one StatefulSet pinned to that instance. Wait for the condition Ready with observedGeneration equal to metadata.generation.",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status", description = "Whether this generation is running and answering."),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason", description = "Why it is, or what is awaited."),
-    printcolumn(name = "Engine", type_ = "string", json_path = ".spec.engine.type", description = "The database engine."),
-    printcolumn(name = "Version", type_ = "string", json_path = ".spec.engine.version", description = "The engine's version."),
-    printcolumn(name = "Size", type_ = "string", json_path = ".spec.storage.size", description = "The wanted size of the volume."),
-    printcolumn(name = "Type", type_ = "string", json_path = ".status.instanceType", description = "The instance type in use."),
-    printcolumn(name = "Zone", type_ = "string", json_path = ".status.zone", description = "The zone of the volume."),
+    doc = "A database on a machine of its own: one EC2 instance, one EBS volume, one StatefulSet pinned to \
+        that instance. Wait for the condition Ready with observedGeneration equal to metadata.generation.",
+    printcolumn(
+        name = "Ready", type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether this generation is running and answering."
+    ),
+    printcolumn(
+        name = "Reason", type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why it is, or what is awaited."
+    ),
+    printcolumn(
+        name = "Engine", type_ = "string",
+        json_path = ".spec.engine.type",
+        description = "The database engine."
+    ),
+    printcolumn(
+        name = "Version", type_ = "string",
+        json_path = ".spec.engine.version",
+        description = "The engine's version."
+    ),
+    printcolumn(
+        name = "Size", type_ = "string",
+        json_path = ".spec.storage.size",
+        description = "The wanted size of the volume."
+    ),
+    printcolumn(
+        name = "Type", type_ = "string",
+        json_path = ".status.instanceType",
+        description = "The instance type in use."
+    ),
+    printcolumn(
+        name = "Zone", type_ = "string",
+        json_path = ".status.zone",
+        description = "The zone of the volume."
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    validation = Rule::new("self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
-        .message("metadata.name must start with a letter, hold only a-z, 0-9 and '-', and have at most 40 characters: the names of the Service, the StatefulSet and the Nodes are made from it"),
-    validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.zone) || self.spec.zones == oldSelf.spec.zones")
-        .message("spec.zones cannot change once the database has its zone (status.zone): an EBS volume cannot leave its zone; set spec.zones back, or create a new Database and copy the data"),
-    validation = Rule::new("!has(oldSelf.spec.storage.adoptRetained) || has(self.spec.storage.adoptRetained) || (has(oldSelf.status) && has(oldSelf.status.volumeName))")
-        .message("spec.storage.adoptRetained cannot be removed before the volume is taken over (status.volumeName): delete this Database and create it without the line"),
+    validation = Rule::new("self.metadata.name.size() <= 40 && \
+        self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
+        .message("metadata.name must start with a letter, hold only a-z, 0-9 and '-', and have at most 40 \
+            characters: the names of the Service, the StatefulSet and the Nodes are derived from it"),
+    validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.zone) || self.spec.zones == \
+        oldSelf.spec.zones")
+        .message("spec.zones cannot change once the database has its zone (status.zone): an EBS volume \
+            cannot leave its zone; set spec.zones back, or create a new Database and copy the data"),
+    validation = Rule::new("!has(oldSelf.spec.storage.adoptRetained) || has(self.spec.storage.adoptRetained) \
+        || (has(oldSelf.status) && has(oldSelf.status.volumeName))")
+        .message("spec.storage.adoptRetained cannot be removed before the volume is adopted \
+            (status.volumeName): delete this Database and create it without the line"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {
     /// The database engine and its version.
-    #[x_kube(validation = Rule::new("self.type == oldSelf.type").message("spec.engine.type cannot change: another engine cannot read the data; create a new Database"))]
-    #[x_kube(validation = Rule::new("self.type != 'postgresql' || !has(self.version) || !has(oldSelf.version) || self.version.split('.')[0] == oldSelf.version.split('.')[0]").message("spec.engine.version cannot change to another major version of PostgreSQL: it cannot read the data, and upgrades between majors are not offered yet; set the major version back, or create a new Database and copy the data"))]
+    #[x_kube(validation = Rule::new("self.type == oldSelf.type")
+        .message("spec.engine.type cannot change: another engine cannot read the data; create a new \
+            Database"))]
+    #[x_kube(validation = Rule::new("self.type != 'postgresql' || !has(self.version) || \
+        !has(oldSelf.version) || self.version.split('.')[0] == oldSelf.version.split('.')[0]")
+        .message("spec.engine.version cannot change to another major version of PostgreSQL: it cannot read \
+            the data, and upgrades between majors are not offered yet; set the major version back, or create \
+            a new Database and copy the data"))]
     pub engine: Engine,
 
-    /// The NodeClass, written by the platform team, that says how machines are made. A changed class is used by the next
-    /// machine. Default: `default`.
+    /// The NodeClass, written by the platform team, that says how machines are created. A changed class is
+    /// used by the next machine. Default: `default`.
     #[serde(default = "default_node_class_name")]
     #[schemars(length(min = 1, max = 63))]
     pub node_class_name: String,
 
-    /// EC2 instance types in order of preference: the first that has capacity is taken. A running database is moved to another
-    /// machine only when its type is no longer in this list; reordering the list moves nothing.
-    /// Default: r7i.large, r6i.large, m7i.large.
+    /// EC2 instance types in order of preference: the first that has capacity is taken. A running database is
+    /// moved to another machine only when its type is no longer in this list; reordering the list moves
+    /// nothing. Default: r7i.large, r6i.large, m7i.large.
     #[serde(default = "default_instance_types")]
     #[schemars(length(min = 1, max = 20), inner(length(max = 32)))]
-    #[x_kube(validation = Rule::new("self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))").message("spec.instanceTypes: each must be an EC2 instance type such as r7i.large"))]
-    #[x_kube(validation = Rule::new("self.all(t, self.exists_one(u, u == t))").message("spec.instanceTypes: each type may be listed once"))]
+    #[x_kube(validation = Rule::new("self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))")
+        .message("spec.instanceTypes: each must be an EC2 instance type such as r7i.large"))]
+    #[x_kube(validation = Rule::new("self.all(t, self.exists_one(u, u == t))")
+        .message("spec.instanceTypes: each type may be listed once"))]
     pub instance_types: Vec<String>,
 
-    /// The zones that the database may be placed in; empty means every zone that the NodeClass has a subnet in. It is placed once,
-    /// where there is capacity (status.zone), and stays there: an EBS volume cannot leave its zone.
+    /// The zones that the database may be placed in; empty means every zone that the NodeClass has a subnet
+    /// in. It is placed once, where there is capacity (status.zone), and stays there: an EBS volume cannot
+    /// leave its zone.
     #[serde(default)]
     #[schemars(length(max = 10), inner(length(min = 1, max = 32)))]
-    #[x_kube(validation = Rule::new("self.all(z, self.exists_one(y, y == z))").message("spec.zones: each zone may be listed once"))]
+    #[x_kube(validation = Rule::new("self.all(z, self.exists_one(y, y == z))")
+        .message("spec.zones: each zone may be listed once"))]
     pub zones: Vec<String>,
 
     /// The volume that holds the data.
     pub storage: Storage,
 
-    /// Settings of the engine, as its own documentation names them. Settings that the operator owns (credentials, ports, paths) are
-    /// refused. A change restarts the database.
+    /// Settings of the engine, as its own documentation names them. Settings that the operator owns
+    /// (credentials, ports, paths) are refused. A change restarts the database.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 100))]
-    #[x_kube(validation = Rule::new("self.all(k, k.size() <= 128 && k.matches('^[A-Za-z][A-Za-z0-9_.]*$'))").message("spec.config: a key holds letters, digits, '.' and '_', starts with a letter and has at most 128 characters"))]
-    #[x_kube(validation = Rule::new("self.all(k, !self[k].matches('[\\n\\r\\x00]'))").message("spec.config: a value is one line of text, without line breaks"))]
-    #[x_kube(validation = Rule::new("!self.exists(k, k.matches('(?i)password'))").message("spec.config must not hold passwords: they are generated; see status.credentialsSecretName"))]
+    #[x_kube(validation = Rule::new("self.all(k, k.size() <= 128 && k.matches('^[A-Za-z][A-Za-z0-9_.]*$'))")
+        .message("spec.config: a key holds letters, digits, '.' and '_', starts with a letter and has at \
+            most 128 characters"))]
+    #[x_kube(validation = Rule::new("self.all(k, !self[k].matches('[\\n\\r\\x00]'))")
+        .message("spec.config: a value is one line of text, without line breaks"))]
+    #[x_kube(validation = Rule::new("!self.exists(k, k.matches('(?i)password'))")
+        .message("spec.config must not hold passwords: they are generated; see status.credentialsSecretName"))]
     pub config: BTreeMap<String, ConfigValue>,
 
-    /// What the engine's container asks for. The machine is the database's own, so the default asks for little and sets no limit.
+    /// What the engine's container requests. The machine is the database's own, so the default requests
+    /// little and sets no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 
-    /// False pauses the database: the machine is given back, the volume is kept. True again resumes it. Default: true.
+    /// False pauses the database: the machine is released, the volume is kept. True again resumes it.
+    /// Default: true.
     #[serde(default = "default_running")]
     pub running: bool,
 
-    /// What becomes of the volume when this Database is deleted. When the namespace or the resource definitions are deleted instead,
-    /// every policy acts as Retain. Default: Retain.
+    /// What happens to the volume when this Database is deleted. When the namespace or the resource
+    /// definitions are deleted instead, every policy acts as Retain. Default: Retain.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
 }
 
 impl Database {
-    /// What its status says; nothing before its controller has looked at it.
+    /// What its status says; nothing before its controller's first pass.
     pub fn conditions(&self) -> &[Condition] {
         self.status.as_ref().map_or(&[], |status| &status.conditions)
     }
 }
 
-/// The engine of a database. `questdb` and `postgresql` need `version`; `custom` needs `custom`.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("self.type != 'questdb' || has(self.version)").message("spec.engine.version is required for questdb, for example 9.3.4"))]
-#[x_kube(validation = Rule::new("self.type != 'questdb' || !has(self.custom)").message("spec.engine.custom is only for the type custom: remove it, or set spec.engine.type to custom"))]
-#[x_kube(validation = Rule::new("self.type != 'postgresql' || has(self.version)").message("spec.engine.version is required for postgresql, for example 17.6"))]
-#[x_kube(validation = Rule::new("self.type != 'postgresql' || !has(self.version) || self.version.matches('^1[4-8][.][0-9]+$')").message("spec.engine.version of postgresql must be a whole release of the major versions 14 to 18, for example 17.6"))]
-#[x_kube(validation = Rule::new("self.type != 'postgresql' || !has(self.custom)").message("spec.engine.custom is only for the type custom: remove it, or set spec.engine.type to custom"))]
-#[x_kube(validation = Rule::new("self.type != 'custom' || has(self.custom)").message("spec.engine.custom (image, port, dataPath) is required for the type custom"))]
-#[x_kube(validation = Rule::new("self.type != 'custom' || !has(self.version)").message("spec.engine.version is not for the type custom: put the version into spec.engine.custom.image"))]
-pub struct Engine {
-    /// Which engine: questdb, postgresql, or custom for an image of your own. It cannot change.
-    #[serde(rename = "type")]
-    pub kind: EngineType,
-
-    /// The engine's release, for example 9.3.4 (QuestDB) or 17.6 (PostgreSQL): always a whole version, never `latest`. A change restarts
-    /// the database. The major version of PostgreSQL cannot change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+([.][0-9]+)?$')").message("spec.engine.version must be a whole release such as 9.3.4 or 17.6"))]
-    pub version: Option<String>,
-
-    /// An image of your own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub custom: Option<CustomEngine>,
-}
-
-/// The engines that Freehold knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, IntoStaticStr)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum EngineType {
-    /// QuestDB.
-    Questdb,
-    /// PostgreSQL.
-    Postgresql,
-    /// An image of your own.
-    Custom,
-}
-
-impl EngineType {
-    /// The name as it is written in a Database.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// An image that Freehold has no profile for.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CustomEngine {
-    /// The container image, with a tag or digest.
-    #[schemars(length(min = 1, max = 512))]
-    #[x_kube(validation = Rule::new("self.matches('^[^ ]+(:[^ :/]+|@sha256:[0-9a-f]{64})$') && !self.endsWith(':latest')").message("spec.engine.custom.image needs a tag or a digest, and the tag must not be latest: a restart must not change the version"))]
-    pub image: String,
-
-    /// The TCP port that the engine listens on. It must not be below 1024: the container runs without privileges.
-    #[schemars(range(min = 1024, max = 65535))]
-    pub port: i32,
-
-    /// Where the volume is mounted in the container: an absolute path.
-    #[schemars(length(min = 2, max = 256))]
-    #[x_kube(validation = Rule::new("self.matches('^/[^:]+$') && !self.contains('..')").message("spec.engine.custom.dataPath must be an absolute path without '..'"))]
-    pub data_path: String,
-
-    /// The user id (and group id) that the container runs as; never root. Default: 10001.
-    #[serde(default = "default_user_id")]
-    #[schemars(range(min = 1, max = 2_147_483_647))]
-    pub user_id: i64,
-
-    /// How the image takes its generated credentials; without it the Secret is made but not handed to the container.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub credentials: Option<CustomCredentials>,
-}
-
-/// The environment variables through which an image takes its credentials.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("has(self.passwordVariable) != has(self.passwordFileVariable)").message("spec.engine.custom.credentials needs exactly one of passwordVariable and passwordFileVariable"))]
-pub struct CustomCredentials {
-    /// The variable that takes the user name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
-    pub username_variable: Option<String>,
-
-    /// The variable that takes the password itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
-    pub password_variable: Option<String>,
-
-    /// The variable that takes the path of a file that holds the password: safer, where the image knows one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
-    pub password_file_variable: Option<String>,
-}
-
 /// The EBS volume of a database.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("spec.storage.size cannot shrink: EBS volumes only grow; create a smaller Database and copy the data"))]
-#[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.storage.fileSystem cannot change: the volume is formatted once; set it back, or create a new Database and copy the data"))]
-#[x_kube(validation = Rule::new("!has(self.adoptRetained) || (has(oldSelf.adoptRetained) && self.adoptRetained == oldSelf.adoptRetained)").message("spec.storage.adoptRetained can be set only when the Database is created: delete this Database (its deletionPolicy says what becomes of its own volume) and create it with the line"))]
-#[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'").message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
-#[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])").message("spec.storage.iops is not for this type: remove it or set spec.storage.type to gp3"))]
-#[x_kube(validation = Rule::new("has(self.iops) || !(self.type in ['io1', 'io2'])").message("spec.storage.iops is required for io1 and io2"))]
+#[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0")
+    .message("spec.storage.size cannot shrink: EBS volumes only grow; create a smaller Database and copy the \
+        data"))]
+#[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem")
+    .message("spec.storage.fileSystem cannot change: the volume is formatted once; set it back, or create a \
+        new Database and copy the data"))]
+#[x_kube(validation = Rule::new("!has(self.adoptRetained) || (has(oldSelf.adoptRetained) && \
+    self.adoptRetained == oldSelf.adoptRetained)")
+    .message("spec.storage.adoptRetained can be set only when the Database is created: delete this Database \
+        (its deletionPolicy says what happens to its own volume) and create it with the line"))]
+#[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'")
+    .message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
+#[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])")
+    .message("spec.storage.iops is not for this type: remove it or set spec.storage.type to gp3"))]
+#[x_kube(validation = Rule::new("has(self.iops) || !(self.type in ['io1', 'io2'])")
+    .message("spec.storage.iops is required for io1 and io2"))]
 pub struct Storage {
-    /// The size in whole GiB or TiB, for example 100Gi. It can grow while the database runs; it can never shrink.
-    #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')").message("spec.storage.size must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
+    /// The size in whole GiB or TiB, for example 100Gi. It can grow while the database runs; it can never
+    /// shrink.
+    #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')")
+        .message("spec.storage.size must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
     pub size: Size,
 
     /// The EBS volume type. Default: gp3.
@@ -227,20 +197,35 @@ pub struct Storage {
     #[schemars(range(min = 1))]
     pub throughput: Option<i32>,
 
-    /// The file system, made once by the EBS CSI driver: xfs or ext4. Default: xfs.
+    /// The file system, created once by the EBS CSI driver: xfs or ext4. Default: xfs.
     #[serde(default)]
     pub file_system: FileSystem,
 
-    /// Takes over a volume that was kept when a Database of this namespace was deleted, with its data and its credentials, instead of a
-    /// new one: the name of the PersistentVolume that records it, as `freehold retained` lists it. Only when the Database is created.
+    /// Restores a volume that was retained when a Database of this namespace was deleted, with its data and
+    /// its credentials, instead of a new one: the name of the PersistentVolume that records it, as `freehold
+    /// retained` lists it. Only when the Database is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
-    #[x_kube(validation = Rule::new("self.matches('^freehold-[0-9a-f-]{36}$')").message("spec.storage.adoptRetained must be the name of a PersistentVolume that `freehold retained` lists, such as freehold-6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"))]
+    #[x_kube(validation = Rule::new("self.matches('^freehold-[0-9a-f-]{36}$')")
+        .message("spec.storage.adoptRetained must be the name of a PersistentVolume that `freehold retained` \
+            lists, such as freehold-6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"))]
     pub adopt_retained: Option<String>,
 }
 
-/// A file system that the EBS CSI driver makes and grows online.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, IntoStaticStr)]
+/// A file system that the EBS CSI driver creates and grows online.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    EnumIter,
+    IntoStaticStr
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum FileSystem {
@@ -267,16 +252,21 @@ pub struct ConfigValue(#[schemars(length(max = 1024))] pub String);
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
-    /// What is reserved for the container, for example memory: 8Gi. Default: 100m of CPU and 256Mi of memory, which fits every type.
+    /// What is reserved for the container, for example memory: 8Gi. Default: 100m of CPU and 256Mi of memory,
+    /// which fits every type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 8))]
-    #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))").message("spec.resources.requests: each value must be a quantity in quotes, for example \"2\" or \"4Gi\""))]
+    #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))")
+        .message("spec.resources.requests: each value must be a quantity in quotes, for example \"2\" or \
+            \"4Gi\""))]
     pub requests: BTreeMap<String, ResourceQuantity>,
 
     /// What the container may use at most. Default: no limit; the machine is the database's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 8))]
-    #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))").message("spec.resources.limits: each value must be a quantity in quotes, for example \"2\" or \"4Gi\""))]
+    #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))")
+        .message("spec.resources.limits: each value must be a quantity in quotes, for example \"2\" or \
+            \"4Gi\""))]
     pub limits: BTreeMap<String, ResourceQuantity>,
 }
 
@@ -285,10 +275,22 @@ pub struct Resources {
 #[serde(transparent)]
 pub struct ResourceQuantity(#[schemars(length(min = 1, max = 32))] pub String);
 
-/// What becomes of the EBS volume when its Database is deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, EnumIter, IntoStaticStr)]
+/// What happens to the EBS volume when its Database is deleted.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    EnumIter,
+    IntoStaticStr
+)]
 pub enum DeletionPolicy {
-    /// The volume is kept, and its PersistentVolume stays as the record of it.
+    /// The volume is retained, and its PersistentVolume stays as its retention record.
     #[default]
     Retain,
     /// A final snapshot is taken; the volume is deleted once the snapshot is complete.
@@ -320,10 +322,6 @@ fn default_running() -> bool {
     true
 }
 
-fn default_user_id() -> i64 {
-    10001
-}
-
 #[cfg(test)]
 mod tests {
     use strum::IntoEnumIterator;
@@ -331,13 +329,16 @@ mod tests {
     use super::*;
 
     /// The names that `as_str` gives, beside those that a Database has.
-    fn names<E: IntoEnumIterator + Serialize + Into<&'static str>>() -> Vec<(serde_json::Value, &'static str)> {
+    fn names<E: IntoEnumIterator + Serialize + Into<&'static str>>() -> Vec<(serde_json::Value, &'static str)>
+    {
         E::iter().map(|it| (serde_json::to_value(&it).unwrap(), it.into())).collect()
     }
 
     #[test]
     fn a_name_in_a_message_is_the_name_in_the_spec() {
-        for (written, named) in [names::<EngineType>(), names::<FileSystem>(), names::<DeletionPolicy>()].concat() {
+        for (written, named) in
+            [names::<EngineType>(), names::<FileSystem>(), names::<DeletionPolicy>()].concat()
+        {
             assert_eq!(written, named);
         }
         assert_eq!(EngineType::Postgresql.as_str(), "postgresql");

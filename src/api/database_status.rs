@@ -22,7 +22,7 @@ pub struct DatabaseStatus {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 
-    /// The zone that the database lives in: decided once, by capacity.
+    /// The zone of the database: decided once, by capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
 
@@ -30,7 +30,8 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_type: Option<String>,
 
-    /// The ordinal of the newest Node: written before that Node is created, so that a lost answer cannot make a second one.
+    /// The ordinal of the newest Node: written before that Node is created, so that a lost answer cannot
+    /// create a second one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_ordinal: Option<i32>,
 
@@ -38,7 +39,7 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
 
-    /// One Node taking the place of another: there are two only while this names both.
+    /// One Node replacing another: there are two only while this names both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<Replacement>,
 
@@ -54,7 +55,7 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials_secret_name: Option<String>,
 
-    /// The engine's current run: what a restart is told by.
+    /// The engine's current run: a restart is recognised by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<EngineRun>,
 
@@ -64,7 +65,7 @@ pub struct DatabaseStatus {
     pub history: Vec<HistoryEntry>,
 }
 
-/// One Node taking the place of another. Written before the second Node is created, kept until the first is gone.
+/// One Node replacing another. Written before the second Node is created, kept until the first is gone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Replacement {
@@ -74,7 +75,7 @@ pub struct Replacement {
     /// The Node that takes its place.
     pub to: String,
 
-    /// Why, in words.
+    /// Why, as a sentence.
     pub cause: String,
 
     /// When it was decided.
@@ -106,7 +107,7 @@ pub struct HistoryEntry {
     /// What happened.
     pub what: Occurrence,
 
-    /// Why, in words.
+    /// Why, as a sentence.
     pub cause: String,
 
     /// How many times in a row.
@@ -126,12 +127,12 @@ pub enum Occurrence {
     Resumed,
     /// The engine ended by itself, and Kubernetes started it again.
     EngineRestarted,
-    /// Somebody else deleted the pod, and Kubernetes made another.
+    /// The pod was deleted outside Freehold, and Kubernetes created another.
     PodReplaced,
 }
 
 impl Occurrence {
-    /// The event that tells it: of the same name.
+    /// The event that reports it: of the same name.
     pub fn event(self) -> EventReason {
         match self {
             Self::Restarted => EventReason::Restarted,

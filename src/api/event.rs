@@ -1,23 +1,24 @@
-//! The reasons of events: what an operator of databases is told as it happens. An enum, documented, and never used for another meaning.
+//! The reasons of events: what happened to an object. An enum, documented, and never used for another
+//! meaning.
 
 use strum::{EnumIter, EnumMessage, IntoStaticStr};
 
 /// What happened: the `reason` of a Kubernetes event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum EventReason {
-    /// Node: its Kubernetes node takes no more pods, since it is being given back.
+    /// Node: its Kubernetes node takes no more pods, since its machine is being released.
     Cordoned,
-    /// Volume: EC2 refused to make the EBS volume; the note has its words.
+    /// Volume: EC2 refused to create the EBS volume; the note has its message.
     CreationRefused,
-    /// Database: the Secret with generated credentials was made.
+    /// Database: the Secret with generated credentials was created.
     CredentialsCreated,
-    /// Database: the credentials are kept with the data.
-    CredentialsKept,
-    /// Database: the credentials that were kept with the data were taken over.
-    CredentialsTakenOver,
-    /// Database: all of it is gone but what its deletion policy keeps.
+    /// Database: the credentials are retained with the data.
+    CredentialsRetained,
+    /// Database: the credentials that were retained with the data were adopted.
+    CredentialsAdopted,
+    /// Database: all its resources are deleted but what its deletion policy retains.
     DatabaseReleased,
-    /// Database: the engine does not start or does not stay up; the note says what Kubernetes says.
+    /// Database: the engine does not start or does not stay up; the note says what Kubernetes reports.
     EngineFailing,
     /// Database: the engine ended by itself, and Kubernetes started it again; the note says how it ended.
     EngineRestarted,
@@ -25,35 +26,35 @@ pub enum EventReason {
     EngineStopping,
     /// Node: EC2 has neither stopped nor terminated a lost machine; nothing moves.
     FenceFailed,
-    /// Volume: EC2 refused the final snapshot; the volume is kept.
+    /// Volume: EC2 refused the final snapshot; the volume is retained.
     FinalSnapshotRefused,
-    /// Volume: the final snapshot was asked for.
+    /// Volume: the final snapshot was requested.
     FinalSnapshotStarted,
     /// Node: EC2 launched an instance.
     InstanceLaunched,
     /// Node: an instance that was found by token and tags is this Node's.
     InstanceRecorded,
-    /// Node: EC2 was asked to stop a lost machine; the note says whether by force.
+    /// Node: EC2 was requested to stop a lost machine; the note says whether by force.
     InstanceStopping,
-    /// Node: EC2 was asked to terminate an instance; the note says why.
+    /// Node: EC2 was requested to terminate an instance; the note says why.
     InstanceTerminating,
-    /// Node: EC2 refused a launch; the note has its words.
+    /// Node: EC2 refused a launch; the note has its message.
     LaunchRefused,
     /// Node: EC2 shows a lost machine stopped or terminated; nothing on it can write any more.
     MachineFenced,
     /// Database: it is paused, and its machine is gone.
-    MachineGivenBack,
-    /// Node: the machine is given up, and another takes its place; the note says why.
+    MachineReleased,
+    /// Node: the machine is declared lost, and another takes its place; the note says why.
     MachineLost,
-    /// Node: the machine looks lost and has a grace; the note says until when.
+    /// Node: the machine looks lost, and its grace period runs; the note says until when.
     MachineSuspected,
-    /// Volume: EC2 refused a change; the note has its words.
+    /// Volume: EC2 refused a modification; the note has its message.
     ModificationRefused,
     /// Database: it moves to another machine; the note says from where, to where and why.
     Moved,
-    /// Database: a machine was asked for.
+    /// Database: a Node was created, which launches a machine.
     NodeCreated,
-    /// Database: a Node is taken down; the note says why.
+    /// Database: a Node is deleted; the note says why.
     NodeDeleted,
     /// Node: the machine is ready for the database.
     NodeReady,
@@ -61,47 +62,48 @@ pub enum EventReason {
     NodeReleased,
     /// Database: it was ready and is not any more; the note has the reason.
     NotReady,
-    /// Node: a fenced machine's Kubernetes node was tainted, so that Kubernetes lets go of its volume at once.
+    /// Node: a fenced machine's Kubernetes node was tainted, so that Kubernetes detaches its volume at once.
     OutOfService,
     /// Database: `spec.running` became false.
     Paused,
-    /// Database: somebody else deleted the pod, and Kubernetes made another.
+    /// Database: the pod was deleted outside Freehold, and Kubernetes created another.
     PodReplaced,
     /// Database: this generation runs and answers.
     Ready,
-    /// Node: a lost machine is not given up yet: too many repairs at once, old knowledge, or a zone that looks down.
-    RepairHeldBack,
-    /// Database: a machine was asked for to take another's place; the note says why.
+    /// Node: the repair of a lost machine is postponed: too many repairs at once, an old EC2 inventory, or a
+    /// zone that looks down.
+    RepairPostponed,
+    /// Database: a Node was created to take another's place; the note says why.
     ReplacementStarted,
     /// Database: Freehold replaces the pod; the note says why.
     Restarted,
     /// Database: `spec.running` became true again.
     Resumed,
-    /// Database: a volume of a former Database of this name is kept.
+    /// Database: a volume of a former Database of this name is retained.
     RetainedVolumeFound,
-    /// Database: the record of a kept volume is held for this Database, which takes it over.
-    RetainedVolumeHeld,
+    /// Database: a retention record is reserved for this Database, which adopts the volume.
+    RetainedVolumeReserved,
     /// Database: nothing changes until a person does something; the note says what.
     Stalled,
-    /// Database: the StatefulSet was made.
+    /// Database: the StatefulSet was created.
     StatefulSetCreated,
     /// Database: the StatefulSet has a new template; the pod is replaced next.
     TemplateChanged,
-    /// Volume: a kept EBS volume was taken over.
+    /// Volume: a retained EBS volume was adopted.
     VolumeAdopted,
     /// Database: its Volume follows the spec; the note says in what.
     VolumeChanged,
-    /// Database and Volume: the volume was asked for, and made.
+    /// Database and Volume: the volume was requested, and created.
     VolumeCreated,
-    /// Database and Volume: the volume is taken down as its policy says, and deleted.
+    /// Database and Volume: the volume is being deleted according to its policy, and was deleted.
     VolumeDeleted,
-    /// Volume: EC2 was asked to change size, type, IOPS or throughput.
+    /// Volume: EC2 was requested to change size, type, IOPS or throughput.
     VolumeModifying,
-    /// Volume: it is as wanted and bound.
+    /// Volume: it is as specified and bound.
     VolumeReady,
     /// Volume: an EBS volume that was found by its tags is this Volume's.
     VolumeRecorded,
-    /// Volume: it is over as its policy says.
+    /// Volume: it was deleted or retained according to its policy.
     VolumeReleased,
     /// Database: its zone was decided, by where its first machine was launched.
     ZoneChosen,

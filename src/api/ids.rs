@@ -1,4 +1,4 @@
-//! Ids that AWS gives out, each a type of its own, so that one is never taken for another.
+//! Ids that AWS assigns, each a type of its own, so that one is never taken for another.
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ pub struct VolumeId(pub String);
 #[serde(transparent)]
 pub struct SnapshotId(pub String);
 
-/// The idempotency token of one creating call: at most 64 ASCII characters, case-sensitive (EC2 developer guide, "Ensuring
-/// idempotency").
+/// The idempotency token of one creating call: at most 64 ASCII characters, case-sensitive (EC2 developer
+/// guide, "Ensuring idempotency").
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ClientToken(pub String);

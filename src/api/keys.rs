@@ -1,121 +1,136 @@
-//! Every key that Freehold reads or writes: labels, annotations, taints, EC2 tags, the finalizer. No other file spells one.
+//! Every key that Freehold reads or writes: labels, annotations, taints, EC2 tags, the finalizer. No other
+//! file spells one.
 //!
-//! Each doc comment says which objects carry the key, who writes it, and the format of its value. A key that was released never changes:
-//! the objects of earlier releases carry it.
+//! Each doc comment says which objects carry the key, who writes it, and the format of its value. A key that
+//! was released never changes: the objects of earlier releases carry it.
 //!
-//! One key has three formats: `freehold.dev/database` is a label ([`DATABASE_NAME_LABEL`], the name alone, since a label's value holds no
-//! slash), an annotation ([`DATABASE_ANNOTATION`]) and an EC2 tag ([`DATABASE_TAG`]), both `<namespace>/<name>`. `freehold.dev/volume-uid`
-//! is a label ([`VOLUME_UID_LABEL`]) and an EC2 tag ([`VOLUME_UID_TAG`]) of one format.
+//! One key has three formats: `freehold.dev/database` is a label ([`DATABASE_NAME_LABEL`], the name alone,
+//! since a label's value holds no slash), an annotation ([`DATABASE_ANNOTATION`]) and an EC2 tag
+//! ([`DATABASE_TAG`]), both `<namespace>/<name>`. `freehold.dev/volume-uid` is a label ([`VOLUME_UID_LABEL`])
+//! and an EC2 tag ([`VOLUME_UID_TAG`]) of one format.
 
 // ---- Labels of the objects of one Database ----
 
-/// Label: the name of the Database (`metadata.name`). On every object that belongs to a Database, and on its PersistentVolume, which has
-/// no namespace; written by the Database's and the Volume's controller.
+/// Label: the name of the Database (`metadata.name`). On every object that belongs to a Database, and on its
+/// PersistentVolume, which has no namespace; written by the Database's and the Volume's controller.
 pub const DATABASE_NAME_LABEL: &str = "freehold.dev/database";
 
-/// Label: the UID of the Database. On the same objects by the same controllers. It is the proof that an object of a derived name is ours,
-/// and part of the StatefulSet's selector, which cannot change.
+/// Label: the UID of the Database. On the same objects by the same controllers. It is the proof that an
+/// object of a derived name is ours, and part of the StatefulSet's selector, which cannot change.
 pub const DATABASE_UID_LABEL: &str = "freehold.dev/database-uid";
 
-/// Label: the UID of the Volume that made a PersistentVolume. Written by the Volume's controller. A PersistentVolume has no owner
-/// reference, since it is cluster-scoped.
+/// Label: the UID of the Volume that created a PersistentVolume. Written by the Volume's controller. A
+/// PersistentVolume has no owner reference, since it is cluster-scoped.
 pub const VOLUME_UID_LABEL: &str = "freehold.dev/volume-uid";
 
-/// Label: `true` on what was kept after a deletion: on the PersistentVolume by the Volume's controller, on the copy of the credentials'
-/// Secret by the Database's.
+/// Label: `true` on what was retained after a deletion: on the PersistentVolume by the Volume's controller,
+/// on the copy of the credentials' Secret by the Database's.
 pub const RETAINED_LABEL: &str = "freehold.dev/retained";
 
-/// Label of Kubernetes' recommended set: the name of the Database. On every object of a Database; part of the StatefulSet's selector.
+/// Label of Kubernetes' recommended set: the name of the Database. On every object of a Database; part of the
+/// StatefulSet's selector.
 pub const INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
 
-/// Label of the recommended set: always [`MANAGED_BY_FREEHOLD`]. On every object of a Database; what the Database controller's watches
-/// select.
+/// Label of the recommended set: always [`MANAGED_BY_FREEHOLD`]. On every object of a Database; what the
+/// Database controller's watches select.
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 
 /// The value of [`MANAGED_BY_LABEL`].
 pub const MANAGED_BY_FREEHOLD: &str = "freehold";
 
-/// Label of the recommended set: the engine, as `spec.engine.type` has it (`postgresql`). On every object of a Database.
+/// Label of the recommended set: the engine, as `spec.engine.type` has it (`postgresql`). On every object of
+/// a Database.
 pub const ENGINE_LABEL: &str = "app.kubernetes.io/name";
 
 // ---- Labels and taints of core Nodes ----
 
-/// Label: `true` on the `v1/Node` of a dedicated machine. Written by its kubelet at registration, as the NodeClass's user data says; what
-/// the operator's watch of core Nodes selects.
+/// Label: `true` on the `v1/Node` of a dedicated machine. Written by its kubelet at registration, as the
+/// NodeClass's user data says; what the operator's watch of core Nodes selects.
 pub const DEDICATED_LABEL: &str = "freehold.dev/dedicated";
 
-/// Taint, effect `NoExecute`, that keeps every other pod off a dedicated machine. Written by its kubelet at registration with the value
-/// `true`; a database's pod tolerates it with any value.
+/// Taint, effect `NoExecute`, that keeps every other pod off a dedicated machine. Written by its kubelet at
+/// registration with the value `true`; a database's pod tolerates it with any value.
 pub const DEDICATED_TAINT: &str = "freehold.dev/dedicated";
 
-/// Label: the UID of the Database, on the one core Node that its pod may run on. Written and removed by the Database's controller. A
-/// kubelet cannot set a label with this prefix for itself (`NodeRestriction` admission).
+/// Label: the UID of the Database, on the one core Node that its pod may run on. Written and removed by the
+/// Database's controller. A kubelet cannot set a label with this prefix for itself (`NodeRestriction`
+/// admission).
 pub const DATABASE_NODE_LABEL: &str = "freehold.dev.node-restriction.kubernetes.io/database";
 
-/// Taint, effect `NoExecute`, value `nodeshutdown`, that says to Kubernetes that a machine is stopped for certain (Kubernetes docs,
-/// "Non-graceful node shutdown handling"). On the core Node of a fenced machine; written by the Node's controller.
+/// Taint, effect `NoExecute`, value `nodeshutdown`, that tells Kubernetes that a machine is stopped for
+/// certain (Kubernetes docs, "Non-graceful node shutdown handling"). On the core Node of a fenced machine;
+/// written by the Node's controller.
 pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
 
-/// Label: the availability zone (`us-east-1a`). On core Nodes, written by the cloud's controller manager; it is the EBS CSI driver's
-/// topology, so the Volume's controller requires it in the node affinity of a PersistentVolume.
+/// Label: the availability zone (`us-east-1a`). On core Nodes, written by the cloud's controller manager; it
+/// is the EBS CSI driver's topology, so the Volume's controller requires it in the node affinity of a
+/// PersistentVolume.
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
 // ---- Annotations of a PersistentVolume ----
 
-/// Annotation: the Database that a volume was made for, as `<namespace>/<name>`. Written by the Volume's controller with the
-/// PersistentVolume.
+/// Annotation: the Database that a volume was created for, as `<namespace>/<name>`. Written by the Volume's
+/// controller with the PersistentVolume.
 pub const DATABASE_ANNOTATION: &str = "freehold.dev/database";
 
-/// Annotation of Kubernetes' own: the provisioner that made a volume, [`EBS_CSI_DRIVER`]. Written with the PersistentVolume.
+/// Annotation of Kubernetes' own: the provisioner that created a volume, [`EBS_CSI_DRIVER`]. Written with the
+/// PersistentVolume.
 pub const PROVISIONED_BY_ANNOTATION: &str = "pv.kubernetes.io/provisioned-by";
 
-/// Annotation: when the volume was kept (RFC 3339, UTC, whole seconds). This and the five that follow are written by the Volume's
-/// controller when it keeps the volume: they make the PersistentVolume the record of it.
+/// Annotation: when the volume was retained (RFC 3339, UTC, whole seconds). This and the five that follow are
+/// written by the Volume's controller when it retains the volume: they make the PersistentVolume its
+/// retention record.
 pub const RETAINED_AT_ANNOTATION: &str = "freehold.dev/retained-at";
 
-/// Annotation of the record: why the volume was kept, in words.
+/// Annotation of the record: why the volume was retained, as a sentence.
 pub const RETAINED_BECAUSE_ANNOTATION: &str = "freehold.dev/retained-because";
 
-/// Annotation of the record: the size that EC2 showed (`100Gi`), which may be more than the claim had asked for.
+/// Annotation of the record: the size that EC2 showed (`100Gi`), which may be more than the claim had
+/// requested.
 pub const SIZE_ANNOTATION: &str = "freehold.dev/size";
 
 /// Annotation of the record: the engine that wrote the data, as `spec.engine.type` has it.
 pub const ENGINE_ANNOTATION: &str = "freehold.dev/engine";
 
-/// Annotation of the record: the engine's version (`17.6`), or the image of a custom engine. A person may add it where it is missing.
+/// Annotation of the record: the engine's version (`17.6`), or the image of a custom engine. A person may add
+/// it where it is missing.
 pub const ENGINE_VERSION_ANNOTATION: &str = "freehold.dev/engine-version";
 
-/// Annotation of the record: the name of the Secret with the credentials that the data was made with, in the namespace of the claim.
+/// Annotation of the record: the name of the Secret with the credentials that the data was created with, in
+/// the namespace of the claim.
 pub const CREDENTIALS_ANNOTATION: &str = "freehold.dev/credentials-secret";
 
-/// Annotation of the record: the Database that takes the volume, as `<name>/<UID>`. Written by the Database's controller with the
-/// resourceVersion of what was read, so that of two Databases one wins; removed when the volume is given free again.
+/// Annotation of the record: the Database that adopts the volume, as `<name>/<UID>`. Written by the
+/// Database's controller with the resourceVersion of what was read, so that of two Databases one wins;
+/// removed when the reservation ends.
 pub const ADOPTED_BY_ANNOTATION: &str = "freehold.dev/adopted-by";
 
 // ---- Annotations of other objects ----
 
-/// Annotation: the hash (16 hexadecimal digits) of the inputs in the spec that an object was rendered from. On the StatefulSet, its pods
-/// and the ConfigMap; written by the Database's controller. Only a change of it asks for a replacement of the pod.
+/// Annotation: the hash (16 hexadecimal digits) of the inputs in the spec that an object was rendered from.
+/// On the StatefulSet, its pods and the ConfigMap; written by the Database's controller. Only a change of it
+/// requires a replacement of the pod.
 pub const INPUTS_HASH_ANNOTATION: &str = "freehold.dev/inputs-hash";
 
-/// Annotation: the name of the Secret that had kept the credentials. On a credentials' Secret that was taken over with a volume; written
-/// by the Database's controller.
+/// Annotation: the name of the Secret that had the retained credentials. On a credentials' Secret that was
+/// adopted with a volume; written by the Database's controller.
 pub const TAKEN_FROM_ANNOTATION: &str = "freehold.dev/taken-from";
 
-/// Annotation: the name of the PersistentVolume that was the record of that volume. On the same Secret by the same controller.
+/// Annotation: the name of the PersistentVolume that was the record of that volume. On the same Secret by the
+/// same controller.
 pub const ADOPTED_RECORD_ANNOTATION: &str = "freehold.dev/adopted-record";
 
 // ---- Tags of EC2's resources ----
 
-/// Tag: the cluster: the UID of the namespace `kube-system` unless configured. On every instance, volume and snapshot of ours, from its
-/// creation; what a sweep lists by.
+/// Tag: the cluster: the UID of the namespace `kube-system` unless configured. On every instance, volume and
+/// snapshot of ours, from its creation; what the inventory sync lists by.
 pub const CLUSTER_ID_TAG: &str = "freehold.dev/cluster-id";
 
 /// Tag: the UID of the `Node` that an instance and its root disk belong to. Written with the launch.
 pub const NODE_UID_TAG: &str = "freehold.dev/node-uid";
 
-/// Tag: the UID of the `Volume` that an EBS volume, or a snapshot of it, belongs to. Written with the creation, and anew on a volume that
-/// another `Volume` takes over.
+/// Tag: the UID of the `Volume` that an EBS volume, or a snapshot of it, belongs to. Written with the
+/// creation, and anew on a volume that another `Volume` adopts.
 pub const VOLUME_UID_TAG: &str = "freehold.dev/volume-uid";
 
 /// Tag: what a snapshot was taken for: [`PURPOSE_FINAL`]. Written with its creation.
@@ -124,26 +139,30 @@ pub const PURPOSE_TAG: &str = "freehold.dev/purpose";
 /// The value of [`PURPOSE_TAG`] on the snapshot that is taken before a volume is deleted.
 pub const PURPOSE_FINAL: &str = "final";
 
-/// Tag: the Database, as `<namespace>/<name>`, for people; nothing is ever looked up by it. Written as [`VOLUME_UID_TAG`] is.
+/// Tag: the Database, as `<namespace>/<name>`, for people; nothing is ever looked up by it. Written as
+/// [`VOLUME_UID_TAG`] is.
 pub const DATABASE_TAG: &str = "freehold.dev/database";
 
-/// Tag: the attempt that made the resource, a decimal number from 1. Written with the creation.
+/// Tag: the attempt that created the resource, a decimal number from 1. Written with the creation.
 pub const ATTEMPT_TAG: &str = "freehold.dev/attempt";
 
-/// Tag: what the AWS console shows as the resource's name: the name of the `Node` or `Volume`; nothing is ever looked up by it.
+/// Tag: what the AWS console shows as the resource's name: the name of the `Node` or `Volume`; nothing is
+/// ever looked up by it.
 pub const NAME_TAG: &str = "Name";
 
-/// Prefixes of tag keys that a NodeClass cannot set: ours, and those that EC2 refuses (compared without regard to case, as EC2 does).
+/// Prefixes of tag keys that a NodeClass cannot set: ours, and those that EC2 refuses (compared without
+/// regard to case, as EC2 does).
 pub const RESERVED_TAG_PREFIXES: [&str; 2] = ["freehold.dev/", "aws:"];
 
 // ---- Names that are no keys, and that other programs read ----
 
-/// The finalizer that the controllers put on their own Databases, Nodes and Volumes, and the Node's on the core Node of its instance.
+/// The finalizer that the controllers put on their own Databases, Nodes and Volumes, and the Node's on the
+/// core Node of its instance.
 pub const FINALIZER: &str = "freehold.dev/finalizer";
 
 /// The field manager of what the Database's controller writes.
 pub const DATABASE_FIELD_MANAGER: &str = "freehold-database";
 
-/// The name of the EBS CSI driver, which attaches, mounts and grows what Freehold creates. In a PersistentVolume's `csi.driver`, in the
-/// CSINode of each machine, and in VolumeAttachments.
+/// The name of the EBS CSI driver, which attaches, mounts and grows what Freehold creates. In a
+/// PersistentVolume's `csi.driver`, in the CSINode of each machine, and in VolumeAttachments.
 pub const EBS_CSI_DRIVER: &str = "ebs.csi.aws.com";

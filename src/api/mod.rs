@@ -1,7 +1,10 @@
-//! What people write and read: the custom resources of `freehold.dev/v1alpha1`. Types only: no client, no cloud, no clock.
+//! What people write and read: the custom resources of `freehold.dev/v1alpha1`. Types only: no client, no
+//! cloud, no clock.
 
 pub mod condition;
+pub mod creation;
 pub mod database;
+mod database_engine;
 mod database_status;
 pub mod event;
 pub mod ids;

@@ -1,4 +1,5 @@
-//! The names and labels of everything that belongs to a Database: one pure function, so that adoption can override them.
+//! The names and labels of everything that belongs to a Database: one pure function, so that adoption can
+//! override them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,10 @@ use data_encoding::BASE32_NOPAD;
 use sha2::{Digest, Sha256};
 
 use super::database::Database;
-use super::keys::{DATABASE_NAME_LABEL, DATABASE_UID_LABEL, ENGINE_LABEL, INSTANCE_LABEL, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
+use super::keys::{
+    DATABASE_NAME_LABEL, DATABASE_UID_LABEL, ENGINE_LABEL, INSTANCE_LABEL, MANAGED_BY_FREEHOLD,
+    MANAGED_BY_LABEL,
+};
 
 /// The names and labels of one Database's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +29,7 @@ pub struct Names {
     pub service: String,
     /// The Secret of the administrator's credentials.
     pub credentials_secret: String,
-    /// The name that the Secret is kept under after a deletion that retains the data.
+    /// The name of the Secret's copy after a deletion that retains the data.
     pub retained_secret: String,
     /// The ConfigMap with the engine's settings.
     pub config_map: String,
@@ -43,7 +47,10 @@ impl Names {
         let name = database.metadata.name.clone().unwrap_or_default();
         let uid = database.metadata.uid.clone().unwrap_or_default();
         let volume = format!("{name}-{}", short_hash(&uid));
-        let selector = BTreeMap::from([(INSTANCE_LABEL.to_owned(), name.clone()), (DATABASE_UID_LABEL.to_owned(), uid.clone())]);
+        let selector = BTreeMap::from([
+            (INSTANCE_LABEL.to_owned(), name.clone()),
+            (DATABASE_UID_LABEL.to_owned(), uid.clone()),
+        ]);
         let mut labels = selector.clone();
         labels.insert(MANAGED_BY_LABEL.to_owned(), MANAGED_BY_FREEHOLD.to_owned());
         labels.insert(ENGINE_LABEL.to_owned(), database.spec.engine.kind.as_str().to_owned());
@@ -75,7 +82,7 @@ impl Names {
     }
 }
 
-/// The Secret that keeps the credentials of what a Volume of this name held.
+/// The Secret with the retained credentials of a Volume of this name.
 pub fn retained_secret(volume: &str) -> String {
     format!("{volume}-admin")
 }
@@ -90,7 +97,7 @@ pub fn volume_uid_of(persistent_volume: &str) -> Option<&str> {
     persistent_volume.strip_prefix("freehold-")
 }
 
-/// Five characters that tell two Databases of one name apart.
+/// Five characters that distinguish two Databases of one name.
 fn short_hash(uid: &str) -> String {
     let mut text = BASE32_NOPAD.encode(&Sha256::digest(uid.as_bytes())).to_lowercase();
     text.truncate(5);

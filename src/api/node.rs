@@ -7,6 +7,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::creation::Attempt;
 use super::ids::{ClientToken, InstanceId};
 use super::node_class::RootVolume;
 
@@ -23,20 +24,39 @@ use super::node_class::RootVolume;
     namespaced,
     status = "NodeStatus",
     derive = "PartialEq",
-    doc = "One dedicated EC2 instance and its Kubernetes node. Made and deleted by the Database controller; do not write it by hand.",
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status", description = "Whether the machine can run the database."),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason", description = "Why it can, or what is awaited."),
-    printcolumn(name = "Type", type_ = "string", json_path = ".status.instanceType", description = "The instance type."),
+    doc = "One dedicated EC2 instance and its Kubernetes node. Created and deleted by the Database \
+        controller; do not write it by hand.",
+    printcolumn(
+        name = "Ready", type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the machine can run the database."
+    ),
+    printcolumn(
+        name = "Reason", type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why it can, or what is awaited."
+    ),
+    printcolumn(
+        name = "Type", type_ = "string",
+        json_path = ".status.instanceType",
+        description = "The instance type."
+    ),
     printcolumn(name = "Zone", type_ = "string", json_path = ".status.zone", description = "The zone."),
-    printcolumn(name = "Instance", type_ = "string", json_path = ".status.instanceID", description = "The EC2 instance."),
-    printcolumn(name = "Kube-Node", type_ = "string", json_path = ".status.coreNodeName", description = "The Kubernetes node.", priority = 1),
+    printcolumn(
+        name = "Instance", type_ = "string",
+        json_path = ".status.instanceID",
+        description = "The EC2 instance."
+    ),
+    printcolumn(name = "Kube-Node", type_ = "string", json_path = ".status.coreNodeName",
+    description = "The Kubernetes node.", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    validation = Rule::new("!has(oldSelf.spec.zone) || (has(self.spec.zone) && self.spec.zone == oldSelf.spec.zone)")
+    validation = Rule::new("!has(oldSelf.spec.zone) || (has(self.spec.zone) && self.spec.zone == \
+        oldSelf.spec.zone)")
         .message("spec.zone cannot change once it is set: it is the zone of the volume"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSpec {
-    /// The NodeClass that says how the machine is made.
+    /// The NodeClass that says how the machine is created.
     #[schemars(length(min = 1, max = 63))]
     pub node_class_name: String,
 
@@ -56,7 +76,7 @@ pub struct NodeSpec {
 }
 
 impl Node {
-    /// What its status says; nothing before its controller has looked at it.
+    /// What its status says; nothing before its controller's first pass.
     pub fn conditions(&self) -> &[Condition] {
         self.status.as_ref().map_or(&[], |status| &status.conditions)
     }
@@ -70,15 +90,15 @@ pub struct NodeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Launched, Registered, Initialized, Ready, Drifted, Stalled and Lost; while lost or taken down by force Fenced; while deleting Drained,
-    /// VolumeDetached and InstanceTerminated.
+    /// Launched, Registered, Initialized, Ready, Drifted, Stalled and Lost; while lost or terminated without
+    /// being drained Fenced; while deleting Drained, VolumeDetached and InstanceTerminated.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 
-    /// The launch that was decided, whole, written before it is sent to EC2.
+    /// The creation of the instance that was decided, whole, written before it is sent to EC2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launch: Option<NodeLaunch>,
+    pub creation: Option<NodeCreation>,
 
     /// The EC2 instance, once an answer or a look-up has named it.
     #[serde(rename = "instanceID", default, skip_serializing_if = "Option::is_none")]
@@ -104,12 +124,12 @@ pub struct NodeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impaired_since: Option<Time>,
 
-    /// That the machine is given up: written before anything is done to it, and never taken back.
+    /// The decision that the machine is lost: written before anything is done to it, and never reverted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
 
-    /// Whether the machine looks lost, once it has joined the cluster. When more than half of the machines of a zone do, the zone itself
-    /// may be down, and no repair begins there.
+    /// Whether the machine looks lost, once it has joined the cluster. When more than half of the machines of
+    /// a zone do, the zone itself may be down, and no repair begins there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<MachineHealth>,
 
@@ -123,13 +143,14 @@ pub struct NodeStatus {
 pub enum MachineHealth {
     /// There is no sign of a loss.
     Healthy,
-    /// There is a sign of a loss, and the machine is not given up yet.
+    /// There is a sign of a loss, and the machine is not declared lost yet.
     Suspected,
-    /// The machine would be given up, and its repair is held back.
-    RepairHeldBack,
-    /// The machine is given up.
+    /// The machine would be declared lost, and its repair is postponed.
+    RepairPostponed,
+    /// The machine is declared lost.
     Lost,
-    /// The machine is given up, and EC2 does not show it stopped or terminated although everything was asked of it.
+    /// The machine is declared lost, and EC2 does not show it stopped or terminated although stop, forced
+    /// stop and termination were requested.
     FenceFailed,
 }
 
@@ -140,7 +161,7 @@ pub struct ReplacementNeeded {
     /// Why.
     pub cause: ReplacementCause,
 
-    /// The same in words, with names.
+    /// The same as a sentence, with names.
     pub message: String,
 }
 
@@ -151,7 +172,8 @@ pub enum ReplacementCause {
     KubernetesNodeDeleted,
 }
 
-/// The decision to give a machine up. From `startedAt` count the stages until EC2 shows it stopped or terminated.
+/// The decision that a machine is lost. From `startedAt` count the stages until EC2 shows it stopped or
+/// terminated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Fence {
@@ -164,19 +186,21 @@ pub struct Fence {
     /// Since when the cause was there.
     pub since: Time,
 
-    /// The same in words.
+    /// The same as a sentence.
     pub message: String,
 }
 
-/// One decided launch: everything that RunInstances is sent, so that the identical call can be made again with the same token.
+/// One decided creation of an instance: everything that RunInstances is sent, so that the identical call can
+/// be made again with the same token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeLaunch {
-    /// 1 for the first; a higher one only after the former is proven ended.
-    pub attempt: i32,
+pub struct NodeCreation {
+    /// The attempt.
+    #[serde(flatten)]
+    pub attempt: Attempt,
 
     /// The idempotency token of this attempt.
-    pub token: ClientToken,
+    pub client_token: ClientToken,
 
     /// The zone of the subnet.
     pub zone: String,
@@ -213,32 +237,7 @@ pub struct NodeLaunch {
     /// SHA-256 of the user data, hexadecimal: the text itself stays in the NodeClass.
     pub user_data_hash: String,
 
-    /// When the attempt was decided.
-    pub started_at: Time,
-
-    /// Since when it is unknown whether EC2 carried the attempt out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_doubt_since: Option<Time>,
-
-    /// EC2's refusal, when it refused for certain: nothing was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<Refusal>,
-
     /// How many machines before this attempt ran but never joined the cluster.
     #[serde(default)]
     pub never_joined: i32,
-}
-
-/// A definite refusal by EC2.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Refusal {
-    /// EC2's error code.
-    pub code: String,
-
-    /// EC2's message.
-    pub message: String,
-
-    /// When it was refused.
-    pub at: Time,
 }

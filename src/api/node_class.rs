@@ -1,4 +1,4 @@
-//! `NodeClass`: how machines are made; written by the platform team, never by a tenant.
+//! `NodeClass`: how machines are created; written by the platform team, never by a tenant.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the machines of databases are made. Cluster-scoped; a changed class replaces no running machine.
+/// How the machines of databases are created. Cluster-scoped; a changed class replaces no running machine.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "freehold.dev",
@@ -17,9 +17,20 @@ use serde::{Deserialize, Serialize};
     shortname = "fnc",
     category = "freehold",
     derive = "PartialEq",
-    doc = "How the machines of databases are made: image, network, identity and first-boot script. Written by the platform team.",
-    printcolumn(name = "Image", type_ = "string", json_path = ".spec.imageID", description = "The machine image."),
-    printcolumn(name = "Profile", type_ = "string", json_path = ".spec.instanceProfile", description = "The instance profile."),
+    doc = "How the machines of databases are created: image, network, identity and first-boot script. \
+        Written by the platform team.",
+    printcolumn(
+        name = "Image",
+        type_ = "string",
+        json_path = ".spec.imageID",
+        description = "The machine image."
+    ),
+    printcolumn(
+        name = "Profile",
+        type_ = "string",
+        json_path = ".spec.instanceProfile",
+        description = "The instance profile."
+    ),
     printcolumn(
         name = "StorageClass",
         type_ = "string",
@@ -33,7 +44,8 @@ pub struct NodeClassSpec {
     /// The AMI that machines boot from (`ami-…`).
     #[serde(rename = "imageID")]
     #[schemars(length(max = 32))]
-    #[x_kube(validation = Rule::new("self.startsWith('ami-')").message("spec.imageID must be an AMI id: ami-…"))]
+    #[x_kube(validation = Rule::new("self.startsWith('ami-')")
+        .message("spec.imageID must be an AMI id: ami-…"))]
     pub image_id: String,
 
     /// The subnets that machines are launched in, with their zones; the order is the order of preference.
@@ -44,7 +56,8 @@ pub struct NodeClassSpec {
     /// The security groups of every machine (`sg-…`).
     #[serde(rename = "securityGroupIDs", default)]
     #[schemars(length(max = 16), inner(length(max = 32)))]
-    #[x_kube(validation = Rule::new("self.all(g, g.startsWith('sg-'))").message("spec.securityGroupIDs: each must be a security group id: sg-…"))]
+    #[x_kube(validation = Rule::new("self.all(g, g.startsWith('sg-'))")
+        .message("spec.securityGroupIDs: each must be a security group id: sg-…"))]
     pub security_group_ids: Vec<String>,
 
     /// The name of the instance profile that gives machines the rights to join the cluster.
@@ -53,8 +66,9 @@ pub struct NodeClassSpec {
     pub instance_profile: Option<String>,
 
     /// The first-boot script, the same for every machine. It must register the kubelet with the taint
-    /// `freehold.dev/dedicated:NoExecute`, the label `freehold.dev/dedicated=true`, a providerID of `aws:///<zone>/<instance id>`, and
-    /// the region, zone and instance-type labels. At most 16 KiB (EC2's limit); no secrets.
+    /// `freehold.dev/dedicated:NoExecute`, the label `freehold.dev/dedicated=true`, a providerID of
+    /// `aws:///<zone>/<instance id>`, and the region, zone and instance-type labels. At most 16 KiB (EC2's
+    /// limit); no secrets.
     #[schemars(length(max = 16384))]
     pub user_data: String,
 
@@ -62,17 +76,20 @@ pub struct NodeClassSpec {
     #[serde(default)]
     pub root_volume: RootVolume,
 
-    /// The KMS key that volumes are encrypted with; without it the account's default key for EBS. Volumes are always encrypted.
+    /// The KMS key that volumes are encrypted with; without it the account's default key for EBS. Volumes are
+    /// always encrypted.
     #[serde(rename = "kmsKeyID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub kms_key_id: Option<String>,
 
-    /// The instance types that databases may ask for, as patterns with `*` (`r7i.*`); empty allows every type.
+    /// The instance types that databases may request, as patterns with `*` (`r7i.*`); empty allows every
+    /// type.
     #[serde(default)]
     #[schemars(length(max = 50), inner(length(min = 1, max = 32)))]
     pub instance_types: Vec<String>,
 
-    /// The StorageClass that PersistentVolumes and claims name. It must belong to the EBS CSI driver and allow volume expansion.
+    /// The StorageClass that PersistentVolumes and claims name. It must belong to the EBS CSI driver and
+    /// allow volume expansion.
     #[serde(default = "default_storage_class_name")]
     #[schemars(length(min = 1, max = 253))]
     pub storage_class_name: String,
@@ -80,8 +97,12 @@ pub struct NodeClassSpec {
     /// Tags of your own on every instance and volume.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 30))]
-    #[x_kube(validation = Rule::new("self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)").message("spec.tags: a key has 1 to 128 characters, a value at most 256 (EC2's limits)"))]
-    #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('aws:') && !k.startsWith('freehold.dev/') && !k.startsWith('kubernetes.io/') && k != 'Name')").message("spec.tags: keys that start with aws:, freehold.dev/ or kubernetes.io/, and Name, are reserved"))]
+    #[x_kube(validation = Rule::new("self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)")
+        .message("spec.tags: a key has 1 to 128 characters, a value at most 256 (EC2's limits)"))]
+    #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('aws:') && !k.startsWith('freehold.dev/') && \
+        !k.startsWith('kubernetes.io/') && k != 'Name')")
+        .message("spec.tags: keys that start with aws:, freehold.dev/ or kubernetes.io/, and Name, are \
+            reserved"))]
     pub tags: BTreeMap<String, TagValue>,
 }
 
@@ -91,7 +112,8 @@ pub struct NodeClassSpec {
 pub struct Subnet {
     /// The subnet id (`subnet-…`).
     #[schemars(length(max = 32))]
-    #[x_kube(validation = Rule::new("self.startsWith('subnet-')").message("spec.subnets: id must be a subnet id: subnet-…"))]
+    #[x_kube(validation = Rule::new("self.startsWith('subnet-')")
+        .message("spec.subnets: id must be a subnet id: subnet-…"))]
     pub id: String,
 
     /// The availability zone of the subnet, for example us-east-1a.
@@ -121,7 +143,11 @@ pub struct RootVolume {
 
 impl Default for RootVolume {
     fn default() -> Self {
-        Self { size: default_root_size(), volume_type: default_root_type(), device_name: default_root_device() }
+        Self {
+            size: default_root_size(),
+            volume_type: default_root_type(),
+            device_name: default_root_device(),
+        }
     }
 }
 

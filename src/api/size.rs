@@ -5,8 +5,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A size in whole GiB (`100Gi`) or TiB (`2Ti`), kept as it was written. EBS sizes are whole GiB (API_CreateVolume), so no other
-/// form of a Kubernetes quantity is accepted: what is written is what is made.
+/// A size in whole GiB (`100Gi`) or TiB (`2Ti`), in the form in which it was written. EBS sizes are whole GiB
+/// (API_CreateVolume), so no other form of a Kubernetes quantity is accepted: what is written is what is
+/// created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Size(#[schemars(length(max = 8))] pub String);
@@ -17,7 +18,8 @@ impl Size {
         Self(format!("{gib}Gi"))
     }
 
-    /// The size in GiB; `None` when the text is not a whole number of GiB or TiB above zero that EC2's field can hold.
+    /// The size in GiB; `None` when the text is not a whole number of GiB or TiB above zero that EC2's field
+    /// can hold.
     pub fn gib(&self) -> Option<i32> {
         let (digits, factor) = match (self.0.strip_suffix("Gi"), self.0.strip_suffix("Ti")) {
             (Some(digits), _) => (digits, 1),

@@ -7,9 +7,9 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::creation::Attempt;
 use super::database::{DeletionPolicy, FileSystem};
 use super::ids::{ClientToken, SnapshotId, VolumeId};
-use super::node::Refusal;
 use super::size::Size;
 
 /// What the volume of a database must be.
@@ -25,12 +25,13 @@ use super::size::Size;
     namespaced,
     status = "VolumeStatus",
     derive = "PartialEq",
-    doc = "One EBS volume, its PersistentVolume and its claim. Made and deleted by the Database controller; do not write it by hand.",
+    doc = "One EBS volume, its PersistentVolume and its claim. Created and deleted by the Database \
+        controller; do not write it by hand.",
     printcolumn(
         name = "Ready",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Ready\")].status",
-        description = "Whether the volume is as wanted and bound."
+        description = "Whether the volume is as specified and bound."
     ),
     printcolumn(
         name = "Reason",
@@ -39,30 +40,48 @@ use super::size::Size;
         description = "Why it is, or what is awaited."
     ),
     printcolumn(name = "Size", type_ = "string", json_path = ".spec.size", description = "The wanted size."),
-    printcolumn(name = "Type", type_ = "string", json_path = ".spec.type", description = "The wanted volume type."),
+    printcolumn(
+        name = "Type",
+        type_ = "string",
+        json_path = ".spec.type",
+        description = "The wanted volume type."
+    ),
     printcolumn(name = "Zone", type_ = "string", json_path = ".spec.zone", description = "The zone."),
-    printcolumn(name = "Volume-ID", type_ = "string", json_path = ".status.volumeID", description = "The EBS volume."),
+    printcolumn(
+        name = "Volume-ID",
+        type_ = "string",
+        json_path = ".status.volumeID",
+        description = "The EBS volume."
+    ),
     printcolumn(
         name = "Policy",
         type_ = "string",
         json_path = ".spec.deletionPolicy",
-        description = "What becomes of it when the Database is deleted."
+        description = "What happens to it when the Database is deleted."
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("self.zone == oldSelf.zone").message("spec.zone cannot change: an EBS volume cannot leave its zone"))]
-#[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0").message("spec.size cannot shrink: EBS volumes only grow"))]
-#[x_kube(validation = Rule::new("has(self.snapshotID) == has(oldSelf.snapshotID) && (!has(self.snapshotID) || self.snapshotID == oldSelf.snapshotID)").message("spec.snapshotID cannot change: a volume is filled once"))]
-#[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem").message("spec.fileSystem cannot change: the volume is formatted once"))]
-#[x_kube(validation = Rule::new("has(self.adoptRetained) == has(oldSelf.adoptRetained) && (!has(self.adoptRetained) || self.adoptRetained == oldSelf.adoptRetained)").message("spec.adoptRetained cannot change: which EBS volume this is is decided once"))]
+#[x_kube(validation = Rule::new("self.zone == oldSelf.zone")
+    .message("spec.zone cannot change: an EBS volume cannot leave its zone"))]
+#[x_kube(validation = Rule::new("quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0")
+    .message("spec.size cannot shrink: EBS volumes only grow"))]
+#[x_kube(validation = Rule::new("has(self.snapshotID) == has(oldSelf.snapshotID) && (!has(self.snapshotID) \
+    || self.snapshotID == oldSelf.snapshotID)")
+    .message("spec.snapshotID cannot change: a volume is filled once"))]
+#[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem")
+    .message("spec.fileSystem cannot change: the volume is formatted once"))]
+#[x_kube(validation = Rule::new("has(self.adoptRetained) == has(oldSelf.adoptRetained) && \
+    (!has(self.adoptRetained) || self.adoptRetained == oldSelf.adoptRetained)")
+    .message("spec.adoptRetained cannot change: which EBS volume this is is decided once"))]
 pub struct VolumeSpec {
     /// The NodeClass that names the KMS key, the StorageClass and the tags.
     #[schemars(length(min = 1, max = 63))]
     pub node_class_name: String,
 
     /// The size in whole GiB or TiB.
-    #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')").message("spec.size must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
+    #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')")
+        .message("spec.size must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
     pub size: Size,
 
     /// The EBS volume type.
@@ -87,11 +106,12 @@ pub struct VolumeSpec {
     #[schemars(length(min = 1, max = 32))]
     pub zone: String,
 
-    /// The snapshot that the volume is made from.
+    /// The snapshot that the volume is created from.
     #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<SnapshotId>,
 
-    /// The PersistentVolume that records the kept EBS volume that this one takes over, instead of one that is made.
+    /// The PersistentVolume that records the retained EBS volume that this one adopts, instead of creating
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub adopt_retained: Option<String>,
@@ -101,7 +121,7 @@ pub struct VolumeSpec {
 }
 
 impl Volume {
-    /// What its status says; nothing before its controller has looked at it.
+    /// What its status says; nothing before its controller's first pass.
     pub fn conditions(&self) -> &[Condition] {
         self.status.as_ref().map_or(&[], |status| &status.conditions)
     }
@@ -122,7 +142,7 @@ pub struct VolumeStatus {
 
     /// The creation that was decided, whole, written before it is sent to EC2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launch: Option<VolumeLaunch>,
+    pub creation: Option<VolumeCreation>,
 
     /// The EBS volume, once an answer or a look-up has named it.
     #[serde(rename = "volumeID", default, skip_serializing_if = "Option::is_none")]
@@ -132,26 +152,28 @@ pub struct VolumeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
 
-    /// True once a PersistentVolume was made for the EBS volume: from then on it may hold data, and it is never replaced by an empty
-    /// one.
+    /// True once a PersistentVolume was created for the EBS volume: from then on it may hold data, and it is
+    /// never replaced by an empty one.
     #[serde(default)]
     pub ever_held: bool,
 
-    /// The last modifications that EC2 was asked for and did not refuse (at most 10): it allows four in a rolling day.
+    /// The last modifications that were requested of EC2 and that EC2 did not refuse (at most 10): it allows
+    /// four in a rolling day.
     #[serde(default)]
     #[schemars(length(max = 10))]
     pub modifications: Vec<ModificationRecord>,
 
-    /// Since when a change of size, type, IOPS or throughput is due that EC2 does not show yet: edits of the next seconds go with it.
+    /// Since when a change of size, type, IOPS or throughput is due that EC2 does not show yet: edits within
+    /// the coalescing window become one modification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_due_since: Option<Time>,
 
-    /// EC2's refusal of the modification that this spec asks for, as long as only another spec helps.
+    /// EC2's refusal of the modification that this spec requests, as long as only another spec helps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modification_refused: Option<ModificationRefusal>,
 
-    /// Since when the EBS volume counts as lost: it held data and is proven gone, or EC2 shows it in the state error. Absent once EC2
-    /// shows it sound again.
+    /// Since when the EBS volume counts as lost: it held data and is proven gone, or EC2 shows it in the
+    /// state error. Absent once EC2 shows it sound again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_since: Option<Time>,
 
@@ -159,7 +181,7 @@ pub struct VolumeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent_volume_name: Option<String>,
 
-    /// The final snapshot, under the policy Snapshot: announced here before it is asked for.
+    /// The final snapshot, under the policy Snapshot: recorded here before it is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_snapshot: Option<FinalSnapshot>,
 
@@ -171,12 +193,13 @@ pub struct VolumeStatus {
 /// One decided creation of a volume: everything that CreateVolume is sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct VolumeLaunch {
-    /// 1 for the first; a higher one only after the former is proven ended.
-    pub attempt: i32,
+pub struct VolumeCreation {
+    /// The attempt.
+    #[serde(flatten)]
+    pub attempt: Attempt,
 
     /// The idempotency token of this attempt.
-    pub token: ClientToken,
+    pub client_token: ClientToken,
 
     /// The zone.
     pub zone: String,
@@ -196,7 +219,7 @@ pub struct VolumeLaunch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<i32>,
 
-    /// The snapshot that the volume is made from.
+    /// The snapshot that the volume is created from.
     #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<SnapshotId>,
 
@@ -206,24 +229,13 @@ pub struct VolumeLaunch {
 
     /// Every tag of the volume.
     pub tags: BTreeMap<String, String>,
-
-    /// When the attempt was decided.
-    pub started_at: Time,
-
-    /// Since when it is unknown whether EC2 carried the attempt out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_doubt_since: Option<Time>,
-
-    /// EC2's refusal, when it refused for certain: nothing was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<Refusal>,
 }
 
 /// One ModifyVolume.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModificationRecord {
-    /// When it was asked for.
+    /// When it was requested.
     pub at: Time,
 
     /// GiB.
@@ -257,8 +269,9 @@ pub struct ModificationRefusal {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FinalSnapshot {
-    /// When it was decided.
-    pub started_at: Time,
+    /// The attempt.
+    #[serde(flatten)]
+    pub attempt: Attempt,
 
     /// The snapshot, once an answer or a look-up has named it.
     #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,11 @@
-//! Proof that a resource was never created or no longer exists: the only empty answer of EC2 that Freehold acts on.
+//! Proof that a resource was never created or no longer exists: the only empty answer of EC2 that Freehold
+//! acts on.
 //!
-//! AWS accepts a signed request for 15 minutes (Signature Version 4), so a send that timed out may still be carried out; and a new
-//! resource may be missing from a list for minutes (EC2 developer guide, "Eventual consistency"). So one empty list proves nothing.
-//! What proves absence is a run of complete look-ups, all of them empty, all of them started after the last moment at which the
-//! creating call can have been sent, that spans a whole window (20 minutes by default).
+//! AWS accepts a signed request for 15 minutes (Signature Version 4), so a send that timed out may still be
+//! carried out; and a new resource may be missing from a list for minutes (EC2 developer guide, "Eventual
+//! consistency"). So one empty list proves nothing. What proves absence is a run of complete look-ups, all of
+//! them empty, all of them started after the last moment at which the creating call can have been sent, that
+//! spans a whole window (20 minutes by default).
 
 use std::time::Duration;
 
@@ -21,9 +23,14 @@ pub struct EmptyRun {
 }
 
 impl EmptyRun {
-    /// The run after one more complete look-up. One that did not start after the last possible send adds nothing, since what was
-    /// sent later cannot be in it; but a hit counts whenever it started.
-    pub fn after(run: Option<Self>, last_possible_send: Timestamp, started: Timestamp, is_hit: bool) -> Option<Self> {
+    /// The run after one more complete look-up. One that did not start after the last possible send adds
+    /// nothing, since what was sent later cannot be in it; but a hit counts whenever it started.
+    pub fn after(
+        run: Option<Self>,
+        last_possible_send: Timestamp,
+        started: Timestamp,
+        is_hit: bool,
+    ) -> Option<Self> {
         if is_hit {
             return None;
         }
@@ -31,7 +38,8 @@ impl EmptyRun {
             return run;
         }
         match run {
-            // A start before the run's is a clock that was set back: begin again rather than count a span that never passed.
+            // A start before the run's is a clock that was set back: begin again rather than count a span
+            // that never passed.
             Some(run) if started >= run.last => Some(Self { first: run.first, last: started }),
             Some(_) | None => Some(Self { first: started, last: started }),
         }
@@ -66,9 +74,15 @@ impl AbsenceProven {
     }
 }
 
-/// The proof, if these look-ups are one: by owner tag, and by token where EC2 has such a filter. `last_possible_send` is the latest
-/// moment at which a creating call for this object can have left this operator, this process or an earlier one.
-pub fn prove(last_possible_send: Timestamp, by_tag: Option<EmptyRun>, by_token: TokenLookup, window: Duration) -> Option<AbsenceProven> {
+/// The proof, if these look-ups are one: by owner tag, and by token where EC2 has such a filter.
+/// `last_possible_send` is the latest moment at which a creating call for this object can have left this
+/// operator, this process or an earlier one.
+pub fn prove(
+    last_possible_send: Timestamp,
+    by_tag: Option<EmptyRun>,
+    by_token: TokenLookup,
+    window: Duration,
+) -> Option<AbsenceProven> {
     let proves = |run: Option<EmptyRun>| run.filter(|run| run.proves(last_possible_send, window));
     let by_tag = proves(by_tag)?;
     let proven_at = match by_token {
@@ -112,7 +126,8 @@ mod tests {
             ("one look-up long after the send", Some((5000, 5000)), None, None),
         ];
         for (name, by_tag, by_token, proven_at) in rows {
-            let by_token = by_token.map_or(TokenLookup::NotPossible, |by_token| TokenLookup::Required(run(by_token)));
+            let by_token =
+                by_token.map_or(TokenLookup::NotPossible, |by_token| TokenLookup::Required(run(by_token)));
             let proof = prove(at(0), run(by_tag), by_token, WINDOW);
             assert_eq!(proof.map(|proof| proof.proven_at()), proven_at.map(at), "{name}");
         }

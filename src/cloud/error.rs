@@ -1,4 +1,5 @@
-//! Classifies EC2's errors: can the call have created anything, does the same request help, who must act? No other file compares a code.
+//! Classifies EC2's errors: can the call have created anything, does the same request help, who must act? No
+//! other file compares a code.
 
 use strum::{EnumIter, IntoStaticStr};
 use thiserror::Error;
@@ -7,22 +8,23 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Class {
-    /// No answer, a server error, or a code that is not in the table: it may have been carried out. The same request with the same
-    /// token helps.
+    /// No answer, a server error, or a code that is not in the table: it may have been carried out. The same
+    /// request with the same token helps.
     InDoubt,
     /// The request rate is too high: the bucket slows down. The object has not failed.
     Throttled,
     /// EC2 has no capacity for this type, zone or subnet. Nothing was created; another type or zone may help.
     Capacity,
-    /// The account has reached a limit. EC2 checks limits before tokens, so the resource may have been created before
-    /// (aws-ebs-csi-driver#2512). Creations pause for all objects.
+    /// The account has reached a limit. EC2 checks limits before tokens, so the resource may have been
+    /// created before (aws-ebs-csi-driver#2512). Creations pause for all objects.
     Quota,
     /// The operator's role lacks the permission. Nothing was created. A person must change a policy.
     Forbidden,
     /// The request is invalid and stays so. Nothing was created. The spec or the class must change.
     Invalid,
-    /// What the request names was created moments ago and EC2 does not accept it yet (an instance profile, for about two minutes after its
-    /// creation). The same request helps soon; if it goes on for long, the name is wrong.
+    /// What the request names was created moments ago and EC2 does not accept it yet (an instance profile,
+    /// for about two minutes after its creation). The same request helps soon; if it goes on for long, the
+    /// name is wrong.
     NotYetUsable,
     /// The token was used for another request, or its instance has terminated. Look up.
     Token,
@@ -59,7 +61,13 @@ pub struct CloudError {
 
 impl CloudError {
     /// An error as EC2, or the transport, reported it.
-    pub fn new(action: &'static str, code: Option<&str>, message: &str, http_status: Option<u16>, request_id: Option<&str>) -> Self {
+    pub fn new(
+        action: &'static str,
+        code: Option<&str>,
+        message: &str,
+        http_status: Option<u16>,
+        request_id: Option<&str>,
+    ) -> Self {
         Self {
             action,
             class: classify(code, message, http_status),
@@ -74,8 +82,9 @@ impl CloudError {
         Self { action, class: Class::InDoubt, code: None, message: message.into(), request_id: None }
     }
 
-    /// True if EC2 refused a creating call for certain, so that this send created nothing and a further attempt needs no wait. Limits,
-    /// throttles, token and state errors are no such refusals: what an earlier send of the same attempt did is unknown.
+    /// True if EC2 refused a creating call for certain, so that this send created nothing and a further
+    /// attempt needs no wait. Limits, throttles, token and state errors are no such refusals: what an earlier
+    /// send of the same attempt did is unknown.
     pub fn is_definite_refusal(&self) -> bool {
         match self.class {
             Class::Capacity | Class::Forbidden | Class::Invalid => true,
@@ -91,21 +100,26 @@ impl CloudError {
     }
 }
 
-/// The class of an error. The code decides: EC2 answers some refusals, capacity among them, with HTTP 500. Only a complaint about the
-/// request that comes with the status of a server error is not believed.
+/// The class of an error. The code decides: EC2 answers some refusals, capacity among them, with HTTP 500.
+/// Only a complaint about the request that comes with the status of a server error is not believed.
 pub fn classify(code: Option<&str>, message: &str, http_status: Option<u16>) -> Class {
     let Some(code) = code else { return Class::InDoubt };
     let class = classify_code(code, message);
     let is_server_error = http_status.is_some_and(|status| status >= 500);
-    if is_server_error && matches!(class, Class::Invalid | Class::Forbidden | Class::NotYetUsable) { Class::InDoubt } else { class }
+    if is_server_error && matches!(class, Class::Invalid | Class::Forbidden | Class::NotYetUsable) {
+        Class::InDoubt
+    } else {
+        class
+    }
 }
 
-/// The class of the reason that EC2 gives for an instance that ended while it was launched (`Code: message`); `None` for every reason
-/// that is no failure of the launch.
+/// The class of the reason that EC2 gives for an instance that ended while it was launched (`Code: message`);
+/// `None` for every reason that is no failure of the launch.
 ///
-/// The codes are those of the EC2 API reference, "StateReason". It also lists `Server.ScheduledStop`, `Server.SpotInstanceShutdown`,
-/// `Server.SpotInstanceTermination`, `Client.InstanceInitiatedShutdown`, `Client.InstanceTerminated`, `Client.UserInitiatedHibernate`
-/// and `Client.UserInitiatedShutdown`: EC2, a person, or the machine itself ended an instance that had been launched.
+/// The codes are those of the EC2 API reference, "StateReason". It also lists `Server.ScheduledStop`,
+/// `Server.SpotInstanceShutdown`, `Server.SpotInstanceTermination`, `Client.InstanceInitiatedShutdown`,
+/// `Client.InstanceTerminated`, `Client.UserInitiatedHibernate` and `Client.UserInitiatedShutdown`: EC2, a
+/// person, or the machine itself ended an instance that had been launched.
 pub fn launch_failure(state_reason: &str) -> Option<Class> {
     let code = state_reason.split(|character: char| character == ':' || character.is_whitespace()).next()?;
     match code {
@@ -121,7 +135,9 @@ pub fn launch_failure(state_reason: &str) -> Option<Class> {
 
 fn classify_code(code: &str, message: &str) -> Class {
     match code {
-        "RequestLimitExceeded" | "EC2ThrottledException" | "SnapshotCreationPerVolumeRateExceeded" => Class::Throttled,
+        "RequestLimitExceeded" | "EC2ThrottledException" | "SnapshotCreationPerVolumeRateExceeded" => {
+            Class::Throttled
+        }
 
         "InsufficientInstanceCapacity"
         | "InsufficientHostCapacity"
@@ -150,7 +166,8 @@ fn classify_code(code: &str, message: &str) -> Class {
         | "SignatureDoesNotMatch"
         | "MissingAuthenticationToken" => Class::Forbidden,
 
-        // IAM is eventually consistent towards EC2: a profile is unknown to it for about two minutes after its creation.
+        // IAM is eventually consistent towards EC2: a profile is unknown to it for about two minutes after
+        // its creation.
         "InvalidParameterValue" if message.contains("Invalid IAM Instance Profile") => Class::NotYetUsable,
 
         "InvalidParameterValue"
@@ -171,9 +188,11 @@ fn classify_code(code: &str, message: &str) -> Class {
 
         "IdempotentParameterMismatch" | "IdempotentInstanceTerminated" => Class::Token,
 
-        "IncorrectState" | "IncorrectInstanceState" | "VolumeInUse" | "IncorrectModificationState" | "ConcurrentSnapshotLimitExceeded" => {
-            Class::State
-        }
+        "IncorrectState"
+        | "IncorrectInstanceState"
+        | "VolumeInUse"
+        | "IncorrectModificationState"
+        | "ConcurrentSnapshotLimitExceeded" => Class::State,
 
         "VolumeModificationRateExceeded" => Class::ModificationBudget,
 
@@ -191,7 +210,8 @@ fn classify_code(code: &str, message: &str) -> Class {
 /// The longest message that is passed on, in characters: it ends up in conditions.
 const LONGEST_MESSAGE: usize = 600;
 
-/// The message without the encoded details that EC2 adds to refusals: they are long, and a person who may decode them can read the policy.
+/// The message without the encoded details that EC2 adds to refusals: they are long, and a person who may
+/// decode them can read the policy.
 fn presentable(message: &str) -> String {
     const ENCODED: &str = "Encoded authorization failure message";
     let plain = message.split(ENCODED).next().unwrap_or_default().trim();

@@ -1,5 +1,5 @@
-//! The identity of a cloud resource: its client token and its tags. Pure, and the safety core: the same object and attempt give the
-//! same token and the same tags, for ever.
+//! The identity of a cloud resource: its client token and its tags. Pure, and the safety core: the same
+//! object and attempt give the same token and the same tags, for ever.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use strum::{EnumIter, IntoStaticStr};
 
 use crate::api::ClientToken;
 use crate::api::keys::{
-    ATTEMPT_TAG, CLUSTER_ID_TAG, DATABASE_TAG, NAME_TAG, NODE_UID_TAG, PURPOSE_FINAL, PURPOSE_TAG, RESERVED_TAG_PREFIXES, VOLUME_UID_TAG,
+    ATTEMPT_TAG, CLUSTER_ID_TAG, DATABASE_TAG, NAME_TAG, NODE_UID_TAG, PURPOSE_FINAL, PURPOSE_TAG,
+    RESERVED_TAG_PREFIXES, VOLUME_UID_TAG,
 };
 
 /// What is made in the cloud.
@@ -54,7 +55,8 @@ pub struct Owner {
     pub name: String,
 }
 
-/// The idempotency token of one attempt at making one object's resource: 52 ASCII characters (EC2 takes at most 64).
+/// The idempotency token of one attempt at making one object's resource: 52 ASCII characters (EC2 takes at
+/// most 64).
 ///
 /// Every part is preceded by its length, so that no two different inputs run together into one text.
 pub fn token(cluster_id: &str, kind: Kind, uid: &str, attempt: i32) -> ClientToken {
@@ -67,10 +69,14 @@ pub fn token(cluster_id: &str, kind: Kind, uid: &str, attempt: i32) -> ClientTok
     ClientToken(BASE32_NOPAD.encode(&hash.finalize()).to_lowercase())
 }
 
-/// Every tag of the resource that this attempt makes: the class's own, and ours, which win. Reserved keys of the class's are dropped.
+/// Every tag of the resource that this attempt makes: the class's own, and ours, which win. Reserved keys of
+/// the class's are dropped.
 pub fn tags(owner: &Owner, attempt: i32, class_tags: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut tags: BTreeMap<String, String> =
-        class_tags.iter().filter(|(key, _)| !is_reserved(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut tags: BTreeMap<String, String> = class_tags
+        .iter()
+        .filter(|(key, _)| !is_reserved(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     tags.extend(owner_tags(&owner.cluster_id, owner.kind, &owner.uid));
     tags.insert(DATABASE_TAG.to_owned(), owner.database.clone());
     tags.insert(ATTEMPT_TAG.to_owned(), attempt.to_string());
@@ -78,7 +84,8 @@ pub fn tags(owner: &Owner, attempt: i32, class_tags: &BTreeMap<String, String>) 
     tags
 }
 
-/// What a volume that another `Volume` takes over is tagged with anew: whose it is. The attempt that made it stays, and the class's tags.
+/// What a volume that another `Volume` takes over is tagged with anew: whose it is. The attempt that made it
+/// stays, and the class's tags.
 pub fn adoption_tags(owner: &Owner) -> BTreeMap<String, String> {
     let mut tags = owner_tags(&owner.cluster_id, owner.kind, &owner.uid);
     tags.insert(DATABASE_TAG.to_owned(), owner.database.clone());
@@ -110,7 +117,8 @@ pub fn owner_tags(cluster_id: &str, kind: Kind, uid: &str) -> BTreeMap<String, S
     tags
 }
 
-/// The UID of the owner that a resource of this kind names in its tags. A root disk names its Node, so it belongs to no `Volume`.
+/// The UID of the owner that a resource of this kind names in its tags. A root disk names its Node, so it
+/// belongs to no `Volume`.
 pub fn owner_uid(kind: Kind, tags: &BTreeMap<String, String>) -> Option<&str> {
     let is_ours = match kind {
         Kind::Node | Kind::Volume => true,
@@ -140,7 +148,13 @@ mod tests {
     const UID: &str = "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11";
 
     fn owner(kind: Kind) -> Owner {
-        Owner { cluster_id: CLUSTER.into(), kind, uid: UID.into(), database: "team-a/orders".into(), name: "orders-k3f9q".into() }
+        Owner {
+            cluster_id: CLUSTER.into(),
+            kind,
+            uid: UID.into(),
+            database: "team-a/orders".into(),
+            name: "orders-k3f9q".into(),
+        }
     }
 
     fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -149,16 +163,29 @@ mod tests {
 
     #[test]
     fn tokens_are_the_ones_that_earlier_releases_made() {
-        // Golden: if one of these changes, a new release would launch a second machine for every attempt in doubt.
-        assert_eq!(token(CLUSTER, Kind::Node, UID, 1).0, "5gxqburo6x2pcbi77m4yj37zzivbuotc3dysu2nfllwccgmgtmjq");
-        assert_eq!(token(CLUSTER, Kind::Node, UID, 2).0, "ruruhmf3ebvednjrjikm4fnkolsywfwqzwx6fxtvefkqelfvoabq");
-        assert_eq!(token(CLUSTER, Kind::Volume, UID, 1).0, "ckjguwtowo25ub4krmqlkr36l4wq2kv4k34z6oj3norj3ld5psma");
+        // Golden: if one of these changes, a new release would launch a second machine for every attempt in
+        // doubt.
+        assert_eq!(
+            token(CLUSTER, Kind::Node, UID, 1).0,
+            "5gxqburo6x2pcbi77m4yj37zzivbuotc3dysu2nfllwccgmgtmjq"
+        );
+        assert_eq!(
+            token(CLUSTER, Kind::Node, UID, 2).0,
+            "ruruhmf3ebvednjrjikm4fnkolsywfwqzwx6fxtvefkqelfvoabq"
+        );
+        assert_eq!(
+            token(CLUSTER, Kind::Volume, UID, 1).0,
+            "ckjguwtowo25ub4krmqlkr36l4wq2kv4k34z6oj3norj3ld5psma"
+        );
     }
 
     #[test]
     fn a_token_is_what_ec2_accepts() {
         let token = token(CLUSTER, Kind::Node, UID, i32::MAX).0;
-        assert!(token.len() <= 64 && token.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()), "{token}");
+        assert!(
+            token.len() <= 64 && token.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()),
+            "{token}"
+        );
     }
 
     #[test]
@@ -206,7 +233,10 @@ mod tests {
             let tags = tags(&owner(kind), 2, &BTreeMap::new());
             let wanted = owner_tags(CLUSTER, kind, UID);
             assert!(wanted.iter().all(|(key, value)| tags.get(key) == Some(value)), "{kind:?}");
-            assert!(cluster_tags(CLUSTER).iter().all(|(key, value)| wanted.get(key) == Some(value)), "{kind:?}");
+            assert!(
+                cluster_tags(CLUSTER).iter().all(|(key, value)| wanted.get(key) == Some(value)),
+                "{kind:?}"
+            );
             assert_eq!(owner_uid(kind, &tags), Some(UID), "{kind:?}");
             assert_eq!(attempt(&tags), Some(2), "{kind:?}");
         }

@@ -1,7 +1,8 @@
 //! EC2's request limits, kept on our side: one token bucket for each limit, and slower ones after a throttle.
 //!
-//! The figures are per account and Region (EC2 developer guide, "Request throttling for the Amazon EC2 API"). Where the guide leaves
-//! open whether calls share a bucket they share one here: that can only be too careful.
+//! The figures are per account and Region (EC2 developer guide, "Request throttling for the Amazon EC2 API").
+//! Where the guide leaves open whether calls share a bucket they share one here: that can only be too
+//! careful.
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
@@ -20,7 +21,14 @@ enum Limit {
 }
 
 impl Limit {
-    const ALL: [Self; 6] = [Self::FilteredRead, Self::UnfilteredRead, Self::Mutating, Self::Launch, Self::Terminate, Self::Storage];
+    const ALL: [Self; 6] = [
+        Self::FilteredRead,
+        Self::UnfilteredRead,
+        Self::Mutating,
+        Self::Launch,
+        Self::Terminate,
+        Self::Storage,
+    ];
 
     /// The limit that this call counts against.
     fn of(call: Call) -> Self {
@@ -35,7 +43,9 @@ impl Limit {
             | Call::DescribeSnapshots => Self::FilteredRead,
             Call::GetConsoleOutput => Self::UnfilteredRead,
             // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
-            Call::CreateVolume | Call::DeleteVolume | Call::CreateSnapshot | Call::CreateTags => Self::Storage,
+            Call::CreateVolume | Call::DeleteVolume | Call::CreateSnapshot | Call::CreateTags => {
+                Self::Storage
+            }
             Call::ModifyVolume | Call::StopInstances => Self::Mutating,
         }
     }
@@ -86,8 +96,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `share` is the part of EC2's figures that this operator takes (above 0, at most 1). `speed` is 1 in production; tests against a
-    /// simulator with a faster clock give its speed.
+    /// `share` is the part of EC2's figures that this operator takes (above 0, at most 1). `speed` is 1 in
+    /// production; tests against a simulator with a faster clock give its speed.
     pub fn new(share: f64, speed: f64) -> Self {
         let share = share.clamp(0.01, 1.0);
         let buckets = Limit::ALL.map(|limit| {
@@ -149,7 +159,8 @@ impl Bucket {
             self.tokens -= 1.0;
             return Ok(());
         }
-        // At today's pace: while the bucket recovers this is a little late, never early. The millisecond covers rounding.
+        // At today's pace: while the bucket recovers this is a little late, never early. The millisecond
+        // covers rounding.
         let seconds = (needed - self.tokens) / (self.refill_per_second * self.pace * speed) + 0.001;
         let wait = SignedDuration::try_from_secs_f64(seconds).unwrap_or(SignedDuration::from_secs(1));
         Err(Wait { until: now.checked_add(wait).unwrap_or(now) })
@@ -161,14 +172,16 @@ impl Bucket {
         self.pace = (self.pace / 2.0).max(SLOWEST);
     }
 
-    /// The reserve that creations leave: a fifth, at least one request, and never so much that a creation could not go at all.
+    /// The reserve that creations leave: a fifth, at least one request, and never so much that a creation
+    /// could not go at all.
     fn reserve(&self) -> f64 {
         (self.capacity * RESERVE).max(1.0).min(self.capacity - 1.0)
     }
 
     fn advance(&mut self, now: Timestamp, speed: f64) {
         // A clock that was set back gives nothing.
-        let elapsed = self.updated.map_or(0.0, |updated| now.duration_since(updated).as_secs_f64().max(0.0) * speed);
+        let elapsed =
+            self.updated.map_or(0.0, |updated| now.duration_since(updated).as_secs_f64().max(0.0) * speed);
         self.updated = Some(now);
         let recovered = (self.pace + elapsed / RECOVERY_SECONDS * 0.5).min(1.0);
         let gained = elapsed * self.refill_per_second * f64::midpoint(self.pace, recovered);
@@ -201,7 +214,11 @@ mod tests {
         ];
         for (call, burst) in rows {
             assert_eq!(taken(&Limits::new(1.0, 1.0), call, Priority::Repair, at(0)), burst, "{call:?}");
-            assert_eq!(taken(&Limits::new(0.5, 1.0), call, Priority::Repair, at(0)), burst / 2, "{call:?} at half");
+            assert_eq!(
+                taken(&Limits::new(0.5, 1.0), call, Priority::Repair, at(0)),
+                burst / 2,
+                "{call:?} at half"
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! The only place that names `aws_sdk_ec2`: the `Cloud` trait, its values, error classes, identity, inventory and limits.
+//! The only place that names `aws_sdk_ec2`: the `Cloud` trait, its values, error classes, identity, inventory
+//! and limits.
 
 pub mod absence;
 pub mod call;
@@ -19,14 +20,15 @@ pub use call::Call;
 pub use error::{Class, CloudError};
 pub use types::*;
 
-/// EC2 and EBS as Freehold uses them. Implemented by the AWS SDK ([`ec2::Ec2`]) and, in the tests, by the EC2 model.
+/// EC2 and EBS as Freehold uses them. Implemented by the AWS SDK ([`ec2::Ec2`]) and, in the tests, by the EC2
+/// model.
 ///
-/// No method waits for a state and none retries a creating call: the controllers wait, and a hidden second send would turn
-/// doubt into a false refusal. Lists are complete (every page) or an error.
+/// No method waits for a state and none retries a creating call: the controllers wait, and a hidden second
+/// send would turn doubt into a false refusal. Lists are complete (every page) or an error.
 #[async_trait]
 pub trait Cloud: Send + Sync + 'static {
-    /// Launches one instance (Min=Max=1), with every tag in the same call, IMDSv2 required, hop limit 1, an encrypted root disk that
-    /// is deleted on termination, and no data disk. One attempt on the wire.
+    /// Launches one instance (Min=Max=1), with every tag in the same call, IMDSv2 required, hop limit 1, an
+    /// encrypted root disk that is deleted on termination, and no data disk. One attempt on the wire.
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError>;
 
     /// Requests that EC2 stop these instances; with `force`, without the help of their operating systems.
@@ -38,8 +40,8 @@ pub trait Cloud: Send + Sync + 'static {
     /// Every instance that matches: complete, or an error.
     async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<Instance>, CloudError>;
 
-    /// Every instance that EC2 reports as impaired or has scheduled an event for. EC2 cannot filter these lists by tag: the caller
-    /// matches the ids. Three list calls, whatever the size of the fleet.
+    /// Every instance that EC2 reports as impaired or has scheduled an event for. EC2 cannot filter these
+    /// lists by tag: the caller matches the ids. Three list calls, whatever the size of the fleet.
     async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError>;
 
     /// The tail of an instance's console, decoded; empty when there is none yet.
@@ -48,8 +50,8 @@ pub trait Cloud: Send + Sync + 'static {
     /// Creates one encrypted volume, with every tag in the same call. One attempt on the wire.
     async fn create_volume(&self, request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError>;
 
-    /// Changes size, type, IOPS and throughput in one call. One attempt on the wire: a call that changes nothing still counts
-    /// against the volume's four a day.
+    /// Changes size, type, IOPS and throughput in one call. One attempt on the wire: a call that changes
+    /// nothing still counts against the volume's four a day.
     async fn modify_volume(&self, request: &ModifyVolumeRequest) -> Result<(), CloudError>;
 
     /// Deletes an available volume.
@@ -65,7 +67,11 @@ pub trait Cloud: Send + Sync + 'static {
     async fn describe_modifications(&self, ids: &[VolumeId]) -> Result<Vec<Modification>, CloudError>;
 
     /// Takes a snapshot, with its tags in the same call. EC2 has no token for it. One attempt on the wire.
-    async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError>;
+    async fn create_snapshot(
+        &self,
+        volume: &VolumeId,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<Snapshot, CloudError>;
 
     /// Every snapshot of this account that matches all of these tags: complete, or an error.
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError>;
@@ -81,10 +87,11 @@ pub enum InstanceQuery {
     Tags(BTreeMap<String, String>),
     /// By the `client-token` filter (at most 200).
     Tokens(Vec<ClientToken>),
-    /// By id, all of which must be known to EC2, or the whole call fails. The only query that EC2 answers while a zone is disrupted, for
-    /// ids of other zones.
+    /// By id, all of which must be known to EC2, or the whole call fails. The only query that EC2 answers
+    /// while a zone is disrupted, for ids of other zones.
     Ids(Vec<InstanceId>),
-    /// By the `instance-id` filter (at most 200 a call): those that EC2 does not know are left out of the answer.
+    /// By the `instance-id` filter (at most 200 a call): those that EC2 does not know are left out of the
+    /// answer.
     Among(Vec<InstanceId>),
 }
 

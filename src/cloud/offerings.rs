@@ -1,4 +1,5 @@
-//! Refusals of EC2 that hold for all objects: an instance type in a zone for lack of capacity, or all creations for a quota.
+//! Refusals of EC2 that hold for all objects: an instance type in a zone for lack of capacity, or all
+//! creations for a quota.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,8 +10,8 @@ use parking_lot::{Mutex, MutexGuard};
 /// The refusals that hold for all objects, each until a time.
 #[derive(Debug)]
 pub struct Offerings {
-    offering_pause: Duration,
-    quota_pause: Duration,
+    unavailable_offering_ttl: Duration,
+    quota_retry_interval: Duration,
     known: Mutex<OfferingsView>,
 }
 
@@ -24,20 +25,22 @@ pub struct OfferingsView {
 }
 
 impl Offerings {
-    /// `offering_pause`: how long a type counts as unavailable in a zone; `quota_pause`: how long a quota error stops creations.
-    pub fn new(offering_pause: Duration, quota_pause: Duration) -> Self {
-        Self { offering_pause, quota_pause, known: Mutex::default() }
+    /// `unavailable_offering_ttl`: how long a type counts as unavailable in a zone; `quota_retry_interval`:
+    /// how long a quota error stops creations.
+    pub fn new(unavailable_offering_ttl: Duration, quota_retry_interval: Duration) -> Self {
+        Self { unavailable_offering_ttl, quota_retry_interval, known: Mutex::default() }
     }
 
     /// EC2 reported that it has no capacity for this type in this zone.
     pub fn mark_unavailable(&self, instance_type: &str, zone: &str, now: Timestamp) {
-        let until = now.checked_add(self.offering_pause).unwrap_or(Timestamp::MAX);
+        let until = now.checked_add(self.unavailable_offering_ttl).unwrap_or(Timestamp::MAX);
         self.lock().unavailable.insert((instance_type.to_owned(), zone.to_owned()), until);
     }
 
     /// EC2 reported that the account has reached a quota.
     pub fn close_quota_gate(&self, now: Timestamp) {
-        self.lock().quota_closed_until = Some(now.checked_add(self.quota_pause).unwrap_or(Timestamp::MAX));
+        self.lock().quota_closed_until =
+            Some(now.checked_add(self.quota_retry_interval).unwrap_or(Timestamp::MAX));
     }
 
     /// The refusals that hold now; expired ones are dropped.

@@ -77,7 +77,8 @@ pub enum InstanceState {
     Unknown,
 }
 
-/// What `DescribeInstanceStatus` reports of an unhealthy instance: a check fails, or EC2 has scheduled an event for it.
+/// What `DescribeInstanceStatus` reports of an unhealthy instance: a check fails, or EC2 has scheduled an
+/// event for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceHealth {
     /// The instance.

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 
 use super::{is_conflict, is_not_found};
 
-/// Deletes this very object, its dependents in the background. One that is gone already, or replaced by another of its name, counts
-/// as deleted.
+/// Deletes this very object, its dependents in the background. One that is gone already, or replaced by
+/// another of its name, counts as deleted.
 pub async fn delete<K>(api: &Api<K>, name: &str, uid: &str) -> Result<(), kube::Error>
 where
     K: Clone + DeserializeOwned + Debug,
@@ -17,7 +17,12 @@ where
 }
 
 /// The same with a grace period in seconds.
-pub async fn delete_with<K>(api: &Api<K>, name: &str, uid: &str, grace_seconds: Option<u32>) -> Result<(), kube::Error>
+pub async fn delete_with<K>(
+    api: &Api<K>,
+    name: &str,
+    uid: &str,
+    grace_seconds: Option<u32>,
+) -> Result<(), kube::Error>
 where
     K: Clone + DeserializeOwned + Debug,
 {

@@ -18,7 +18,7 @@ pub struct Events {
 /// What happened, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happened {
-    /// Somebody should look at it.
+    /// A person should check it.
     pub warning: bool,
     /// What, for programs.
     pub reason: EventReason,
@@ -32,7 +32,7 @@ impl Happened {
         Self { warning: false, reason, note }
     }
 
-    /// Something that somebody should look at.
+    /// Something that a person should check.
     pub fn warning(reason: EventReason, note: String) -> Self {
         Self { warning: true, reason, note }
     }
@@ -63,7 +63,8 @@ impl Events {
             action: happened.reason.as_str().to_owned(),
             secondary: None,
         };
-        // A recorder of its own each time: kube's caches by reason and would send the first note again (kube-runtime 5.0).
+        // A recorder of its own each time: kube's caches by reason and would send the first note again
+        // (kube-runtime 5.0).
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
         if let Err(error) = recorder.publish(&event, &object.object_ref(&())).await {
             tracing::warn!(%error, reason = happened.reason.as_str(), "failed to publish an event");

@@ -17,7 +17,8 @@ pub fn has<K: Resource>(object: &K) -> bool {
     object.meta().finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
 }
 
-/// Adds the finalizer. Fails with a conflict when the object changed since it was read. Returns the object as it is now.
+/// Adds the finalizer. Fails with a conflict when the object changed since it was read. Returns the object as
+/// it is now.
 pub async fn add<K>(api: &Api<K>, object: &K) -> Result<K, kube::Error>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
@@ -35,7 +36,14 @@ where
     if !has(object) {
         return Ok(());
     }
-    let finalizers: Vec<String> = object.meta().finalizers.iter().flatten().filter(|finalizer| *finalizer != FINALIZER).cloned().collect();
+    let finalizers: Vec<String> = object
+        .meta()
+        .finalizers
+        .iter()
+        .flatten()
+        .filter(|finalizer| *finalizer != FINALIZER)
+        .cloned()
+        .collect();
     match set(api, object, &finalizers).await {
         Ok(_) => Ok(()),
         Err(error) if is_not_found(&error) => Ok(()),
@@ -47,7 +55,8 @@ async fn set<K>(api: &Api<K>, object: &K, finalizers: &[String]) -> Result<K, ku
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    // The UID keeps a new object of the same name out of it, the resourceVersion a concurrent edit of the list.
+    // The UID keeps a new object of the same name out of it, the resourceVersion a concurrent edit of the
+    // list.
     let patch = json!({"metadata": {
         "uid": object.meta().uid,
         "resourceVersion": object.meta().resource_version,

@@ -1,4 +1,5 @@
-//! Reads the Leases that kubelets renew every ten seconds: one list from the API server's cache, however large the fleet is.
+//! Reads the Leases that kubelets renew every ten seconds: one list from the API server's cache, however
+//! large the fleet is.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,9 @@ const NAMESPACE: &str = "kube-node-lease";
 /// When each kubelet renewed last by its own clock, by the name of its Kubernetes node.
 pub async fn renewals(client: &Client) -> Result<BTreeMap<String, Option<Timestamp>>, kube::Error> {
     // Any version will do: a list of resourceVersion 0 costs etcd nothing.
-    let leases = Api::<Lease>::namespaced(client.clone(), NAMESPACE).list(&ListParams::default().match_any()).await?;
-    let renewed = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0);
+    let leases =
+        Api::<Lease>::namespaced(client.clone(), NAMESPACE).list(&ListParams::default().match_any()).await?;
+    let renewed =
+        |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0);
     Ok(leases.items.iter().map(|lease| (lease.name_any(), renewed(lease))).collect())
 }

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-/// The copy. It may be a moment old: it tells where to look, and what is still there, but that something is gone or never was is asked
-/// of the API server wherever anything is destroyed on the strength of it.
+/// The copy. It may be a moment old: it shows where to look, and what still exists, but that something is
+/// gone or never was is read from the API server wherever anything is destroyed on the strength of it.
 pub struct Mirror<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     /// Taken by `run`.
@@ -33,18 +33,26 @@ where
     }
 
     /// Keeps the copy until `stop`: metadata without managed fields, and the spec.
-    pub async fn run(self: Arc<Self>, api: Api<K>, config: watcher::Config, slim: fn(&mut K), stop: CancellationToken) {
+    pub async fn run(
+        self: Arc<Self>,
+        api: Api<K>,
+        config: watcher::Config,
+        slim: fn(&mut K),
+        stop: CancellationToken,
+    ) {
         let Some(writer) = self.writer.lock().take() else { return };
         let kept = watcher(api, config).default_backoff().modify(move |object| {
             object.managed_fields_mut().clear();
             slim(object);
         });
-        let mut changes = std::pin::pin!(kept.reflect(writer).touched_objects().take_until(stop.cancelled_owned()));
+        let mut changes =
+            std::pin::pin!(kept.reflect(writer).touched_objects().take_until(stop.cancelled_owned()));
         while let Some(change) = changes.next().await {
             match change {
                 Ok(object) => self.tell(&object),
                 // The watch goes on by itself, after a pause.
-                Err(error) => tracing::warn!(kind = %K::kind(&()), %error, "a watch was interrupted and goes on"),
+                Err(error) => tracing::warn!(kind = %K::kind(&()), %error,
+                "a watch was interrupted and goes on"),
             }
         }
     }
@@ -59,7 +67,14 @@ where
     /// The names of those that are so; `None` while the copy is not whole.
     pub fn names(&self, is_so: impl Fn(&K) -> bool) -> Option<Vec<String>> {
         self.store.wait_until_ready().now_or_never()?.ok()?;
-        Some(self.store.state().iter().filter(|object| is_so(object)).map(|object| object.name_any()).collect())
+        Some(
+            self.store
+                .state()
+                .iter()
+                .filter(|object| is_so(object))
+                .map(|object| object.name_any())
+                .collect(),
+        )
     }
 
     /// What this picks of each; `None` while the copy is not whole.

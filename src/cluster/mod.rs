@@ -1,4 +1,5 @@
-//! How Freehold talks to the API server: status patches, finalizers, deletions and events. Besides the wiring, the only place that does.
+//! How Freehold talks to the API server: status patches, finalizers, deletions and events. Besides the
+//! wiring, the only place that does.
 
 pub mod delete;
 pub mod events;
@@ -15,7 +16,7 @@ pub fn controller_of<K: Resource>(object: &K) -> Option<&OwnerReference> {
     object.owner_references().iter().find(|owner| owner.controller == Some(true))
 }
 
-/// The API server's error of this call means "somebody else wrote first": observe again.
+/// The API server's error of this call means "another client wrote first": observe again.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason != "AlreadyExists")
 }
@@ -25,7 +26,8 @@ pub fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// What was read, or nothing where its very kind is not served any more: the API server answers that with a bare 404.
+/// What was read, or nothing where its very kind is not served any more: the API server answers that with a
+/// bare 404.
 pub fn if_served<T: Default>(read: Result<T, kube::Error>) -> Result<T, kube::Error> {
     match read {
         Err(error) if is_not_found(&error) => Ok(T::default()),
@@ -38,7 +40,8 @@ pub fn is_already_exists(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "AlreadyExists")
 }
 
-/// The API server refused the object itself: admission, quota, policy or validation. The same call will not help.
+/// The API server refused the object itself: admission, quota, policy or validation. The same call will not
+/// help.
 pub fn is_refused(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 403 | 422))
 }

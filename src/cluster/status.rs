@@ -9,8 +9,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// Patches the status of `object` so that `old` becomes `new`; no call when nothing differs. Fails with a conflict when the object
-/// changed since it was read: the view was old, observe again. Returns the object as it is now.
+/// Patches the status of `object` so that `old` becomes `new`; no call when nothing differs. Fails with a
+/// conflict when the object changed since it was read: the view was old, observe again. Returns the object as
+/// it is now.
 pub async fn patch<K, S>(api: &Api<K>, object: &K, old: &S, new: &S) -> Result<K, PatchError>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
@@ -26,8 +27,9 @@ where
     Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?)
 }
 
-/// Writes fields that have one writer: without a resourceVersion, since no other client's write may delay them, but never to another
-/// object of the name. `change` sets the fields on a copy of the status as `object` has it. Returns the object as it is now.
+/// Writes fields that have one writer: without a resourceVersion, since no other client's write may delay
+/// them, but never to another object of the name. `change` sets the fields on a copy of the status as
+/// `object` has it. Returns the object as it is now.
 pub async fn record<K>(api: &Api<K>, object: &K, change: impl FnOnce(&mut K::Status)) -> Result<K, PatchError>
 where
     K: Resource + HasStatus + Clone + DeserializeOwned + Debug,
@@ -54,7 +56,8 @@ pub enum PatchError {
     Json(#[from] serde_json::Error),
 }
 
-/// The JSON merge patch (RFC 7386) that turns `old` into `new`; `None` when they are equal. Lists are replaced whole.
+/// The JSON merge patch (RFC 7386) that turns `old` into `new`; `None` when they are equal. Lists are
+/// replaced whole.
 pub fn difference(old: &Value, new: &Value) -> Option<Value> {
     if old == new {
         return None;
@@ -89,7 +92,11 @@ mod tests {
     fn the_patch_holds_what_differs_and_null_for_what_went() {
         let old = json!({"a": 1, "b": {"c": 2, "d": 3}, "list": [1, 2], "gone": true});
         let new = json!({"a": 1, "b": {"c": 2, "d": 4}, "list": [1], "new": "x"});
-        assert_eq!(difference(&old, &new), Some(json!({"b": {"d": 4}, "list": [1], "new": "x", "gone": null})));
+        assert_eq!(
+            difference(&old, &new),
+            Some(json!({"b": {"d": 4}, "list": [1], "new": "x",
+        "gone": null}))
+        );
         assert_eq!(difference(&old, &old), None);
     }
 }

@@ -1,9 +1,12 @@
-//! Conditions: what a status step says, merged with what was said before. The only place that decides `lastTransitionTime`.
+//! Conditions: what a status step says, merged with what was said before. The only place that decides
+//! `lastTransitionTime`.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use crate::api::{ConditionType, Reason};
+use crate::controller::messages;
+use crate::time::whole_second;
 
 /// The longest message that a condition may have (the API server's own schema).
 const LONGEST_MESSAGE: usize = 2000;
@@ -38,8 +41,36 @@ impl Entry {
     }
 }
 
+/// Stalled: with the wait that nothing but a person ends, if this pass has come to one.
+pub fn stalled(waiting: Option<(Reason, String)>) -> Entry {
+    match waiting {
+        Some((reason, message)) => Entry::yes(ConditionType::Stalled, reason, message),
+        None => Entry::no(ConditionType::Stalled, Reason::Progressing, messages::NOT_STALLED),
+    }
+}
+
+/// The conditions of steps that follow each other, each with its message if it holds: the first that does not
+/// says what is waited for.
+pub fn in_order<const COUNT: usize>(
+    steps: [(ConditionType, Option<String>); COUNT],
+    reason: Reason,
+    message: &str,
+) -> [Entry; COUNT] {
+    let first_unmet = steps.iter().find(|(_, met)| met.is_none()).map(|(kind, _)| *kind);
+    steps.map(|(kind, met)| match met {
+        Some(met) => Entry::yes(kind, Reason::AsExpected, met),
+        None if Some(kind) == first_unmet => Entry::no(kind, reason, message),
+        None => Entry::no(kind, Reason::Pending, messages::EARLIER_STEP),
+    })
+}
+
 /// The conditions to write: `entries` in their order, each with the time of its last change of status.
-pub fn merge(old: &[Condition], entries: &[Entry], generation: Option<i64>, now: Timestamp) -> Vec<Condition> {
+pub fn merge(
+    old: &[Condition],
+    entries: &[Entry],
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
     entries
         .iter()
         .map(|entry| {
@@ -73,12 +104,9 @@ pub fn is_true(conditions: &[Condition], kind: ConditionType) -> bool {
 /// Since when the condition was written as true, or as false; `None` when it is not so.
 pub fn since(conditions: &[Condition], kind: ConditionType, holds: bool) -> Option<Timestamp> {
     let status = if holds { "True" } else { "False" };
-    find(conditions, kind).filter(|condition| condition.status == status).map(|condition| condition.last_transition_time.0)
-}
-
-/// The times of Kubernetes' objects have whole seconds: a finer one would differ from what is read back.
-pub fn whole_second(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
+    find(conditions, kind)
+        .filter(|condition| condition.status == status)
+        .map(|condition| condition.last_transition_time.0)
 }
 
 fn shortened(message: &str) -> String {
@@ -103,7 +131,8 @@ mod tests {
         let same = merge(&first, &[Entry::no(ConditionType::Ready, Reason::Pending, "b")], Some(2), at(20));
         assert_eq!(same[0].last_transition_time, Time(at(10)));
         assert_eq!((same[0].reason.as_str(), same[0].observed_generation), ("Pending", Some(2)));
-        let changed = merge(&same, &[Entry::yes(ConditionType::Ready, Reason::AsExpected, "c")], Some(2), at(30));
+        let changed =
+            merge(&same, &[Entry::yes(ConditionType::Ready, Reason::AsExpected, "c")], Some(2), at(30));
         assert_eq!(changed[0].last_transition_time, Time(at(30)));
     }
 

@@ -1,12 +1,19 @@
-//! The three controllers, each of the same four steps: observe, plan, act, status.
+//! The three controllers, each of the same five steps: observe, plan, act, status, remember.
 
+pub mod blocker;
+pub mod call_blocked;
 pub mod conditions;
 pub mod creation;
 pub mod database;
 pub mod memory;
+pub mod messages;
 pub mod node;
 pub mod pass;
 pub mod retention;
 pub mod safety;
 pub mod volume;
-pub mod waiting;
+
+#[cfg(test)]
+mod tests {
+    pub mod golden;
+}

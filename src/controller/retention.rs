@@ -1,4 +1,5 @@
-//! What was kept of a deleted database: the record on its PersistentVolume, written and read, and who may take it. Pure.
+//! What was kept of a deleted database: the record on its PersistentVolume, written and read, and who may
+//! take it. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +8,14 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
 use serde::Serialize;
 
-use super::conditions::whole_second;
-
 use crate::api::database::{EngineType, Storage};
 use crate::api::keys::{
-    self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATABASE_ANNOTATION, EBS_CSI_DRIVER, ENGINE_ANNOTATION, ENGINE_LABEL,
-    ENGINE_VERSION_ANNOTATION, RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, ZONE_LABEL,
+    self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATABASE_ANNOTATION, EBS_CSI_DRIVER,
+    ENGINE_ANNOTATION, ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, RETAINED_AT_ANNOTATION,
+    RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, ZONE_LABEL,
 };
 use crate::api::{Database, Size, VolumeId, names};
+use crate::time::whole_second;
 
 /// The Database that takes a kept volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -37,7 +38,7 @@ impl Holder {
     }
 }
 
-/// A kept volume as its record tells it.
+/// A retained volume as its record describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retained {
@@ -87,7 +88,8 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
     if label(keys::RETAINED_LABEL).as_deref() != Some("true") {
         return None;
     }
-    let volume_uid = label(keys::VOLUME_UID_LABEL).filter(|uid| record.name_any() == names::persistent_volume(uid))?;
+    let volume_uid =
+        label(keys::VOLUME_UID_LABEL).filter(|uid| record.name_any() == names::persistent_volume(uid))?;
     let whose = note(DATABASE_ANNOTATION)?;
     let (namespace, database) = whose.split_once('/')?;
     let spec = record.spec.as_ref()?;
@@ -113,7 +115,8 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         engine_version: note(ENGINE_VERSION_ANNOTATION),
         retained_at: note(RETAINED_AT_ANNOTATION),
         because: note(RETAINED_BECAUSE_ANNOTATION),
-        credentials_secret: note(CREDENTIALS_ANNOTATION).or_else(|| claim.name.as_deref().map(names::retained_secret)),
+        credentials_secret: note(CREDENTIALS_ANNOTATION)
+            .or_else(|| claim.name.as_deref().map(names::retained_secret)),
         adopted_by,
         is_released: record.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Released"),
     })
@@ -125,7 +128,8 @@ fn zone(record: &PersistentVolume) -> Option<String> {
     expressions.find(|expression| expression.key == ZONE_LABEL)?.values.as_ref()?.first().cloned()
 }
 
-/// What makes a PersistentVolume the record of what was kept: its annotations. `owner` is the Database, where it can still be read.
+/// What makes a PersistentVolume the record of what was kept: its annotations. `owner` is the Database, where
+/// it can still be read.
 pub fn marks(
     volume: &str,
     engine: Option<&String>,
@@ -135,7 +139,8 @@ pub fn marks(
     now: Timestamp,
 ) -> BTreeMap<String, String> {
     let spec = owner.map(|owner| &owner.spec.engine);
-    let version = spec.and_then(|engine| engine.version.clone().or_else(|| Some(engine.custom.as_ref()?.image.clone())));
+    let version = spec
+        .and_then(|engine| engine.version.clone().or_else(|| Some(engine.custom.as_ref()?.image.clone())));
     let engine = spec.map(|engine| engine.kind.as_str().to_owned()).or_else(|| engine.cloned());
     let marks = [
         (RETAINED_AT_ANNOTATION, Some(whole_second(now).to_string())),
@@ -149,16 +154,23 @@ pub fn marks(
 }
 
 /// The record that this Database asks for, if it may have it; else why not, and what a person can do.
-pub fn may_adopt(name: &str, record: Option<&PersistentVolume>, database: &Database) -> Result<Retained, String> {
+pub fn may_adopt(
+    name: &str,
+    record: Option<&PersistentVolume>,
+    database: &Database,
+) -> Result<Retained, String> {
     let namespace = database.namespace().unwrap_or_default();
-    // One sentence for what does not exist and for what is another namespace's: a tenant learns nothing of others.
+    // One sentence for what does not exist and for what is another namespace's: a tenant learns nothing of
+    // others.
     let kept = record.and_then(read).filter(|kept| kept.namespace == namespace).ok_or_else(|| {
         format!(
-            "PersistentVolume {name} is no record of a volume that was kept in namespace {namespace}: `freehold retained -n {namespace}` lists \
-             those; delete this Database and create it with the right name, or without spec.storage.adoptRetained to start anew"
+            "PersistentVolume {name} is no record of a volume that was kept in namespace {namespace}: \
+             `freehold retained -n {namespace}` lists those; delete this Database and create it with the \
+             right name, or without spec.storage.adoptRetained to start anew"
         )
     })?;
-    fits(&kept, database).map_err(|why| format!("the volume that PersistentVolume {name} records cannot be taken: {why}"))?;
+    fits(&kept, database)
+        .map_err(|why| format!("the volume that PersistentVolume {name} records cannot be taken: {why}"))?;
     Ok(kept)
 }
 
@@ -171,7 +183,10 @@ fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
     }
     let wrote = kept.engine.as_deref().unwrap_or("an unknown engine");
     if wrote != engine.kind.as_str() {
-        return Err(format!("its data was written by {wrote}, not by {}: {ANEW} that engine", engine.kind.as_str()));
+        return Err(format!(
+            "its data was written by {wrote}, not by {}: {ANEW} that engine",
+            engine.kind.as_str()
+        ));
     }
     if engine.kind == EngineType::Postgresql {
         let major = |version: &str| version.split('.').next().map(str::to_owned);
@@ -179,13 +194,14 @@ fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
         match kept.engine_version.as_deref().and_then(major) {
             None => {
                 return Err(format!(
-                    "it does not say which version of PostgreSQL wrote it: if you know, annotate the PersistentVolume with \
-                     {ENGINE_VERSION_ANNOTATION}"
+                    "it does not say which version of PostgreSQL wrote it: if you know, annotate the \
+                     PersistentVolume with {ENGINE_VERSION_ANNOTATION}"
                 ));
             }
             Some(wrote) if Some(&wrote) != wanted.as_ref() => {
                 return Err(format!(
-                    "its data was written by PostgreSQL {wrote}, which no other major version can read: {ANEW} a version {wrote}.x"
+                    "its data was written by PostgreSQL {wrote}, which no other major version can read: \
+                        {ANEW} a version {wrote}.x"
                 ));
             }
             Some(_) => {}
@@ -199,7 +215,10 @@ fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
     if let Some((has, wants)) = kept.size.as_ref().and_then(Size::gib).zip(size.gib())
         && wants < has
     {
-        return Err(format!("it has {has} GiB, and EBS volumes only grow: set spec.storage.size to {has}Gi or more"));
+        return Err(format!(
+            "it has {has} GiB, and EBS volumes only grow: set spec.storage.size to {has}Gi or \
+            more"
+        ));
     }
     let Some(zone) = &kept.zone else { return Err("it does not say which zone it is in".to_owned()) };
     if !database.spec.zones.is_empty() && !database.spec.zones.contains(zone) {

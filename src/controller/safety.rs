@@ -7,29 +7,14 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::ResourceExt;
 
-use super::conditions::{self, whole_second};
-
+use super::blocker::{Blocker, DuplicateKept};
+use super::conditions;
 use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::api::{ConditionType, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
 use crate::controller::memory::repairs::{FleetView, zone_looks_down};
 use crate::settings::Timing;
-use crate::time::later;
-
-/// Why something destructive must not be done now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocker {
-    /// For the condition.
-    pub reason: Reason,
-    /// What is awaited, with names.
-    pub message: String,
-}
-
-impl Blocker {
-    fn because(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
-    }
-}
+use crate::time::{later, whole_second};
 
 /// How ready a core Node's kubelet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,17 +37,23 @@ pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
         .and_then(|conditions| conditions.iter().find(|condition| condition.type_ == "Ready"));
     match condition {
         Some(condition) if condition.status == "True" => Kubelet::Ready,
-        // One that has said nothing yet is no older than its Node; without any time its silence is not proven.
+        // One that has said nothing yet is no older than its Node; without any time its silence is not
+        // proven.
         condition => {
             let since = condition.and_then(|condition| condition.last_transition_time.as_ref());
-            Kubelet::NotReady(since.or(core_node.metadata.creation_timestamp.as_ref()).map_or(Timestamp::MAX, |time| time.0))
+            Kubelet::NotReady(
+                since
+                    .or(core_node.metadata.creation_timestamp.as_ref())
+                    .map_or(Timestamp::MAX, |time| time.0),
+            )
         }
     }
 }
 
-/// Whether the machine of a Node that is being deleted may be terminated: its pods have ended and its volumes are detached, unless
-/// nothing on it can run any more (EC2 shows it stopped), or its kubelet has been silent for longer than `silence`: then nobody is
-/// left to stop the pods, and termination is the fence itself.
+/// Whether the machine of a Node that is being deleted may be terminated: its pods have ended and its volumes
+/// are detached, unless nothing on it can run any more (EC2 shows it stopped), or its kubelet has not
+/// reported for longer than `silence`: then nothing is left to stop the pods, and termination is the fence
+/// itself.
 pub fn may_terminate(
     instance: &Instance,
     kubelet: Kubelet,
@@ -80,26 +71,23 @@ pub fn may_terminate(
         return Ok(());
     }
     if !pods.is_empty() {
-        return Err(Blocker::because(Reason::AwaitingDrain, format!("pods still run on the machine: {}", pods.join(", "))));
+        return Err(Blocker::PodsRemain(pods.to_vec()));
     }
     if !attachments.is_empty() {
-        return Err(Blocker::because(
-            Reason::AwaitingDetach,
-            format!("the EBS CSI driver has not detached every volume: {}", attachments.join(", ")),
-        ));
+        return Err(Blocker::NotDetached(attachments.to_vec()));
     }
     let data = data_volumes(instance);
     if kubelet == Kubelet::Absent && !data.is_empty() {
-        let ids: Vec<&str> = data.iter().map(|id| id.0.as_str()).collect();
-        return Err(Blocker::because(Reason::AwaitingDetach, format!("EC2 still shows volumes attached: {}", ids.join(", "))));
+        return Err(Blocker::StillAttached(data.into_iter().cloned().collect()));
     }
     Ok(())
 }
 
-/// Whether a machine that looks lost may be given up now. Whatever its cause, not while as many repairs as may be are underway, and not
-/// while what is known of EC2 is old: a mistake about the whole fleet (a broken network, a wrong credential, a bug of ours) must stop
-/// after few machines. And not while its zone looks down: its machines come back with it, and there would be no capacity to replace
-/// them. A terminated one cannot come back, so the zone does not matter to it.
+/// Whether a machine that looks lost may be declared lost now. Whatever its cause, not while as many repairs
+/// as may be are underway, and not while what is known of EC2 is old: a mistake about the whole fleet (a
+/// broken network, a wrong credential, a bug of ours) must stop after few machines. And not while its zone
+/// looks down: its machines come back with it, and there would be no capacity to replace them. A terminated
+/// one cannot come back, so the zone does not matter to it.
 pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
@@ -107,40 +95,38 @@ pub fn may_give_up(
     timing: &Timing,
     now: Timestamp,
 ) -> Result<(), Blocker> {
-    let held_back = |why: String| Err(Blocker::because(Reason::RepairHeldBack, format!("repair postponed: {why}")));
-    let most = fleet.most();
-    if fleet.repairs >= most {
-        return Err(Blocker::because(Reason::RepairHeldBack, repairs_underway(fleet.repairs, most)));
+    let limit = fleet.most();
+    if fleet.repairs >= limit {
+        return Err(Blocker::RepairsAtLimit { underway: fleet.repairs, limit });
     }
     let oldest = SignedDuration::try_from(timing.trust()).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
-        return held_back("the last full EC2 inventory sync is too long ago".to_owned());
+        return Err(Blocker::InventoryOld);
     }
     if is_terminated {
         return Ok(());
     }
     if fleet.zone_refused {
-        return held_back("EC2 refuses to list the zone of the machine".to_owned());
+        return Err(Blocker::ZoneRefused);
     }
     let (joined, lost) = (fleet.zone_joined, fleet.zone_lost);
     if zone_looks_down(joined, lost) {
-        return held_back(format!("{lost} of the {joined} machines of the zone look lost, so the zone itself may be down"));
+        return Err(Blocker::ZoneDown { joined, lost });
     }
     // A zone's machines come back one by one: the last of them have the grace that the first had.
-    if let Some(until) = fleet.zone_down_at.map(|at| whole_second(later(at, timing.loss_grace))).filter(|until| now < *until) {
-        return held_back(format!("the zone of the machine recently looked unavailable, and its machines may come back until {until}"));
+    if let Some(until) = fleet
+        .zone_down_at
+        .map(|at| whole_second(later(at, timing.loss_grace_period)))
+        .filter(|until| now < *until)
+    {
+        return Err(Blocker::ZoneRecovering(until));
     }
     Ok(())
 }
 
-/// How many repairs are underway, in words.
-pub fn repairs_underway(count: usize, most: usize) -> String {
-    format!("repair postponed: {count} databases are already being repaired (limit {most})")
-}
-
-/// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or its move took longer than `bound`. The
-/// Database controller takes its label off a machine before it gives it back, so a label that is still there tells of a Node that was
-/// deleted by hand.
+/// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or its move took
+/// longer than `bound`. The Database controller takes its label off a machine before it gives it back, so a
+/// label that is still there shows a Node that was deleted by hand.
 pub fn may_drain(
     instance: &Instance,
     core_node: Option<&CoreNode>,
@@ -148,35 +134,35 @@ pub fn may_drain(
     bound: Duration,
     now: Timestamp,
 ) -> Result<(), Blocker> {
-    let Some(core_node) = core_node.filter(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) else { return Ok(()) };
+    let Some(core_node) = core_node.filter(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) else {
+        return Ok(());
+    };
     let is_well = instance.state == InstanceState::Running && kubelet(Some(core_node)) == Kubelet::Ready;
     let waited = deleted_at.map_or(SignedDuration::ZERO, |deleted_at| now.duration_since(deleted_at));
     if !is_well || waited >= SignedDuration::try_from(bound).unwrap_or(SignedDuration::MAX) {
         return Ok(());
     }
-    let message = format!("a database runs on {}: its move to another machine is awaited, for {bound:?} at most", core_node.name_any());
-    Err(Blocker::because(Reason::AwaitingMove, message))
+    Err(Blocker::DatabaseRuns { core_node: core_node.name_any(), bound })
 }
 
-/// Whether a second instance of one Node may be terminated: it is not the one that the Node's status names, its core Node never got a
-/// database's label, and it has no data volume. `is_own`: its client token is one of this Node's, since a tag can be put on anything.
-pub fn may_terminate_duplicate(instance: &Instance, is_own: bool, core_node: Option<&CoreNode>) -> Result<(), Blocker> {
-    let refuse = |why: &str| {
-        Err(Blocker::because(
-            Reason::DuplicateInstance,
-            format!("a second instance {} of this Node is left alone, since {why}: check it and terminate it by hand", instance.id),
-        ))
+/// Whether a second instance of one Node may be terminated: it is not the one that the Node's status names,
+/// its core Node never got a database's label, and it has no data volume. `is_own`: its client token is one
+/// of this Node's, since a tag can be put on anything.
+pub fn may_terminate_duplicate(
+    instance: &Instance,
+    is_own: bool,
+    core_node: Option<&CoreNode>,
+) -> Result<(), Blocker> {
+    let kept = if !is_own {
+        DuplicateKept::ForeignToken
+    } else if core_node.is_some_and(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) {
+        DuplicateKept::Database
+    } else if !data_volumes(instance).is_empty() {
+        DuplicateKept::DataVolume
+    } else {
+        return Ok(());
     };
-    if !is_own {
-        return refuse("its client token is not one of this Node's, so it may have been launched outside Freehold");
-    }
-    if core_node.is_some_and(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) {
-        return refuse("a database may run on it");
-    }
-    if !data_volumes(instance).is_empty() {
-        return refuse("a data volume is attached to it");
-    }
-    Ok(())
+    Err(Blocker::Duplicate(instance.id.clone(), kept))
 }
 
 /// The volumes of an instance that are not its root disk.
@@ -184,30 +170,24 @@ pub fn data_volumes(instance: &Instance) -> Vec<&VolumeId> {
     instance.volumes.iter().filter(|id| instance.root_volume.as_ref() != Some(id)).collect()
 }
 
-/// Whether an EBS volume may be deleted: the Volume object is being deleted under a policy that says so, EC2 shows the volume
-/// available, and it carries the Volume's own tags.
-pub fn may_delete_volume(volume: &EbsVolume, wanted_tags: &std::collections::BTreeMap<String, String>) -> Result<(), Blocker> {
+/// Whether an EBS volume may be deleted: the Volume object is being deleted under a policy that says so, EC2
+/// shows the volume available, and it carries the Volume's own tags.
+pub fn may_delete_volume(
+    volume: &EbsVolume,
+    wanted_tags: &std::collections::BTreeMap<String, String>,
+) -> Result<(), Blocker> {
     if let Some((key, value)) = wanted_tags.iter().find(|(key, value)| volume.tags.get(*key) != Some(value)) {
-        return Err(Blocker::because(
-            Reason::AwaitingVolumeDeletion,
-            format!(
-                "EBS volume {} does not carry the tag {key}={value}, so it is not deleted: put the tag back or delete it by hand",
-                volume.id
-            ),
-        ));
+        return Err(Blocker::TagMissing { id: volume.id.clone(), key: key.clone(), value: value.clone() });
     }
     if volume.state != VolumeState::Available {
-        return Err(Blocker::because(
-            Reason::AwaitingDetach,
-            format!("EBS volume {} is not available yet ({:?}): a machine may still write to it", volume.id, volume.state),
-        ));
+        return Err(Blocker::NotAvailable(volume.id.clone(), volume.state));
     }
     Ok(())
 }
 
-/// Whether a database's machine may be given back: the StatefulSet is stopped, its controller has seen that, and the pod has ended.
-/// A machine that is lost, or that does not stop a pod within the pod's own grace, is given back all the same: the Node's own drain
-/// ends what is left on it, or its termination does.
+/// Whether a database's machine may be released: the StatefulSet is stopped, its controller has seen that,
+/// and the pod has ended. A machine that is lost, or that does not stop a pod within the pod's own grace, is
+/// released all the same: the Node's own drain ends what is left on it, or its termination does.
 pub fn may_give_back_machine(
     stateful_set: Option<&StatefulSet>,
     pod: Option<&Pod>,
@@ -222,8 +202,8 @@ pub fn may_give_back_machine(
         return match &pod.metadata.deletion_timestamp {
             // Kubernetes sets the time at which the grace ends.
             Some(ends) if now > ends.0 => Ok(()),
-            Some(_) => Err(Blocker::because(Reason::AwaitingStop, format!("pod {name} is stopping"))),
-            None if stateful_set.is_some() => Err(Blocker::because(Reason::AwaitingStop, format!("pod {name} still runs"))),
+            Some(_) => Err(Blocker::PodStopping(name)),
+            None if stateful_set.is_some() => Err(Blocker::PodRuns(name)),
             // Nothing would stop it but the Node's own drain.
             None => Ok(()),
         };
@@ -233,31 +213,31 @@ pub fn may_give_back_machine(
     if is_stopped && is_observed(stateful_set) {
         return Ok(());
     }
-    let name = stateful_set.name_any();
-    Err(Blocker::because(Reason::AwaitingStop, format!("StatefulSet {name} is not seen to be stopped yet")))
+    Err(Blocker::StatefulSetRuns(stateful_set.name_any()))
 }
 
-/// Whether a database may be moved away from the machine of this Node: at once while it is well, since its pod ends there as any pod;
-/// once it is lost only when EC2 has shown that nothing on it can write any more.
+/// Whether a database may be moved away from the machine of this Node: at once while it is well, since its
+/// pod ends there as any pod; once it is lost only when EC2 has shown that nothing on it can write any more.
 pub fn may_move_from(node: &Node) -> Result<(), Blocker> {
     let conditions = node.conditions();
-    if !conditions::is_true(conditions, ConditionType::Lost) || conditions::is_true(conditions, ConditionType::Fenced) {
+    if !conditions::is_true(conditions, ConditionType::Lost)
+        || conditions::is_true(conditions, ConditionType::Fenced)
+    {
         return Ok(());
     }
     let fenced = conditions::find(conditions, ConditionType::Fenced);
     let reason = fenced.and_then(|fenced| Reason::named(&fenced.reason)).unwrap_or(Reason::InstanceLost);
-    let said = fenced.map_or("EC2 has not shown that nothing on it can write any more", |fenced| &fenced.message);
-    Err(Blocker::because(reason, format!("nothing moves before Node {} is fenced: {said}", node.name_any())))
+    let message = fenced.map(|fenced| fenced.message.clone());
+    Err(Blocker::NotFenced { node: node.name_any(), reason, message })
 }
 
-/// Whether a pod may be deleted so that it comes back from the new template: the StatefulSet's controller has seen that template. A pod
-/// deleted earlier would come back from the old one.
+/// Whether a pod may be deleted so that it comes back from the new template: the StatefulSet's controller has
+/// seen that template. A pod deleted earlier would come back from the old one.
 pub fn may_replace_pod(stateful_set: &StatefulSet) -> Result<(), Blocker> {
     if is_observed(stateful_set) {
         return Ok(());
     }
-    let name = stateful_set.name_any();
-    Err(Blocker::because(Reason::RestartPending, format!("the change of StatefulSet {name} is not seen by its controller yet")))
+    Err(Blocker::ChangeNotSeen(stateful_set.name_any()))
 }
 
 /// Whether the StatefulSet's controller has seen its newest spec.

@@ -47,26 +47,49 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
 
 /// The rules of the resource definition, again.
 fn check(custom: &CustomEngine) -> Result<(), EngineError> {
-    let refuse = |field, value: &str, way_out| Err(EngineError::CustomField { field, value: value.to_owned(), way_out });
+    let refuse = |field, value: &str, way_out| {
+        Err(EngineError::CustomField { field, value: value.to_owned(), way_out })
+    };
     let image = custom.image.as_str();
     let name = image.rsplit('/').next().unwrap_or(image);
-    if image.is_empty() || image.chars().any(char::is_whitespace) || !name.contains(':') || name.ends_with(':') || name.ends_with(":latest")
+    if image.is_empty()
+        || image.chars().any(char::is_whitespace)
+        || !name.contains(':')
+        || name.ends_with(':')
+        || name.ends_with(":latest")
     {
-        return refuse("image", image, "name an image with a digest, or a tag other than latest: a restart must not change the version");
+        return refuse(
+            "image",
+            image,
+            "name an image with a digest, or a tag other than latest: a restart must not change the version",
+        );
     }
     if !(1024..=65535).contains(&custom.port) {
-        return refuse("port", &custom.port.to_string(), "use a port from 1024 to 65535: the container runs without privileges");
+        return refuse(
+            "port",
+            &custom.port.to_string(),
+            "use a port from 1024 to 65535: the container runs without privileges",
+        );
     }
     if custom.user_id < 1 {
-        return refuse("userId", &custom.user_id.to_string(), "use a user id above 0: the container never runs as root");
+        return refuse(
+            "userId",
+            &custom.user_id.to_string(),
+            "use a user id above 0: the container never runs as root",
+        );
     }
     let path = custom.data_path.as_str();
-    let is_plain =
-        path.len() > 1 && path.starts_with('/') && !path.contains(':') && !path.contains("..") && !path.chars().any(char::is_control);
+    let is_plain = path.len() > 1
+        && path.starts_with('/')
+        && !path.contains(':')
+        && !path.contains("..")
+        && !path.chars().any(char::is_control);
     if !is_plain {
         return refuse("dataPath", path, "use an absolute path such as /var/lib/data");
     }
-    let is_taken = |taken: &str| path.trim_end_matches('/') == taken || taken.starts_with(&format!("{}/", path.trim_end_matches('/')));
+    let is_taken = |taken: &str| {
+        path.trim_end_matches('/') == taken || taken.starts_with(&format!("{}/", path.trim_end_matches('/')))
+    };
     if path.trim_end_matches('/').is_empty() || TAKEN.into_iter().any(is_taken) {
         return refuse("dataPath", path, "this directory is the pod's own; use a path such as /var/lib/data");
     }
@@ -82,8 +105,8 @@ fn check_variables(credentials: &CustomCredentials) -> Result<(), EngineError> {
         ("credentials.passwordFileVariable", password_file_variable),
     ] {
         let Some(name) = name else { continue };
-        let is_name =
-            name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_name {
             let way_out = "use letters, digits and '_', no digit first";
             return Err(EngineError::CustomField { field, value: name.clone(), way_out });

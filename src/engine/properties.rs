@@ -1,9 +1,9 @@
-//! Writes a Java properties file so that what is read from it is exactly what was asked for.
+//! Writes a Java properties file so that what is read from it is exactly what was requested.
 
 use std::fmt::Write as _;
 
-/// One line of a properties file (`java.util.Properties.load`): a backslash is doubled, leading white space is kept by escaping, and
-/// what is not printable ASCII becomes `\uXXXX` (the file is read as ISO 8859-1).
+/// One line of a properties file (`java.util.Properties.load`): a backslash is doubled, leading white space
+/// is kept by escaping, and what is not printable ASCII becomes `\uXXXX` (the file is read as ISO 8859-1).
 pub fn line(key: &str, value: &str) -> String {
     let mut line = format!("{key}=");
     let mut is_leading = true;
@@ -82,7 +82,8 @@ mod tests {
                 }
                 let key = &line[..end];
                 let rest = line[end..].trim_start_matches([' ', '\t', '\x0c']);
-                let rest = rest.strip_prefix(['=', ':']).unwrap_or(rest).trim_start_matches([' ', '\t', '\x0c']);
+                let rest =
+                    rest.strip_prefix(['=', ':']).unwrap_or(rest).trim_start_matches([' ', '\t', '\x0c']);
                 (unescape(key), unescape(rest))
             })
             .collect()

@@ -1,13 +1,18 @@
-//! QuestDB: PostgreSQL wire protocol on 8812, HTTP on 9000, health on 9003; its root is the volume's mount point.
+//! QuestDB: PostgreSQL wire protocol on 8812, HTTP on 9000, health on 9003; its root is the volume's mount
+//! point.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, properties, setting};
+use super::{
+    Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, properties,
+    setting,
+};
 use crate::api::database::{ConfigValue, Engine};
 
-/// The server's root: `db`, `conf`, `public`, and `.checkpoint` and `_restore` beside them. The volume is mounted here, so that a
-/// snapshot of it holds all of them (QuestDB documentation, "Root directory structure").
+/// The server's root: `db`, `conf`, `public`, and `.checkpoint` and `_restore` beside them. The volume is
+/// mounted here, so that a snapshot of it holds all of them (QuestDB documentation, "Root directory
+/// structure").
 const ROOT: &str = "/var/lib/questdb";
 
 /// The user of the published image.
@@ -16,12 +21,12 @@ const USER_ID: i64 = 10001;
 /// Where the password's file is mounted. QuestDB refuses paths below /dev, /proc and /sys.
 const PASSWORD_DIRECTORY: &str = "/run/freehold/credentials";
 
-/// The first release whose HTTP port can ask for a password (questdb/questdb pull request 4672). Before it, port 9000 serves SQL to
-/// everybody who reaches it.
+/// The first release whose HTTP port can ask for a password (questdb/questdb pull request 4672). Before it,
+/// port 9000 serves SQL to every client that reaches it.
 const FIRST_WITH_HTTP_PASSWORD: Release = Release(8, 1, 0);
 
-/// The first release that is known to read passwords from files (questdb/questdb pull request 6719). An older one would start with
-/// its default password if it were only given the file.
+/// The first release that is known to read passwords from files (questdb/questdb pull request 6719). An older
+/// one would start with its default password if it had only the file.
 const FIRST_WITH_PASSWORD_FILES: Release = Release(9, 3, 4);
 
 /// Settings that the operator owns: exact names, or a group when the name ends with a dot.
@@ -35,10 +40,21 @@ const OWNED: &[(&str, &str)] = &[
     ("http.bind.to", "clients connect as status.endpoint says; remove it"),
     ("http.net.bind.to", "clients connect as status.endpoint says; remove it"),
     ("http.enabled", "clients connect as status.endpoint says; remove it"),
-    ("http.health.check.authentication.required", "Kubernetes asks for the health without credentials; remove it"),
+    (
+        "http.health.check.authentication.required",
+        "Kubernetes asks for the health without credentials; remove it",
+    ),
     ("http.min.", "it serves Kubernetes' probes; remove it"),
-    ("line.tcp.", "InfluxDB line protocol over TCP is off, since it knows no password; send it over HTTP, and remove this"),
-    ("line.udp.", "InfluxDB line protocol over UDP is off, since it knows no password; send it over HTTP, and remove this"),
+    (
+        "line.tcp.",
+        "InfluxDB line protocol over TCP is off, since it knows no password; send it over HTTP, and remove \
+            this",
+    ),
+    (
+        "line.udp.",
+        "InfluxDB line protocol over UDP is off, since it knows no password; send it over HTTP, and remove \
+            this",
+    ),
     ("metrics.enabled", "metrics are always on; remove it"),
     ("cairo.root", "the volume is mounted at the default root; remove it"),
     ("cairo.volumes", "all tables live on the database's own volume; remove it"),
@@ -105,19 +121,26 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         environment: environment(reads_files),
         config: Some(ConfigDirectory { path: "/var/lib/questdb/conf", files: files(config)? }),
         password_directory: reads_files.then_some(PASSWORD_DIRECTORY),
-        // Recovery of the tables after a crash may take long; at least an hour passes before the start counts as failed. Asked each
-        // second: what lies between the engine's start and the next question is an outage, too.
+        // Recovery of the tables after a crash may take long; at least an hour passes before the start counts
+        // as failed. Probed each second: what lies between the engine's start and the next question is an
+        // outage, too.
         startup: health(1, 3600),
         readiness: health(5, 3),
         // The health server shows that the process is up, nothing more: be slow to kill.
         liveness: health(10, 6),
         termination_grace: Duration::from_secs(120),
-        binding: Binding { kind: "postgresql", provider: "questdb", scheme: "postgresql", database: Some("qdb") },
+        binding: Binding {
+            kind: "postgresql",
+            provider: "questdb",
+            scheme: "postgresql",
+            database: Some("qdb"),
+        },
         scratch: vec![Scratch::disk("/tmp")],
     })
 }
 
-/// The variables that carry the credentials. A variable wins over the file of settings (QuestDB documentation, "Configuration").
+/// The variables that carry the credentials. A variable wins over the file of settings (QuestDB
+/// documentation, "Configuration").
 fn environment(reads_files: bool) -> Vec<Variable> {
     let mut variables = Vec::new();
     for protocol in ["PG", "HTTP"] {
@@ -132,14 +155,15 @@ fn environment(reads_files: bool) -> Vec<Variable> {
     variables
 }
 
-/// The directory `conf`. It is read-only, so each file that the server would write at its first start must be there.
+/// The directory `conf`. It is read-only, so each file that the server would write at its first start must be
+/// there.
 fn files(config: &BTreeMap<String, ConfigValue>) -> Result<BTreeMap<String, String>, EngineError> {
     let mut server = "# Written by Freehold from the Database's spec.config: edit it there.\n".to_owned();
     for (key, value) in [
         // With a worker of its own the health server answers while all others are busy.
         ("http.min.enabled", "true"),
         ("http.min.worker.count", "1"),
-        // Once HTTP asks for a password, so does the health server, unless told not to.
+        // Once HTTP requires a password, so does the health server, unless configured otherwise.
         ("http.health.check.authentication.required", "false"),
         ("line.tcp.enabled", "false"),
         ("line.udp.enabled", "false"),
@@ -154,7 +178,8 @@ fn files(config: &BTreeMap<String, ConfigValue>) -> Result<BTreeMap<String, Stri
         }
         server.push_str(&properties::line(key, &value.0));
     }
-    let log = "# Everything goes to the container's log; the health server's own lines only when they are errors.\n\
+    let log = "# Everything goes to the container's log; the health server's own lines only when they are \
+               errors.\n\
                writers=stdout,http.min\n\
                w.stdout.class=io.questdb.log.LogConsoleWriter\n\
                w.stdout.level=INFO\n\
@@ -177,7 +202,8 @@ fn owned(key: &str) -> Option<&'static str> {
         return Some("passwords are generated, see status.credentialsSecretName; remove it");
     }
     let is_group = |name: &str| name.ends_with('.') && key.starts_with(name);
-    let is_same = |name: &str| key == name || key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+    let is_same =
+        |name: &str| key == name || key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
     OWNED.iter().find(|(name, _)| is_group(name) || is_same(name)).map(|(_, way_out)| *way_out)
 }
 

@@ -1,4 +1,4 @@
-//! What each engine asks of its house, and what it refuses.
+//! What each engine needs, and what it refuses.
 
 use pretty_assertions::assert_eq;
 
@@ -125,9 +125,17 @@ fn a_setting_that_the_operator_owns_is_refused_by_name() {
     ];
     for key in owned {
         let refused = profile(&questdb("9.3.4"), &settings(&[(key, "x")])).unwrap_err();
-        assert!(matches!(&refused, EngineError::ConfigOwned { key: named, .. } if named == key), "{key}: {refused}");
+        assert!(
+            matches!(&refused, EngineError::ConfigOwned { key: named, .. } if named == key),
+            "{key}: {refused}"
+        );
     }
-    for key in ["cairo.wal.enabled.default", "pg.net.connection.limit", "http.net.connection.limit", "shared.worker.count"] {
+    for key in [
+        "cairo.wal.enabled.default",
+        "pg.net.connection.limit",
+        "http.net.connection.limit",
+        "shared.worker.count",
+    ] {
         assert!(profile(&questdb("9.3.4"), &settings(&[(key, "1")])).is_ok(), "{key}");
     }
 }
@@ -194,17 +202,21 @@ fn a_custom_engine_that_cannot_run_is_refused_by_field() {
     ];
     for (expected, described) in rows {
         let refused = profile(&engine(described.clone()), &settings(&[])).unwrap_err();
-        assert!(matches!(&refused, EngineError::CustomField { field, .. } if *field == expected), "{described:?}: {refused}");
+        assert!(
+            matches!(&refused, EngineError::CustomField { field, .. } if *field == expected),
+            "{described:?}: {refused}"
+        );
     }
 }
 
 #[test]
 fn a_custom_engine_whose_variables_make_no_sense_is_refused() {
-    let credentials = |username: Option<&str>, password: Option<&str>, file: Option<&str>| CustomCredentials {
-        username_variable: username.map(str::to_owned),
-        password_variable: password.map(str::to_owned),
-        password_file_variable: file.map(str::to_owned),
-    };
+    let credentials =
+        |username: Option<&str>, password: Option<&str>, file: Option<&str>| CustomCredentials {
+            username_variable: username.map(str::to_owned),
+            password_variable: password.map(str::to_owned),
+            password_file_variable: file.map(str::to_owned),
+        };
     let rows = [
         ("credentials", credentials(None, None, None)),
         ("credentials", credentials(None, Some("A"), Some("B"))),
@@ -215,7 +227,10 @@ fn a_custom_engine_whose_variables_make_no_sense_is_refused() {
     for (expected, credentials) in rows {
         let described = CustomEngine { credentials: Some(credentials), ..custom() };
         let refused = profile(&engine(described.clone()), &settings(&[])).unwrap_err();
-        assert!(matches!(&refused, EngineError::CustomField { field, .. } if *field == expected), "{described:?}: {refused}");
+        assert!(
+            matches!(&refused, EngineError::CustomField { field, .. } if *field == expected),
+            "{described:?}: {refused}"
+        );
     }
 }
 

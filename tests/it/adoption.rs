@@ -1,4 +1,5 @@
-//! A volume that was kept: told of, listed, taken over on demand in its own namespace, once, and through every kill.
+//! A volume that was kept: told of, listed, taken over on demand in its own namespace, once, and through
+//! every kill.
 
 use std::process::Command;
 
@@ -9,37 +10,41 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::kit::house::{House, Options, run};
 use crate::kit::objects::Told as _;
+use crate::kit::permits::Share;
 use crate::kit::tap::{Point, Which};
+use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};
 
-/// The records of the house's namespace, the newest last.
-async fn records(house: &House) -> Vec<PersistentVolume> {
-    let all = Api::<PersistentVolume>::all(house.client.clone()).list(&ListParams::default().labels("freehold.dev/retained=true")).await;
+/// The records of the test environment's namespace, the newest last.
+async fn records(env: &TestEnv) -> Vec<PersistentVolume> {
+    let all = Api::<PersistentVolume>::all(env.client.clone())
+        .list(&ListParams::default().labels("freehold.dev/retained=true"))
+        .await;
     // A former record may still be on its way out.
-    let of_house = |record: &PersistentVolume| {
+    let of_env = |record: &PersistentVolume| {
         record.metadata.deletion_timestamp.is_none()
-            && record.annotations()["freehold.dev/database"].starts_with(&format!("{}/", house.name))
+            && record.annotations()["freehold.dev/database"].starts_with(&format!("{}/", env.name))
     };
-    let mut records: Vec<_> = all.unwrap().items.into_iter().filter(of_house).collect();
+    let mut records: Vec<_> = all.unwrap().items.into_iter().filter(of_env).collect();
     records.sort_by_key(|record| record.annotations().get("freehold.dev/retained-at").cloned());
     records
 }
 
-async fn password(house: &House, name: &str) -> Vec<u8> {
-    house.api::<Secret>().get(&format!("{name}-admin")).await.unwrap().data.unwrap()["password"].0.clone()
+async fn password(env: &TestEnv, name: &str) -> Vec<u8> {
+    env.api::<Secret>().get(&format!("{name}-admin")).await.unwrap().data.unwrap()["password"].0.clone()
 }
 
-/// Makes `orders`, and deletes it with its volume kept; gives the record's name, the EBS volume and the password.
-async fn kept(house: &mut House) -> (String, String, Vec<u8>) {
-    house.create("orders", &json!({})).await;
-    house.ready("orders").await;
-    let password = password(house, "orders").await;
-    house.delete("orders").await;
-    house.gone("orders").await;
+/// Makes `orders`, and deletes it with its volume kept; gives the record's name, the EBS volume and the
+/// password.
+async fn kept(env: &mut TestEnv) -> (String, String, Vec<u8>) {
+    env.create("orders", &json!({})).await;
+    env.ready("orders").await;
+    let password = password(env, "orders").await;
+    env.delete("orders").await;
+    env.gone("orders").await;
     let record = until("the record being Released", || async {
-        let record = records(house).await.pop().ok_or("none")?;
+        let record = records(env).await.pop().ok_or("none")?;
         let phase = record.status.as_ref().and_then(|status| status.phase.clone());
         seen((phase.as_deref() == Some("Released")).then(|| record.clone()), || format!("{phase:?}"))
     })
@@ -50,8 +55,12 @@ async fn kept(house: &mut House) -> (String, String, Vec<u8>) {
 
 /// `freehold retained` with these arguments; gives what it printed, and whether it ended well.
 fn listed(kubeconfig: &std::path::Path, arguments: &[&str]) -> (bool, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_freehold")).arg("retained").args(arguments).env("KUBECONFIG", kubeconfig).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_freehold"))
+        .arg("retained")
+        .args(arguments)
+        .env("KUBECONFIG", kubeconfig)
+        .output()
+        .unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.success(), text(&output.stdout) + &text(&output.stderr))
 }
@@ -59,78 +68,101 @@ fn listed(kubeconfig: &std::path::Path, arguments: &[&str]) -> (bool, String) {
 #[test]
 fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_namespace() {
     run(async {
-        let mut house = House::start("adopt").await;
-        let kubeconfig = house.control_plane.kubeconfig().to_owned();
-        assert!(listed(&kubeconfig, &["-n", "adopt"]).1.contains("no volume of a deleted database is kept in namespace adopt"));
-        let (record, volume, secret) = kept(&mut house).await;
+        let mut env = TestEnv::start("adopt").await;
+        let kubeconfig = env.control_plane.kubeconfig().to_owned();
+        let none = "namespace adopt has no retained volume";
+        assert!(listed(&kubeconfig, &["-n", "adopt"]).1.contains(none));
+        let (record, volume, secret) = kept(&mut env).await;
         let (is_well, list) = listed(&kubeconfig, &["-n", "adopt"]);
         for part in ["orders", "questdb 9.3.4", &volume, "100Gi", &record, "deletionPolicy Retain"] {
             assert!(is_well && list.contains(part), "{part}: {list}");
         }
         let json: Value = serde_json::from_str(&listed(&kubeconfig, &["-A", "-o", "json"]).1).unwrap();
         let ours = json.as_array().unwrap().iter().find(|kept| kept["volumeID"] == volume.as_str()).unwrap();
-        assert_eq!((ours["namespace"].as_str(), ours["persistentVolume"].as_str()), (Some("adopt"), Some(record.as_str())));
+        assert_eq!(
+            (ours["namespace"].as_str(), ours["persistentVolume"].as_str()),
+            (Some("adopt"), Some(record.as_str()))
+        );
         let nowhere = tempfile::tempdir().unwrap();
         let (is_well, said) = listed(&nowhere.path().join("none"), &[]);
         assert!(!is_well && said.contains("set KUBECONFIG"), "{said}");
 
         // The same name again: it says so, and starts anew.
-        house.create("orders", &json!({})).await;
-        let message = house.told("orders", "RetainedVolumeFound", "True", "RetainedVolumeFound").await;
-        assert!(message.contains(&volume) && message.contains(&format!("spec.storage.adoptRetained: {record}")), "{message}");
-        house.ready("orders").await;
-        assert_eq!(house.data_volumes().len(), 2);
-        assert!(password(&house, "orders").await != secret);
-        house.edit("orders", &json!({"deletionPolicy": "Delete"})).await;
-        house.delete("orders").await;
-        house.gone("orders").await;
+        env.create("orders", &json!({})).await;
+        let message = env.told("orders", "RetainedVolumeFound", "True", "RetainedVolumeFound").await;
+        assert!(
+            message.contains(&volume)
+                && message.contains(&format!(
+                    "spec.storage.adoptRetained: \
+            {record}"
+                )),
+            "{message}"
+        );
+        env.ready("orders").await;
+        assert_eq!(env.data_volumes().len(), 2);
+        assert!(password(&env, "orders").await != secret);
+        env.edit("orders", &json!({"deletionPolicy": "Delete"})).await;
+        env.delete("orders").await;
+        env.gone("orders").await;
 
         // Another namespace gets nothing, and nothing is made for it.
-        let stranger = House::start("adopt-stranger").await;
+        let stranger =
+            TestEnv::start_with("adopt-stranger", Options { share: Share::None, ..Options::default() }).await;
         stranger.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
         let message = stranger.told("orders", "Stalled", "True", "AdoptionRefused").await;
-        assert!(message.contains("no record of a volume that was kept in namespace adopt-stranger"), "{message}");
+        assert!(
+            message.contains("no record of a volume that was kept in namespace adopt-stranger"),
+            "{message}"
+        );
         assert_eq!((stranger.ec2().instances().len(), stranger.ec2().volumes().len()), (0, 0));
         assert_eq!(stranger.list::<Secret>().await.len(), 0);
         stranger.close().await;
 
         // Less than it has is refused with the way out, and mended by an edit.
-        house.create("orders", &json!({"storage": {"size": "50Gi", "adoptRetained": record}})).await;
-        let message = house.told("orders", "Stalled", "True", "AdoptionRefused").await;
+        env.create("orders", &json!({"storage": {"size": "50Gi", "adoptRetained": record}})).await;
+        let message = env.told("orders", "Stalled", "True", "AdoptionRefused").await;
         assert!(message.contains("100Gi or more"), "{message}");
-        assert_eq!(house.live_instances().len(), 0);
-        house.edit("orders", &json!({"storage": {"size": "120Gi"}})).await;
-        house.ready("orders").await;
-        let disk = house.data_volumes().remove(0);
+        assert_eq!(env.live_instances().len(), 0);
+        env.edit("orders", &json!({"storage": {"size": "120Gi"}})).await;
+        env.ready("orders").await;
+        let disk = env.data_volumes().remove(0);
         assert_eq!((disk.id.as_str(), disk.shape.size), (volume.as_str(), 120), "the same volume, grown");
-        assert_eq!(password(&house, "orders").await, secret, "with the credentials of its data");
-        is_taken_over(&house, &record).await;
-        assert_eq!(house.mutations()["CreateTags"], 1);
-        assert!(house.list::<Volume>().await[0].status.as_ref().unwrap().ever_held);
-        assert!(listed(&kubeconfig, &["-n", "adopt"]).1.contains("no volume"), "nothing is kept any more");
+        assert_eq!(password(&env, "orders").await, secret, "with the credentials of its data");
+        is_taken_over(&env, &record).await;
+        assert_eq!(env.mutations()["CreateTags"], 1);
+        assert!(env.list::<Volume>().await[0].status.as_ref().unwrap().ever_held);
+        assert!(listed(&kubeconfig, &["-n", "adopt"]).1.contains(none), "nothing is retained any more");
 
         // The line may go now; and what is kept again is a record again.
-        house.edit("orders", &json!({"storage": {"adoptRetained": null}})).await;
-        house.ready("orders").await;
-        house.delete("orders").await;
-        house.gone("orders").await;
-        let again = records(&house).await.remove(0);
+        env.edit("orders", &json!({"storage": {"adoptRetained": null}})).await;
+        env.ready("orders").await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        let again = records(&env).await.remove(0);
         assert_eq!(again.spec.as_ref().unwrap().csi.as_ref().unwrap().volume_handle, volume);
-        assert_eq!((again.annotations()["freehold.dev/size"].as_str(), house.list::<Secret>().await.len()), ("120Gi", 1));
-        house.close().await;
+        assert_eq!(
+            (again.annotations()["freehold.dev/size"].as_str(), env.list::<Secret>().await.len()),
+            ("120Gi", 1)
+        );
+        env.close().await;
     });
 }
 
 /// The former record and its Secret are gone, and the disk's tags are those of its Volume.
-async fn is_taken_over(house: &House, record: &str) {
+async fn is_taken_over(env: &TestEnv, record: &str) {
     until("the former record and its Secret being gone", || async {
-        let left = Api::<PersistentVolume>::all(house.client.clone()).get_opt(record).await.map_err(|error| error.to_string())?;
-        let secrets = house.list::<Secret>().await.len();
-        seen((left.is_none() && secrets == 1).then_some(()), || format!("{:?}, {secrets} Secrets", left.map(|left| left.metadata)))
+        let left = Api::<PersistentVolume>::all(env.client.clone())
+            .get_opt(record)
+            .await
+            .map_err(|error| error.to_string())?;
+        let secrets = env.list::<Secret>().await.len();
+        seen((left.is_none() && secrets == 1).then_some(()), || {
+            format!("{:?}, {secrets} Secrets", left.map(|left| left.metadata))
+        })
     })
     .await;
-    let volume = house.list::<Volume>().await.remove(0);
-    let disk = house.data_volumes().remove(0);
+    let volume = env.list::<Volume>().await.remove(0);
+    let disk = env.data_volumes().remove(0);
     assert_eq!(disk.tags.get("freehold.dev/volume-uid"), volume.metadata.uid.as_ref());
     assert_eq!(disk.tags["Name"], volume.name_any());
 }
@@ -138,34 +170,37 @@ async fn is_taken_over(house: &House, record: &str) {
 #[test]
 fn of_two_databases_that_ask_for_one_volume_one_has_it_and_the_other_costs_nothing() {
     run(async {
-        let mut house = House::start("adopt-twice").await;
-        let (record, volume, _) = kept(&mut house).await;
-        let before = house.ec2().instances().len();
+        let mut env = TestEnv::start("adopt-twice").await;
+        let (record, volume, _) = kept(&mut env).await;
+        let before = env.ec2().instances().len();
         let ask = json!({"storage": {"adoptRetained": record}});
-        tokio::join!(house.create("one", &ask), house.create("two", &ask));
+        tokio::join!(env.create("one", &ask), env.create("two", &ask));
         let (winner, loser) = until("one of them being refused", || async {
             let mut refused = Vec::new();
             for name in ["one", "two"] {
-                let database = house.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
+                let database = env.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
                 refused.push(database.condition("Stalled").1 == "AdoptionRefused");
             }
             let pair = if refused[0] { ("two", "one") } else { ("one", "two") };
             seen((refused[0] != refused[1]).then_some(pair), || format!("{refused:?}"))
         })
         .await;
-        house.ready(winner).await;
-        assert_eq!(house.data_volumes().iter().map(|disk| disk.id.as_str()).collect::<Vec<_>>(), [volume.as_str()]);
-        assert_eq!(house.ec2().instances().len(), before + 1, "no machine for the other");
-        is_taken_over(&house, &record).await;
+        env.ready(winner).await;
+        assert_eq!(
+            env.data_volumes().iter().map(|disk| disk.id.as_str()).collect::<Vec<_>>(),
+            [volume.as_str()]
+        );
+        assert_eq!(env.ec2().instances().len(), before + 1, "no machine for the other");
+        is_taken_over(&env, &record).await;
         // It is the winner's for good: nothing is left to ask for.
         let message = until("the other being told so", || async {
-            let database = house.api::<Database>().get(loser).await.map_err(|error| error.to_string())?;
+            let database = env.api::<Database>().get(loser).await.map_err(|error| error.to_string())?;
             let (_, reason, message) = database.condition("Stalled");
             seen((reason == "AdoptionRefused").then(|| message.clone()), || format!("{reason} {message}"))
         })
         .await;
         assert!(message.contains(&record), "{message}");
-        house.close().await;
+        env.close().await;
     });
 }
 
@@ -188,50 +223,56 @@ fn a_take_over_that_is_killed_at_each_of_its_effects_ends_with_the_same_volume_a
     let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];
     let cases = points.map(|(at, point)| (format!("adopt-killed-{at}"), point)).to_vec();
     run(each(cases, |name, point| async move {
-        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        let (record, volume, secret) = kept(&mut house).await;
-        house.kill_operator();
-        house.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
-        let missed = house.kill_at_each(&EFFECTS, point, || async { false }).await;
+        let mut env = TestEnv::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
+        let (record, volume, secret) = kept(&mut env).await;
+        env.kill_operator();
+        env.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
+        let missed = env.kill_at_each(&EFFECTS, point, || async { false }).await;
         assert_eq!(missed, [] as [&str; 0]);
-        house.start_operator();
-        house.ready("orders").await;
-        assert_eq!(house.data_volumes().iter().map(|disk| disk.id.as_str()).collect::<Vec<_>>(), [volume.as_str()]);
-        assert_eq!(password(&house, "orders").await, secret);
-        is_taken_over(&house, &record).await;
-        house.close().await;
+        env.start_operator();
+        env.ready("orders").await;
+        assert_eq!(
+            env.data_volumes().iter().map(|disk| disk.id.as_str()).collect::<Vec<_>>(),
+            [volume.as_str()]
+        );
+        assert_eq!(password(&env, "orders").await, secret);
+        is_taken_over(&env, &record).await;
+        env.close().await;
     }));
 }
 
 #[test]
 fn a_database_that_is_deleted_during_its_take_over_leaves_the_volume_kept_with_one_record() {
-    // Before the announcement the former record is given back; after it the volume is kept anew.
+    // Before the announcement the former record is released; after it the volume is kept anew.
     let effects = [EFFECTS[0], EFFECTS[2], EFFECTS[3], EFFECTS[4], EFFECTS[5], EFFECTS[6]];
     let cases = effects.map(|(effect, which)| (format!("adopt-left-{effect}"), which)).to_vec();
     run(each(cases, |name, which| async move {
-        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        let (record, volume, _) = kept(&mut house).await;
-        house.kill_operator();
-        house.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
-        house.kill_at_each(&[("the effect", which)], Point::AnswerLost, || async { false }).await;
-        house.delete("orders").await;
-        house.start_operator();
-        house.gone("orders").await;
-        let left = records(&house).await;
+        let mut env = TestEnv::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
+        let (record, volume, _) = kept(&mut env).await;
+        env.kill_operator();
+        env.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
+        env.kill_at_each(&[("the effect", which)], Point::AnswerLost, || async { false }).await;
+        env.delete("orders").await;
+        env.start_operator();
+        env.gone("orders").await;
+        let left = records(&env).await;
         let [left] = left.as_slice() else { panic!("not one record: {left:?}") };
         assert_eq!(left.spec.as_ref().unwrap().csi.as_ref().unwrap().volume_handle, volume);
         assert_eq!(left.annotations().get("freehold.dev/adopted-by"), None, "nobody holds it");
-        assert_eq!(house.list::<Secret>().await.len(), 1, "the credentials are kept once");
+        assert_eq!(env.list::<Secret>().await.len(), 1, "the credentials are kept once");
         // It can be had again, with its data.
         let record = left.name_any();
         until("it being Released and available", || async {
-            let phase = records(&house).await.remove(0).status.and_then(|status| status.phase);
+            let phase = records(&env).await.remove(0).status.and_then(|status| status.phase);
             seen((phase.as_deref() == Some("Released")).then_some(()), || format!("{phase:?}"))
         })
         .await;
-        house.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
-        house.ready("orders").await;
-        assert_eq!(house.data_volumes().iter().map(|disk| disk.id.as_str()).collect::<Vec<_>>(), [volume.as_str()]);
-        house.close().await;
+        env.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
+        env.ready("orders").await;
+        assert_eq!(
+            env.data_volumes().iter().map(|disk| disk.id.as_str()).collect::<Vec<_>>(),
+            [volume.as_str()]
+        );
+        env.close().await;
     }));
 }

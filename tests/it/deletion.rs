@@ -1,4 +1,5 @@
-//! Deletions that are interrupted at every effect, under every policy; and a namespace or the definitions that go: nothing is lost.
+//! Deletions that are interrupted at every effect, under every policy; and a namespace or the definitions
+//! that go: nothing is lost.
 
 use std::sync::Arc;
 
@@ -14,8 +15,9 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::house::{House, Options, install, run};
+use crate::kit::permits::{self, Share};
 use crate::kit::tap::{Point, Which};
+use crate::kit::test_env::{Options, TestEnv, install, run};
 use crate::kit::wait::{each, seen, until};
 
 const fn api(method: &'static str, path: &'static str, body: &'static [&'static str]) -> Which {
@@ -45,16 +47,18 @@ const LAST: [(&str, Which); 3] = [
 
 const KEEP: (&str, Which) = ("keep-credentials", api("POST", "/secrets", &["freehold.dev/retained"]));
 const MARK: (&str, Which) = ("mark", api("PATCH", "/persistentvolumes/", &["retained-at"]));
-const ANNOUNCE: (&str, Which) = ("announce-snapshot", api("PATCH", "/volumes/", &["\"finalSnapshot\"", "startedAt"]));
+const ANNOUNCE: (&str, Which) =
+    ("announce-snapshot", api("PATCH", "/volumes/", &["\"finalSnapshot\"", "startedAt"]));
 const TAKE: (&str, Which) = ("create-snapshot", ec2(&["Action=CreateSnapshot"]));
-const RECORD: (&str, Which) = ("record-snapshot", api("PATCH", "/volumes/", &["\"finalSnapshot\"", "snapshotID"]));
+const RECORD: (&str, Which) =
+    ("record-snapshot", api("PATCH", "/volumes/", &["\"finalSnapshot\"", "snapshotID"]));
 const DELETE: (&str, Which) = ("delete-volume", ec2(&["Action=DeleteVolume"]));
 const NOTE: (&str, Which) = ("note-deleted", api("PATCH", "/volumes/", &["\"deletedAt\""]));
 const FORGET: (&str, Which) = ("delete-record", api("DELETE", "/persistentvolumes/", &[]));
 const RELEASE: (&str, Which) = ("release-volume", api("PATCH", "/volumes/", &["\"finalizers\""]));
 
-/// The effects of a deletion under this policy, in their order. One that is killed at DeleteVolume does not note it, so each of these
-/// two is in one list only.
+/// The effects of a deletion under this policy, in their order. One that is killed at DeleteVolume does not
+/// note it, so each of these two is in one list only.
 fn effects(policy: &str) -> Vec<(&'static str, Which)> {
     let own = match policy {
         "Retain" => vec![MARK, RELEASE, KEEP],
@@ -64,11 +68,17 @@ fn effects(policy: &str) -> Vec<(&'static str, Which)> {
     FIRST.into_iter().chain(own).chain(LAST).collect()
 }
 
-/// The records of the house's volumes.
-async fn records(house: &House) -> Vec<PersistentVolume> {
-    let all = Api::<PersistentVolume>::all(house.client.clone()).list(&ListParams::default().labels("freehold.dev/retained=true")).await;
-    let ours = format!("{}/orders", house.name);
-    all.unwrap().items.into_iter().filter(|record| record.annotations().get("freehold.dev/database") == Some(&ours)).collect()
+/// The records of the test environment's volumes.
+async fn records(env: &TestEnv) -> Vec<PersistentVolume> {
+    let all = Api::<PersistentVolume>::all(env.client.clone())
+        .list(&ListParams::default().labels("freehold.dev/retained=true"))
+        .await;
+    let ours = format!("{}/orders", env.name);
+    all.unwrap()
+        .items
+        .into_iter()
+        .filter(|record| record.annotations().get("freehold.dev/database") == Some(&ours))
+        .collect()
 }
 
 #[test]
@@ -80,91 +90,106 @@ fn a_deletion_that_is_killed_at_each_of_its_effects_finishes_as_its_policy_says(
         }
     }
     run(each(cases, |name, (policy, point)| async move {
-        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        house.create("orders", &json!({"deletionPolicy": policy})).await;
-        house.ready("orders").await;
-        house.kill_operator();
-        house.delete("orders").await;
-        let databases = house.api::<Database>();
+        let mut env = TestEnv::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
+        env.create("orders", &json!({"deletionPolicy": policy})).await;
+        env.ready("orders").await;
+        env.kill_operator();
+        env.delete("orders").await;
+        let databases = env.api::<Database>();
         let is_gone = || {
             let databases = databases.clone();
             async move { databases.get_opt("orders").await.is_ok_and(|database| database.is_none()) }
         };
-        let missed = house.kill_at_each(&effects(policy), point, is_gone).await;
+        let missed = env.kill_at_each(&effects(policy), point, is_gone).await;
         assert_eq!(missed, [] as [&str; 0], "{name}: the operator never came to these");
-        house.start_operator();
-        house.gone("orders").await;
-        assert_eq!(house.live_instances().len(), 0, "{name}");
+        env.start_operator();
+        env.gone("orders").await;
+        assert_eq!(env.live_instances().len(), 0, "{name}");
         let (volumes, snapshots, secrets) = match policy {
             "Retain" => (1, 0, 1),
             "Snapshot" => (0, 1, 1),
             _ => (0, 0, 0),
         };
         until("the disk being as the policy says", || async {
-            let disks = house.data_volumes();
-            let is_so = disks.len() == volumes && disks.iter().all(|disk| disk.state == VolumeState::Available);
+            let disks = env.data_volumes();
+            let is_so =
+                disks.len() == volumes && disks.iter().all(|disk| disk.state == VolumeState::Available);
             seen(is_so.then_some(()), || format!("{disks:?}"))
         })
         .await;
-        assert_eq!(house.ec2().snapshots().len(), snapshots, "{name}");
-        assert_eq!(house.list::<Secret>().await.len(), secrets, "{name}");
-        assert_eq!(records(&house).await.len(), volumes, "{name}: one record for each volume that is kept");
-        house.close().await;
+        assert_eq!(env.ec2().snapshots().len(), snapshots, "{name}");
+        assert_eq!(env.list::<Secret>().await.len(), secrets, "{name}");
+        assert_eq!(records(&env).await.len(), volumes, "{name}: one record for each volume that is kept");
+        env.close().await;
     }));
 }
 
 /// The volume of `orders`, which was to be deleted with it, is kept, and its record says why.
-async fn keeps_the_volume(house: &House) {
+async fn keeps_the_volume(env: &TestEnv) {
     let record = until("the record of what was kept", || async {
-        let mut records = records(house).await;
+        let mut records = records(env).await;
         seen(records.pop(), || "none".to_owned())
     })
     .await;
-    assert!(record.annotations()["freehold.dev/retained-because"].contains("were deleted"), "{:?}", record.annotations());
-    assert_eq!((record.annotations()["freehold.dev/engine"].as_str(), house.data_volumes().len()), ("questdb", 1));
+    assert!(
+        record.annotations()["freehold.dev/retained-because"].contains("were deleted"),
+        "{:?}",
+        record.annotations()
+    );
+    assert_eq!(
+        (record.annotations()["freehold.dev/engine"].as_str(), env.data_volumes().len()),
+        ("questdb", 1)
+    );
     until("the volume being available and its record Released", || async {
-        let state = house.data_volumes().remove(0).state;
-        let phase = records(house).await.remove(0).status.and_then(|status| status.phase);
+        let state = env.data_volumes().remove(0).state;
+        let phase = records(env).await.remove(0).status.and_then(|status| status.phase);
         let is_so = state == VolumeState::Available && phase.as_deref() == Some("Released");
         seen(is_so.then_some(()), || format!("{state:?} {phase:?}"))
     })
     .await;
-    assert_eq!(house.live_instances().len(), 0);
-    assert_eq!(house.mutations().get("DeleteVolume"), None);
+    assert_eq!(env.live_instances().len(), 0);
+    assert_eq!(env.mutations().get("DeleteVolume"), None);
 }
 
 #[test]
 fn a_namespace_that_is_deleted_keeps_the_volumes_of_its_databases() {
     run(async {
-        let house = House::start("namespace-goes").await;
-        house.create("orders", &json!({"deletionPolicy": "Delete"})).await;
-        house.ready("orders").await;
-        let namespaces = Api::<Namespace>::all(house.client.clone());
-        namespaces.delete(&house.name, &DeleteParams::default()).await.unwrap();
+        let env = TestEnv::start("namespace-goes").await;
+        env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
+        env.ready("orders").await;
+        let namespaces = Api::<Namespace>::all(env.client.clone());
+        namespaces.delete(&env.name, &DeleteParams::default()).await.unwrap();
         until("the namespace being gone", || async {
-            let left = namespaces.get_opt(&house.name).await.map_err(|error| error.to_string())?;
-            seen(left.is_none().then_some(()), || format!("{:?}", left.and_then(|namespace| namespace.status)))
+            let left = namespaces.get_opt(&env.name).await.map_err(|error| error.to_string())?;
+            seen(left.is_none().then_some(()), || {
+                format!("{:?}", left.and_then(|namespace| namespace.status))
+            })
         })
         .await;
-        keeps_the_volume(&house).await;
-        house.close().await;
+        keeps_the_volume(&env).await;
+        env.close().await;
     });
 }
 
 #[test]
 fn definitions_that_are_deleted_keep_the_volumes_of_all_databases() {
     run(async {
+        let _permit = permits::of_virtual_machines(Share::One).await;
         // Nobody else's definitions go with them.
-        let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named("definitions")).await.unwrap());
+        let control_plane =
+            Arc::new(ControlPlane::start(ControlPlaneOptions::named("definitions")).await.unwrap());
         install(&control_plane).await;
         let clock = ec2sim::Clock::Running { speed: f64::from(Options::default().scale) };
-        let simulator = ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
-        let site = Site::start(&control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
-        let mut house = House::build_at(Arc::clone(&control_plane), site, "definitions-go", Options::default()).await;
-        house.start_operator();
-        house.create("orders", &json!({"deletionPolicy": "Delete"})).await;
-        house.ready("orders").await;
-        let installed = Api::<CustomResourceDefinition>::all(house.client.clone());
+        let simulator =
+            ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
+        let site =
+            Site::start(&control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
+        let mut env =
+            TestEnv::build_at(Arc::clone(&control_plane), site, "definitions-go", Options::default()).await;
+        env.start_operator();
+        env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
+        env.ready("orders").await;
+        let installed = Api::<CustomResourceDefinition>::all(env.client.clone());
         for definition in definitions::all() {
             installed.delete(&definition.name_any(), &DeleteParams::default()).await.unwrap();
         }
@@ -174,7 +199,7 @@ fn definitions_that_are_deleted_keep_the_volumes_of_all_databases() {
             seen(names.is_empty().then_some(()), || format!("{names:?}"))
         })
         .await;
-        keeps_the_volume(&house).await;
-        house.close_unchecked().await;
+        keeps_the_volume(&env).await;
+        env.close_unchecked().await;
     });
 }

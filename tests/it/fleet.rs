@@ -10,9 +10,10 @@ use kube::{Client, Config, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::house::{House, Options, run};
 use crate::kit::objects::Told as _;
+use crate::kit::permits::Share;
 use crate::kit::tap::{LAUNCHED, Point};
+use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{seen, until, within};
 
 /// How many databases.
@@ -28,19 +29,21 @@ const CALLS_A_MINUTE: f64 = 5.0;
 const LIMIT: Duration = Duration::from_mins(10);
 
 /// Everything that must not change by a restart: each object with its version.
-async fn versions(house: &House) -> BTreeMap<String, String> {
+async fn versions(env: &TestEnv) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    let mut add = |kind: &str, name: String, version: Option<String>| all.insert(format!("{kind}/{name}"), version.unwrap_or_default());
-    for object in house.list::<Database>().await {
+    let mut add = |kind: &str, name: String, version: Option<String>| {
+        all.insert(format!("{kind}/{name}"), version.unwrap_or_default())
+    };
+    for object in env.list::<Database>().await {
         add("database", object.name_any(), object.resource_version());
     }
-    for object in house.list::<Node>().await {
+    for object in env.list::<Node>().await {
         add("node", object.name_any(), object.resource_version());
     }
-    for object in house.list::<Volume>().await {
+    for object in env.list::<Volume>().await {
         add("volume", object.name_any(), object.resource_version());
     }
-    for object in house.list::<PersistentVolumeClaim>().await {
+    for object in env.list::<PersistentVolumeClaim>().await {
         add("claim", object.name_any(), object.resource_version());
     }
     all
@@ -57,9 +60,9 @@ fn sweeps(calls: &[JournalEntry]) -> usize {
 }
 
 /// Waits until the operator has swept this often since the mark, and gives its calls.
-async fn swept(house: &House, mark: u64, times: usize) -> Vec<JournalEntry> {
+async fn swept(env: &TestEnv, mark: u64, times: usize) -> Vec<JournalEntry> {
     within(LIMIT, "the operator's sweeps", || async {
-        let calls = house.calls_since(mark);
+        let calls = env.calls_since(mark);
         seen((sweeps(&calls) >= times).then(|| calls.clone()), || format!("{} sweeps", sweeps(&calls)))
     })
     .await
@@ -72,63 +75,84 @@ fn mutating(calls: &[JournalEntry]) -> Vec<&JournalEntry> {
 #[test]
 fn a_hundred_databases_at_rest_cost_five_reads_a_minute_and_a_restart_changes_nothing() {
     run(async {
-        // The default proportions, but for how long a machine may take to join and to be well again: a hundred of them join one after
-        // another, and neither plays a part at rest.
-        let settings = BTreeMap::from([("registration", 7200), ("loss-grace", 7200)]);
-        let mut house = House::start_with("fleet", Options { scale: 20, settings, ..Options::default() }).await;
+        // The default proportions, but for how long a machine may take to join and to be well again: a
+        // hundred of them join one after another, and neither plays a part at rest.
+        let settings = BTreeMap::from([("registration-timeout", 7200), ("loss-grace-period", 7200)]);
+        let mut env = TestEnv::start_with(
+            "fleet",
+            Options { scale: 20, settings, share: Share::Half, ..Options::default() },
+        )
+        .await;
         for number in 0..FLEET {
-            house.create(&format!("db-{number:03}"), &json!({})).await;
+            env.create(&format!("db-{number:03}"), &json!({})).await;
         }
         within(LIMIT, "every database being Ready", || async {
-            let databases = house.list::<Database>().await;
-            let waiting: Vec<_> = databases.iter().filter(|database| database.condition("Ready").0 != "True").collect();
+            let databases = env.list::<Database>().await;
+            let waiting: Vec<_> =
+                databases.iter().filter(|database| database.condition("Ready").0 != "True").collect();
             let first = waiting.first().map(|database| (database.name_any(), database.condition("Ready")));
             seen(first.is_none().then_some(()), || format!("{} are not, such as {first:?}", waiting.len()))
         })
         .await;
-        let made = house.mutations();
-        assert_eq!(made, BTreeMap::from([("RunInstances".to_owned(), FLEET), ("CreateVolume".to_owned(), FLEET)]));
+        let made = env.mutations();
+        assert_eq!(
+            made,
+            BTreeMap::from([("RunInstances".to_owned(), FLEET), ("CreateVolume".to_owned(), FLEET)])
+        );
 
         // What followed the last Ready is over when a whole sweep's time brings no write.
         within(LIMIT, "the operator coming to rest", || async {
-            let mark = house.tap.mark();
-            swept(&house, house.mark(), 2).await;
-            let writes = house.tap.writes_since(mark);
+            let mark = env.tap.mark();
+            swept(&env, env.mark(), 2).await;
+            let writes = env.tap.writes_since(mark);
             seen(writes.is_empty().then_some(()), || format!("{writes:?}"))
         })
         .await;
-        let (writes, mark, began) = (house.tap.mark(), house.mark(), house.ec2().now());
-        let calls = swept(&house, mark, SWEEPS).await;
-        let minutes = house.ec2().now().duration_since(began).as_secs_f64() / 60.0;
+        let (writes, mark, began) = (env.tap.mark(), env.mark(), env.ec2().now());
+        let calls = swept(&env, mark, SWEEPS).await;
+        let minutes = env.ec2().now().duration_since(began).as_secs_f64() / 60.0;
         assert_eq!(mutating(&calls), Vec::<&JournalEntry>::new());
-        let written: Vec<_> = house.tap.writes_since(writes).into_iter().map(|seen| (seen.method, seen.path, seen.body)).collect();
+        let written: Vec<_> = env
+            .tap
+            .writes_since(writes)
+            .into_iter()
+            .map(|seen| (seen.method, seen.path, seen.body))
+            .collect();
         assert_eq!(written, []);
         let most = CALLS_A_MINUTE * minutes.ceil();
         let calls = u32::try_from(calls.len()).unwrap();
         assert!(f64::from(calls) <= most, "{calls} calls in {minutes:.1} min");
 
-        let before = versions(&house).await;
-        let (took, clean) = house.stop_operator().await;
+        let before = versions(&env).await;
+        let (took, clean) = env.stop_operator().await;
         assert!(clean, "the operator's end was not 0, after {took:?}");
-        let (writes, mark) = (house.tap.mark(), house.mark());
-        house.start_operator();
-        let calls = swept(&house, mark, 4).await;
+        let (writes, mark) = (env.tap.mark(), env.mark());
+        env.start_operator();
+        let calls = swept(&env, mark, 4).await;
         assert_eq!(mutating(&calls), Vec::<&JournalEntry>::new());
-        let written: Vec<_> = house.tap.writes_since(writes).into_iter().map(|seen| (seen.method, seen.path, seen.body)).collect();
+        let written: Vec<_> = env
+            .tap
+            .writes_since(writes)
+            .into_iter()
+            .map(|seen| (seen.method, seen.path, seen.body))
+            .collect();
         assert_eq!(written, []);
-        assert_eq!(versions(&house).await, before);
-        house.close().await;
+        assert_eq!(versions(&env).await, before);
+        env.close().await;
     });
 }
 
 #[test]
 fn the_operator_answers_at_its_endpoints_and_ends_with_0_within_seconds_of_sigterm() {
     run(async {
-        let mut house = House::start("endpoints").await;
-        house.create("orders", &json!({})).await;
-        house.ready("orders").await;
-        let endpoints = Client::try_from(Config::new(house.operator().endpoints().await.parse().unwrap())).unwrap();
-        let get = async |path: &str| endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await;
+        let mut env = TestEnv::start("endpoints").await;
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        let endpoints =
+            Client::try_from(Config::new(env.operator().endpoints().await.parse().unwrap())).unwrap();
+        let get = async |path: &str| {
+            endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await
+        };
         assert_eq!(get("/livez").await.unwrap(), "ok\n");
         assert_eq!(get("/readyz").await.unwrap(), "ok\n");
         let metrics = get("/metrics").await.unwrap();
@@ -141,28 +165,34 @@ fn the_operator_answers_at_its_endpoints_and_ends_with_0_within_seconds_of_sigte
         .await;
 
         // In the middle of a creation, so that there is something to end in good order.
-        let reached = house.tap.stop_at(LAUNCHED, Point::After);
-        house.create("second", &json!({})).await;
-        house.reaches(LAUNCHED, reached).await;
-        house.tap.thaw();
-        let (took, clean) = house.stop_operator().await;
+        let reached = env.tap.stop_at(LAUNCHED, Point::After);
+        env.create("second", &json!({})).await;
+        env.reaches(LAUNCHED, reached).await;
+        env.tap.thaw();
+        let (took, clean) = env.stop_operator().await;
         assert!(clean && took < Duration::from_secs(10), "clean: {clean}, after {took:?}");
-        house.start_operator();
-        house.ready("second").await;
-        assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (2, 2));
-        house.close().await;
+        env.start_operator();
+        env.ready("second").await;
+        assert_eq!((env.ec2().instances().len(), env.data_volumes().len()), (2, 2));
+        env.close().await;
     });
 }
 
 #[test]
 fn an_operator_without_ec2_is_alive_and_says_that_it_is_not_ready() {
     run(async {
-        let mut house = House::build("not-ready", Options::default()).await;
-        house.ec2().add_fault(ec2sim::Fault::always(ec2sim::Effect::Throttle));
-        house.start_operator();
-        let endpoints = Client::try_from(Config::new(house.operator().endpoints().await.parse().unwrap())).unwrap();
-        let get = async |path: &str| endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await;
-        until("the operator being alive", || async { get("/livez").await.map_err(|error| error.to_string()) }).await;
+        let mut env = TestEnv::build("not-ready", Options::default()).await;
+        env.ec2().add_fault(ec2sim::Fault::always(ec2sim::Effect::Throttle));
+        env.start_operator();
+        let endpoints =
+            Client::try_from(Config::new(env.operator().endpoints().await.parse().unwrap())).unwrap();
+        let get = async |path: &str| {
+            endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await
+        };
+        until("the operator being alive", || async {
+            get("/livez").await.map_err(|error| error.to_string())
+        })
+        .await;
         let refused = get("/readyz").await.unwrap_err();
         assert!(matches!(refused, kube::Error::Api(status) if status.code == 503));
         until("the throttles being counted", || async {
@@ -171,8 +201,11 @@ fn an_operator_without_ec2_is_alive_and_says_that_it_is_not_ready() {
             seen(metrics.contains(line).then_some(()), || metrics)
         })
         .await;
-        house.ec2().clear_faults();
-        until("the operator being ready", || async { get("/readyz").await.map_err(|error| error.to_string()) }).await;
-        house.close().await;
+        env.ec2().clear_faults();
+        until("the operator being ready", || async {
+            get("/readyz").await.map_err(|error| error.to_string())
+        })
+        .await;
+        env.close().await;
     });
 }

@@ -6,15 +6,17 @@ use ec2sim::{InstanceState, VolumeState};
 use freehold::api::Volume;
 use freehold_box::writer::Source;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{
+    Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
+};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::house::{House, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::test_env::{TestEnv, run};
+use crate::kit::wait::{each, seen, until};
 
 fn costs(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
     pairs.iter().map(|(action, count)| ((*action).to_owned(), *count)).collect()
@@ -23,95 +25,115 @@ fn costs(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
 #[test]
 fn a_database_becomes_ready_with_one_launch_and_one_volume_and_grows_with_one_modification() {
     run(async {
-        let house = House::start("life-grows").await;
-        house.create("orders", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
-        let database = house.ready("orders").await;
-        assert_eq!(house.mutations(), costs(&[("RunInstances", 1), ("CreateVolume", 1)]));
+        let env = TestEnv::start("life-grows").await;
+        env.create("orders", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
+        let database = env.ready("orders").await;
+        assert_eq!(env.mutations(), costs(&[("RunInstances", 1), ("CreateVolume", 1)]));
         let status = database.status.unwrap();
-        let instance = house.live_instances().remove(0);
+        let instance = env.live_instances().remove(0);
         assert_eq!(status.zone.as_ref(), Some(&instance.zone));
         assert_eq!(status.instance_type.as_deref(), Some("r7i.large"));
-        let volume = house.data_volumes().remove(0);
-        assert_eq!((volume.zone.as_str(), volume.shape.size, volume.state), (instance.zone.as_str(), 100, VolumeState::InUse));
+        let volume = env.data_volumes().remove(0);
+        assert_eq!(
+            (volume.zone.as_str(), volume.shape.size, volume.state),
+            (instance.zone.as_str(), 100, VolumeState::InUse)
+        );
         assert!(volume.encrypted);
 
-        house.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000, "throughput": 500}})).await;
-        house.ready("orders").await;
-        assert_eq!(house.mutations(), costs(&[("RunInstances", 1), ("CreateVolume", 1), ("ModifyVolume", 1)]));
-        let shape = house.data_volumes().remove(0).shape;
+        env.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000, "throughput": 500}})).await;
+        env.ready("orders").await;
+        assert_eq!(env.mutations(), costs(&[("RunInstances", 1), ("CreateVolume", 1), ("ModifyVolume", 1)]));
+        let shape = env.data_volumes().remove(0).shape;
         assert_eq!((shape.size, shape.iops, shape.throughput), (200, Some(6000), Some(500)));
-        let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
+        let claim = env.list::<PersistentVolumeClaim>().await.remove(0);
         let capacity = claim.status.unwrap().capacity.unwrap();
         assert_eq!(capacity["storage"].0, "200Gi");
-        house.close().await;
+        env.close().await;
     });
 }
 
 #[test]
 fn a_client_finds_a_ready_database_by_its_secret_and_its_service() {
     run(async {
-        let house = House::start("life-found").await;
-        let source = Source::Database { client: house.client.clone(), namespace: house.name.clone(), name: "orders".to_owned() };
+        let env = TestEnv::start("life-found").await;
+        let source = Source::Database {
+            client: env.client.clone(),
+            namespace: env.name.clone(),
+            name: "orders".to_owned(),
+        };
         let nothing = source.access().await.err().unwrap().to_string();
         assert_eq!(nothing, "failed to read the Secret orders-admin from the API server");
 
-        house.create("orders", &json!({})).await;
-        house.ready("orders").await;
-        let access =
-            until("a ready address behind the Service", || async { source.access().await.map_err(|error| error.to_string()) }).await;
-        let pod = house.list::<Pod>().await.remove(0);
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        let access = until("a ready address behind the Service", || async {
+            source.access().await.map_err(|error| error.to_string())
+        })
+        .await;
+        let pod = env.list::<Pod>().await.remove(0);
         assert_eq!(Some(access.address.ip().to_string()), pod.status.unwrap().pod_ip);
-        assert_eq!((access.address.port(), access.username.as_str(), access.database.as_str()), (8812, "admin", "qdb"));
+        assert_eq!(
+            (access.address.port(), access.username.as_str(), access.database.as_str()),
+            (8812, "admin", "qdb")
+        );
         assert!(access.password.len() >= 16);
-        house.close().await;
+        env.close().await;
     });
 }
 
 #[test]
 fn a_deleted_database_leaves_what_its_policy_says_and_nothing_else() {
-    run(async {
-        for (policy, kept_volumes, snapshots, kept_secrets) in [("Retain", 1, 0, 1), ("Snapshot", 0, 1, 1), ("Delete", 0, 0, 0)] {
-            let name = format!("life-{}", policy.to_lowercase());
-            let mut house = House::start(&name).await;
-            house.create("orders", &json!({"deletionPolicy": policy})).await;
-            house.ready("orders").await;
-            let record = house.list::<Volume>().await.remove(0).status.unwrap().persistent_volume_name.unwrap();
-            house.delete("orders").await;
-            house.gone("orders").await;
+    let cases = [("Retain", 1, 0, 1), ("Snapshot", 0, 1, 1), ("Delete", 0, 0, 0)];
+    let cases = cases.map(|case| (format!("life-{}", case.0.to_lowercase()), case)).to_vec();
+    run(each(cases, |name, (policy, kept_volumes, snapshots, kept_secrets)| async move {
+        let mut env = TestEnv::start(&name).await;
+        env.create("orders", &json!({"deletionPolicy": policy})).await;
+        env.ready("orders").await;
+        let record = env.list::<Volume>().await.remove(0).status.unwrap().persistent_volume_name.unwrap();
+        env.delete("orders").await;
+        env.gone("orders").await;
 
-            assert_eq!(house.live_instances().len(), 0, "{policy}");
-            until("the EBS volume being as the policy says", || async {
-                let left = house.data_volumes();
-                seen((left.len() == kept_volumes).then_some(()), || format!("{left:?}"))
+        assert_eq!(env.live_instances().len(), 0, "{policy}");
+        until("the EBS volume being as the policy says", || async {
+            let left = env.data_volumes();
+            seen((left.len() == kept_volumes).then_some(()), || format!("{left:?}"))
+        })
+        .await;
+        assert!(env.data_volumes().iter().all(|volume| volume.state == VolumeState::Available), "{policy}");
+        assert_eq!(env.ec2().snapshots().len(), snapshots, "{policy}");
+        assert_eq!(
+            env.list::<Secret>().await.len(),
+            kept_secrets,
+            "{policy}: the credentials stay with the data"
+        );
+        let records = Api::<PersistentVolume>::all(env.client.clone());
+        until("the PersistentVolume being kept with its disk only", || async {
+            let left = records.get_opt(&record).await.map_err(|error| error.to_string())?;
+            let phase = left.and_then(|record| record.status?.phase);
+            let wanted = (kept_volumes == 1).then_some("Released");
+            seen((phase.as_deref() == wanted).then_some(()), || format!("{policy}: {phase:?}"))
+        })
+        .await;
+        until("everything that it owned being collected", || async {
+            let left = [
+                env.list::<StatefulSet>().await.len(),
+                env.list::<Service>().await.len(),
+                env.list::<NetworkPolicy>().await.len(),
+                env.list::<PersistentVolumeClaim>().await.len(),
+                env.list::<Pod>().await.len(),
+            ];
+            seen((left == [0; 5]).then_some(()), || {
+                format!("StatefulSets, Services, NetworkPolicies, claims, pods: {left:?}")
             })
-            .await;
-            assert!(house.data_volumes().iter().all(|volume| volume.state == VolumeState::Available), "{policy}");
-            assert_eq!(house.ec2().snapshots().len(), snapshots, "{policy}");
-            assert_eq!(house.list::<Secret>().await.len(), kept_secrets, "{policy}: the credentials stay with the data");
-            let records = Api::<PersistentVolume>::all(house.client.clone());
-            until("the PersistentVolume being kept with its disk only", || async {
-                let left = records.get_opt(&record).await.map_err(|error| error.to_string())?;
-                let phase = left.and_then(|record| record.status?.phase);
-                let wanted = (kept_volumes == 1).then_some("Released");
-                seen((phase.as_deref() == wanted).then_some(()), || format!("{policy}: {phase:?}"))
-            })
-            .await;
-            until("everything that it owned being collected", || async {
-                let left = [
-                    house.list::<StatefulSet>().await.len(),
-                    house.list::<Service>().await.len(),
-                    house.list::<NetworkPolicy>().await.len(),
-                    house.list::<PersistentVolumeClaim>().await.len(),
-                    house.list::<Pod>().await.len(),
-                ];
-                seen((left == [0; 5]).then_some(()), || format!("StatefulSets, Services, NetworkPolicies, claims, pods: {left:?}"))
-            })
-            .await;
-            let nodes = Api::<CoreNode>::all(house.client.clone()).list(&ListParams::default()).await.unwrap();
-            let gone = house.ec2().instances();
-            assert!(gone.iter().all(|instance| instance.state == InstanceState::Terminated), "{policy}");
-            assert!(nodes.iter().all(|node| gone.iter().all(|instance| node.name_any() != instance.private_dns)), "{policy}");
-            house.close().await;
-        }
-    });
+        })
+        .await;
+        let nodes = Api::<CoreNode>::all(env.client.clone()).list(&ListParams::default()).await.unwrap();
+        let gone = env.ec2().instances();
+        assert!(gone.iter().all(|instance| instance.state == InstanceState::Terminated), "{policy}");
+        assert!(
+            nodes.iter().all(|node| gone.iter().all(|instance| node.name_any() != instance.private_dns)),
+            "{policy}"
+        );
+        env.close().await;
+    }));
 }

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, so that it is linked once.
 //!
-//! Scenarios run the shipped binary on a real control plane against a simulated EC2; [`kit`] is what they stand on.
+//! Scenarios run the shipped binary on a real control plane against a simulated EC2; [`kit`] is what they
+//! stand on.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail a test as tests do")]
 

@@ -1,15 +1,19 @@
-//! The operator's `Cloud` on the EC2 model in process: the same calls in the Query protocol's words, without a network.
+//! The operator's `Cloud` on the EC2 model in process: the same calls in the Query protocol's words, without
+//! a network.
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ec2sim::{ApiError, Health, InstanceView, ModificationView, Response, Simulator, SnapshotView, VolumeView};
+use ec2sim::{
+    ApiError, Health, InstanceView, ModificationView, Response, Simulator, SnapshotView, VolumeView,
+};
 use freehold::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use freehold::cloud::{
-    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, InstanceState, LaunchRequest, Modification,
-    ModificationState, ModifyVolumeRequest, Snapshot, SnapshotState, VolumeQuery, VolumeState,
+    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
+    InstanceState, LaunchRequest, Modification, ModificationState, ModifyVolumeRequest, Snapshot,
+    SnapshotState, VolumeQuery, VolumeState,
 };
 
 type Params = Vec<(String, String)>;
@@ -30,9 +34,13 @@ impl ModelCloud {
         let mut all = vec![("Action".to_owned(), action.to_owned())];
         all.extend(params.iter().cloned());
         self.simulator.call(&self.caller, &all).map_err(|error| match error {
-            ApiError::Refused(refusal) => {
-                CloudError::new(action, Some(&refusal.code), &refusal.message, Some(refusal.status()), Some("in-process"))
-            }
+            ApiError::Refused(refusal) => CloudError::new(
+                action,
+                Some(&refusal.code),
+                &refusal.message,
+                Some(refusal.status()),
+                Some("in-process"),
+            ),
             ApiError::NoAnswer => CloudError::in_doubt(action, "no answer"),
         })
     }
@@ -59,14 +67,16 @@ impl ModelCloud {
     }
 
     fn instances(&self, params: &Params) -> Result<Vec<Instance>, CloudError> {
-        let reservations =
-            self.list("DescribeInstances", params, |answer| if let Response::Instances(page) = answer { Some(page) } else { None })?;
+        let reservations = self.list("DescribeInstances", params, |answer| {
+            if let Response::Instances(page) = answer { Some(page) } else { None }
+        })?;
         Ok(reservations.into_iter().flat_map(|reservation| reservation.instances).map(instance).collect())
     }
 
     fn snapshots(&self, params: &Params) -> Result<Vec<Snapshot>, CloudError> {
-        let snapshots =
-            self.list("DescribeSnapshots", params, |answer| if let Response::Snapshots(page) = answer { Some(page) } else { None })?;
+        let snapshots = self.list("DescribeSnapshots", params, |answer| {
+            if let Response::Snapshots(page) = answer { Some(page) } else { None }
+        })?;
         Ok(snapshots.into_iter().map(snapshot).collect())
     }
 }
@@ -126,21 +136,31 @@ impl Cloud for ModelCloud {
         ];
         params.extend(request.kms_key_id.iter().map(|key| param("BlockDeviceMapping.1.Ebs.KmsKeyId", key)));
         params.extend(request.instance_profile.iter().map(|name| param("IamInstanceProfile.Name", name)));
-        params.extend(request.security_group_ids.iter().enumerate().map(|(n, id)| param(format!("SecurityGroupId.{}", n + 1), id)));
+        params.extend(
+            request
+                .security_group_ids
+                .iter()
+                .enumerate()
+                .map(|(n, id)| param(format!("SecurityGroupId.{}", n + 1), id)),
+        );
         params.extend(tag_specification(1, "instance", &request.tags));
         params.extend(tag_specification(2, "volume", &request.tags));
-        let Response::RunInstances(reservation) = self.call("RunInstances", &params)? else { return Err(not_the_answer("RunInstances")) };
+        let Response::RunInstances(reservation) = self.call("RunInstances", &params)? else {
+            return Err(not_the_answer("RunInstances"));
+        };
         reservation.instances.into_iter().next().map(instance).ok_or_else(|| not_the_answer("RunInstances"))
     }
 
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
-        let mut params: Params = ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
+        let mut params: Params =
+            ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
         params.push(param("Force", force));
         self.call("StopInstances", &params).map(|_| ())
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
-        let params = ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
+        let params =
+            ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
         self.call("TerminateInstances", &params).map(|_| ())
     }
 
@@ -148,32 +168,46 @@ impl Cloud for ModelCloud {
         match query {
             InstanceQuery::Tags(tags) => self.instances(&tag_filters(tags)),
             InstanceQuery::Tokens(tokens) if tokens.is_empty() => Ok(vec![]),
-            InstanceQuery::Tokens(tokens) => {
-                self.instances(&filters([("client-token".to_owned(), tokens.iter().map(|token| token.0.as_str()).collect())]))
-            }
+            InstanceQuery::Tokens(tokens) => self.instances(&filters([(
+                "client-token".to_owned(),
+                tokens.iter().map(|token| token.0.as_str()).collect(),
+            )])),
             InstanceQuery::Among(ids) if ids.is_empty() => Ok(vec![]),
-            InstanceQuery::Among(ids) => {
-                self.instances(&filters([("instance-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]))
-            }
+            InstanceQuery::Among(ids) => self.instances(&filters([(
+                "instance-id".to_owned(),
+                ids.iter().map(|id| id.0.as_str()).collect(),
+            )])),
             InstanceQuery::Ids(ids) if ids.is_empty() => Ok(vec![]),
-            InstanceQuery::Ids(ids) => {
-                self.instances(&ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect())
-            }
+            InstanceQuery::Ids(ids) => self.instances(
+                &ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect(),
+            ),
         }
     }
 
     async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError> {
-        let events = vec!["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
-        let lists = [("system-status.status", vec!["impaired"]), ("instance-status.status", vec!["impaired"]), ("event.code", events)];
+        let events = vec![
+            "instance-reboot",
+            "system-reboot",
+            "system-maintenance",
+            "instance-retirement",
+            "instance-stop",
+        ];
+        let lists = [
+            ("system-status.status", vec!["impaired"]),
+            ("instance-status.status", vec!["impaired"]),
+            ("event.code", events),
+        ];
         let mut unhealthy = BTreeMap::new();
         for (name, values) in lists {
-            let statuses = self.list("DescribeInstanceStatus", &filters([(name.to_owned(), values)]), |answer| {
-                if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
-            })?;
+            let statuses =
+                self.list("DescribeInstanceStatus", &filters([(name.to_owned(), values)]), |answer| {
+                    if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
+                })?;
             for view in statuses {
                 let health = InstanceHealth {
                     id: InstanceId(view.id),
-                    impaired: view.system_status == Health::Impaired || view.instance_status == Health::Impaired,
+                    impaired: view.system_status == Health::Impaired
+                        || view.instance_status == Health::Impaired,
                 };
                 unhealthy.insert(health.id.clone(), health);
             }
@@ -182,7 +216,9 @@ impl Cloud for ModelCloud {
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
-        let Response::ConsoleOutput { output, .. } = self.call("GetConsoleOutput", &vec![param("InstanceId", id)])? else {
+        let Response::ConsoleOutput { output, .. } =
+            self.call("GetConsoleOutput", &vec![param("InstanceId", id)])?
+        else {
             return Err(not_the_answer("GetConsoleOutput"));
         };
         Ok(output)
@@ -201,12 +237,18 @@ impl Cloud for ModelCloud {
         params.extend(request.snapshot_id.iter().map(|id| param("SnapshotId", id)));
         params.extend(request.kms_key_id.iter().map(|key| param("KmsKeyId", key)));
         params.extend(tag_specification(1, "volume", &request.tags));
-        let Response::Volume(view) = self.call("CreateVolume", &params)? else { return Err(not_the_answer("CreateVolume")) };
+        let Response::Volume(view) = self.call("CreateVolume", &params)? else {
+            return Err(not_the_answer("CreateVolume"));
+        };
         Ok(volume(view))
     }
 
     async fn modify_volume(&self, request: &ModifyVolumeRequest) -> Result<(), CloudError> {
-        let mut params = vec![param("VolumeId", &request.id), param("Size", request.size), param("VolumeType", &request.volume_type)];
+        let mut params = vec![
+            param("VolumeId", &request.id),
+            param("Size", request.size),
+            param("VolumeType", &request.volume_type),
+        ];
         params.extend(request.iops.map(|iops| param("Iops", iops)));
         params.extend(request.throughput.map(|throughput| param("Throughput", throughput)));
         self.call("ModifyVolume", &params).map(|_| ())
@@ -229,10 +271,13 @@ impl Cloud for ModelCloud {
         let params = match query {
             VolumeQuery::Tags(tags) => tag_filters(tags),
             VolumeQuery::Ids(ids) if ids.is_empty() => return Ok(vec![]),
-            VolumeQuery::Ids(ids) => filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]),
+            VolumeQuery::Ids(ids) => {
+                filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())])
+            }
         };
-        let volumes =
-            self.list("DescribeVolumes", &params, |answer| if let Response::Volumes(page) = answer { Some(page) } else { None })?;
+        let volumes = self.list("DescribeVolumes", &params, |answer| {
+            if let Response::Volumes(page) = answer { Some(page) } else { None }
+        })?;
         Ok(volumes.into_iter().map(volume).collect())
     }
 
@@ -241,19 +286,22 @@ impl Cloud for ModelCloud {
             return Ok(vec![]);
         }
         let params = filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]);
-        let modifications =
-            self.list(
-                "DescribeVolumesModifications",
-                &params,
-                |answer| if let Response::Modifications(page) = answer { Some(page) } else { None },
-            )?;
+        let modifications = self.list("DescribeVolumesModifications", &params, |answer| {
+            if let Response::Modifications(page) = answer { Some(page) } else { None }
+        })?;
         Ok(modifications.into_iter().map(modification).collect())
     }
 
-    async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError> {
+    async fn create_snapshot(
+        &self,
+        volume: &VolumeId,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<Snapshot, CloudError> {
         let mut params = vec![param("VolumeId", volume)];
         params.extend(tag_specification(1, "snapshot", tags));
-        let Response::Snapshot(view) = self.call("CreateSnapshot", &params)? else { return Err(not_the_answer("CreateSnapshot")) };
+        let Response::Snapshot(view) = self.call("CreateSnapshot", &params)? else {
+            return Err(not_the_answer("CreateSnapshot"));
+        };
         Ok(snapshot(view))
     }
 
@@ -265,7 +313,11 @@ impl Cloud for ModelCloud {
 }
 
 fn instance(view: InstanceView) -> Instance {
-    let root_volume = view.attachments.iter().find(|disk| disk.device == view.root_device).map(|disk| VolumeId(disk.volume_id.clone()));
+    let root_volume = view
+        .attachments
+        .iter()
+        .find(|disk| disk.device == view.root_device)
+        .map(|disk| VolumeId(disk.volume_id.clone()));
     Instance {
         id: InstanceId(view.id),
         state: match view.state {
@@ -277,7 +329,11 @@ fn instance(view: InstanceView) -> Instance {
             ec2sim::InstanceState::Stopped => InstanceState::Stopped,
         },
         state_reason: view.state_reason.map(|reason| {
-            if reason.message.starts_with(&reason.code) { reason.message } else { format!("{}: {}", reason.code, reason.message) }
+            if reason.message.starts_with(&reason.code) {
+                reason.message
+            } else {
+                format!("{}: {}", reason.code, reason.message)
+            }
         }),
         token: view.client_token.map(ClientToken),
         zone: view.zone,

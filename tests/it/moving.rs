@@ -1,4 +1,5 @@
-//! A database on another machine because somebody wants it there, paused and resumed on the way, and killed at every step of it.
+//! A database on another machine because a person wants it there, paused and resumed on the way, and killed
+//! at every step of it.
 
 use ec2sim::{Effect, Fault, InstanceState};
 use freehold::api::{Database, Node};
@@ -7,9 +8,9 @@ use kube::ResourceExt as _;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::house::{House, OPERATOR, Options, run};
 use crate::kit::objects::Told as _;
 use crate::kit::tap::{Which, at_each_point};
+use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};
 
 /// The effects of a planned replacement, in their order.
@@ -30,27 +31,34 @@ fn no_capacity(instance_type: &str) -> Fault {
 }
 
 /// Makes the database `orders` and waits until it runs; its machine and its disk.
-async fn running(house: &House) -> (String, String) {
-    house.create("orders", &json!({})).await;
-    house.ready("orders").await;
-    (house.live_instances().remove(0).id, house.data_volumes().remove(0).id)
+async fn running(env: &TestEnv) -> (String, String) {
+    env.create("orders", &json!({})).await;
+    env.ready("orders").await;
+    (env.live_instances().remove(0).id, env.data_volumes().remove(0).id)
 }
 
-/// Waits until the database runs on another machine of this type with the same disk, and the old machine is over.
-async fn moved(house: &House, from: &str, disk: &str, to: &str) -> Database {
+/// Waits until the database runs on another machine of this type with the same disk, and the old machine is
+/// over.
+async fn moved(env: &TestEnv, from: &str, disk: &str, to: &str) -> Database {
     until("the database on another machine", || async {
-        let live = house.live_instances();
-        let holder = house.data_volumes().remove(0).attachment.map(|held| held.instance_id);
-        let is_moved = live.len() == 1 && live[0].id != from && live[0].instance_type == to && holder.as_ref() == Some(&live[0].id);
-        seen(is_moved.then_some(()), || format!("{:?} {holder:?}", live.iter().map(|it| (&it.id, &it.instance_type)).collect::<Vec<_>>()))
+        let live = env.live_instances();
+        let holder = env.data_volumes().remove(0).attachment.map(|held| held.instance_id);
+        let is_moved = live.len() == 1
+            && live[0].id != from
+            && live[0].instance_type == to
+            && holder.as_ref() == Some(&live[0].id);
+        seen(is_moved.then_some(()), || {
+            format!("{:?} {holder:?}", live.iter().map(|it| (&it.id, &it.instance_type)).collect::<Vec<_>>())
+        })
     })
     .await;
-    let database = house.ready("orders").await;
-    assert_eq!(house.data_volumes().into_iter().map(|volume| volume.id).collect::<Vec<_>>(), [disk]);
+    let database = env.ready("orders").await;
+    assert_eq!(env.data_volumes().into_iter().map(|volume| volume.id).collect::<Vec<_>>(), [disk]);
     until("the old machine being over, and the record of the replacement with it", || async {
-        let status = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.status.unwrap();
-        let nodes = house.list::<Node>().await.len();
-        let state = house.ec2().instance(from).map(|view| view.state);
+        let status =
+            env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.status.unwrap();
+        let nodes = env.list::<Node>().await.len();
+        let state = env.ec2().instance(from).map(|view| view.state);
         let is_over = status.replacement.is_none() && nodes == 1 && state == Some(InstanceState::Terminated);
         seen(is_over.then_some(()), || format!("{nodes} Nodes, {state:?}, {:?}", status.replacement))
     })
@@ -58,59 +66,93 @@ async fn moved(house: &House, from: &str, disk: &str, to: &str) -> Database {
     database
 }
 
-async fn pod_uid(house: &House) -> Option<String> {
-    house.api::<Pod>().get_opt("orders-0").await.unwrap().and_then(|pod| pod.uid())
+async fn pod_uid(env: &TestEnv) -> Option<String> {
+    env.api::<Pod>().get_opt("orders-0").await.unwrap().and_then(|pod| pod.uid())
 }
 
 #[test]
 fn a_type_that_leaves_the_list_is_replaced_and_the_old_machine_serves_until_the_new_one_is_proven() {
     run(async {
-        let house = House::start_with("type-change", Options::with([("offering-pause", 7200)])).await;
-        let (machine, disk) = running(&house).await;
-        let pod = pod_uid(&house).await;
-        house.ec2().add_fault(no_capacity("m7i.large"));
-        house.edit("orders", &json!({"instanceTypes": ["m7i.large", "c7i.large"]})).await;
+        let env =
+            TestEnv::start_with("type-change", Options::with([("unavailable-offering-ttl", 7200)])).await;
+        let (machine, disk) = running(&env).await;
+        let pod = pod_uid(&env).await;
+        env.ec2().add_fault(no_capacity("m7i.large"));
+        env.edit("orders", &json!({"instanceTypes": ["m7i.large", "c7i.large"]})).await;
         // The first type has no capacity: the next one is taken.
-        let database = moved(&house, &machine, &disk, "c7i.large").await;
-        assert_ne!(pod_uid(&house).await, pod);
+        let database = moved(&env, &machine, &disk, "c7i.large").await;
+        assert_ne!(pod_uid(&env).await, pod);
         let status = database.status.unwrap();
         let last = status.history.last().unwrap();
-        assert!(last.cause.contains("its type r7i.large is no longer in spec.instanceTypes"), "{:?}", status.history);
+        assert!(
+            last.cause.contains("its type r7i.large is no longer in spec.instanceTypes"),
+            "{:?}",
+            status.history
+        );
         assert_eq!(status.instance_type.as_deref(), Some("c7i.large"));
-        let launched = house.calls_since(0).into_iter().filter(|entry| entry.action == "RunInstances").count();
-        assert_eq!((house.ec2().instances().len(), launched), (2, 3), "one refusal, two machines");
-        house.close().await;
+        let launched = env.calls_since(0).into_iter().filter(|entry| entry.action == "RunInstances").count();
+        assert_eq!((env.ec2().instances().len(), launched), (2, 3), "one refusal, two machines");
+        env.close().await;
     });
 }
 
 #[test]
-fn without_capacity_the_old_machine_serves_on_and_the_condition_names_each_refusal_until_the_edit_is_taken_back() {
+fn without_capacity_the_old_machine_serves_on_until_the_edit_is_taken_back() {
     run(async {
-        let house = House::start_with("type-nowhere", Options::with([("offering-pause", 7200)])).await;
-        let (machine, disk) = running(&house).await;
-        let pod = pod_uid(&house).await;
-        house.ec2().add_fault(no_capacity("m7i.large"));
-        house.ec2().add_fault(no_capacity("c7i.large"));
-        house.edit("orders", &json!({"instanceTypes": ["m7i.large", "c7i.large"]})).await;
-        let zone = house.data_volumes().remove(0).zone;
+        let env =
+            TestEnv::start_with("type-nowhere", Options::with([("unavailable-offering-ttl", 7200)])).await;
+        let (machine, disk) = running(&env).await;
+        let pod = pod_uid(&env).await;
+        env.ec2().add_fault(no_capacity("m7i.large"));
+        env.ec2().add_fault(no_capacity("c7i.large"));
+        env.edit("orders", &json!({"instanceTypes": ["m7i.large", "c7i.large"]})).await;
+        let zone = env.data_volumes().remove(0).zone;
         until("the condition naming every refusal and the time of the next try", || async {
-            let message = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.condition("Ready").2;
-            let parts =
-                ["which serves until then", &format!("m7i.large in {zone}"), &format!("c7i.large in {zone}"), "is requested again at 2"];
+            let message = env
+                .api::<Database>()
+                .get("orders")
+                .await
+                .map_err(|error| error.to_string())?
+                .condition("Ready")
+                .2;
+            let parts = [
+                "which serves until then",
+                &format!("m7i.large in {zone}"),
+                &format!("c7i.large in {zone}"),
+                "is requested again at 2",
+            ];
             seen(parts.iter().all(|part| message.contains(part)).then_some(()), || message.clone())
         })
         .await;
-        let database = house.api::<Database>().get("orders").await.unwrap();
-        assert_eq!((database.condition("EngineReady").0, database.condition("NodeReady").0), ("True".to_owned(), "True".to_owned()));
+        let database = env.api::<Database>().get("orders").await.unwrap();
+        assert_eq!(
+            (database.condition("EngineReady").0, database.condition("NodeReady").0),
+            ("True".to_owned(), "True".to_owned())
+        );
         let replacement = database.status.unwrap().replacement.unwrap();
-        assert_eq!((replacement.from.ends_with("-1"), replacement.to.ends_with("-2")), (true, true), "{replacement:?}");
+        assert_eq!(
+            (replacement.from.ends_with("-1"), replacement.to.ends_with("-2")),
+            (true, true),
+            "{replacement:?}"
+        );
 
-        house.edit("orders", &json!({"instanceTypes": ["r7i.large"]})).await;
-        house.ready("orders").await;
-        until("one Node again", || async { seen((house.list::<Node>().await.len() == 1).then_some(()), || "two".to_owned()) }).await;
-        assert_eq!(house.live_instances().into_iter().map(|it| it.id).collect::<Vec<_>>(), [machine], "the old machine stays");
-        assert_eq!((pod_uid(&house).await, house.data_volumes().remove(0).id), (pod, disk), "and nothing was restarted");
-        house.close().await;
+        env.edit("orders", &json!({"instanceTypes": ["r7i.large"]})).await;
+        env.ready("orders").await;
+        until("one Node again", || async {
+            seen((env.list::<Node>().await.len() == 1).then_some(()), || "two".to_owned())
+        })
+        .await;
+        assert_eq!(
+            env.live_instances().into_iter().map(|it| it.id).collect::<Vec<_>>(),
+            [machine],
+            "the old machine stays"
+        );
+        assert_eq!(
+            (pod_uid(&env).await, env.data_volumes().remove(0).id),
+            (pod, disk),
+            "and nothing was restarted"
+        );
+        env.close().await;
     });
 }
 
@@ -118,15 +160,15 @@ fn without_capacity_the_old_machine_serves_on_and_the_condition_names_each_refus
 fn a_kill_at_any_step_of_a_move_ends_with_one_machine_the_same_disk_and_one_move() {
     let cases = at_each_point("move", &MOVE);
     run(each(cases, |name, (which, point)| async move {
-        let mut house = House::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        let (machine, disk) = running(&house).await;
-        let reached = house.tap.stop_at(which, point);
-        house.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-        house.kill_at(which, reached).await;
-        house.start_operator();
-        moved(&house, &machine, &disk, "m7i.large").await;
-        assert_eq!(house.ec2().instances().len(), 2, "one machine and one in its place");
-        house.close().await;
+        let mut env = TestEnv::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
+        let (machine, disk) = running(&env).await;
+        let reached = env.tap.stop_at(which, point);
+        env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
+        env.kill_at(which, reached).await;
+        env.start_operator();
+        moved(&env, &machine, &disk, "m7i.large").await;
+        assert_eq!(env.ec2().instances().len(), 2, "one machine and one in its place");
+        env.close().await;
     }));
 }
 
@@ -135,43 +177,43 @@ fn a_pause_is_reached_from_every_phase_and_the_disk_is_the_same_after_it() {
     let phases = ["launching", "replacing", "lost", "node-deleted"];
     let cases = phases.map(|phase| (format!("pause-{phase}"), phase)).to_vec();
     run(each(cases, |name, phase| async move {
-        let house = House::start(&name).await;
+        let env = TestEnv::start(&name).await;
         let mut disk = None;
         if phase == "launching" {
-            let fault = house.ec2().add_fault(Fault {
+            let fault = env.ec2().add_fault(Fault {
                 caller: Some(OPERATOR.to_owned()),
                 ..Fault::always(Effect::CapacityOut { instance_type: None, zone: None })
             });
-            house.create("orders", &json!({})).await;
-            house.told("orders", "Ready", "False", "InsufficientCapacity").await;
-            house.edit("orders", &json!({"running": false})).await;
-            house.told("orders", "Ready", "False", "Paused").await;
-            house.ec2().clear_fault(&fault);
+            env.create("orders", &json!({})).await;
+            env.told("orders", "Ready", "False", "InsufficientCapacity").await;
+            env.edit("orders", &json!({"running": false})).await;
+            env.told("orders", "Ready", "False", "Paused").await;
+            env.ec2().clear_fault(&fault);
         } else {
-            let (machine, id) = running(&house).await;
+            let (machine, id) = running(&env).await;
             disk = Some(id);
             match phase {
                 "replacing" => {
-                    house.ec2().add_fault(no_capacity("m7i.large"));
-                    house.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-                    house.told("orders", "Ready", "False", "InsufficientCapacity").await;
-                    house.ec2().clear_faults();
+                    env.ec2().add_fault(no_capacity("m7i.large"));
+                    env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
+                    env.told("orders", "Ready", "False", "InsufficientCapacity").await;
+                    env.ec2().clear_faults();
                 }
-                "lost" => house.ec2().outside(&ec2sim::Outside::Terminate.to(&machine)).unwrap(),
+                "lost" => env.ec2().outside(&ec2sim::Outside::Terminate.to(&machine)).unwrap(),
                 _ => {
-                    let node = house.list::<Node>().await.remove(0).name_any();
-                    house.api::<Node>().delete(&node, &kube::api::DeleteParams::default()).await.unwrap();
+                    let node = env.list::<Node>().await.remove(0).name_any();
+                    env.api::<Node>().delete(&node, &kube::api::DeleteParams::default()).await.unwrap();
                 }
             }
-            house.edit("orders", &json!({"running": false})).await;
-            house.told("orders", "Ready", "False", "Paused").await;
+            env.edit("orders", &json!({"running": false})).await;
+            env.told("orders", "Ready", "False", "Paused").await;
         }
-        assert_eq!((house.live_instances().len(), house.list::<Node>().await.len()), (0, 0));
-        house.edit("orders", &json!({"running": true})).await;
-        house.ready("orders").await;
-        let disks: Vec<String> = house.data_volumes().into_iter().map(|volume| volume.id).collect();
-        assert_eq!((house.live_instances().len(), disks.len()), (1, 1));
+        assert_eq!((env.live_instances().len(), env.list::<Node>().await.len()), (0, 0));
+        env.edit("orders", &json!({"running": true})).await;
+        env.ready("orders").await;
+        let disks: Vec<String> = env.data_volumes().into_iter().map(|volume| volume.id).collect();
+        assert_eq!((env.live_instances().len(), disks.len()), (1, 1));
         assert!(disk.is_none_or(|disk| disks == [disk]), "the volume keeps its identity");
-        house.close().await;
+        env.close().await;
     }));
 }

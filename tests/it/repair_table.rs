@@ -1,7 +1,7 @@
 //! The decision table of loss and repair that `docs/repair.md` shows, compared with what the code does.
 
 use freehold::api::Reason;
-use freehold::controller::node::plan::loss::Cause;
+use freehold::controller::node::cause::Cause;
 
 /// One row.
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +25,12 @@ pub struct Decision {
 }
 
 const AT_ONCE: &str = "none";
-const GRACE: &str = "`--loss-grace` (5 min)";
-const REPLACE: &str = "give the machine up, replace it";
-const STAGES: &str = "stop, stop by force, terminate: `--fence-step` (2 min) each";
+const GRACE: &str = "`--loss-grace-period` (5 min)";
+const REPLACE: &str = "declare the machine lost, replace it";
+const STAGES: &str = "stop, stop by force, terminate: `--fence-step-timeout` (2 min) each";
 const IS_PROOF: &str = "it is the proof";
 const FAILS: &str = "`FenceFailed` after 6 min";
-const NOT_NEEDED: &str = "not needed: a move in good order";
+const NOT_NEEDED: &str = "not needed: a planned move";
 
 /// Every row.
 pub const DECISIONS: [Decision; 16] = [
@@ -45,8 +45,9 @@ pub const DECISIONS: [Decision; 16] = [
         cause: Some(Cause::Terminated),
     },
     Decision {
-        fact: "EC2 shows it stopped, by whomever",
-        decision: "give the machine up, replace it, terminate the stopped instance; one that is started again is ended again",
+        fact: "EC2 shows it stopped, by the operator or outside Freehold",
+        decision: "declare the machine lost, replace it, terminate the stopped instance; if it is started \
+            again, end it again",
         grace: AT_ONCE,
         fence: IS_PROOF,
         bound: "at once",
@@ -55,7 +56,7 @@ pub const DECISIONS: [Decision; 16] = [
         cause: Some(Cause::Stopped),
     },
     Decision {
-        fact: "EC2 is terminating it, and we did not ask",
+        fact: "EC2 is terminating it, and Freehold did not request that",
         decision: REPLACE,
         grace: AT_ONCE,
         fence: "EC2's proof is awaited; terminated again after 4 min",
@@ -65,7 +66,7 @@ pub const DECISIONS: [Decision; 16] = [
         cause: Some(Cause::ShuttingDown),
     },
     Decision {
-        fact: "EC2 is stopping it, and we did not ask",
+        fact: "EC2 is stopping it, and Freehold did not request that",
         decision: REPLACE,
         grace: AT_ONCE,
         fence: "EC2's proof is awaited; by force after 2 min, terminated after 4",
@@ -85,7 +86,8 @@ pub const DECISIONS: [Decision; 16] = [
         cause: Some(Cause::Impaired),
     },
     Decision {
-        fact: "it runs, and its Kubernetes node is not Ready: the kubelet is dead, the network cut, the machine hangs",
+        fact: "it runs, and its Kubernetes node is not Ready: the kubelet is dead, the network cut, the \
+            machine hangs",
         decision: REPLACE,
         grace: GRACE,
         fence: STAGES,
@@ -95,18 +97,19 @@ pub const DECISIONS: [Decision; 16] = [
         cause: Some(Cause::NotReady),
     },
     Decision {
-        fact: "it runs, and its Kubernetes node is gone, our finalizer taken off it",
-        decision: "a kubelet that starts again registers again; else give the machine up, replace it",
+        fact: "it runs, and its Kubernetes node is gone, with Freehold's finalizer removed from it",
+        decision: "a kubelet that starts again registers again; else declare the machine lost, replace it",
         grace: GRACE,
         fence: STAGES,
-        bound: "`FenceFailed` after 6 min; without the Kubernetes node, Kubernetes detaches only after 6 min of its own",
+        bound: "`FenceFailed` after 6 min; without the Kubernetes node, Kubernetes detaches only after 6 min \
+            of its own",
         reason: Reason::NodeGone,
         event: Some("MachineSuspected, MachineLost"),
         cause: Some(Cause::NodeGone),
     },
     Decision {
-        fact: "all of a fence was asked for, and EC2 does not show the instance stopped or terminated",
-        decision: "nothing moves, whatever else happens; EC2 is asked again every 2 min",
+        fact: "every step of a fence was requested, and EC2 does not show the instance stopped or terminated",
+        decision: "nothing moves, whatever else happens; the request is repeated every 2 min",
         grace: "6 min",
         fence: "EC2's proof ends it",
         bound: "none: a person may stop the instance by any means",
@@ -115,70 +118,75 @@ pub const DECISIONS: [Decision; 16] = [
         cause: None,
     },
     Decision {
-        fact: "five repairs (or 1 % of the Nodes) are underway; or the last complete look at EC2 is older than 3 sweeps; or EC2 refuses to list \
-               the zone, or more than half of at least 4 machines in it look lost, or did within `--loss-grace` (a terminated one is \
+        fact: "five repairs (or 1 % of the Nodes) are underway; or the last full EC2 inventory sync is older \
+               than 3 × `--instance-sync-interval`; or EC2 refuses to list the zone, or more than half of \
+               at least 4 machines in it look lost, or did within `--loss-grace-period` (a terminated one is \
                replaced all the same)",
         decision: "begin no repair",
         grace: AT_ONCE,
         fence: "none: nothing is done to the machine",
-        bound: "looked at again every 5 s",
-        reason: Reason::RepairHeldBack,
-        event: Some("RepairHeldBack"),
+        bound: "checked again every 5 s (`--requeue-interval`)",
+        reason: Reason::RepairPostponed,
+        event: Some("RepairPostponed"),
         cause: None,
     },
     Decision {
         fact: "the machine runs and its kubelet never registers",
-        decision: "terminate it, launch another: at most 3 times, after 1, 5 and 15 min; the console goes to the operator's log",
-        grace: "`--registration` (15 min)",
-        fence: "none: it never had the volume",
+        decision: "terminate it, launch another: at most 3 times, after 1, 5 and 15 min; the console goes to \
+            the operator's log",
+        grace: "`--registration-timeout` (15 min)",
+        fence: "none: the volume was never attached to it",
         bound: "`Stalled` after the fourth",
         reason: Reason::NeverJoined,
         event: Some("InstanceTerminating"),
         cause: None,
     },
     Decision {
-        fact: "the kubelet has registered, and the machine does not become ready for its database: it is not Ready, or without the EBS CSI driver",
-        decision: "say so: an image or a network that is wrong would do the same to every machine that followed; another follows when a person deletes the Node",
-        grace: "`--registration` (15 min)",
-        fence: "none: it never had the volume",
+        fact: "the kubelet has registered, and the machine does not become ready for its database: it is not \
+            Ready, or without the EBS CSI driver",
+        decision: "report it: a wrong image or network would do the same to the next machine; another \
+            machine is launched when a person deletes the Node",
+        grace: "`--registration-timeout` (15 min)",
+        fence: "none: the volume was never attached to it",
         bound: "`Stalled`",
         reason: Reason::AwaitingInitialization,
         event: None,
         cause: None,
     },
     Decision {
-        fact: "somebody deletes the Kubernetes node of a machine that is well (our finalizer holds it, which cannot be undone)",
-        decision: "replace the machine as planned: the new one is ready before the old one is emptied",
-        grace: "twice `--lease-look` (10 s), in which EC2 is asked whether the machine has ended",
+        fact: "the Kubernetes node of a healthy machine is deleted outside Freehold (its finalizer keeps it, \
+            but the deletion cannot be undone)",
+        decision: "replace the machine as planned: the new one is ready before the old one is drained",
+        grace: "twice `--lease-poll-interval` (10 s), in which EC2 shows whether the machine has ended",
         fence: NOT_NEEDED,
-        bound: "none: it goes on serving meanwhile",
+        bound: "none: the database runs on the old machine meanwhile",
         reason: Reason::KubernetesNodeDeleted,
         event: None,
         cause: None,
     },
     Decision {
-        fact: "somebody deletes our Node under a machine that is well",
+        fact: "the Node (`node.freehold.dev`) of a healthy machine is deleted outside Freehold",
         decision: "replace the machine as planned",
         grace: AT_ONCE,
         fence: NOT_NEEDED,
-        bound: "`--registration` (15 min), then it is emptied all the same",
+        bound: "`--registration-timeout` (15 min), then it is drained all the same",
         reason: Reason::AwaitingMove,
         event: None,
         cause: None,
     },
     Decision {
-        fact: "a Node is deleted, and the kubelet of its machine is silent",
+        fact: "a Node is deleted, and the kubelet of its machine does not report",
         decision: "terminate it without waiting for its pods",
-        grace: "`--silence` (5 min)",
+        grace: "`--kubelet-silence-timeout` (5 min)",
         fence: "the termination",
-        bound: "none: its volume is not given away before EC2 shows it terminated",
+        bound: "none: its volume is not attached elsewhere before EC2 shows it terminated",
         reason: Reason::AwaitingTermination,
         event: Some("InstanceTerminating"),
         cause: None,
     },
     Decision {
-        fact: "somebody deletes the StatefulSet",
-        decision: "make it again; the pod comes back on the same machine with the same volume",
+        fact: "the StatefulSet is deleted outside Freehold",
+        decision: "create it again; the pod comes back on the same machine with the same volume",
         grace: AT_ONCE,
         fence: NOT_NEEDED,
         bound: "at once",
@@ -187,8 +195,8 @@ pub const DECISIONS: [Decision; 16] = [
         cause: None,
     },
     Decision {
-        fact: "somebody deletes the claim (Kubernetes keeps it while the pod uses it)",
-        decision: "make it again for the same PersistentVolume once it is gone",
+        fact: "the claim is deleted outside Freehold (Kubernetes keeps it while the pod uses it)",
+        decision: "create it again for the same PersistentVolume once it is gone",
         grace: AT_ONCE,
         fence: NOT_NEEDED,
         bound: "the pod's next restart",
@@ -200,11 +208,14 @@ pub const DECISIONS: [Decision; 16] = [
 
 /// The table in Markdown.
 pub fn table() -> String {
-    let mut lines =
-        vec!["| fact | decision | grace | fence | bound | reason | event |".to_owned(), "|---|---|---|---|---|---|---|".to_owned()];
+    let mut lines = vec![
+        "| fact | decision | grace period | fence | limit | reason | event |".to_owned(),
+        "|---|---|---|---|---|---|---|".to_owned(),
+    ];
     lines.extend(DECISIONS.iter().map(|row| {
-        let event =
-            row.event.map_or_else(String::new, |event| event.split(", ").map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "));
+        let event = row.event.map_or_else(String::new, |event| {
+            event.split(", ").map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        });
         let Decision { fact, decision, grace, fence, bound, reason, .. } = row;
         format!("| {fact} | {decision} | {grace} | {fence} | {bound} | `{}` | {event} |", reason.as_str())
     }));
@@ -214,6 +225,7 @@ pub fn table() -> String {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
+    use strum::IntoEnumIterator;
 
     use super::*;
     use freehold::settings::Timing;
@@ -228,20 +240,31 @@ mod tests {
 
     #[test]
     fn every_cause_has_one_row_that_says_what_the_code_does() {
-        for cause in Cause::ALL {
+        for cause in Cause::iter() {
             let rows: Vec<&Decision> = DECISIONS.iter().filter(|row| row.cause == Some(cause)).collect();
             let [row] = rows.as_slice() else { panic!("{cause:?} has {} rows", rows.len()) };
             assert_eq!(row.reason, cause.reason(), "{cause:?}");
             assert_eq!(row.grace == GRACE, cause.has_grace(), "{cause:?}");
             assert_eq!(row.fence == IS_PROOF, cause.is_proof(), "{cause:?}");
-            assert_eq!(row.event.is_some_and(|event| event.contains("MachineSuspected")), cause.has_grace(), "{cause:?}");
+            assert_eq!(
+                row.event.is_some_and(|event| event.contains("MachineSuspected")),
+                cause.has_grace(),
+                "{cause:?}"
+            );
         }
     }
 
     #[test]
     fn the_times_in_the_table_are_the_defaults() {
         let timing = Timing::default();
-        let seconds = [timing.loss_grace, timing.fence_step, timing.registration, timing.silence, timing.rejoin_pause, timing.recheck];
+        let seconds = [
+            timing.loss_grace_period,
+            timing.fence_step_timeout,
+            timing.registration_timeout,
+            timing.kubelet_silence_timeout,
+            timing.relaunch_backoff,
+            timing.requeue_interval,
+        ];
         assert_eq!(seconds.map(|duration| duration.as_secs()), [300, 120, 900, 300, 60, 5]);
     }
 }

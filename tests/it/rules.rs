@@ -1,5 +1,5 @@
-//! Every rule of the resource definitions on the real API server: a case that is refused, with the field and the way out in its
-//! message, and one that passes.
+//! Every rule of the resource definitions on the real API server: a case that is refused, with the field and
+//! the way out in its message, and one that passes.
 
 use freehold::api::{Database, Node, NodeClass, Volume};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
@@ -7,8 +7,8 @@ use kube::core::ApiResource;
 use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
-use crate::kit::house::{control_plane, run};
 use crate::kit::objects::merge;
+use crate::kit::test_env::{control_plane, run};
 
 /// The name of a record of a kept volume.
 const RECORD: &str = "freehold-6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11";
@@ -19,7 +19,8 @@ const NAMESPACE: &str = "default";
 /// The objects that every case starts from.
 fn database() -> Value {
     json!({
-        "apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": {"name": "rules-subject",
+        "namespace": NAMESPACE},
         "spec": {"engine": {"type": "questdb", "version": "9.3.4"}, "storage": {"size": "100Gi"}},
     })
 }
@@ -36,9 +37,11 @@ fn postgresql(version: &str) -> Value {
 
 fn volume() -> Value {
     json!({
-        "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume", "metadata": {"name": "rules-subject",
+        "namespace": NAMESPACE},
         "spec": {
-            "nodeClassName": "default", "size": "100Gi", "type": "gp3", "fileSystem": "xfs", "zone": "us-east-1a",
+            "nodeClassName": "default", "size": "100Gi", "type": "gp3", "fileSystem": "xfs",
+            "zone": "us-east-1a",
             "deletionPolicy": "Retain",
         },
     })
@@ -46,7 +49,8 @@ fn volume() -> Value {
 
 fn node() -> Value {
     json!({
-        "apiVersion": "freehold.dev/v1alpha1", "kind": "Node", "metadata": {"name": "rules-subject", "namespace": NAMESPACE},
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Node", "metadata": {"name": "rules-subject",
+        "namespace": NAMESPACE},
         "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large"], "zone": "us-east-1a"},
     })
 }
@@ -70,7 +74,11 @@ async fn create<K: Resource<DynamicType = ()>>(client: &Client, object: Value) -
 }
 
 /// Changes the object that is there in a dry run.
-async fn update<K: Resource<DynamicType = ()>>(client: &Client, object: Value, changes: &Value) -> Option<String> {
+async fn update<K: Resource<DynamicType = ()>>(
+    client: &Client,
+    object: Value,
+    changes: &Value,
+) -> Option<String> {
     let object: DynamicObject = serde_json::from_value(object).unwrap();
     let params = PatchParams { dry_run: true, ..PatchParams::default() };
     let name = object.metadata.name.clone().unwrap();
@@ -106,6 +114,7 @@ fn judge(case: &Value, answer: Option<&String>, says: &[&str], failures: &mut Ve
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out() {
     let cases: Vec<(Value, &[&str])> = vec![
         (json!({}), &[]),
@@ -120,22 +129,41 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
             json!({"spec": {"engine": {"custom": {"image": "a:1", "port": 5432, "dataPath": "/data"}}}}),
             &["spec.engine.custom", "remove it"],
         ),
-        (json!({"spec": {"engine": {"type": "custom", "version": null}}}), &["spec.engine.custom", "is required"]),
+        (
+            json!({"spec": {"engine": {"type": "custom", "version": null}}}),
+            &["spec.engine.custom", "is required"],
+        ),
         (postgresql("17.6"), &[]),
         (postgresql("14.0"), &[]),
         (postgresql("18.1"), &[]),
         (postgresql("13.23"), &["spec.engine.version of postgresql", "14 to 18"]),
         (postgresql("19.0"), &["spec.engine.version of postgresql", "14 to 18"]),
         (postgresql("17.6.1"), &["spec.engine.version of postgresql", "for example 17.6"]),
-        (json!({"spec": {"engine": {"type": "postgresql", "version": null}}}), &["spec.engine.version is required", "for example 17.6"]),
         (
-            with(postgresql("17.6"), &json!({"spec": {"engine": {"custom": {"image": "a:1", "port": 5432, "dataPath": "/data"}}}})),
+            json!({"spec": {"engine": {"type": "postgresql", "version": null}}}),
+            &["spec.engine.version is required", "for example 17.6"],
+        ),
+        (
+            with(
+                postgresql("17.6"),
+                &json!({"spec": {"engine": {"custom": {"image": "a:1", "port": 5432,
+            "dataPath": "/data"}}}}),
+            ),
             &["spec.engine.custom", "remove it"],
         ),
         (custom(&json!({})), &[]),
-        (with(custom(&json!({})), &json!({"spec": {"engine": {"version": "1.2"}}})), &["spec.engine.version", "spec.engine.custom.image"]),
-        (custom(&json!({"image": "registry.example/db"})), &["spec.engine.custom.image", "needs a tag or a digest"]),
-        (custom(&json!({"image": "registry.example/db:latest"})), &["spec.engine.custom.image", "must not be latest"]),
+        (
+            with(custom(&json!({})), &json!({"spec": {"engine": {"version": "1.2"}}})),
+            &["spec.engine.version", "spec.engine.custom.image"],
+        ),
+        (
+            custom(&json!({"image": "registry.example/db"})),
+            &["spec.engine.custom.image", "needs a tag or a digest"],
+        ),
+        (
+            custom(&json!({"image": "registry.example/db:latest"})),
+            &["spec.engine.custom.image", "must not be latest"],
+        ),
         (custom(&json!({"image": format!("registry.example/db@sha256:{}", "0".repeat(64))})), &[]),
         (custom(&json!({"port": 1023})), &["spec.engine.custom.port", "1024"]),
         (custom(&json!({"dataPath": "data"})), &["spec.engine.custom.dataPath", "absolute path"]),
@@ -148,26 +176,48 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
         (custom(&json!({"credentials": {"passwordFileVariable": "PASSWORD_FILE"}})), &[]),
         (json!({"spec": {"instanceTypes": []}}), &["spec.instanceTypes"]),
         (json!({"spec": {"instanceTypes": ["large"]}}), &["spec.instanceTypes", "such as r7i.large"]),
-        (json!({"spec": {"instanceTypes": ["r7i.large", "r7i.large"]}}), &["spec.instanceTypes", "listed once"]),
+        (
+            json!({"spec": {"instanceTypes": ["r7i.large", "r7i.large"]}}),
+            &["spec.instanceTypes", "listed once"],
+        ),
         (json!({"spec": {"instanceTypes": ["u-6tb1.112xlarge", "m7i-flex.large"]}}), &[]),
         (json!({"spec": {"storage": {"size": "100G"}}}), &["spec.storage.size", "for example 100Gi"]),
         (json!({"spec": {"storage": {"size": "1.5Ti"}}}), &["spec.storage.size", "for example 100Gi"]),
         (json!({"spec": {"storage": {"size": "2Ti"}}}), &[]),
-        (json!({"spec": {"storage": {"type": "io2", "iops": 5000, "throughput": 125}}}), &["spec.storage.throughput", "remove it"]),
+        (
+            json!({"spec": {"storage": {"type": "io2", "iops": 5000, "throughput": 125}}}),
+            &["spec.storage.throughput", "remove it"],
+        ),
         (json!({"spec": {"storage": {"type": "gp2", "iops": 5000}}}), &["spec.storage.iops", "remove it"]),
         (json!({"spec": {"storage": {"type": "io2"}}}), &["spec.storage.iops", "is required"]),
         (json!({"spec": {"storage": {"type": "io2", "iops": 5000}}}), &[]),
         (json!({"spec": {"storage": {"type": "gp9", "iops": 5000}}}), &[]),
-        (json!({"spec": {"storage": {"adoptRetained": "pvc-1"}}}), &["spec.storage.adoptRetained", "freehold retained"]),
+        (
+            json!({"spec": {"storage": {"adoptRetained": "pvc-1"}}}),
+            &["spec.storage.adoptRetained", "freehold retained"],
+        ),
         (json!({"spec": {"storage": {"adoptRetained": RECORD}}}), &[]),
         (json!({"spec": {"config": {"a-b": "1"}}}), &["spec.config", "letters, digits"]),
         (json!({"spec": {"config": {"a.b": "1\n2"}}}), &["spec.config", "one line"]),
-        (json!({"spec": {"config": {"http.password": "x"}}}), &["spec.config", "status.credentialsSecretName"]),
+        (
+            json!({"spec": {"config": {"http.password": "x"}}}),
+            &["spec.config", "status.credentialsSecretName"],
+        ),
         (json!({"spec": {"config": {"cairo.max.uncommitted.rows": "1000"}}}), &[]),
         (json!({"spec": {"zones": ["us-east-1a", "us-east-1a"]}}), &["spec.zones", "listed once"]),
-        (json!({"spec": {"resources": {"requests": {"cpu": "lots"}}}}), &["spec.resources.requests", "for example"]),
-        (json!({"spec": {"resources": {"limits": {"memory": "4 GB"}}}}), &["spec.resources.limits", "for example"]),
-        (json!({"spec": {"resources": {"requests": {"cpu": "500m", "memory": "4Gi"}, "limits": {"cpu": "2"}}}}), &[]),
+        (
+            json!({"spec": {"resources": {"requests": {"cpu": "lots"}}}}),
+            &["spec.resources.requests", "for example"],
+        ),
+        (
+            json!({"spec": {"resources": {"limits": {"memory": "4 GB"}}}}),
+            &["spec.resources.limits", "for example"],
+        ),
+        (
+            json!({"spec": {"resources": {"requests": {"cpu": "500m", "memory": "4Gi"},
+        "limits": {"cpu": "2"}}}}),
+            &[],
+        ),
         (json!({"spec": {"deletionPolicy": "Shred"}}), &["spec.deletionPolicy", "Retain"]),
     ];
     run(async {
@@ -208,14 +258,20 @@ fn a_node_class_with_what_aws_does_not_know_is_refused_with_the_field() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn what_is_decided_once_cannot_change_and_everything_else_can() {
     run(async {
         let client = control_plane().await.client();
         // Names of their own: the dry runs of the other tests ask whether theirs is free.
         let decided = with(database(), &json!({"metadata": {"name": "rules-decided"}}));
         let placed = with(database(), &json!({"metadata": {"name": "rules-placed"}}));
-        let elephant = with(database(), &with(postgresql("17.5"), &json!({"metadata": {"name": "rules-elephant"}})));
-        let adopting = with(database(), &json!({"metadata": {"name": "rules-adopting"}, "spec": {"storage": {"adoptRetained": RECORD}}}));
+        let elephant =
+            with(database(), &with(postgresql("17.5"), &json!({"metadata": {"name": "rules-elephant"}})));
+        let adopting = with(
+            database(),
+            &json!({"metadata": {"name": "rules-adopting"},
+        "spec": {"storage": {"adoptRetained": RECORD}}}),
+        );
         let adopted = with(adopting.clone(), &json!({"metadata": {"name": "rules-adopted"}}));
         for object in [decided.clone(), placed.clone(), elephant.clone(), adopting.clone(), adopted.clone()] {
             let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
@@ -233,9 +289,13 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
 
         let mut failures = Vec::new();
         let of_database: [(Value, &[&str]); 11] = [
-            (json!({"storage": {"adoptRetained": RECORD}}), &["spec.storage.adoptRetained", "only when the Database is created"]),
             (
-                json!({"engine": {"type": "custom", "version": null, "custom": {"image": "a:1", "port": 5432, "dataPath": "/d"}}}),
+                json!({"storage": {"adoptRetained": RECORD}}),
+                &["spec.storage.adoptRetained", "only when the Database is created"],
+            ),
+            (
+                json!({"engine": {"type": "custom", "version": null, "custom": {"image": "a:1", "port": 5432,
+                "dataPath": "/d"}}}),
                 &["spec.engine.type", "create a new Database"],
             ),
             (json!({"storage": {"size": "99Gi"}}), &["spec.storage.size", "only grow"]),
@@ -252,18 +312,32 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
             let answer = update::<Database>(&client, decided.clone(), &json!({"spec": changes})).await;
             judge(&changes, answer.as_ref(), says, &mut failures);
         }
-        let of_placed: [(Value, &[&str]); 2] =
-            [(json!({"zones": ["us-east-1b"]}), &["spec.zones", "status.zone"]), (json!({"storage": {"size": "200Gi"}}), &[])];
+        let of_placed: [(Value, &[&str]); 2] = [
+            (json!({"zones": ["us-east-1b"]}), &["spec.zones", "status.zone"]),
+            (json!({"storage": {"size": "200Gi"}}), &[]),
+        ];
         for (changes, says) in of_placed {
             let answer = update::<Database>(&client, placed.clone(), &json!({"spec": changes})).await;
             judge(&changes, answer.as_ref(), says, &mut failures);
         }
         let another = RECORD.replace('6', "7");
         let of_adopting: [(&Value, Value, &[&str]); 5] = [
-            (&adopting, json!({"storage": {"adoptRetained": another}}), &["spec.storage.adoptRetained", "only when"]),
-            (&adopting, json!({"storage": {"adoptRetained": null}}), &["cannot be removed before", "status.volumeName"]),
+            (
+                &adopting,
+                json!({"storage": {"adoptRetained": another}}),
+                &["spec.storage.adoptRetained", "only when"],
+            ),
+            (
+                &adopting,
+                json!({"storage": {"adoptRetained": null}}),
+                &["cannot be removed before", "status.volumeName"],
+            ),
             (&adopting, json!({"storage": {"size": "200Gi"}}), &[]),
-            (&adopted, json!({"storage": {"adoptRetained": another}}), &["spec.storage.adoptRetained", "only when"]),
+            (
+                &adopted,
+                json!({"storage": {"adoptRetained": another}}),
+                &["spec.storage.adoptRetained", "only when"],
+            ),
             (&adopted, json!({"storage": {"adoptRetained": null}}), &[]),
         ];
         for (object, changes, says) in of_adopting {
@@ -272,8 +346,14 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
         }
         let of_elephant: [(Value, &[&str]); 3] = [
             (json!({"engine": {"version": "17.6"}}), &[]),
-            (json!({"engine": {"version": "18.0"}}), &["spec.engine.version cannot change to another major", "set the major version back"]),
-            (json!({"engine": {"type": "questdb", "version": "9.3.4"}}), &["spec.engine.type", "create a new Database"]),
+            (
+                json!({"engine": {"version": "18.0"}}),
+                &["spec.engine.version cannot change to another major", "set the major version back"],
+            ),
+            (
+                json!({"engine": {"type": "questdb", "version": "9.3.4"}}),
+                &["spec.engine.type", "create a new Database"],
+            ),
         ];
         for (changes, says) in of_elephant {
             let answer = update::<Database>(&client, elephant.clone(), &json!({"spec": changes})).await;

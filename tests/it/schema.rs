@@ -1,5 +1,5 @@
-//! A walk over every field of every kind: set, emptied, out of range, changed and set back. Refused, or reconciled, or told by a condition;
-//! never a panic, never stuck; and set back, all is Ready again.
+//! A walk over every field of every kind: set, emptied, out of range, changed and set back. Refused, or
+//! reconciled, or told by a condition; never a panic, never stuck; and set back, all is Ready again.
 
 use std::fmt::Debug;
 
@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::kit::house::{House, run};
 use crate::kit::objects::Told as _;
+use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{each, seen, until};
 
 /// One edit: where in the spec, and what to put there; `null` takes it out.
@@ -33,7 +33,8 @@ impl Edit {
 
 /// The schema of a kind's spec, as it is served.
 fn spec_of<K: CustomResourceExt>() -> JSONSchemaProps {
-    let definition = definitions::all().into_iter().find(|definition| definition.name_any() == K::crd_name()).unwrap();
+    let definition =
+        definitions::all().into_iter().find(|definition| definition.name_any() == K::crd_name()).unwrap();
     let schema = definition.spec.versions[0].schema.clone().unwrap().open_api_v3_schema.unwrap();
     schema.properties.unwrap()["spec"].clone()
 }
@@ -75,8 +76,9 @@ fn held(object: &Value, path: &[String]) -> Value {
     path.iter().fold(object["spec"].clone(), |inner, key| inner[key.as_str()].clone())
 }
 
-/// Makes the edit, waits until it is dealt with, and sets the field back. Returns whether the API server took it.
-async fn made<K>(house: &House, api: &Api<K>, name: &str, edit: &Edit) -> bool
+/// Makes the edit, waits until it is dealt with, and sets the field back. Returns whether the API server took
+/// it.
+async fn made<K>(env: &TestEnv, api: &Api<K>, name: &str, edit: &Edit) -> bool
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + Debug,
 {
@@ -90,7 +92,7 @@ where
         }
         Err(error) => panic!("{edit:?}: {error}"),
     }
-    dealt_with(house, edit).await;
+    dealt_with(env, edit).await;
     let back = edit.patch(&held(&before, &edit.path));
     match api.patch(name, &params, &Patch::Merge(back)).await {
         Ok(_) => {}
@@ -98,18 +100,20 @@ where
         Err(kube::Error::Api(answer)) if answer.code == 422 => {}
         Err(error) => panic!("{edit:?} back: {error}"),
     }
-    house.ready("orders").await;
+    env.ready("orders").await;
     true
 }
 
 /// The Database speaks of its newest generation: it is Ready, or a condition says why not.
-async fn dealt_with(house: &House, edit: &Edit) {
+async fn dealt_with(env: &TestEnv, edit: &Edit) {
     until(&format!("{edit:?} being dealt with"), || async {
-        let database = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
+        let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
         let (status, reason, message) = database.condition("Ready");
         let observed = database.status.as_ref().and_then(|status| status.observed_generation);
         let is_told = !status.is_empty() && !reason.is_empty() && !message.is_empty();
-        seen((observed == database.metadata.generation && is_told).then_some(()), || format!("{observed:?} {status} {reason}"))
+        seen((observed == database.metadata.generation && is_told).then_some(()), || {
+            format!("{observed:?} {status} {reason}")
+        })
     })
     .await;
 }
@@ -118,37 +122,38 @@ async fn dealt_with(house: &House, edit: &Edit) {
 fn every_field_of_every_kind_can_be_edited_and_set_back() {
     let kinds = ["databases", "nodes", "volumes", "nodeclasses"];
     run(each(kinds.map(|kind| (format!("schema-{kind}"), kind)).to_vec(), |name, kind| async move {
-        let house = House::start(&name).await;
-        house.create("orders", &json!({})).await;
-        let status = house.ready("orders").await.status.unwrap();
+        let env = TestEnv::start(&name).await;
+        env.create("orders", &json!({})).await;
+        let status = env.ready("orders").await.status.unwrap();
         let mut taken = 0;
         match kind {
             "databases" => {
                 for edit in edits_of::<Database>() {
-                    taken += usize::from(made(&house, &house.api::<Database>(), "orders", &edit).await);
+                    taken += usize::from(made(&env, &env.api::<Database>(), "orders", &edit).await);
                 }
             }
             "nodes" => {
                 for edit in edits_of::<Node>() {
                     // It may be another one by now.
-                    let node = house.api::<Database>().get("orders").await.unwrap().status.unwrap().node_name.unwrap();
-                    taken += usize::from(made(&house, &house.api::<Node>(), &node, &edit).await);
+                    let node =
+                        env.api::<Database>().get("orders").await.unwrap().status.unwrap().node_name.unwrap();
+                    taken += usize::from(made(&env, &env.api::<Node>(), &node, &edit).await);
                 }
             }
             "volumes" => {
                 for edit in edits_of::<Volume>() {
                     let volume = status.volume_name.clone().unwrap();
-                    taken += usize::from(made(&house, &house.api::<Volume>(), &volume, &edit).await);
+                    taken += usize::from(made(&env, &env.api::<Volume>(), &volume, &edit).await);
                 }
             }
             _ => {
                 for edit in edits_of::<NodeClass>() {
-                    let classes = Api::<NodeClass>::all(house.client.clone());
-                    taken += usize::from(made(&house, &classes, &name, &edit).await);
+                    let classes = Api::<NodeClass>::all(env.client.clone());
+                    taken += usize::from(made(&env, &classes, &name, &edit).await);
                 }
             }
         }
         assert!(taken > 3, "{kind}: {taken} edits were taken");
-        house.close().await;
+        env.close().await;
     }));
 }

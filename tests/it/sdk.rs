@@ -15,7 +15,8 @@ fn sdk(language: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ec2sim/sdk").join(language)
 }
 
-/// Runs a command against a simulator of its own; a program that is missing is a failure, never a skipped test.
+/// Runs a command against a simulator of its own; a program that is missing is a failure, never a skipped
+/// test.
 fn against_a_simulator(mut command: Command) {
     shared::run(async {
         let simulator = Simulator::new(Options::default()).unwrap();
@@ -24,7 +25,10 @@ fn against_a_simulator(mut command: Command) {
         let stop = CancellationToken::new();
         let (server, stopped) = (simulator.clone(), stop.clone());
         tokio::spawn(async move { server.serve(listener, stopped).await });
-        command.env("AWS_ENDPOINT_URL_EC2", endpoint).env("AWS_REGION", "us-east-1").env("AWS_DEFAULT_REGION", "us-east-1");
+        command
+            .env("AWS_ENDPOINT_URL_EC2", endpoint)
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_DEFAULT_REGION", "us-east-1");
         command.env("AWS_ACCESS_KEY_ID", "AKIASDKCHECK").env("AWS_SECRET_ACCESS_KEY", "of-nothing");
         tokio::task::spawn_blocking(move || done(&mut command)).await.unwrap();
         assert!(!simulator.journal().is_empty(), "the check never came to the simulator");
@@ -34,7 +38,10 @@ fn against_a_simulator(mut command: Command) {
 
 fn done(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| {
-        panic!("{command:?}: {error}; install it to run this test (Debian: python3 with python3-venv; Go from go.dev)")
+        panic!(
+            "{command:?}: {error}; install it to run this test (Debian: python3 with python3-venv; Go \
+            from go.dev)"
+        )
     });
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success(), "{command:?} ended with {}:\n{}\n{}", output.status, said[0], said[1]);
@@ -49,7 +56,11 @@ fn python() -> PathBuf {
     if !whole.exists() {
         std::fs::create_dir_all(&folder).unwrap();
         done(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
-        done(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&requirements));
+        done(
+            Command::new(&python)
+                .args(["-m", "pip", "install", "--quiet", "--requirement"])
+                .arg(&requirements),
+        );
         std::fs::write(whole, "").unwrap();
     }
     python

@@ -1,4 +1,5 @@
-//! Volumes that change: while the database is paused, while EBS is busy, and when its budget is used up, by us or by others.
+//! Volumes that change: while the database is paused, while EBS is busy, and when its budget is used up, by
+//! us or by others.
 
 use std::time::Duration;
 
@@ -7,153 +8,181 @@ use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::house::{House, Options, run};
 use crate::kit::objects::Told as _;
 use crate::kit::outage;
+use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
 
 /// The ModifyVolume calls that EC2 carried out.
-fn modifications(house: &House) -> usize {
-    house.mutations().get("ModifyVolume").copied().unwrap_or_default()
+fn modifications(env: &TestEnv) -> usize {
+    env.mutations().get("ModifyVolume").copied().unwrap_or_default()
 }
 
 /// All ModifyVolume calls that the operator sent.
-fn sent(house: &House) -> usize {
-    house.calls_since(0).iter().filter(|entry| entry.action == "ModifyVolume").count()
+fn sent(env: &TestEnv) -> usize {
+    env.calls_since(0).iter().filter(|entry| entry.action == "ModifyVolume").count()
 }
 
 /// Waits until EC2 shows the one data volume with these IOPS.
-async fn has_iops(house: &House, iops: u32) {
+async fn has_iops(env: &TestEnv, iops: u32) {
     until(&format!("the volume having {iops} IOPS"), || async {
-        let shape = house.data_volumes().remove(0).shape;
+        let shape = env.data_volumes().remove(0).shape;
         seen((shape.iops == Some(iops)).then_some(()), || format!("{shape:?}"))
     })
     .await;
 }
 
-/// A modification that EC2 does not show yet is waited for half a minute of the wall clock, instead of a second.
+/// A modification that EC2 does not show yet is waited for half a minute of the wall clock, instead of a
+/// second.
 fn calm() -> Options {
-    Options::with([("modification-doubt", 1800)])
+    Options::with([("modify-unconfirmed-timeout", 1800)])
 }
 
 /// EBS is through with the last change.
-fn settle(house: &House) {
-    house.ec2().advance(Duration::from_mins(15));
+fn settle(env: &TestEnv) {
+    env.ec2().advance(Duration::from_mins(15));
 }
 
 #[test]
 fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
     run(async {
-        // So long that the edits are sure to come before its end: the operator's own gathering lasts for 50 ms of the wall clock here.
+        // So long that the edits are sure to come before its end: the operator's own gathering lasts for 50
+        // ms of the wall clock here.
         let optimizing = Duration::from_hours(2);
         let delays = ec2sim::Delays { optimizing, ..ec2sim::Delays::realistic() };
         let simulator = ec2sim::Options { delays, ..ec2sim::Options::default() };
-        let house = House::start_with("grow-paused", Options { simulator, ..calm() }).await;
-        house.create("orders", &json!({})).await;
-        house.ready("orders").await;
-        house.edit("orders", &json!({"running": false})).await;
-        house.told("orders", "Ready", "False", "Paused").await;
+        let env = TestEnv::start_with("grow-paused", Options { simulator, ..calm() }).await;
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        env.edit("orders", &json!({"running": false})).await;
+        env.told("orders", "Ready", "False", "Paused").await;
         until("the machine being gone", || async {
-            let left = house.live_instances();
+            let left = env.live_instances();
             seen(left.is_empty().then_some(()), || format!("{left:?}"))
         })
         .await;
-        house.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
+        env.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
         until("the file system being awaited", || async {
-            let told = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.condition("VolumeReady");
-            seen((told.1 == "AwaitingFileSystem" && told.2.contains("the pod must be running")).then_some(()), || format!("{told:?}"))
+            let told = env
+                .api::<Database>()
+                .get("orders")
+                .await
+                .map_err(|error| error.to_string())?
+                .condition("VolumeReady");
+            seen(
+                (told.1 == "AwaitingFileSystem" && told.2.contains("the pod must be running")).then_some(()),
+                || format!("{told:?}"),
+            )
         })
         .await;
-        let shape = house.data_volumes().remove(0).shape;
+        let shape = env.data_volumes().remove(0).shape;
         assert_eq!((shape.size, shape.iops), (200, Some(6000)));
-        let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
+        let claim = env.list::<PersistentVolumeClaim>().await.remove(0);
         assert_eq!(claim.spec.unwrap().resources.unwrap().requests.unwrap()["storage"].0, "200Gi");
-        let database = house.api::<Database>().get("orders").await.unwrap();
+        let database = env.api::<Database>().get("orders").await.unwrap();
         let told = |kind: &str| database.condition(kind);
-        assert_eq!((told("Ready").1.as_str(), told("Stalled").0.as_str()), ("Paused", "False"), "it is paused, not stuck");
+        assert_eq!(
+            (told("Ready").1.as_str(), told("Stalled").0.as_str()),
+            ("Paused", "False"),
+            "it is paused, not stuck"
+        );
 
-        // Another change while EBS optimizes and the file system of the last one is awaited: gathered, and one more call.
+        // Another change while EBS optimizes and the file system of the last one is awaited: gathered, and
+        // one more call.
         for iops in [7000, 8000, 9000] {
-            house.edit("orders", &json!({"storage": {"iops": iops}})).await;
+            env.edit("orders", &json!({"storage": {"iops": iops}})).await;
             until("the Volume following the edit", || async {
-                let wanted = house.list::<Volume>().await.remove(0).spec.iops;
+                let wanted = env.list::<Volume>().await.remove(0).spec.iops;
                 seen((wanted == Some(iops)).then_some(()), || format!("{wanted:?}"))
             })
             .await;
         }
-        assert_eq!(sent(&house), 1, "EC2 is not asked for what it would refuse");
-        house.ec2().advance(optimizing);
-        has_iops(&house, 9000).await;
-        assert_eq!(modifications(&house), 2, "three edits, one call");
+        assert_eq!(sent(&env), 1, "EC2 is not asked for what it would refuse");
+        env.ec2().advance(optimizing);
+        has_iops(&env, 9000).await;
+        assert_eq!(modifications(&env), 2, "three edits, one call");
 
-        house.edit("orders", &json!({"running": true})).await;
-        house.ready("orders").await;
-        let claim = house.list::<PersistentVolumeClaim>().await.remove(0);
+        env.edit("orders", &json!({"running": true})).await;
+        env.ready("orders").await;
+        let claim = env.list::<PersistentVolumeClaim>().await.remove(0);
         assert_eq!(claim.status.unwrap().capacity.unwrap()["storage"].0, "200Gi");
-        assert_eq!((modifications(&house), sent(&house)), (2, 2));
-        house.close().await;
+        assert_eq!((modifications(&env), sent(&env)), (2, 2));
+        env.close().await;
     });
 }
 
 #[test]
 fn a_change_waits_for_the_one_before_and_the_fifth_of_a_day_for_the_next_day() {
     run(async {
-        let mut house = House::start_with("budget", calm()).await;
-        house.create("orders", &json!({"storage": {"iops": 3000}})).await;
-        house.ready("orders").await;
-        house.edit("orders", &json!({"storage": {"iops": 4000}})).await;
-        has_iops(&house, 4000).await;
-        // EBS still optimizes for the last change: the next one waits, and EC2 is never asked for what it would refuse.
+        let mut env = TestEnv::start_with("budget", calm()).await;
+        env.create("orders", &json!({"storage": {"iops": 3000}})).await;
+        env.ready("orders").await;
+        env.edit("orders", &json!({"storage": {"iops": 4000}})).await;
+        has_iops(&env, 4000).await;
+        // EBS still optimizes for the last change: the next one waits, and EC2 is never asked for what it
+        // would refuse.
         for iops in [5000, 6000, 7000] {
-            house.edit("orders", &json!({"storage": {"iops": iops}})).await;
-            has_iops(&house, iops).await;
+            env.edit("orders", &json!({"storage": {"iops": iops}})).await;
+            has_iops(&env, iops).await;
         }
-        settle(&house);
-        house.edit("orders", &json!({"storage": {"size": "150Gi", "iops": 8000}})).await;
-        let message = house.told("orders", "VolumeReady", "False", "ModificationBudget").await;
+        settle(&env);
+        env.edit("orders", &json!({"storage": {"size": "150Gi", "iops": 8000}})).await;
+        let message = env.told("orders", "VolumeReady", "False", "ModificationBudget").await;
         assert!(message.contains("is modified after 20"), "the next allowed time is named: {message}");
-        assert_eq!((modifications(&house), sent(&house)), (4, 4), "EC2 was not asked for what it would refuse");
-        assert_eq!(house.list::<Volume>().await[0].status.as_ref().unwrap().modifications.len(), 4);
+        assert_eq!((modifications(&env), sent(&env)), (4, 4), "EC2 was not asked for what it would refuse");
+        assert_eq!(env.list::<Volume>().await[0].status.as_ref().unwrap().modifications.len(), 4);
 
-        house.kill_operator();
-        outage::pass(&house, Duration::from_hours(25)).await;
-        house.start_operator();
-        house.ready("orders").await;
-        let shape = house.data_volumes().remove(0).shape;
+        env.kill_operator();
+        outage::pass(&env, Duration::from_hours(25)).await;
+        env.start_operator();
+        env.ready("orders").await;
+        let shape = env.data_volumes().remove(0).shape;
         assert_eq!((shape.size, shape.iops), (150, Some(8000)));
-        assert_eq!((modifications(&house), sent(&house)), (5, 5));
-        house.close().await;
+        assert_eq!((modifications(&env), sent(&env)), (5, 5));
+        env.close().await;
     });
 }
 
 #[test]
 fn ec2s_word_on_the_budget_is_obeyed_where_others_have_used_it() {
     run(async {
-        let mut house = House::start_with("budget-shared", calm()).await;
-        house.create("orders", &json!({"storage": {"iops": 3000}})).await;
-        house.ready("orders").await;
-        let id = house.data_volumes().remove(0).id;
+        let mut env = TestEnv::start_with("budget-shared", calm()).await;
+        env.create("orders", &json!({"storage": {"iops": 3000}})).await;
+        env.ready("orders").await;
+        let id = env.data_volumes().remove(0).id;
         // Or it would change back what the person has changed.
-        house.kill_operator();
+        env.kill_operator();
         for iops in ["3100", "3000", "3100", "3000"] {
-            house.ec2().call("a-person", &[("Action", "ModifyVolume"), ("VolumeId", id.as_str()), ("Iops", iops)]).unwrap();
-            settle(&house);
+            env.ec2()
+                .call("a-person", &[("Action", "ModifyVolume"), ("VolumeId", id.as_str()), ("Iops", iops)])
+                .unwrap();
+            settle(&env);
         }
-        house.start_operator();
-        house.edit("orders", &json!({"storage": {"iops": 6000}})).await;
-        let message = house.told("orders", "VolumeReady", "False", "ModificationBudget").await;
-        assert!(message.contains("VolumeModificationRateExceeded") && message.contains("made again after 20"), "{message}");
-        assert_eq!(sent(&house), 1);
-        assert_eq!(house.list::<Volume>().await[0].status.as_ref().unwrap().modifications, [], "EC2 does not count what it refuses");
-        let then = house.ec2().now() + Duration::from_mins(20);
-        until("time passing", || async { seen((house.ec2().now() >= then).then_some(()), || house.ec2().now().to_string()) }).await;
-        assert_eq!(sent(&house), 1, "no call is wasted");
+        env.start_operator();
+        env.edit("orders", &json!({"storage": {"iops": 6000}})).await;
+        let message = env.told("orders", "VolumeReady", "False", "ModificationBudget").await;
+        assert!(
+            message.contains("VolumeModificationRateExceeded") && message.contains("made again after 20"),
+            "{message}"
+        );
+        assert_eq!(sent(&env), 1);
+        assert_eq!(
+            env.list::<Volume>().await[0].status.as_ref().unwrap().modifications,
+            [],
+            "EC2 does not count what it refuses"
+        );
+        let then = env.ec2().now() + Duration::from_mins(20);
+        until("time passing", || async {
+            seen((env.ec2().now() >= then).then_some(()), || env.ec2().now().to_string())
+        })
+        .await;
+        assert_eq!(sent(&env), 1, "no call is wasted");
 
-        house.kill_operator();
-        outage::pass(&house, Duration::from_hours(25)).await;
-        house.start_operator();
-        house.ready("orders").await;
-        assert_eq!((modifications(&house), sent(&house)), (1, 2));
-        house.close().await;
+        env.kill_operator();
+        outage::pass(&env, Duration::from_hours(25)).await;
+        env.start_operator();
+        env.ready("orders").await;
+        assert_eq!((modifications(&env), sent(&env)), (1, 2));
+        env.close().await;
     });
 }

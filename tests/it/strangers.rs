@@ -1,4 +1,5 @@
-//! Objects of others that have a name that a database's object would have: neither adopted nor deleted nor changed.
+//! Objects of others that have a name that a database's object would have: neither adopted nor deleted nor
+//! changed.
 
 use std::fmt::Debug;
 
@@ -14,16 +15,24 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::kit::house::{House, Options, run};
+use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
 
 /// Puts a stranger there; gives its resourceVersion once the control plane has done its own part on it.
-async fn stranger<K>(house: &House, object: Value, is_settled: impl Fn(&K) -> bool) -> (String, String)
+async fn stranger<K>(env: &TestEnv, object: Value, is_settled: impl Fn(&K) -> bool) -> (String, String)
 where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned,
 {
-    let api = house.api::<K>();
-    let name = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap().name_any();
+    let api = env.api::<K>();
+    let name = api
+        .create(&PostParams::default(), &serde_json::from_value(object).unwrap())
+        .await
+        .unwrap()
+        .name_any();
     let version = until("the stranger being settled", || async {
         let object = api.get(&name).await.map_err(|error| error.to_string())?;
         seen(is_settled(&object).then(|| object.resource_version().unwrap()), || format!("{object:?}"))
@@ -32,40 +41,49 @@ where
     (name, version)
 }
 
-async fn is_untouched<K>(house: &House, (name, version): (String, String))
+async fn is_untouched<K>(env: &TestEnv, (name, version): (String, String))
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
-    let now = house.api::<K>().get(&name).await.unwrap();
+    let now = env.api::<K>().get(&name).await.unwrap();
     assert_eq!(now.resource_version(), Some(version), "{now:?}");
 }
 
 #[test]
 fn a_stranger_of_a_derived_name_is_reported_and_left_alone() {
     run(async {
-        let mut house = House::build("strangers", Options::default()).await;
+        let mut env = TestEnv::build("strangers", Options::default()).await;
         let mut names = std::collections::BTreeMap::new();
         for kind in ["secret", "set", "node", "claim"] {
-            let database: Database = house.create(&format!("of-{kind}"), &json!({})).await;
+            let database: Database = env.create(&format!("of-{kind}"), &json!({})).await;
             names.insert(kind, Names::of(&database));
         }
-        let secret = json!({"metadata": {"name": names["secret"].credentials_secret}, "stringData": {"theirs": "yes"}});
-        let secret = stranger::<Secret>(&house, secret, |_| true).await;
+        let secret = json!({"metadata": {"name": names["secret"].credentials_secret},
+        "stringData": {"theirs": "yes"}});
+        let secret = stranger::<Secret>(&env, secret, |_| true).await;
         let set = json!({
             "metadata": {"name": names["set"].stateful_set},
             "spec": {
                 "serviceName": "theirs", "replicas": 0, "selector": {"matchLabels": {"app": "theirs"}},
-                "template": {"metadata": {"labels": {"app": "theirs"}}, "spec": {"containers": [{"name": "c", "image": "theirs:1"}]}},
+                "template": {"metadata": {"labels": {"app": "theirs"}}, "spec": {"containers": [{"name": "c",
+                "image": "theirs:1"}]}},
             },
         });
-        let is_seen = |set: &StatefulSet| set.status.as_ref().is_some_and(|status| status.observed_generation == set.metadata.generation);
-        let set = stranger::<StatefulSet>(&house, set, is_seen).await;
+        let is_seen = |set: &StatefulSet| {
+            set.status.as_ref().is_some_and(|status| status.observed_generation == set.metadata.generation)
+        };
+        let set = stranger::<StatefulSet>(&env, set, is_seen).await;
         let node = json!({
             "metadata": {"name": names["node"].node(1)},
             "spec": {"nodeClassName": "theirs", "instanceTypes": ["r7i.large"]},
         });
-        // Whoever makes a Node, the Node controller looks after it: what must not change is whose it is and what it asks for.
-        let node = house.api::<Node>().create(&PostParams::default(), &serde_json::from_value(node).unwrap()).await.unwrap();
+        // Whoever makes a Node, the Node controller looks after it: what must not change is whose it is and
+        // what it asks for.
+        let node = env
+            .api::<Node>()
+            .create(&PostParams::default(), &serde_json::from_value(node).unwrap())
+            .await
+            .unwrap();
         let claim = json!({
             "metadata": {"name": names["claim"].volume},
             "spec": {
@@ -73,24 +91,34 @@ fn a_stranger_of_a_derived_name_is_reported_and_left_alone() {
                 "resources": {"requests": {"storage": "1Gi"}},
             },
         });
-        let has_phase = |claim: &PersistentVolumeClaim| claim.status.as_ref().is_some_and(|status| status.phase.is_some());
-        let claim = stranger::<PersistentVolumeClaim>(&house, claim, has_phase).await;
+        let has_phase = |claim: &PersistentVolumeClaim| {
+            claim.status.as_ref().is_some_and(|status| status.phase.is_some())
+        };
+        let claim = stranger::<PersistentVolumeClaim>(&env, claim, has_phase).await;
 
-        house.start_operator();
-        for (kind, name) in [("secret", &secret.0), ("set", &set.0), ("node", &node.name_any()), ("claim", &claim.0)] {
-            let message = house.told(&format!("of-{kind}"), "Stalled", "True", "NameConflict").await;
+        env.start_operator();
+        for (kind, name) in
+            [("secret", &secret.0), ("set", &set.0), ("node", &node.name_any()), ("claim", &claim.0)]
+        {
+            let message = env.told(&format!("of-{kind}"), "Stalled", "True", "NameConflict").await;
             assert!(message.contains(name), "{kind}: {message}");
         }
         for kind in ["secret", "set", "node"] {
-            let launched =
-                house.ec2().instances().into_iter().any(|view| view.tags["freehold.dev/database"] == format!("strangers/of-{kind}"));
+            let launched = env
+                .ec2()
+                .instances()
+                .into_iter()
+                .any(|view| view.tags["freehold.dev/database"] == format!("strangers/of-{kind}"));
             assert!(!launched, "a machine was paid for although of-{kind} cannot be made");
         }
-        is_untouched::<Secret>(&house, secret).await;
-        is_untouched::<StatefulSet>(&house, set).await;
-        let now = house.api::<Node>().get(&node.name_any()).await.unwrap();
-        assert_eq!((now.spec, now.metadata.uid, now.metadata.owner_references), (node.spec, node.metadata.uid, None));
-        is_untouched::<PersistentVolumeClaim>(&house, claim).await;
-        house.close().await;
+        is_untouched::<Secret>(&env, secret).await;
+        is_untouched::<StatefulSet>(&env, set).await;
+        let now = env.api::<Node>().get(&node.name_any()).await.unwrap();
+        assert_eq!(
+            (now.spec, now.metadata.uid, now.metadata.owner_references),
+            (node.spec, node.metadata.uid, None)
+        );
+        is_untouched::<PersistentVolumeClaim>(&env, claim).await;
+        env.close().await;
     });
 }

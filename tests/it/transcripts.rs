@@ -1,28 +1,33 @@
-//! The reference transcripts: what the operator asks of EC2 and of the API server in five lives of a database, word for word.
+//! The reference transcripts: what the operator asks of EC2 and of the API server in five lives of a
+//! database, word for word.
 //!
-//! A life is run with the shipped binary on the real API server and with virtual machines; what it wrote and called is compared with two
-//! files of `tests/it/transcripts`: `<life>.txt` has the writes, the calls, and the status of each condition at the end; `<life>.words.txt`
-//! has everything that is said: messages, causes, reasons, events. A change of wording touches the second only. `FREEHOLD_BLESS=1 cargo
-//! test --test it transcripts::` writes them anew.
+//! A life is run with the shipped binary on the real API server and with virtual machines; what it wrote and
+//! called is compared with two files of `tests/it/transcripts`: `<life>.txt` has the writes, the calls, and
+//! the status of each condition at the end; `<life>.words.txt` has everything that is said: messages, causes,
+//! reasons, events. A change of wording touches the second only.
+//! `FREEHOLD_BLESS=1 cargo test --test it transcripts::` writes them anew.
 //!
-//! Writes and calls stand under the object whose controller made them, in their exact order: a controller works on one object at a time,
-//! so this order is the protocol (finalizer, intent, call, id), across the API server and EC2. Between two objects there is no order but
-//! what they wait for; the calls of all to EC2, which wait for each other in these lives, are listed once more in theirs.
+//! Writes and calls stand under the object whose controller made them, in their exact order: a controller
+//! works on one object at a time, so this order is the protocol (finalizer, intent, call, id), across the API
+//! server and EC2. Between two objects there is no order but what they wait for; the calls of all to EC2,
+//! which wait for each other in these lives, are listed once more in theirs.
 //!
-//! Masked, each by a placeholder that is the same wherever the same thing stands: ids of instances, volumes and snapshots, names of
-//! Kubernetes nodes, UIDs, names with a hash of a UID, tokens (by owner and attempt), the password, the house's name, the hash of the box's
-//! user data, resourceVersions, times. What has no placeholder is what it is.
+//! Masked, each by a placeholder that is the same wherever the same thing stands: ids of instances, volumes
+//! and snapshots, names of Kubernetes nodes, UIDs, names with a hash of a UID, tokens (by owner and attempt),
+//! the password, the test environment's name, the hash of the box's user data, resourceVersions, times. What
+//! has no placeholder is what it is.
 //!
 //! Left out, since it depends on timing alone:
 //! * reads;
 //! * writes that were refused because the view was old (409): the next pass decides anew;
-//! * a PATCH, a DELETE, or a call that ends something, which repeats the last one about the same object to the letter: a copy of the API
-//!   server's objects may be a moment old;
-//! * of the closing status patch of a pass: how what it tells is spread over patches. Each of its fields is listed with its values in
-//!   their order, but for `observedGeneration`, `run.since` and the conditions;
-//! * the states that conditions go through: only those at the end are listed, of the objects that are there then;
-//! * the order of events, and how often the same one came; the events that tell of slowness (MachineSuspected, RepairHeldBack); and of
-//!   NotReady what was missing first;
+//! * a PATCH, a DELETE, or a call that ends something, which repeats the last one about the same object to
+//!   the letter: a copy of the API server's objects may be a moment old;
+//! * of the closing status patch of a pass: how what it tells is spread over patches. Each of its fields is
+//!   listed with its values in their order, but for `observedGeneration`, `run.since` and the conditions;
+//! * the states that conditions go through: only those at the end are listed, of the objects that are there
+//!   then;
+//! * the order of events, and how often the same one came; the events that tell of slowness
+//!   (MachineSuspected, RepairPostponed); and of NotReady what was missing first;
 //! * the taints that Kubernetes puts on a node by itself, in a patch of all its taints.
 
 mod mask;
@@ -42,7 +47,8 @@ use pretty_assertions::StrComparison;
 use serde_json::json;
 
 use self::sheet::{DATABASE, Mark, Transcript, is_published, transcript};
-use crate::kit::house::{House, Options, run};
+use crate::kit::is_set;
+use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};
 
 /// The API group of the resources.
@@ -57,42 +63,66 @@ const QUIET_AT_BIRTH: Duration = Duration::from_secs(8);
 /// How long the last writes of a life may take, once everything has come to pass that it waits for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Patient where a slow host would lead to a repetition: EC2 has half a minute of the wall clock to show a change, a kubelet minutes to be
-/// silent. What EC2 ends is shown ended at once, so that nobody sees it ending, and for a day, so that it is there to be looked up.
+/// Patient where a slow host would lead to a repetition: EC2 has half a minute of the wall clock to show a
+/// change, a kubelet minutes to be silent. What EC2 ends is shown ended at once, so that nobody sees it
+/// ending, and for a day, so that it is there to be looked up.
 fn patient() -> Options {
-    let options = Options::with([("modification-doubt", 1800), ("silence", 7200), ("fence-step", 7200)]);
-    let delays = ec2sim::Delays { shutting_down: Duration::ZERO, terminated: Duration::from_hours(24), ..options.simulator.delays };
+    let options = Options::with([
+        ("modify-unconfirmed-timeout", 1800),
+        ("kubelet-silence-timeout", 7200),
+        ("fence-step-timeout", 7200),
+    ]);
+    let delays = ec2sim::Delays {
+        shutting_down: Duration::ZERO,
+        terminated: Duration::from_hours(24),
+        ..options.simulator.delays
+    };
     Options { simulator: ec2sim::Options { delays, ..options.simulator.clone() }, ..options }
 }
 
-/// A house with a database that runs.
-async fn running(name: &str, changes: &serde_json::Value) -> House {
-    let house = House::start_with(name, patient()).await;
-    house.create(DATABASE, changes).await;
-    house.ready(DATABASE).await;
+/// A test environment with a database that runs.
+async fn running(name: &str, changes: &serde_json::Value) -> TestEnv {
+    let env = TestEnv::start_with(name, patient()).await;
+    env.create(DATABASE, changes).await;
+    env.ready(DATABASE).await;
     until("everything of the creation being told", || async {
-        let seen_so_far = house.tap.seen();
-        let told = [("Database", EventReason::Ready), ("Node", EventReason::NodeReady), ("Volume", EventReason::VolumeReady)];
-        let missing: Vec<_> = told.into_iter().filter(|(kind, reason)| !is_published(&seen_so_far, kind, *reason)).collect();
+        let seen_so_far = env.tap.seen();
+        let told = [
+            ("Database", EventReason::Ready),
+            ("Node", EventReason::NodeReady),
+            ("Volume", EventReason::VolumeReady),
+        ];
+        let missing: Vec<_> =
+            told.into_iter().filter(|(kind, reason)| !is_published(&seen_so_far, kind, *reason)).collect();
         seen(missing.is_empty().then_some(()), || format!("{missing:?}"))
     })
     .await;
-    house
+    env
 }
 
 /// Waits until this machine is over, with its Node and its Kubernetes node.
-async fn over(house: &House, machine: &str) {
+async fn over(env: &TestEnv, machine: &str) {
     until("the old machine being over", || async {
-        let nodes = house.list::<Node>().await.len();
-        let state = house.ec2().instance(machine).map(|view| view.state);
-        let core_nodes =
-            Api::<CoreNode>::all(house.client.clone()).list(&ListParams::default()).await.map_err(|error| error.to_string())?;
-        let is_its =
-            |node: &CoreNode| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()).is_some_and(|id| id.ends_with(machine));
-        let held: Vec<String> = core_nodes.items.iter().filter(|node| is_its(node)).map(kube::ResourceExt::name_any).collect();
-        let database = house.api::<Database>().get(DATABASE).await.map_err(|error| error.to_string())?;
+        let nodes = env.list::<Node>().await.len();
+        let state = env.ec2().instance(machine).map(|view| view.state);
+        let core_nodes = Api::<CoreNode>::all(env.client.clone())
+            .list(&ListParams::default())
+            .await
+            .map_err(|error| error.to_string())?;
+        let is_its = |node: &CoreNode| {
+            node.spec
+                .as_ref()
+                .and_then(|spec| spec.provider_id.as_ref())
+                .is_some_and(|id| id.ends_with(machine))
+        };
+        let held: Vec<String> =
+            core_nodes.items.iter().filter(|node| is_its(node)).map(kube::ResourceExt::name_any).collect();
+        let database = env.api::<Database>().get(DATABASE).await.map_err(|error| error.to_string())?;
         let replacement = database.status.and_then(|status| status.replacement);
-        let is_over = nodes == 1 && state == Some(InstanceState::Terminated) && held.is_empty() && replacement.is_none();
+        let is_over = nodes == 1
+            && state == Some(InstanceState::Terminated)
+            && held.is_empty()
+            && replacement.is_none();
         seen(is_over.then_some(()), || format!("{nodes} Nodes, {state:?}, {held:?}, {replacement:?}"))
     })
     .await;
@@ -101,63 +131,71 @@ async fn over(house: &House, machine: &str) {
 #[test]
 fn a_creation_asks_for_what_it_always_did() {
     run(async {
-        let house = running("lives-create", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
-        is_as_ever(&house, "create", "A database is created, until it is Ready", Mark::default()).await;
-        house.close().await;
+        let env = running("lives-create", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
+        is_as_ever(&env, "create", "A database is created, until it is Ready", Mark::default()).await;
+        env.close().await;
     });
 }
 
 #[test]
 fn a_growth_asks_for_what_it_always_did() {
     run(async {
-        let house = running("lives-grow", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
-        let from = Mark::of(&house);
-        house.edit(DATABASE, &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
-        house.ready(DATABASE).await;
-        is_as_ever(&house, "grow", "The disk of a database grows and becomes faster", from).await;
-        house.close().await;
+        let env = running("lives-grow", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
+        let from = Mark::of(&env);
+        env.edit(DATABASE, &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
+        env.ready(DATABASE).await;
+        is_as_ever(&env, "grow", "The disk of a database grows and becomes faster", from).await;
+        env.close().await;
     });
 }
 
 #[test]
 fn a_move_asks_for_what_it_always_did() {
     run(async {
-        let house = running("lives-move", &json!({"instanceTypes": ["r7i.large"]})).await;
-        let machine = house.live_instances().remove(0).id;
-        let from = Mark::of(&house);
-        house.edit(DATABASE, &json!({"instanceTypes": ["m7i.large"]})).await;
-        over(&house, &machine).await;
-        house.ready(DATABASE).await;
-        is_as_ever(&house, "move", "A database moves to a machine of another type", from).await;
-        house.close().await;
+        let env = running("lives-move", &json!({"instanceTypes": ["r7i.large"]})).await;
+        let machine = env.live_instances().remove(0).id;
+        let from = Mark::of(&env);
+        env.edit(DATABASE, &json!({"instanceTypes": ["m7i.large"]})).await;
+        over(&env, &machine).await;
+        env.ready(DATABASE).await;
+        is_as_ever(&env, "move", "A database moves to a machine of another type", from).await;
+        env.close().await;
     });
 }
 
 #[test]
 fn a_loss_asks_for_what_it_always_did() {
     run(async {
-        let house = running("lives-loss", &json!({})).await;
-        let machine = house.live_instances().remove(0).id;
-        let from = Mark::of(&house);
-        house.ec2().outside(&Outside::Terminate.to(&machine)).unwrap();
-        over(&house, &machine).await;
-        house.ready(DATABASE).await;
-        is_as_ever(&house, "loss", "The machine of a database is terminated by somebody else, and is replaced", from).await;
-        house.close().await;
+        let env = running("lives-loss", &json!({})).await;
+        let machine = env.live_instances().remove(0).id;
+        let from = Mark::of(&env);
+        env.ec2().outside(&Outside::Terminate.to(&machine)).unwrap();
+        over(&env, &machine).await;
+        env.ready(DATABASE).await;
+        is_as_ever(
+            &env,
+            "loss",
+            "The machine of a database is terminated outside Freehold, and is replaced",
+            from,
+        )
+        .await;
+        env.close().await;
     });
 }
 
 #[test]
 fn a_deletion_asks_for_what_it_always_did_under_each_policy() {
-    let cases = ["Retain", "Snapshot", "Delete"].map(|policy| (format!("lives-{}", policy.to_lowercase()), policy)).to_vec();
+    let cases = ["Retain", "Snapshot", "Delete"]
+        .map(|policy| (format!("lives-{}", policy.to_lowercase()), policy))
+        .to_vec();
     run(each(cases, |name, policy| async move {
-        let mut house = running(&name, &json!({"deletionPolicy": policy})).await;
-        let from = Mark::of(&house);
-        house.delete(DATABASE).await;
-        house.gone(DATABASE).await;
+        let mut env = running(&name, &json!({"deletionPolicy": policy})).await;
+        let from = Mark::of(&env);
+        env.delete(DATABASE).await;
+        env.gone(DATABASE).await;
         let life = format!("delete-{}", policy.to_lowercase());
-        is_as_ever(&house, &life, &format!("A database is deleted under deletionPolicy {policy}"), from).await;
-        house.close().await;
+        is_as_ever(&env, &life, &format!("A database is deleted under deletionPolicy {policy}"), from).await;
+        env.close().await;
     }));
 }
 
@@ -167,14 +205,14 @@ fn golden(life: &str) -> [PathBuf; 2] {
 }
 
 /// Compares a life with its transcript, once nothing follows any more; or writes that down.
-async fn is_as_ever(house: &House, life: &str, title: &str, from: Mark) {
+async fn is_as_ever(env: &TestEnv, life: &str, title: &str, from: Mark) {
     let [calls, words] = golden(life);
-    let is_born = std::env::var_os("FREEHOLD_BLESS").is_some();
+    let is_born = is_set("FREEHOLD_BLESS");
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     let expected = Transcript { calls: read(&calls), words: read(&words) };
     let (started, mut last, mut since) = (Instant::now(), None, Instant::now());
     loop {
-        let found = transcript(house, title, from).await;
+        let found = transcript(env, title, from).await;
         if last.as_ref() != Some(&found) {
             (last, since) = (Some(found.clone()), Instant::now());
         }
@@ -187,17 +225,22 @@ async fn is_as_ever(house: &House, life: &str, title: &str, from: Mark) {
             return;
         }
         if !is_born && started.elapsed() >= PATIENCE {
-            let differences =
-                [differences(&calls, &expected.calls, &found.calls), differences(&words, &expected.words, &found.words)].concat();
+            let differences = [
+                differences(&calls, &expected.calls, &found.calls),
+                differences(&words, &expected.words, &found.words),
+            ]
+            .concat();
             panic!(
-                "{title}: what is asked for has changed (left: the transcript; right: this run); FREEHOLD_BLESS=1 writes it anew\n{differences}"
+                "{title}: what is asked for has changed (left: the transcript; right: this run); \
+                    FREEHOLD_BLESS=1 writes it anew\n{differences}"
             );
         }
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
 }
 
-/// The sections of a transcript that are not as expected, each with its lines compared: the expected ones on the left.
+/// The sections of a transcript that are not as expected, each with its lines compared: the expected ones on
+/// the left.
 fn differences(path: &Path, expected: &str, found: &str) -> String {
     if expected == found {
         return String::new();
@@ -208,12 +251,15 @@ fn differences(path: &Path, expected: &str, found: &str) -> String {
     let mut heads: Vec<String> = expected.iter().chain(&found).map(|section| head(section)).collect();
     heads.sort();
     heads.dedup();
-    let of = |sections: &[String], wanted: &str| sections.iter().find(|section| head(section) == wanted).cloned().unwrap_or_default();
+    let of = |sections: &[String], wanted: &str| {
+        sections.iter().find(|section| head(section) == wanted).cloned().unwrap_or_default()
+    };
     let mut text = String::new();
     for wanted in heads {
         let (expected, found) = (of(&expected, &wanted), of(&found, &wanted));
         if expected != found {
-            writeln!(text, "{}, {wanted}\n{}", path.display(), StrComparison::new(&expected, &found)).unwrap();
+            writeln!(text, "{}, {wanted}\n{}", path.display(), StrComparison::new(&expected, &found))
+                .unwrap();
         }
     }
     text

@@ -1,4 +1,5 @@
-//! Bad input and bad weather: a condition with its reason, calm, and everything right afterwards without a hand.
+//! Bad input and bad weather: a condition with its reason, calm, and everything right afterwards without a
+//! hand.
 
 use std::time::Duration;
 
@@ -8,9 +9,9 @@ use kube::Api;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::house::{House, OPERATOR, Options, run};
 use crate::kit::objects::Told as _;
 use crate::kit::tap::{LAUNCHED, Point};
+use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};
 
 /// A fault on the operator's calls only: the box has its own.
@@ -23,58 +24,73 @@ fn refused(code: &str) -> Effect {
 }
 
 /// How many calls of this action the operator made, whatever became of them.
-fn calls(house: &House, action: &str) -> usize {
-    house.calls_since(0).iter().filter(|entry| entry.action == action).count()
+fn calls(env: &TestEnv, action: &str) -> usize {
+    env.calls_since(0).iter().filter(|entry| entry.action == action).count()
 }
 
 /// The rest of the story of a launch that EC2 refuses at first: one machine, one disk.
-async fn recovers(house: House) {
-    house.ready("orders").await;
-    assert_eq!((house.live_instances().len(), house.data_volumes().len()), (1, 1));
-    house.close().await;
+async fn recovers(env: TestEnv) {
+    env.ready("orders").await;
+    assert_eq!((env.live_instances().len(), env.data_volumes().len()), (1, 1));
+    env.close().await;
 }
 
-/// Lets virtual time pass and counts the calls meanwhile: never a wait for luck, since nothing is expected to happen.
-async fn calls_within(house: &House, action: &str, virtual_time: Duration) -> usize {
-    let (began, mark) = (house.ec2().now(), house.mark());
+/// Lets virtual time pass and counts the calls meanwhile: never a wait for luck, since nothing is expected to
+/// happen.
+async fn calls_within(env: &TestEnv, action: &str, virtual_time: Duration) -> usize {
+    let (began, mark) = (env.ec2().now(), env.mark());
     let ends = began + virtual_time;
-    until("virtual time passing", || async { seen((house.ec2().now() >= ends).then_some(()), || house.ec2().now().to_string()) }).await;
-    house.calls_since(mark).iter().filter(|entry| entry.action == action && entry.time < ends).count()
+    until("virtual time passing", || async {
+        seen((env.ec2().now() >= ends).then_some(()), || env.ec2().now().to_string())
+    })
+    .await;
+    env.calls_since(mark).iter().filter(|entry| entry.action == action && entry.time < ends).count()
 }
 
 #[test]
 fn a_node_class_that_ec2_refuses_stalls_the_database_until_it_is_mended() {
     let cases = [
         ("wrong-image", json!({"imageID": "ami-0ffffffffffffffff"}), "ami-0ffffffffffffffff"),
-        ("wrong-subnet", json!({"subnets": [{"id": "subnet-0ffffffffffffffff", "zone": "us-east-1a"}]}), "subnet-0ffffffffffffffff"),
+        (
+            "wrong-subnet",
+            json!({"subnets": [{"id": "subnet-0ffffffffffffffff", "zone": "us-east-1a"}]}),
+            "subnet-0ffffffffffffffff",
+        ),
     ];
     let cases = cases.map(|(name, class, says)| (name.to_owned(), (class, says))).to_vec();
     run(each(cases, |name, (wrong, says)| async move {
-        let house = House::start(&name).await;
-        let right = house.site.node_class(&name)["spec"].clone();
-        house.edit_class(&wrong).await;
-        house.create("orders", &json!({})).await;
-        let message = house.told("orders", "Stalled", "True", "InvalidRequest").await;
+        let env = TestEnv::start(&name).await;
+        let right = env.site.node_class(&name)["spec"].clone();
+        env.edit_class(&wrong).await;
+        env.create("orders", &json!({})).await;
+        let message = env.told("orders", "Stalled", "True", "InvalidRequest").await;
         assert!(message.contains(says) && message.contains(&format!("NodeClass {name}")), "{message}");
-        assert_eq!(house.told("orders", "Ready", "False", "InvalidRequest").await, message);
-        assert_eq!(calls_within(&house, "RunInstances", Duration::from_mins(5)).await, 0, "the same is not asked again");
-        assert!(calls(&house, "RunInstances") <= 2, "one refusal is enough");
-        house.edit_class(&right).await;
-        recovers(house).await;
+        assert_eq!(env.told("orders", "Ready", "False", "InvalidRequest").await, message);
+        assert_eq!(
+            calls_within(&env, "RunInstances", Duration::from_mins(5)).await,
+            0,
+            "the same is not asked again"
+        );
+        assert!(calls(&env, "RunInstances") <= 2, "one refusal is enough");
+        env.edit_class(&right).await;
+        recovers(env).await;
     }));
 }
 
 #[test]
 fn a_missing_node_class_stalls_the_database_until_it_is_there() {
     run(async {
-        let house = House::start("no-class").await;
-        house.create("orders", &json!({"nodeClassName": "no-class-yet"})).await;
-        let message = house.told("orders", "Stalled", "True", "NodeClassNotFound").await;
+        let env = TestEnv::start("no-class").await;
+        env.create("orders", &json!({"nodeClassName": "no-class-yet"})).await;
+        let message = env.told("orders", "Stalled", "True", "NodeClassNotFound").await;
         assert!(message.contains("NodeClass no-class-yet does not exist: create it"), "{message}");
-        assert_eq!(calls(&house, "RunInstances"), 0);
-        let class = serde_json::from_value(house.site.node_class("no-class-yet")).unwrap();
-        Api::<freehold::api::NodeClass>::all(house.client.clone()).create(&kube::api::PostParams::default(), &class).await.unwrap();
-        recovers(house).await;
+        assert_eq!(calls(&env, "RunInstances"), 0);
+        let class = serde_json::from_value(env.site.node_class("no-class-yet")).unwrap();
+        Api::<freehold::api::NodeClass>::all(env.client.clone())
+            .create(&kube::api::PostParams::default(), &class)
+            .await
+            .unwrap();
+        recovers(env).await;
     });
 }
 
@@ -90,23 +106,23 @@ fn what_ec2_refuses_for_a_while_is_told_and_tried_again_calmly() {
     ];
     let cases = cases.map(|(name, case)| (name.to_owned(), case)).to_vec();
     run(each(cases, |name, (effect, reason, says, most)| async move {
-        let house = House::start(&name).await;
-        let fault = house.ec2().add_fault(on(Some("RunInstances"), effect));
-        house.create("orders", &json!({})).await;
+        let env = TestEnv::start(&name).await;
+        let fault = env.ec2().add_fault(on(Some("RunInstances"), effect));
+        env.create("orders", &json!({})).await;
         // Of several types that are refused the message names the last one.
         let database = until("the refusal being told", || async {
-            let database = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
+            let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
             let ready = database.condition("Ready");
             let is_told = ready.0 == "False" && ready.1 == reason && ready.2.contains(says);
             seen(is_told.then_some(database), || format!("{ready:?}"))
         })
         .await;
         assert_eq!(database.condition("Stalled").0, "False", "it will pass by itself");
-        let calls = calls_within(&house, "RunInstances", Duration::from_mins(10)).await;
+        let calls = calls_within(&env, "RunInstances", Duration::from_mins(10)).await;
         assert!(calls <= most, "{calls} launches in ten minutes");
-        assert_eq!(house.ec2().instances().len(), 0);
-        house.ec2().clear_fault(&fault);
-        recovers(house).await;
+        assert_eq!(env.ec2().instances().len(), 0);
+        env.ec2().clear_fault(&fault);
+        recovers(env).await;
     }));
 }
 
@@ -114,28 +130,45 @@ fn what_ec2_refuses_for_a_while_is_told_and_tried_again_calmly() {
 fn a_launch_falls_back_over_types_and_zones_in_the_order_of_preference() {
     run(async {
         // Slowly, so that even on a busy host no pause ends and no type's turn comes twice.
-        let house = House::start_with("fallback", Options { scale: 10, ..Options::default() }).await;
+        let env = TestEnv::start_with("fallback", Options { scale: 10, ..Options::default() }).await;
         let out = |instance_type: &str, zone: Option<&str>| {
-            let effect = Effect::CapacityOut { instance_type: Some(instance_type.to_owned()), zone: zone.map(str::to_owned) };
-            house.ec2().add_fault(on(Some("RunInstances"), effect));
+            let effect = Effect::CapacityOut {
+                instance_type: Some(instance_type.to_owned()),
+                zone: zone.map(str::to_owned),
+            };
+            env.ec2().add_fault(on(Some("RunInstances"), effect));
         };
         out("r7i.large", None);
         out("r6i.large", Some("us-east-1a"));
         out("r6i.large", Some("us-east-1b"));
-        house.create("orders", &json!({"instanceTypes": ["r7i.large", "r6i.large", "m7i.large"]})).await;
-        let status = house.ready("orders").await.status.unwrap();
-        assert_eq!((status.instance_type.as_deref(), status.zone.as_deref()), (Some("r6i.large"), Some("us-east-1c")));
-        assert_eq!(house.data_volumes().remove(0).zone, "us-east-1c");
-        let asked: Vec<(String, String)> = house
+        env.create("orders", &json!({"instanceTypes": ["r7i.large", "r6i.large", "m7i.large"]})).await;
+        let status = env.ready("orders").await.status.unwrap();
+        assert_eq!(
+            (status.instance_type.as_deref(), status.zone.as_deref()),
+            (Some("r6i.large"), Some("us-east-1c"))
+        );
+        assert_eq!(env.data_volumes().remove(0).zone, "us-east-1c");
+        let asked: Vec<(String, String)> = env
             .calls_since(0)
             .into_iter()
             .filter(|entry| entry.action == "RunInstances")
             .map(|entry| (entry.parameters["InstanceType"].clone(), entry.answer))
             .collect();
         let no = "InsufficientInstanceCapacity";
-        let expected = [("r7i.large", no), ("r7i.large", no), ("r7i.large", no), ("r6i.large", no), ("r6i.large", no), ("r6i.large", "ok")];
-        assert_eq!(asked, expected.map(|(name, answer)| (name.to_owned(), answer.to_owned())), "fast, each once");
-        house.close().await;
+        let expected = [
+            ("r7i.large", no),
+            ("r7i.large", no),
+            ("r7i.large", no),
+            ("r6i.large", no),
+            ("r6i.large", no),
+            ("r6i.large", "ok"),
+        ];
+        assert_eq!(
+            asked,
+            expected.map(|(name, answer)| (name.to_owned(), answer.to_owned())),
+            "fast, each once"
+        );
+        env.close().await;
     });
 }
 
@@ -153,65 +186,72 @@ fn an_answer_that_is_lost_cut_or_unclear_is_followed_by_the_same_call_and_not_by
         }
     }
     run(each(cases, |name, (action, effect)| async move {
-        let house = House::start(&name).await;
-        house.ec2().add_fault(on(Some(action), effect).nth(1));
-        house.create("orders", &json!({})).await;
-        house.ready("orders").await;
-        let sent = house.calls_since(0).into_iter().filter(|entry| entry.action == action);
-        let sent: std::collections::BTreeSet<_> = sent.map(|entry| (entry.token, entry.params_hash)).collect();
+        let env = TestEnv::start(&name).await;
+        env.ec2().add_fault(on(Some(action), effect).nth(1));
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        let sent = env.calls_since(0).into_iter().filter(|entry| entry.action == action);
+        let sent: std::collections::BTreeSet<_> =
+            sent.map(|entry| (entry.token, entry.params_hash)).collect();
         assert_eq!(sent.len(), 1, "one token and one request, however often it was sent: {sent:?}");
-        assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (1, 1));
-        house.close().await;
+        assert_eq!((env.ec2().instances().len(), env.data_volumes().len()), (1, 1));
+        env.close().await;
     }));
 }
 
 #[test]
 fn ec2_away_for_minutes_is_waited_out() {
     run(async {
-        let house = House::start("ec2-away").await;
-        house.create("first", &json!({})).await;
-        house.ready("first").await;
-        let away = house.ec2().add_fault(on(None, Effect::DropBefore));
-        house.create("orders", &json!({})).await;
+        let env = TestEnv::start("ec2-away").await;
+        env.create("first", &json!({})).await;
+        env.ready("first").await;
+        let away = env.ec2().add_fault(on(None, Effect::DropBefore));
+        env.create("orders", &json!({})).await;
         until("the new database saying what it waits for", || async {
-            let database = house.api::<Database>().get("orders").await.unwrap();
+            let database = env.api::<Database>().get("orders").await.unwrap();
             let (status, reason, message) = database.condition("NodeReady");
-            seen((status == "False" && reason != "Pending" && !message.is_empty()).then_some(()), || format!("{status} {reason} {message}"))
+            seen((status == "False" && reason != "Pending" && !message.is_empty()).then_some(()), || {
+                format!("{status} {reason} {message}")
+            })
         })
         .await;
-        let mutating = calls(&house, "TerminateInstances") + calls(&house, "DeleteVolume");
-        let launches = calls_within(&house, "RunInstances", Duration::from_mins(10)).await;
+        let mutating = calls(&env, "TerminateInstances") + calls(&env, "DeleteVolume");
+        let launches = calls_within(&env, "RunInstances", Duration::from_mins(10)).await;
         assert!(launches <= 20, "{launches} sends of a launch in ten minutes without EC2");
-        assert_eq!(mutating, calls(&house, "TerminateInstances") + calls(&house, "DeleteVolume"), "no answer is no reason to destroy");
-        house.ec2().clear_fault(&away);
-        house.ready("orders").await;
-        house.ready("first").await;
-        assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (2, 2));
-        house.close().await;
+        assert_eq!(
+            mutating,
+            calls(&env, "TerminateInstances") + calls(&env, "DeleteVolume"),
+            "no answer is no reason to destroy"
+        );
+        env.ec2().clear_fault(&away);
+        env.ready("orders").await;
+        env.ready("first").await;
+        assert_eq!((env.ec2().instances().len(), env.data_volumes().len()), (2, 2));
+        env.close().await;
     });
 }
 
 #[test]
 fn the_api_server_away_for_minutes_is_waited_out() {
     run(async {
-        let house = House::start("api-away").await;
-        house.create("first", &json!({})).await;
-        house.ready("first").await;
+        let env = TestEnv::start("api-away").await;
+        env.create("first", &json!({})).await;
+        env.ready("first").await;
         // In the middle of the second one's creation.
-        let reached = house.tap.stop_at(LAUNCHED, Point::After);
-        house.create("orders", &json!({})).await;
-        house.reaches(LAUNCHED, reached).await;
-        house.tap.refuse(true);
-        house.tap.thaw();
-        let mark = house.mark();
-        calls_within(&house, "RunInstances", Duration::from_mins(5)).await;
+        let reached = env.tap.stop_at(LAUNCHED, Point::After);
+        env.create("orders", &json!({})).await;
+        env.reaches(LAUNCHED, reached).await;
+        env.tap.refuse(true);
+        env.tap.thaw();
+        let mark = env.mark();
+        calls_within(&env, "RunInstances", Duration::from_mins(5)).await;
         let reads = |action: &str| action.starts_with("Describe");
-        let mutating = house.calls_since(mark).into_iter().filter(|entry| !reads(&entry.action)).count();
+        let mutating = env.calls_since(mark).into_iter().filter(|entry| !reads(&entry.action)).count();
         assert!(mutating <= 1, "{mutating} mutating calls of which nothing can be written down");
-        house.tap.refuse(false);
-        house.ready("orders").await;
-        house.ready("first").await;
-        assert_eq!((house.ec2().instances().len(), house.data_volumes().len()), (2, 2));
-        house.close().await;
+        env.tap.refuse(false);
+        env.ready("orders").await;
+        env.ready("first").await;
+        assert_eq!((env.ec2().instances().len(), env.data_volumes().len()), (2, 2));
+        env.close().await;
     });
 }

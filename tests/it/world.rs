@@ -49,7 +49,8 @@ impl World {
     /// The same with other options.
     pub async fn with(face: Face, options: Options) -> Self {
         let limits = Limits { rate: None, ..options.limits };
-        let simulator = Simulator::new(Options { clock: Clock::Manual, limits, ..options }).expect("without files nothing can fail");
+        let simulator = Simulator::new(Options { clock: Clock::Manual, limits, ..options })
+            .expect("without files nothing can fail");
         let stop = CancellationToken::new();
         let cloud: Arc<dyn Cloud> = match face {
             Face::Model => Arc::new(ModelCloud::new(simulator.clone(), OPERATOR)),
@@ -109,7 +110,17 @@ pub fn lagging(visibility: Visibility) -> Options {
 
 fn fault(action: &str, count: Option<u64>, effect: Effect) -> Fault {
     let tag: Option<TagMatch> = None;
-    Fault { id: String::new(), action: Some(action.into()), caller: None, resource: None, tag, nth: None, count, probability: None, effect }
+    Fault {
+        id: String::new(),
+        action: Some(action.into()),
+        caller: None,
+        resource: None,
+        tag,
+        nth: None,
+        count,
+        probability: None,
+        effect,
+    }
 }
 
 /// The launch of this owner's first attempt.

@@ -14,7 +14,7 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [""]
   resources: [persistentvolumes]
   verbs: [get, list, watch, create, patch, delete]
-# What runs on a machine that is given back, whatever its namespace, is evicted from it.
+# Every pod on a machine that is released, whatever its namespace, is evicted.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, delete]
@@ -65,7 +65,7 @@ The operator's rights. The tests run it with these and no others, and fail when 
   verbs: [create]
 {{- end }}
 
-{{/* In kube-node-lease: which kubelets are late. */}}
+{{/* In kube-node-lease: which kubelets do not report. */}}
 {{- define "freehold.leaseRules" -}}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]

@@ -1,4 +1,5 @@
-//! Converts the answers of the SDK to our values. An answer that lacks what every such answer has is an error, never a guess.
+//! Converts the answers of the SDK to our values. An answer that lacks what every such answer has is an
+//! error, never a guess.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,8 @@ use super::whole::incomplete;
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use crate::cloud::call::Call;
 use crate::cloud::{
-    CloudError, EbsVolume, Instance, InstanceHealth, InstanceState, Modification, ModificationState, Snapshot, SnapshotState, VolumeState,
+    CloudError, EbsVolume, Instance, InstanceHealth, InstanceState, Modification, ModificationState,
+    Snapshot, SnapshotState, VolumeState,
 };
 
 /// EC2 marks events that are over in their description and lists them for a week more.
@@ -27,9 +29,12 @@ pub(super) fn instance(call: Call, instance: sdk::Instance) -> Result<Instance, 
         .into_iter()
         .filter_map(|mapping| Some((mapping.device_name, VolumeId(mapping.ebs?.volume_id?))))
         .collect();
-    let root_volume =
-        disks.iter().find(|(device, _)| device.is_some() && *device == instance.root_device_name).map(|(_, volume)| volume.clone());
-    let state = instance.state.and_then(|state| state.name).ok_or_else(|| incomplete(call, "instance state"))?;
+    let root_volume = disks
+        .iter()
+        .find(|(device, _)| device.is_some() && *device == instance.root_device_name)
+        .map(|(_, volume)| volume.clone());
+    let state =
+        instance.state.and_then(|state| state.name).ok_or_else(|| incomplete(call, "instance state"))?;
     Ok(Instance {
         id: InstanceId(instance.instance_id.ok_or_else(|| incomplete(call, "instance id"))?),
         state: instance_state(state.as_str()),
@@ -67,12 +72,21 @@ fn reason(reason: sdk::StateReason) -> Option<String> {
 }
 
 /// The health of one instance; `None` when its checks pass and no event is ahead of it.
-pub(super) fn health(call: Call, status: sdk::InstanceStatus) -> Result<(InstanceId, Option<InstanceHealth>), CloudError> {
+pub(super) fn health(
+    call: Call,
+    status: sdk::InstanceStatus,
+) -> Result<(InstanceId, Option<InstanceHealth>), CloudError> {
     let is_impaired = |summary: Option<sdk::InstanceStatusSummary>| {
-        summary.and_then(|summary| summary.status).is_some_and(|status| status == sdk::SummaryStatus::Impaired)
+        summary
+            .and_then(|summary| summary.status)
+            .is_some_and(|status| status == sdk::SummaryStatus::Impaired)
     };
     let is_ahead = |event: &sdk::InstanceStatusEvent| {
-        event.code.is_some() && !event.description.as_deref().is_some_and(|text| EVENTS_OVER.iter().any(|over| text.starts_with(over)))
+        event.code.is_some()
+            && !event
+                .description
+                .as_deref()
+                .is_some_and(|text| EVENTS_OVER.iter().any(|over| text.starts_with(over)))
     };
     let id = InstanceId(status.instance_id.ok_or_else(|| incomplete(call, "instance id"))?);
     let impaired = is_impaired(status.instance_status) || is_impaired(status.system_status);
@@ -129,7 +143,10 @@ fn volume_state(name: &str) -> VolumeState {
     }
 }
 
-pub(super) fn modification(call: Call, modification: sdk::VolumeModification) -> Result<Modification, CloudError> {
+pub(super) fn modification(
+    call: Call,
+    modification: sdk::VolumeModification,
+) -> Result<Modification, CloudError> {
     let state = modification.modification_state.ok_or_else(|| incomplete(call, "modification state"))?;
     Ok(Modification {
         volume: VolumeId(modification.volume_id.ok_or_else(|| incomplete(call, "volume id"))?),
@@ -172,7 +189,10 @@ pub(super) fn created_snapshot(call: Call, created: CreateSnapshotOutput) -> Res
 }
 
 fn tags(tags: Option<Vec<sdk::Tag>>) -> BTreeMap<String, String> {
-    tags.unwrap_or_default().into_iter().filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default()))).collect()
+    tags.unwrap_or_default()
+        .into_iter()
+        .filter_map(|tag| Some((tag.key?, tag.value.unwrap_or_default())))
+        .collect()
 }
 
 fn timestamp(time: &DateTime) -> Option<Timestamp> {
@@ -188,7 +208,9 @@ mod tests {
     const CALL: Call = Call::DescribeInstances;
 
     fn running() -> aws_sdk_ec2::types::builders::InstanceBuilder {
-        sdk::Instance::builder().instance_id("i-1").state(sdk::InstanceState::builder().name(sdk::InstanceStateName::Running).build())
+        sdk::Instance::builder()
+            .instance_id("i-1")
+            .state(sdk::InstanceState::builder().name(sdk::InstanceStateName::Running).build())
     }
 
     #[test]
@@ -238,8 +260,13 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_state_begins_with_its_code() {
-        let text = |code: &str, message: &str| reason(sdk::StateReason::builder().code(code).message(message).build());
-        assert_eq!(text("Server.InternalError", "Server.InternalError: oh"), Some("Server.InternalError: oh".into()));
+        let text = |code: &str, message: &str| {
+            reason(sdk::StateReason::builder().code(code).message(message).build())
+        };
+        assert_eq!(
+            text("Server.InternalError", "Server.InternalError: oh"),
+            Some("Server.InternalError: oh".into())
+        );
         assert_eq!(text("Server.InternalError", "oh"), Some("Server.InternalError: oh".into()));
         assert_eq!(text("", ""), None);
     }
@@ -247,9 +274,15 @@ mod tests {
     #[test]
     fn events_that_are_over_are_left_out() {
         let event = |description: &str| {
-            sdk::InstanceStatusEvent::builder().code(sdk::EventCode::InstanceRetirement).description(description).build()
+            sdk::InstanceStatusEvent::builder()
+                .code(sdk::EventCode::InstanceRetirement)
+                .description(description)
+                .build()
         };
-        let over = sdk::InstanceStatus::builder().instance_id("i-1").events(event("[Completed] gone")).events(event("[Canceled] not"));
+        let over = sdk::InstanceStatus::builder()
+            .instance_id("i-1")
+            .events(event("[Completed] gone"))
+            .events(event("[Canceled] not"));
         let id = InstanceId("i-1".into());
         assert_eq!(health(CALL, over.clone().build()).unwrap(), (id.clone(), None));
         let read = health(CALL, over.events(event("will retire")).build()).unwrap();
@@ -261,7 +294,11 @@ mod tests {
         let impaired = sdk::InstanceStatusSummary::builder().status(sdk::SummaryStatus::Impaired).build();
         let ok = sdk::InstanceStatusSummary::builder().status(sdk::SummaryStatus::Ok).build();
         for (system, own) in [(impaired.clone(), ok.clone()), (ok.clone(), impaired.clone())] {
-            let status = sdk::InstanceStatus::builder().instance_id("i-1").system_status(system).instance_status(own).build();
+            let status = sdk::InstanceStatus::builder()
+                .instance_id("i-1")
+                .system_status(system)
+                .instance_status(own)
+                .build();
             let (_, health) = health(CALL, status).unwrap();
             assert!(health.unwrap().impaired);
         }

@@ -46,9 +46,11 @@ impl Intercept for Counted {
     }
 }
 
-/// EC2 reports a throttle with a status of its own for some calls, and as a server error for others: the code in the answer decides.
+/// EC2 reports a throttle with a status of its own for some calls, and as a server error for others: the code
+/// in the answer decides.
 fn is_throttle(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
-    let code = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
+    let code =
+        text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
     classify(code, "", None) == Class::Throttled
 }

@@ -1,5 +1,5 @@
-//! EC2 by the AWS SDK: makes the calls, reads the answers, and nothing else. Credentials and Region come from the default chain, another
-//! endpoint from `AWS_ENDPOINT_URL_EC2`.
+//! EC2 by the AWS SDK: makes the calls, reads the answers, and nothing else. Credentials and Region come from
+//! the default chain, another endpoint from `AWS_ENDPOINT_URL_EC2`.
 
 mod convert;
 mod counted;
@@ -23,10 +23,11 @@ use self::requests::{Gathered, Selection};
 use self::whole::incomplete;
 use super::call::Call;
 use super::{
-    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, LaunchRequest, Modification,
-    ModifyVolumeRequest, Snapshot, VolumeQuery,
+    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
+    LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
 use crate::api::{InstanceId, VolumeId};
+use crate::error_chain::Chain;
 use crate::metrics::Metrics;
 
 /// How long one request may take: EC2 answers within seconds or not at all.
@@ -40,12 +41,14 @@ const APP_NAME: &str = "freehold";
 
 /// EC2 and EBS of one account and Region.
 ///
-/// The rate limits are not applied here: every caller acquires its requests from [`super::limits::Limits`] before.
+/// The rate limits are not applied here: every caller acquires its requests from [`super::limits::Limits`]
+/// before.
 #[derive(Clone)]
 pub struct Ec2 {
     /// Repeats a read that failed for a passing reason.
     reads: Client,
-    /// Sends once. A hidden second send could meet a refusal of its own and hide that the first one was carried out.
+    /// Sends once. A hidden second send could meet a refusal of its own and hide that the first one was
+    /// carried out.
     writes: Client,
 }
 
@@ -66,10 +69,14 @@ impl Ec2 {
         Self::new(&loader.load().await, metrics)
     }
 
-    /// From a configuration of the SDK; retries and time-outs are set here. Every attempt on the wire is counted in `metrics`.
+    /// From a configuration of the SDK; retries and time-outs are set here. Every attempt on the wire is
+    /// counted in `metrics`.
     pub fn new(config: &SdkConfig, metrics: &Arc<Metrics>) -> Self {
         let client = |retries: RetryConfig, timeout: Duration| {
-            let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).operation_timeout(timeout).build();
+            let timeouts = TimeoutConfig::builder()
+                .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+                .operation_timeout(timeout)
+                .build();
             let config = aws_sdk_ec2::config::Builder::from(config)
                 .retry_config(retries)
                 .timeout_config(timeouts)
@@ -78,7 +85,10 @@ impl Ec2 {
                 .build();
             Client::from_conf(config)
         };
-        Self { reads: client(RetryConfig::standard(), READ_TIMEOUT), writes: client(RetryConfig::disabled(), ATTEMPT_TIMEOUT) }
+        Self {
+            reads: client(RetryConfig::standard(), READ_TIMEOUT),
+            writes: client(RetryConfig::disabled(), ATTEMPT_TIMEOUT),
+        }
     }
 }
 
@@ -91,32 +101,42 @@ where
     let request_id = error.request_id().map(str::to_owned);
     let (code, message) = (error.code().map(str::to_owned), error.message().map(str::to_owned));
     // Without a message from EC2, the causes describe the failure of the transport.
-    let message = message.unwrap_or_else(|| causes(error));
+    let message = message.unwrap_or_else(|| Chain(error).to_string());
     CloudError::new(call.as_str(), code.as_deref(), &message, status, request_id.as_deref())
-}
-
-/// The error's causes, outermost first.
-fn causes(error: &dyn std::error::Error) -> String {
-    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[async_trait]
 impl Cloud for Ec2 {
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError> {
         let call = Call::RunInstances;
-        let answer = requests::run_instances(&self.writes, request).send().await.map_err(|error| failed(call, &error))?;
-        let instance = answer.instances.unwrap_or_default().into_iter().next().ok_or_else(|| incomplete(call, "instance"))?;
+        let answer = requests::run_instances(&self.writes, request)
+            .send()
+            .await
+            .map_err(|error| failed(call, &error))?;
+        let instance = answer
+            .instances
+            .unwrap_or_default()
+            .into_iter()
+            .next()
+            .ok_or_else(|| incomplete(call, "instance"))?;
         convert::instance(call, instance)
     }
 
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
-        let request = self.writes.stop_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect())).force(force);
+        let request = self
+            .writes
+            .stop_instances()
+            .set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect()))
+            .force(force);
         request.send().await.map_err(|error| failed(Call::StopInstances, &error))?;
         Ok(())
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
-        let request = self.writes.terminate_instances().set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect()));
+        let request = self
+            .writes
+            .terminate_instances()
+            .set_instance_ids(Some(ids.iter().map(|id| id.0.clone()).collect()));
         request.send().await.map_err(|error| failed(Call::TerminateInstances, &error))?;
         Ok(())
     }
@@ -127,18 +147,26 @@ impl Cloud for Ec2 {
         for selection in requests::instance_selections(query) {
             let mut gathered = Gathered::new(call);
             let mut pages = match selection {
-                Selection::Filters(filters) => {
-                    self.reads.describe_instances().set_filters(Some(filters)).into_paginator().page_size(requests::INSTANCE_PAGE).send()
-                }
+                Selection::Filters(filters) => self
+                    .reads
+                    .describe_instances()
+                    .set_filters(Some(filters))
+                    .into_paginator()
+                    .page_size(requests::INSTANCE_PAGE)
+                    .send(),
                 // EC2 takes no page size together with ids.
-                Selection::Ids(ids) => self.reads.describe_instances().set_instance_ids(Some(ids)).into_paginator().send(),
+                Selection::Ids(ids) => {
+                    self.reads.describe_instances().set_instance_ids(Some(ids)).into_paginator().send()
+                }
             };
             while let Some(page) = pages.next().await {
                 let page = page.map_err(|error| failed(call, &error))?;
                 gathered.add(page.reservations, page.next_token)?;
             }
             for reservation in gathered.finish()? {
-                for instance in reservation.instances.ok_or_else(|| incomplete(call, "instances in a reservation"))? {
+                for instance in
+                    reservation.instances.ok_or_else(|| incomplete(call, "instances in a reservation"))?
+                {
                     instances.push(convert::instance(call, instance)?);
                 }
             }
@@ -151,8 +179,13 @@ impl Cloud for Ec2 {
         let mut unhealthy = BTreeMap::new();
         for filter in requests::health_filters() {
             let mut gathered = Gathered::new(call);
-            let mut pages =
-                self.reads.describe_instance_status().filters(filter).into_paginator().page_size(requests::INSTANCE_PAGE).send();
+            let mut pages = self
+                .reads
+                .describe_instance_status()
+                .filters(filter)
+                .into_paginator()
+                .page_size(requests::INSTANCE_PAGE)
+                .send();
             while let Some(page) = pages.next().await {
                 let page = page.map_err(|error| failed(call, &error))?;
                 gathered.add(page.instance_statuses, page.next_token)?;
@@ -167,28 +200,48 @@ impl Cloud for Ec2 {
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
         let call = Call::GetConsoleOutput;
-        let answer = self.reads.get_console_output().instance_id(&id.0).send().await.map_err(|error| failed(call, &error))?;
+        let answer = self
+            .reads
+            .get_console_output()
+            .instance_id(&id.0)
+            .send()
+            .await
+            .map_err(|error| failed(call, &error))?;
         convert::console(call, answer.output.as_deref().unwrap_or_default())
     }
 
     async fn create_volume(&self, request: &CreateVolumeRequest) -> Result<EbsVolume, CloudError> {
         let call = Call::CreateVolume;
-        let answer = requests::create_volume(&self.writes, request).send().await.map_err(|error| failed(call, &error))?;
+        let answer = requests::create_volume(&self.writes, request)
+            .send()
+            .await
+            .map_err(|error| failed(call, &error))?;
         convert::created_volume(call, answer)
     }
 
     async fn modify_volume(&self, request: &ModifyVolumeRequest) -> Result<(), CloudError> {
-        requests::modify_volume(&self.writes, request).send().await.map_err(|error| failed(Call::ModifyVolume, &error))?;
+        requests::modify_volume(&self.writes, request)
+            .send()
+            .await
+            .map_err(|error| failed(Call::ModifyVolume, &error))?;
         Ok(())
     }
 
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError> {
-        self.writes.delete_volume().volume_id(&id.0).send().await.map_err(|error| failed(Call::DeleteVolume, &error))?;
+        self.writes
+            .delete_volume()
+            .volume_id(&id.0)
+            .send()
+            .await
+            .map_err(|error| failed(Call::DeleteVolume, &error))?;
         Ok(())
     }
 
     async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
-        requests::create_tags(&self.writes, id, tags).send().await.map_err(|error| failed(Call::CreateTags, &error))?;
+        requests::create_tags(&self.writes, id, tags)
+            .send()
+            .await
+            .map_err(|error| failed(Call::CreateTags, &error))?;
         Ok(())
     }
 
@@ -197,8 +250,13 @@ impl Cloud for Ec2 {
         let mut volumes = Vec::new();
         for filters in requests::volume_filters(query) {
             let mut gathered = Gathered::new(call);
-            let mut pages =
-                self.reads.describe_volumes().set_filters(Some(filters)).into_paginator().page_size(requests::VOLUME_PAGE).send();
+            let mut pages = self
+                .reads
+                .describe_volumes()
+                .set_filters(Some(filters))
+                .into_paginator()
+                .page_size(requests::VOLUME_PAGE)
+                .send();
             while let Some(page) = pages.next().await {
                 let page = page.map_err(|error| failed(call, &error))?;
                 gathered.add(page.volumes, page.next_token)?;
@@ -224,7 +282,9 @@ impl Cloud for Ec2 {
             }
             for modification in gathered.finish()? {
                 let modification = convert::modification(call, modification)?;
-                let is_newer = newest.get(&modification.volume).is_none_or(|known| modification.started_at >= known.started_at);
+                let is_newer = newest
+                    .get(&modification.volume)
+                    .is_none_or(|known| modification.started_at >= known.started_at);
                 if is_newer {
                     newest.insert(modification.volume.clone(), modification);
                 }
@@ -233,9 +293,16 @@ impl Cloud for Ec2 {
         Ok(newest.into_values().collect())
     }
 
-    async fn create_snapshot(&self, volume: &VolumeId, tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError> {
+    async fn create_snapshot(
+        &self,
+        volume: &VolumeId,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<Snapshot, CloudError> {
         let call = Call::CreateSnapshot;
-        let answer = requests::create_snapshot(&self.writes, volume, tags).send().await.map_err(|error| failed(call, &error))?;
+        let answer = requests::create_snapshot(&self.writes, volume, tags)
+            .send()
+            .await
+            .map_err(|error| failed(call, &error))?;
         convert::created_snapshot(call, answer)
     }
 
@@ -243,7 +310,8 @@ impl Cloud for Ec2 {
         let call = Call::DescribeSnapshots;
         let mut gathered = Gathered::new(call);
         // Without an owner EC2 searches the public snapshots of the whole Region, too.
-        let request = self.reads.describe_snapshots().owner_ids("self").set_filters(Some(requests::tag_filters(tags)));
+        let request =
+            self.reads.describe_snapshots().owner_ids("self").set_filters(Some(requests::tag_filters(tags)));
         let mut pages = request.into_paginator().page_size(requests::INSTANCE_PAGE).send();
         while let Some(page) = pages.next().await {
             let page = page.map_err(|error| failed(call, &error))?;

@@ -9,8 +9,8 @@ use aws_sdk_ec2::operation::create_volume::builders::CreateVolumeFluentBuilder;
 use aws_sdk_ec2::operation::modify_volume::builders::ModifyVolumeFluentBuilder;
 use aws_sdk_ec2::operation::run_instances::builders::RunInstancesFluentBuilder;
 use aws_sdk_ec2::types::{
-    BlockDeviceMapping, EbsBlockDevice, Filter, HttpTokensState, IamInstanceProfileSpecification, InstanceMetadataOptionsRequest,
-    InstanceMetadataTagsState, ResourceType, Tag, TagSpecification,
+    BlockDeviceMapping, EbsBlockDevice, Filter, HttpTokensState, IamInstanceProfileSpecification,
+    InstanceMetadataOptionsRequest, InstanceMetadataTagsState, ResourceType, Tag, TagSpecification,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,10 @@ use base64::engine::general_purpose::STANDARD;
 use super::whole::incomplete;
 use crate::api::VolumeId;
 use crate::cloud::call::Call;
-use crate::cloud::{CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VALUES_PER_FILTER, VolumeQuery};
+use crate::cloud::{
+    CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VALUES_PER_FILTER,
+    VolumeQuery,
+};
 
 /// The largest page of instances, statuses and snapshots (EC2 API reference, `MaxResults`).
 pub(super) const INSTANCE_PAGE: i32 = 1000;
@@ -27,7 +30,8 @@ pub(super) const INSTANCE_PAGE: i32 = 1000;
 pub(super) const VOLUME_PAGE: i32 = 500;
 
 /// The events that EC2 schedules for an instance (EC2 User Guide, "Scheduled events for your instances").
-const EVENT_CODES: [&str; 5] = ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
+const EVENT_CODES: [&str; 5] =
+    ["instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"];
 
 pub(super) fn run_instances(client: &Client, request: &LaunchRequest) -> RunInstancesFluentBuilder {
     let LaunchRequest {
@@ -51,8 +55,8 @@ pub(super) fn run_instances(client: &Client, request: &LaunchRequest) -> RunInst
         .set_kms_key_id(kms_key_id.clone())
         .delete_on_termination(true)
         .build();
-    // Hop limit 1: no pod reaches the machine's credentials. Tags stay out of the metadata: nothing needs them there, and they would
-    // forbid characters that EC2 allows elsewhere.
+    // Hop limit 1: no pod reaches the machine's credentials. Tags stay out of the metadata: nothing needs
+    // them there, and they would forbid characters that EC2 allows elsewhere.
     let metadata = InstanceMetadataOptionsRequest::builder()
         .http_tokens(HttpTokensState::Required)
         .http_put_response_hop_limit(1)
@@ -68,17 +72,31 @@ pub(super) fn run_instances(client: &Client, request: &LaunchRequest) -> RunInst
         .image_id(image_id)
         .set_user_data(Some(STANDARD.encode(user_data)).filter(|text| !text.is_empty()))
         .set_security_group_ids(Some(security_group_ids.clone()))
-        .set_iam_instance_profile(instance_profile.as_ref().map(|name| IamInstanceProfileSpecification::builder().name(name).build()))
+        .set_iam_instance_profile(
+            instance_profile
+                .as_ref()
+                .map(|name| IamInstanceProfileSpecification::builder().name(name).build()),
+        )
         .block_device_mappings(BlockDeviceMapping::builder().device_name(root_device).ebs(root).build())
         .metadata_options(metadata)
-        // Tags in the creating call: they exist whenever the resource does (though lists may show them later), and a process that dies
-        // after the call leaves nothing that cannot be found.
+        // Tags in the creating call: they exist whenever the resource does (though lists may show them
+        // later), and a process that dies after the call leaves nothing that cannot be found.
         .tag_specifications(tag_specification(ResourceType::Instance, tags))
         .tag_specifications(tag_specification(ResourceType::Volume, tags))
 }
 
 pub(super) fn create_volume(client: &Client, request: &CreateVolumeRequest) -> CreateVolumeFluentBuilder {
-    let CreateVolumeRequest { token, zone, size, volume_type, iops, throughput, snapshot_id, kms_key_id, tags } = request;
+    let CreateVolumeRequest {
+        token,
+        zone,
+        size,
+        volume_type,
+        iops,
+        throughput,
+        snapshot_id,
+        kms_key_id,
+        tags,
+    } = request;
     client
         .create_volume()
         .client_token(&token.0)
@@ -95,14 +113,31 @@ pub(super) fn create_volume(client: &Client, request: &CreateVolumeRequest) -> C
 
 pub(super) fn modify_volume(client: &Client, request: &ModifyVolumeRequest) -> ModifyVolumeFluentBuilder {
     let ModifyVolumeRequest { id, size, volume_type, iops, throughput } = request;
-    client.modify_volume().volume_id(&id.0).size(*size).volume_type(volume_type.as_str().into()).set_iops(*iops).set_throughput(*throughput)
+    client
+        .modify_volume()
+        .volume_id(&id.0)
+        .size(*size)
+        .volume_type(volume_type.as_str().into())
+        .set_iops(*iops)
+        .set_throughput(*throughput)
 }
 
-pub(super) fn create_snapshot(client: &Client, volume: &VolumeId, tags: &BTreeMap<String, String>) -> CreateSnapshotFluentBuilder {
-    client.create_snapshot().volume_id(&volume.0).tag_specifications(tag_specification(ResourceType::Snapshot, tags))
+pub(super) fn create_snapshot(
+    client: &Client,
+    volume: &VolumeId,
+    tags: &BTreeMap<String, String>,
+) -> CreateSnapshotFluentBuilder {
+    client
+        .create_snapshot()
+        .volume_id(&volume.0)
+        .tag_specifications(tag_specification(ResourceType::Snapshot, tags))
 }
 
-pub(super) fn create_tags(client: &Client, id: &VolumeId, tags: &BTreeMap<String, String>) -> CreateTagsFluentBuilder {
+pub(super) fn create_tags(
+    client: &Client,
+    id: &VolumeId,
+    tags: &BTreeMap<String, String>,
+) -> CreateTagsFluentBuilder {
     client.create_tags().resources(&id.0).set_tags(Some(tag_list(tags)))
 }
 
@@ -148,8 +183,8 @@ pub(super) fn volume_filters(query: &VolumeQuery) -> Vec<Vec<Filter>> {
     }
 }
 
-/// One filter a tag: all must match. Lists by tag may miss a new resource for minutes (EC2 developer guide, "Eventual consistency"):
-/// an empty answer is a fact with a time, never a verdict.
+/// One filter a tag: all must match. Lists by tag may miss a new resource for minutes (EC2 developer guide,
+/// "Eventual consistency"): an empty answer is a fact with a time, never a verdict.
 pub(super) fn tag_filters(tags: &BTreeMap<String, String>) -> Vec<Filter> {
     tags.iter().map(|(key, value)| filter(&format!("tag:{key}"), [literal(value)])).collect()
 }
@@ -202,7 +237,8 @@ impl<T> Gathered<T> {
         Ok(())
     }
 
-    /// All pages, if the last one says that it is the last: the SDK's paginator ends without a word when EC2 repeats a page's token.
+    /// All pages, if the last one says that it is the last: the SDK's paginator ends without a word when EC2
+    /// repeats a page's token.
     pub fn finish(self) -> Result<Vec<T>, CloudError> {
         match self.next_token {
             None => Ok(self.items),
@@ -221,8 +257,10 @@ mod tests {
 
     #[test]
     fn a_query_is_split_into_calls_that_ec2_takes_and_an_empty_one_makes_none() {
-        let tokens = |count: usize| InstanceQuery::Tokens((0..count).map(|n| ClientToken(format!("t-{n}"))).collect());
-        let volumes = |count: usize| VolumeQuery::Ids((0..count).map(|n| VolumeId(format!("vol-{n}"))).collect());
+        let tokens =
+            |count: usize| InstanceQuery::Tokens((0..count).map(|n| ClientToken(format!("t-{n}"))).collect());
+        let volumes =
+            |count: usize| VolumeQuery::Ids((0..count).map(|n| VolumeId(format!("vol-{n}"))).collect());
         for (count, sizes) in [(0, vec![]), (200, vec![200]), (401, vec![200, 200, 1])] {
             let by_token: Vec<usize> = instance_selections(&tokens(count))
                 .iter()
@@ -231,7 +269,8 @@ mod tests {
                     Selection::Ids(ids) => panic!("tokens are no ids: {ids:?}"),
                 })
                 .collect();
-            let by_id: Vec<usize> = volume_filters(&volumes(count)).iter().map(|filters| filters[0].values().len()).collect();
+            let by_id: Vec<usize> =
+                volume_filters(&volumes(count)).iter().map(|filters| filters[0].values().len()).collect();
             assert_eq!((by_token, by_id), (sizes.clone(), sizes));
         }
     }
@@ -244,7 +283,8 @@ mod tests {
 
     #[test]
     fn a_tags_value_is_matched_literally() {
-        let filters = tag_filters(&BTreeMap::from([("freehold.dev/cluster-id".to_owned(), r"prod*?\1".to_owned())]));
+        let filters =
+            tag_filters(&BTreeMap::from([("freehold.dev/cluster-id".to_owned(), r"prod*?\1".to_owned())]));
         assert_eq!(filters, [filter("tag:freehold.dev/cluster-id", [r"prod\*\?\\1".to_owned()])]);
     }
 

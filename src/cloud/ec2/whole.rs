@@ -1,5 +1,5 @@
-//! Refuses an answer whose XML was cut: the SDK's reader takes the end of the text for the end of the list, so half a page would look
-//! like a whole one.
+//! Refuses an answer whose XML was cut: the SDK's reader takes the end of the text for the end of the list,
+//! so half a page would look like a whole one.
 
 use aws_sdk_ec2::config::interceptors::AfterDeserializationInterceptorContextRef;
 use aws_sdk_ec2::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -32,16 +32,28 @@ impl Intercept for WholeAnswer {
         let body = response.body().bytes().unwrap_or_default();
         // An error need not be XML: a proxy's is not, and has no code, so it is in doubt anyway.
         let must_be_whole = response.status().is_success() || body.trim_ascii_start().starts_with(b"<");
-        if must_be_whole && !is_whole(body) { Err("the answer was cut before its end".into()) } else { Ok(()) }
+        if must_be_whole && !is_whole(body) {
+            Err("the answer was cut before its end".into())
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// True if the text ends with the end tag of its first element.
 fn is_whole(body: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(body) else { return false };
-    let root = text.split('<').skip(1).find(|part| part.starts_with(|first: char| first.is_ascii_alphabetic()));
-    let Some(name) = root.and_then(|part| part.split(|c: char| c == '>' || c == '/' || c.is_whitespace()).next()) else { return false };
-    text.trim_end().strip_suffix('>').and_then(|text| text.strip_suffix(name)).is_some_and(|text| text.ends_with("</"))
+    let root =
+        text.split('<').skip(1).find(|part| part.starts_with(|first: char| first.is_ascii_alphabetic()));
+    let Some(name) =
+        root.and_then(|part| part.split(|c: char| c == '>' || c == '/' || c.is_whitespace()).next())
+    else {
+        return false;
+    };
+    text.trim_end()
+        .strip_suffix('>')
+        .and_then(|text| text.strip_suffix(name))
+        .is_some_and(|text| text.ends_with("</"))
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ use super::*;
 #[test]
 fn every_code_of_the_table_has_its_class() {
     let rows: [(Class, &[&str]); 10] = [
-        (Class::InDoubt, &["InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable", "Whatever.New", ""]),
+        (
+            Class::InDoubt,
+            &["InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable", "Whatever.New", ""],
+        ),
         (
             Class::Throttled,
             &[
@@ -77,7 +80,13 @@ fn every_code_of_the_table_has_its_class() {
         (Class::NotFound, &["InvalidInstanceID.NotFound", "InvalidVolume.NotFound"]),
         (
             Class::State,
-            &["IncorrectState", "IncorrectInstanceState", "VolumeInUse", "IncorrectModificationState", "ConcurrentSnapshotLimitExceeded"],
+            &[
+                "IncorrectState",
+                "IncorrectInstanceState",
+                "VolumeInUse",
+                "IncorrectModificationState",
+                "ConcurrentSnapshotLimitExceeded",
+            ],
         ),
         (Class::ModificationBudget, &["VolumeModificationRateExceeded"]),
     ];
@@ -107,14 +116,17 @@ fn a_complaint_about_the_request_with_a_server_errors_status_is_not_believed() {
 
 #[test]
 fn an_instance_profile_that_was_just_made_is_not_an_invalid_request() {
-    let message = "Value (freehold) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name";
+    let message = "Value (freehold) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance \
+        Profile name";
     assert_eq!(classify(Some("InvalidParameterValue"), message, Some(400)), Class::NotYetUsable);
 }
 
 #[test]
 fn only_capacity_permission_and_bad_requests_are_definite_refusals() {
     let definite: Vec<_> = Class::iter()
-        .filter(|class| CloudError { class: *class, ..CloudError::in_doubt("RunInstances", "") }.is_definite_refusal())
+        .filter(|class| {
+            CloudError { class: *class, ..CloudError::in_doubt("RunInstances", "") }.is_definite_refusal()
+        })
         .collect();
     assert_eq!(definite, [Class::Capacity, Class::Forbidden, Class::Invalid]);
 }
@@ -155,13 +167,15 @@ fn the_text_names_the_call_the_code_and_the_message_but_no_encoded_details() {
     assert_eq!(error.class, Class::Forbidden);
     assert_eq!(
         error.to_string(),
-        "EC2 answered RunInstances with UnauthorizedOperation: You are not authorized to perform this operation."
+        "EC2 answered RunInstances with UnauthorizedOperation: You are not authorized to perform this \
+            operation."
     );
     assert!(!format!("{error:?}").contains("AbCdEf"));
 }
 
 #[test]
 fn a_very_long_message_is_cut() {
-    let error = CloudError::new("RunInstances", Some("InvalidParameterValue"), &"é".repeat(5000), Some(400), None);
+    let error =
+        CloudError::new("RunInstances", Some("InvalidParameterValue"), &"é".repeat(5000), Some(400), None);
     assert_eq!(error.message.chars().count(), LONGEST_MESSAGE + 1);
 }

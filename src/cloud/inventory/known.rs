@@ -48,8 +48,8 @@ impl Known {
         }
     }
 
-    /// Forgets what was known only for an interest that may have ended, so that the next modification of a volume does not begin with
-    /// the end of the last one.
+    /// Forgets what was known only for an interest that may have ended, so that the next modification of a
+    /// volume does not begin with the end of the last one.
     pub fn forget_unawaited(&mut self, kind: Kind) {
         if kind != Kind::Volume {
             return;

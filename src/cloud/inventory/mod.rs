@@ -1,8 +1,9 @@
-//! What EC2 shows of this cluster's resources: a cache that a few list calls fill for all objects together, and that knows its age.
+//! What EC2 shows of this cluster's resources: a cache that a few list calls fill for all objects together,
+//! and that knows its age.
 //!
-//! A pass reads views; it never lists by itself. A full sync lists by cluster tag; a failed one leaves the data as it was. A pass
-//! registers what it awaits by [`Inventory::set_interest`]: then syncs come every few seconds, and look-ups count towards proving
-//! absence.
+//! A pass reads views; it never lists by itself. A full sync lists by cluster tag; a failed one leaves the
+//! data as it was. A pass registers what it awaits by [`Inventory::set_interest`]: then syncs come every few
+//! seconds, and look-ups count towards proving absence.
 
 mod kinds;
 mod known;
@@ -71,7 +72,8 @@ impl State {
 }
 
 impl Inventory {
-    /// An empty inventory; [`Inventory::run`] fills it. `timing` is the one that the passes use (already scaled).
+    /// An empty inventory; [`Inventory::run`] fills it. `timing` is the one that the passes use (already
+    /// scaled).
     pub fn new(
         cloud: Arc<dyn Cloud>,
         limits: Arc<Limits>,
@@ -79,7 +81,14 @@ impl Inventory {
         timing: Timing,
         cluster_id: impl Into<String>,
     ) -> Arc<Self> {
-        Arc::new(Self { cloud, limits, clock, timing, cluster_id: cluster_id.into(), state: Mutex::default() })
+        Arc::new(Self {
+            cloud,
+            limits,
+            clock,
+            timing,
+            cluster_id: cluster_id.into(),
+            state: Mutex::default(),
+        })
     }
 
     /// Runs the loops of all kinds until the token is cancelled.
@@ -87,8 +96,8 @@ impl Inventory {
         join_all(Kind::iter().map(|kind| self.run_loop(kind, &stop))).await;
     }
 
-    /// Sets what a pass awaits of this owner's resources. The same interest again changes nothing; another token or another last
-    /// possible send starts the look-ups that prove absence anew.
+    /// Sets what a pass awaits of this owner's resources. The same interest again changes nothing; another
+    /// token or another last possible send starts the look-ups that prove absence anew.
     pub fn set_interest(&self, kind: Kind, uid: &str, interest: Interest) {
         let mut state = self.lock();
         state.store(kind).set_interest(uid, interest);
@@ -101,8 +110,8 @@ impl Inventory {
         self.lock().store(kind).forget(uid);
     }
 
-    /// Requests a sync soon: to be called after a mutating call. Many requests make no more than one sync in a quarter of
-    /// `sweep_pending`.
+    /// Requests a sync soon: to be called after a mutating call. Many requests make no more than one sync in
+    /// a quarter of `pending_sync_interval`.
     pub fn request_sync(&self, kind: Kind) {
         let mut state = self.lock();
         state.store(kind).request_sync();
@@ -119,8 +128,8 @@ impl Inventory {
         self.lock().store(kind).stats()
     }
 
-    /// The owners whose view changed, from now on; and, while a pass awaits a proof, its owner each time a look-up finished. Every
-    /// caller has a stream of its own, and must read it.
+    /// The owners whose view changed, from now on; and, while a pass awaits a proof, its owner each time a
+    /// look-up finished. Every caller has a stream of its own, and must read it.
     pub fn wakes(&self) -> impl Stream<Item = Wake> + Send + Unpin + use<> {
         let (sender, receiver): (_, UnboundedReceiver<Wake>) = unbounded();
         self.lock().subscribers.push(sender);

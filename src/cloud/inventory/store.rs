@@ -1,4 +1,5 @@
-//! What the syncs of one kind have shown, by owner, and what passes await of each owner. Pure: the caller passes answers and times.
+//! What the syncs of one kind have shown, by owner, and what passes await of each owner. Pure: the caller
+//! passes answers and times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +18,11 @@ pub(super) trait Resource: Clone + PartialEq {
     fn id(&self) -> &str;
     /// Its tags.
     fn tags(&self) -> &BTreeMap<String, String>;
-    /// True if it is certainly not what an attempt with this token makes or made, and has ended: what an earlier attempt left behind.
-    fn is_remains_of_another(&self, token: &ClientToken) -> bool;
+    /// True if it is certainly not what an attempt with this token makes or made, and has ended: what an
+    /// earlier attempt left behind. Without a token in EC2's answer that is never certain.
+    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
+        false
+    }
 }
 
 /// The part of a store that knows no resource: what the loop of any kind needs.
@@ -46,7 +50,8 @@ pub(super) struct Store<T> {
     synced: BTreeMap<String, Vec<T>>,
     /// How many resources the last full sync showed, including those that name no owner.
     listed: usize,
-    /// Results of point reads, each with the start of its read, which a sync that began earlier must not overwrite.
+    /// Results of point reads, each with the start of its read, which a sync that began earlier must not
+    /// overwrite.
     refreshed: BTreeMap<String, (Timestamp, T)>,
     watches: BTreeMap<String, Watch<T>>,
     stats: SyncStats,
@@ -97,8 +102,9 @@ impl<T> Default for Store<T> {
 }
 
 impl<T: Resource> Store<T> {
-    /// Takes the answer of a full sync that began at `started`. Returns the owners to wake: those whose resources changed, those that
-    /// await a proof, and, after the first sync, all of which a pass has set an interest.
+    /// Takes the answer of a full sync that began at `started`. Returns the owners to wake: those whose
+    /// resources changed, those that await a proof, and, after the first sync, all of which a pass has set an
+    /// interest.
     pub fn apply_full_sync(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let is_first = self.stats.last_complete.is_none();
         let mut synced: BTreeMap<String, Vec<T>> = BTreeMap::new();
@@ -114,14 +120,20 @@ impl<T: Resource> Store<T> {
         for owned in synced.values_mut() {
             owned.sort_by(|a, b| a.id().cmp(b.id()));
         }
-        let mut woken: BTreeSet<String> =
-            synced.keys().chain(self.synced.keys()).filter(|uid| synced.get(*uid) != self.synced.get(*uid)).cloned().collect();
+        let mut woken: BTreeSet<String> = synced
+            .keys()
+            .chain(self.synced.keys())
+            .filter(|uid| synced.get(*uid) != self.synced.get(*uid))
+            .cloned()
+            .collect();
         for (uid, watch) in &mut self.watches {
             if let Some(last_possible_send) = watch.last_possible_send() {
                 let token = watch.token().cloned();
-                let is_hit = synced
-                    .get(uid)
-                    .is_some_and(|owned| owned.iter().any(|found| !token.as_ref().is_some_and(|token| found.is_remains_of_another(token))));
+                let is_hit = synced.get(uid).is_some_and(|owned| {
+                    owned
+                        .iter()
+                        .any(|found| !token.as_ref().is_some_and(|token| found.is_remains_of_another(token)))
+                });
                 watch.empty.by_tag = EmptyRun::after(watch.empty.by_tag, last_possible_send, started, is_hit);
             }
             if is_first || watch.last_possible_send().is_some() {
@@ -134,13 +146,15 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// Takes the answer of a point read that began at `started`, about resources that the last full sync showed. Returns the owners of
-    /// those that changed.
+    /// Takes the answer of a point read that began at `started`, about resources that the last full sync
+    /// showed. Returns the owners of those that changed.
     pub fn refresh(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let mut woken = BTreeSet::new();
         for resource in resources {
             for (uid, owned) in &mut self.synced {
-                if let Some(known) = owned.iter_mut().find(|known| known.id() == resource.id() && **known != resource) {
+                if let Some(known) =
+                    owned.iter_mut().find(|known| known.id() == resource.id() && **known != resource)
+                {
                     *known = resource.clone();
                     woken.insert(uid.clone());
                 }
@@ -166,9 +180,11 @@ impl<T: Resource> Store<T> {
         let mut woken = BTreeSet::new();
         for (uid, watch) in &mut self.watches {
             let Some(token) = watch.token().filter(|token| tokens.contains(token)).cloned() else { continue };
-            let resources: Vec<T> = found.iter().filter(|resource| token_of(resource) == Some(&token)).cloned().collect();
+            let resources: Vec<T> =
+                found.iter().filter(|resource| token_of(resource) == Some(&token)).cloned().collect();
             if let Some(last_possible_send) = watch.last_possible_send() {
-                watch.empty.by_token = EmptyRun::after(watch.empty.by_token, last_possible_send, started, !resources.is_empty());
+                watch.empty.by_token =
+                    EmptyRun::after(watch.empty.by_token, last_possible_send, started, !resources.is_empty());
             }
             watch.by_token = Some(Found { started, resources });
             woken.insert(uid.clone());
@@ -176,10 +192,13 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// The resources of one owner: those of the last full sync and those found by token; of a resource in both, the newer answer.
+    /// The resources of one owner: those of the last full sync and those found by token; of a resource in
+    /// both, the newer answer.
     pub fn of(&self, uid: &str) -> Vec<T> {
         let mut resources = self.synced.get(uid).cloned().unwrap_or_default();
-        let Some(found) = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref()) else { return resources };
+        let Some(found) = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref()) else {
+            return resources;
+        };
         let is_newer = self.stats.last_complete.is_none_or(|swept_at| found.started >= swept_at);
         for resource in &found.resources {
             match resources.iter_mut().find(|known| known.id() == resource.id()) {
@@ -209,7 +228,9 @@ impl<T: Resource> Store<T> {
 
     /// True if a resource of this owner is known by its token alone: its tags lag, or were removed.
     pub fn is_by_token_alone(&self, uid: &str) -> bool {
-        let is_listed = |id: &str| self.synced.get(uid).is_some_and(|owned| owned.iter().any(|resource| resource.id() == id));
+        let is_listed = |id: &str| {
+            self.synced.get(uid).is_some_and(|owned| owned.iter().any(|resource| resource.id() == id))
+        };
         let found = self.watches.get(uid).and_then(|watch| watch.by_token.as_ref());
         found.is_some_and(|found| found.resources.iter().any(|resource| !is_listed(resource.id())))
     }
@@ -228,7 +249,12 @@ impl<T: Resource> Store<T> {
     pub fn owners_modifying(&self, changed: &BTreeSet<VolumeId>) -> BTreeSet<String> {
         self.watches
             .iter()
-            .filter(|(_, watch)| watch.awaited().and_then(|awaited| awaited.modifying.as_ref()).is_some_and(|id| changed.contains(id)))
+            .filter(|(_, watch)| {
+                watch
+                    .awaited()
+                    .and_then(|awaited| awaited.modifying.as_ref())
+                    .is_some_and(|id| changed.contains(id))
+            })
             .map(|(uid, _)| uid.clone())
             .collect()
     }

@@ -1,4 +1,5 @@
-//! The loops that fill the inventory, one for each kind: when the next full sync is due, and what follows a failure.
+//! The loops that fill the inventory, one for each kind: when the next full sync is due, and what follows a
+//! failure.
 
 use std::time::Duration;
 
@@ -27,8 +28,8 @@ impl Schedule {
 }
 
 impl Inventory {
-    /// Syncs one kind until the token is cancelled: at once, unless the kind is idle until something is awaited, and then as often as
-    /// what is awaited needs.
+    /// Syncs one kind until the token is cancelled: at once, unless the kind is idle until something is
+    /// awaited, and then as often as what is awaited needs.
     pub(super) async fn run_loop(&self, kind: Kind, stop: &CancellationToken) {
         let mut schedule = Schedule::new(kind, Instant::now());
         let signal = self.lock().signal(kind);
@@ -58,17 +59,22 @@ impl Inventory {
             (store.is_pending(), store.is_requested())
         };
         let wanted = if is_requested {
-            Some(self.timing.sweep_pending / 4)
+            Some(self.timing.pending_sync_interval / 4)
         } else if is_pending {
-            Some(self.timing.sweep_pending)
+            Some(self.timing.pending_sync_interval)
         } else {
             (kinds::of(schedule.kind).idle)(&self.timing)
         };
         if schedule.failures == 0 {
             return wanted.map(|wait| schedule.started + wait);
         }
-        // A failed sync is repeated soon, then less and less often, but no less often than instances are synced when idle.
-        let calm = self.timing.sweep_pending.saturating_mul(1 << schedule.failures.min(6)).min(self.timing.sweep_instances);
+        // A failed sync is repeated soon, then less and less often, but no less often than instances are
+        // synced when idle.
+        let calm = self
+            .timing
+            .pending_sync_interval
+            .saturating_mul(1 << schedule.failures.min(6))
+            .min(self.timing.instance_sync_interval);
         wanted.map(|_| schedule.started + calm)
     }
 
@@ -80,7 +86,8 @@ impl Inventory {
         }
     }
 
-    /// Acquires the list call of a full sync, which answers every request for a sync that came before. Returns its start.
+    /// Acquires the list call of a full sync, which answers every request for a sync that came before.
+    /// Returns its start.
     pub(super) async fn begin(&self, kind: Kind, call: Call) -> Timestamp {
         self.acquire(call, 1).await;
         self.lock().store(kind).begin();
@@ -91,7 +98,8 @@ impl Inventory {
     pub(super) async fn acquire(&self, call: Call, requests: usize) {
         for _ in 0..requests {
             while let Err(wait) = self.limits.try_take(call, Priority::Repair, self.clock.now()) {
-                let pause = Duration::try_from(wait.until.duration_since(self.clock.now())).unwrap_or(Duration::ZERO);
+                let pause =
+                    Duration::try_from(wait.until.duration_since(self.clock.now())).unwrap_or(Duration::ZERO);
                 // At least a moment, so that a clock that stands still does not make this loop spin.
                 tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
             }

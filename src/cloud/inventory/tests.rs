@@ -1,4 +1,5 @@
-//! Tests of the inventory against a small cloud, in virtual time: the test says when it is, and syncs when one is due.
+//! Tests of the inventory against a small cloud, in virtual time: the test says when it is, and syncs when
+//! one is due.
 
 mod health;
 mod other_kinds;
@@ -19,8 +20,8 @@ use super::*;
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use crate::cloud::identity;
 use crate::cloud::{
-    CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, InstanceState, LaunchRequest, Modification,
-    ModifyVolumeRequest, Snapshot, VolumeQuery, VolumeState,
+    CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, InstanceState,
+    LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery, VolumeState,
 };
 
 const CLUSTER: &str = "cluster";
@@ -72,13 +73,21 @@ impl Cloud for Small {
         match query {
             InstanceQuery::Tags(tags) => {
                 let shown = self.called("list")?;
-                Ok(shown.instances.iter().filter(|i| tags.iter().all(|(key, value)| i.tags.get(key) == Some(value))).cloned().collect())
+                Ok(shown
+                    .instances
+                    .iter()
+                    .filter(|i| tags.iter().all(|(key, value)| i.tags.get(key) == Some(value)))
+                    .cloned()
+                    .collect())
             }
             InstanceQuery::Tokens(tokens) => {
                 assert!(tokens.len() <= 200);
                 let shown = self.called("tokens")?;
                 let all = shown.instances.iter().chain(&shown.by_token_only);
-                Ok(all.filter(|i| i.token.as_ref().is_some_and(|token| tokens.contains(token))).cloned().collect())
+                Ok(all
+                    .filter(|i| i.token.as_ref().is_some_and(|token| tokens.contains(token)))
+                    .cloned()
+                    .collect())
             }
             InstanceQuery::Among(ids) => {
                 let shown = self.called("among")?;
@@ -87,7 +96,8 @@ impl Cloud for Small {
             InstanceQuery::Ids(ids) => {
                 let mut shown = self.lock();
                 shown.calls.push("ids");
-                let found: Vec<Instance> = shown.instances.iter().filter(|i| ids.contains(&i.id)).cloned().collect();
+                let found: Vec<Instance> =
+                    shown.instances.iter().filter(|i| ids.contains(&i.id)).cloned().collect();
                 match &shown.zone_down {
                     Some(zone) if found.iter().any(|i| i.zone == *zone) => Err(unavailable()),
                     Some(_) | None => Ok(found),
@@ -106,10 +116,18 @@ impl Cloud for Small {
 
     async fn describe_modifications(&self, ids: &[VolumeId]) -> Result<Vec<Modification>, CloudError> {
         let shown = self.called("modifications")?;
-        Ok(shown.modifications.iter().filter(|modification| ids.contains(&modification.volume)).cloned().collect())
+        Ok(shown
+            .modifications
+            .iter()
+            .filter(|modification| ids.contains(&modification.volume))
+            .cloned()
+            .collect())
     }
 
-    async fn describe_snapshots(&self, _tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {
+    async fn describe_snapshots(
+        &self,
+        _tags: &BTreeMap<String, String>,
+    ) -> Result<Vec<Snapshot>, CloudError> {
         Ok(self.called("snapshots")?.snapshots.clone())
     }
 
@@ -145,7 +163,11 @@ impl Cloud for Small {
         unreachable!("the inventory only reads")
     }
 
-    async fn create_snapshot(&self, _volume: &VolumeId, _tags: &BTreeMap<String, String>) -> Result<Snapshot, CloudError> {
+    async fn create_snapshot(
+        &self,
+        _volume: &VolumeId,
+        _tags: &BTreeMap<String, String>,
+    ) -> Result<Snapshot, CloudError> {
         unreachable!("the inventory only reads")
     }
 }
@@ -175,7 +197,13 @@ impl World {
     fn new(kind: Kind) -> Self {
         let cloud = Arc::new(Small::default());
         let clock = Arc::new(Hands(Mutex::new(at(0))));
-        let inventory = Inventory::new(cloud.clone(), Arc::new(Limits::new(1.0, 1.0)), clock.clone(), Timing::default(), CLUSTER);
+        let inventory = Inventory::new(
+            cloud.clone(),
+            Arc::new(Limits::new(1.0, 1.0)),
+            clock.clone(),
+            Timing::default(),
+            CLUSTER,
+        );
         Self { cloud, clock, inventory, schedule: Schedule::new(kind, Instant::now()) }
     }
 
@@ -207,7 +235,9 @@ impl World {
 
 /// The owners that were woken since the last time.
 fn woken(wakes: &mut (impl Stream<Item = Wake> + Unpin)) -> BTreeSet<String> {
-    std::iter::from_fn(|| futures::FutureExt::now_or_never(wakes.next()).flatten()).map(|wake| wake.uid).collect()
+    std::iter::from_fn(|| futures::FutureExt::now_or_never(wakes.next()).flatten())
+        .map(|wake| wake.uid)
+        .collect()
 }
 
 fn instance(id: &str, node_uid: &str, token: &str, state: InstanceState) -> Instance {
@@ -246,5 +276,9 @@ fn uids(uids: &[&str]) -> BTreeSet<String> {
 }
 
 fn awaiting(token: &str, last_possible_send: i64) -> Interest {
-    Interest::Pending(Awaited { token: Some(ClientToken(token.into())), last_possible_send: Some(at(last_possible_send)), modifying: None })
+    Interest::Pending(Awaited {
+        token: Some(ClientToken(token.into())),
+        last_possible_send: Some(at(last_possible_send)),
+        modifying: None,
+    })
 }

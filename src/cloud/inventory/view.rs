@@ -10,8 +10,8 @@ use crate::cloud::{EbsVolume, Instance, InstanceHealth, Modification, Snapshot};
 /// What EC2 shows of one `Node`'s instances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceView {
-    /// Every instance with the owner's tag or the awaited token, in the order of their ids; terminated ones as long as EC2 shows them
-    /// (about an hour).
+    /// Every instance with the owner's tag or the awaited token, in the order of their ids; terminated ones
+    /// as long as EC2 shows them (about an hour).
     pub instances: Vec<Instance>,
     /// When the last full sync started; `None`: there was none yet, so an empty list proves nothing.
     pub swept_at: Option<Timestamp>,
@@ -80,8 +80,8 @@ pub enum Interest {
 pub struct Awaited {
     /// The token of the attempt: instances are looked up by it, too (EC2's tags may lag behind the instance).
     pub token: Option<ClientToken>,
-    /// The latest moment at which the creating call can have been sent: empty look-ups that start later count towards a proof of
-    /// absence. Give the same value in every pass, or the proof starts anew each time.
+    /// The latest moment at which the creating call can have been sent: empty look-ups that start later count
+    /// towards a proof of absence. Give the same value in every pass, or the proof starts anew each time.
     pub last_possible_send: Option<Timestamp>,
     /// The volume whose modification is awaited.
     pub modifying: Option<VolumeId>,

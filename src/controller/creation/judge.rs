@@ -1,14 +1,15 @@
-//! The create protocol's judgement of one attempt, for instances and volumes alike: pure.
+//! The create protocol's judgement of one attempt, the same for every kind: pure.
 //!
-//! An attempt is decided and written (the intent), sent, and its id recorded. Whatever is lost on the way, this file says what may be
-//! done next: adopt, send the identical call again, wait, or give the attempt up on proof.
+//! An attempt is decided and written (the intent), sent, and its id recorded. Whatever is lost on the way,
+//! this file says what may be done next: adopt, send the identical call again, wait, or give the attempt up
+//! on proof.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::memory::sends::Sent;
-
+use crate::api::creation::{Attempt, Refusal};
 use crate::cloud::absence::AbsenceProven;
 use crate::cloud::{Class, CloudError};
 
@@ -20,8 +21,10 @@ pub struct Facts<Id> {
     pub deleting: bool,
     /// When the attempt was decided.
     pub started_at: Timestamp,
-    /// A definite refusal was recorded: nothing was made.
-    pub refused: bool,
+    /// The definite refusal that was recorded: nothing was made.
+    pub refused: Option<Refusal>,
+    /// EC2 has a token for the call, so that the identical call can be sent again.
+    pub has_token: bool,
     /// This process' sends; `None` when the attempt was found at start-up.
     pub sent: Option<Sent>,
     /// What carries this attempt's identity in EC2.
@@ -40,7 +43,7 @@ pub enum Verdict<Id> {
     /// It made this: record the id.
     Adopt(Id),
     /// EC2 refused it for certain, and it was never in doubt: another attempt may follow.
-    Refused,
+    Refused(Refusal),
     /// It made nothing, and no send of it can still be carried out: another attempt may follow.
     ProvenAbsent(AbsenceProven),
     /// The identical call, with the same token.
@@ -58,6 +61,8 @@ pub enum Doubt {
     Pause,
     /// The object is being deleted.
     Deleting,
+    /// EC2 has no token for the call: sent again, it would make a second one.
+    NoToken,
     /// The token may be forgotten: the same call could make a second one.
     TokenTooOld,
     /// The NodeClass changed, so the identical call cannot be made.
@@ -66,29 +71,14 @@ pub enum Doubt {
     RefusedAfterDoubt,
 }
 
-impl Doubt {
-    /// What is awaited, as the end of a sentence.
-    pub fn as_words(self) -> &'static str {
-        match self {
-            Self::FirstLookUp => "the first complete look at EC2 since the operator's start is awaited",
-            Self::Pause => "the same call is sent again shortly",
-            Self::Deleting => "it is looked up until its absence is proven, since this object is being deleted",
-            Self::TokenTooOld => "its token is too old to send the call again, so it is looked up until its absence is proven",
-            Self::RequestChanged => {
-                "the NodeClass has changed, so the same call cannot be made again; it is looked up until its absence is proven"
-            }
-            Self::RefusedAfterDoubt => "EC2 refuses the call now, so it is looked up until its absence is proven",
-        }
-    }
-}
-
-/// Judges an attempt that has no id yet. `token_resend` is how long after its start its token may be used again.
-pub fn judge<Id>(facts: Facts<Id>, token_resend: Duration, now: Timestamp) -> Verdict<Id> {
+/// Judges an attempt that has no id yet. `client_token_max_age` is how long after its start its token may be
+/// used again.
+pub fn judge<Id>(facts: Facts<Id>, client_token_max_age: Duration, now: Timestamp) -> Verdict<Id> {
     if let Some(id) = facts.found {
         return Verdict::Adopt(id);
     }
-    if facts.refused {
-        return Verdict::Refused;
+    if let Some(refusal) = facts.refused {
+        return Verdict::Refused(refusal);
     }
     if let Some(proof) = facts.absent {
         return Verdict::ProvenAbsent(proof);
@@ -96,10 +86,15 @@ pub fn judge<Id>(facts: Facts<Id>, token_resend: Duration, now: Timestamp) -> Ve
     if facts.deleting {
         return Verdict::Wait(Doubt::Deleting, None);
     }
+    if !facts.has_token {
+        return Verdict::Wait(Doubt::NoToken, None);
+    }
     if facts.sent.is_none() && !facts.looked_up {
         return Verdict::Wait(Doubt::FirstLookUp, None);
     }
-    if now.duration_since(facts.started_at) > SignedDuration::try_from(token_resend).unwrap_or(SignedDuration::MAX) {
+    if now.duration_since(facts.started_at)
+        > SignedDuration::try_from(client_token_max_age).unwrap_or(SignedDuration::MAX)
+    {
         return Verdict::Wait(Doubt::TokenTooOld, None);
     }
     if !facts.same_request {
@@ -128,26 +123,42 @@ pub enum Outcome {
     InDoubt,
 }
 
-/// Judges EC2's answer to a creating call. `is_old`: what EC2 does not know yet has had the time to become known. `was_in_doubt`: an
-/// earlier send of the attempt was never answered.
+/// Judges EC2's answer to a creating call. `is_old`: what EC2 does not know yet has had the time to become
+/// known. `was_in_doubt`: an earlier send of the attempt was never answered.
 pub fn outcome(error: &CloudError, is_old: bool, was_in_doubt: bool) -> Outcome {
     let is_refusal = error.is_definite_refusal() || (error.class == Class::NotYetUsable && is_old);
     match (is_refusal, was_in_doubt) {
         (true, false) => Outcome::Refused,
         (true, true) => Outcome::RefusedAfterDoubt,
-        (false, _) if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) => Outcome::NotMade { was_in_doubt },
+        (false, _) if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) => {
+            Outcome::NotMade { was_in_doubt }
+        }
         (false, _) => Outcome::InDoubt,
     }
 }
 
-/// The last moment at which this attempt may have left a machine of ours: this process' last send, or, for an attempt found at
-/// start-up, the moment before this process started.
-pub fn last_possible_send(sent: Option<&Sent>, started_at: Timestamp, process_started: Timestamp) -> Timestamp {
-    sent.map_or(process_started, |sent| sent.last).max(started_at)
+/// The same for a call that EC2 has no token for: each send is an attempt of its own, which only a lost
+/// answer leaves in doubt.
+pub fn outcome_without_token(error: &CloudError) -> Outcome {
+    if error.class == Class::InDoubt { Outcome::InDoubt } else { Outcome::Refused }
+}
+
+/// The last moment at which this attempt may have left a machine of ours: this process' last send, or, for an
+/// attempt found at start-up, the moment before this process started. Without the attempt (the status was
+/// lost) nothing was sent later than by an earlier process.
+pub fn last_possible_send(
+    attempt: Option<&Attempt>,
+    sent: Option<&Sent>,
+    process_started: Timestamp,
+) -> Timestamp {
+    attempt.map_or(process_started, |attempt| {
+        sent.map_or(process_started, |sent| sent.last).max(attempt.started_at.0)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use strum::IntoEnumIterator;
 
     use super::*;
@@ -162,13 +173,18 @@ mod tests {
         Facts {
             deleting: false,
             started_at: at(1000),
-            refused: false,
+            refused: None,
+            has_token: true,
             sent: None,
             found: None,
             looked_up: true,
             absent: None,
             same_request: true,
         }
+    }
+
+    fn refusal() -> Refusal {
+        Refusal { code: "InvalidParameterValue".to_owned(), message: "no".to_owned(), at: Time(at(1000)) }
     }
 
     fn sent() -> Sent {
@@ -178,7 +194,7 @@ mod tests {
     fn word(verdict: &Verdict<u8>) -> String {
         match verdict {
             Verdict::Adopt(id) => format!("adopt {id}"),
-            Verdict::Refused => "refused".to_owned(),
+            Verdict::Refused(_) => "refused".to_owned(),
             Verdict::ProvenAbsent(_) => "absent".to_owned(),
             Verdict::Resend => "resend".to_owned(),
             Verdict::Wait(doubt, until) => format!("wait {doubt:?} {:?}", until.map(Timestamp::as_second)),
@@ -190,20 +206,56 @@ mod tests {
         let rows: Vec<(&str, Facts<u8>, i64, &str)> = vec![
             (
                 "what is found is adopted, whatever else",
-                Facts { found: Some(7), deleting: true, refused: true, ..facts() },
+                Facts { found: Some(7), deleting: true, refused: Some(refusal()), ..facts() },
                 1001,
                 "adopt 7",
             ),
-            ("a definite refusal allows another attempt", Facts { refused: true, ..facts() }, 1001, "refused"),
-            ("found at start-up: first a look-up", Facts { looked_up: false, ..facts() }, 1001, "wait FirstLookUp None"),
+            (
+                "a definite refusal allows another attempt",
+                Facts { refused: Some(refusal()), ..facts() },
+                1001,
+                "refused",
+            ),
+            (
+                "found at start-up: first a look-up",
+                Facts { looked_up: false, ..facts() },
+                1001,
+                "wait FirstLookUp None",
+            ),
             ("found at start-up and looked up: the same call", facts(), 1001, "resend"),
-            ("in doubt: not before its time", Facts { sent: Some(sent()), ..facts() }, 1001, "wait Pause Some(1002)"),
+            (
+                "in doubt: not before its time",
+                Facts { sent: Some(sent()), ..facts() },
+                1001,
+                "wait Pause Some(1002)",
+            ),
             ("in doubt: the same call", Facts { sent: Some(sent()), ..facts() }, 1002, "resend"),
-            ("our own send needs no look-up first", Facts { sent: Some(sent()), looked_up: false, ..facts() }, 1002, "resend"),
+            (
+                "our own send needs no look-up first",
+                Facts { sent: Some(sent()), looked_up: false, ..facts() },
+                1002,
+                "resend",
+            ),
             ("six hours to the second are allowed", facts(), 1000 + 21600, "resend"),
             ("a token older than six hours is never sent", facts(), 1000 + 21601, "wait TokenTooOld None"),
-            ("never for an object that is being deleted", Facts { deleting: true, ..facts() }, 1001, "wait Deleting None"),
-            ("never another request under this token", Facts { same_request: false, ..facts() }, 1001, "wait RequestChanged None"),
+            (
+                "never for an object that is being deleted",
+                Facts { deleting: true, ..facts() },
+                1001,
+                "wait Deleting None",
+            ),
+            (
+                "a call without a token is never sent again",
+                Facts { has_token: false, ..facts() },
+                1001,
+                "wait NoToken None",
+            ),
+            (
+                "never another request under this token",
+                Facts { same_request: false, ..facts() },
+                1001,
+                "wait RequestChanged None",
+            ),
             (
                 "a refusal after doubt proves nothing",
                 Facts { sent: Some(Sent { refused_after_doubt: true, ..sent() }), ..facts() },
@@ -223,20 +275,43 @@ mod tests {
             let patience = |was_in_doubt| NotMade { was_in_doubt };
             // Young or old, never in doubt; then the same after doubt.
             let expected = match class {
-                Class::Capacity | Class::Forbidden | Class::Invalid => [Refused, Refused, RefusedAfterDoubt, RefusedAfterDoubt],
+                Class::Capacity | Class::Forbidden | Class::Invalid => {
+                    [Refused, Refused, RefusedAfterDoubt, RefusedAfterDoubt]
+                }
                 Class::NotYetUsable => [patience(false), Refused, patience(true), RefusedAfterDoubt],
-                Class::Throttled | Class::Quota => [patience(false), patience(false), patience(true), patience(true)],
-                Class::InDoubt | Class::Token | Class::NotFound | Class::State | Class::ModificationBudget => [InDoubt; 4],
+                Class::Throttled | Class::Quota => {
+                    [patience(false), patience(false), patience(true), patience(true)]
+                }
+                Class::InDoubt
+                | Class::Token
+                | Class::NotFound
+                | Class::State
+                | Class::ModificationBudget => [InDoubt; 4],
             };
             let error = CloudError { class, ..CloudError::in_doubt("RunInstances", "") };
             let judged = [(false, false), (true, false), (false, true), (true, true)];
-            assert_eq!(judged.map(|(is_old, was_in_doubt)| outcome(&error, is_old, was_in_doubt)), expected, "{class:?}");
+            assert_eq!(
+                judged.map(|(is_old, was_in_doubt)| outcome(&error, is_old, was_in_doubt)),
+                expected,
+                "{class:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_token_only_a_lost_answer_leaves_doubt() {
+        for class in Class::iter() {
+            let error = CloudError { class, ..CloudError::in_doubt("CreateSnapshot", "") };
+            let expected = if class == Class::InDoubt { Outcome::InDoubt } else { Outcome::Refused };
+            assert_eq!(outcome_without_token(&error), expected, "{class:?}");
         }
     }
 
     #[test]
     fn an_attempt_found_at_start_up_may_have_been_sent_until_this_process_started() {
-        assert_eq!(last_possible_send(None, at(1000), at(5000)), at(5000));
-        assert_eq!(last_possible_send(Some(&sent()), at(900), at(500)), at(1000));
+        let decided = |second| Attempt::new(1, Time(at(second)));
+        assert_eq!(last_possible_send(Some(&decided(1000)), None, at(5000)), at(5000));
+        assert_eq!(last_possible_send(Some(&decided(900)), Some(&sent()), at(500)), at(1000));
+        assert_eq!(last_possible_send(None, None, at(5000)), at(5000));
     }
 }

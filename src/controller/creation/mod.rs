@@ -1,3 +1,6 @@
 //! The create protocol: how anything is created in EC2 exactly once.
 
+pub mod act;
 pub mod judge;
+pub mod messages;
+pub mod next;

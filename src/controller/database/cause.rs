@@ -1,7 +1,7 @@
-//! Why the plan of a Database refuses a spec or a Secret, replaces a machine or a pod, or deletes a Node, as data. Pure.
+//! Why the plan of a Database refuses a spec or a Secret, replaces a machine or a pod, or deletes a Node, as
+//! data. Pure.
 
 use super::build::CredentialsError;
-
 use crate::api::{Reason, Size};
 use crate::engine::EngineError;
 
@@ -14,8 +14,7 @@ pub struct LostReason(pub Reason);
 
 /// What is wrong with a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumDiscriminants))]
-#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(InvalidSpecKind)))]
+#[cfg_attr(test, derive(strum::VariantNames))]
 pub enum InvalidSpec {
     /// `metadata.name` leaves no room for derived names, or is no DNS label.
     Name(String),
@@ -76,8 +75,7 @@ pub enum SecretFault {
 
 /// Why the retained volume that a spec names cannot be adopted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumDiscriminants))]
-#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(AdoptionRefusalKind)))]
+#[cfg_attr(test, derive(strum::VariantNames))]
 pub enum AdoptionRefusal {
     /// The retention record does not exist, or does not fit this Database.
     Record(String),
@@ -124,8 +122,7 @@ pub enum AdoptionRefusal {
 
 /// Why a machine is replaced, or cannot serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumDiscriminants))]
-#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(ReplaceCauseKind)))]
+#[cfg_attr(test, derive(strum::VariantNames))]
 pub enum ReplaceCause {
     /// The machine was declared lost.
     Lost {
@@ -163,7 +160,10 @@ impl ReplaceCause {
     pub fn is_voluntary(&self) -> bool {
         match self {
             Self::TypeNotWanted { .. } => true,
-            Self::Lost { .. } | Self::KubernetesNodeDeleted { .. } | Self::NodeDeleted { .. } | Self::Misplaced { .. } => false,
+            Self::Lost { .. }
+            | Self::KubernetesNodeDeleted { .. }
+            | Self::NodeDeleted { .. }
+            | Self::Misplaced { .. } => false,
         }
     }
 
@@ -171,15 +171,17 @@ impl ReplaceCause {
     pub fn lost_reason(&self) -> Option<Reason> {
         match self {
             Self::Lost { reason: LostReason(reason), .. } => Some(*reason),
-            Self::KubernetesNodeDeleted { .. } | Self::NodeDeleted { .. } | Self::TypeNotWanted { .. } | Self::Misplaced { .. } => None,
+            Self::KubernetesNodeDeleted { .. }
+            | Self::NodeDeleted { .. }
+            | Self::TypeNotWanted { .. }
+            | Self::Misplaced { .. } => None,
         }
     }
 }
 
 /// Why a Node is deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumDiscriminants))]
-#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(NodeDeletionKind)))]
+#[cfg_attr(test, derive(strum::VariantNames))]
 pub enum NodeDeletion {
     /// Its Database is being deleted.
     DatabaseDeleted,
@@ -195,8 +197,7 @@ pub enum NodeDeletion {
 
 /// Why a pod is replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumDiscriminants))]
-#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(RestartCauseKind)))]
+#[cfg_attr(test, derive(strum::VariantNames))]
 pub enum RestartCause {
     /// The image changes.
     Image {
@@ -225,7 +226,8 @@ pub enum RestartCause {
 }
 
 impl RestartCause {
-    /// Whether the restart could also be done later. A move is decided before: by the cause of its replacement.
+    /// Whether the restart could also be done later. A move is decided before: by the cause of its
+    /// replacement.
     pub fn is_voluntary(&self) -> bool {
         match self {
             Self::Image { .. } | Self::Resources | Self::Settings | Self::Template => true,

@@ -1,4 +1,5 @@
-//! What interrupted a database or was done to it, with its cause: told as events, and the last ten kept in the status. Pure.
+//! What interrupted a database or was done to it, with its cause: reported as events, and the last ten kept
+//! in the status. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -6,10 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::messages::events;
 use super::observe::Observed;
 use super::pod;
-
 use crate::api::DatabaseStatus;
 use crate::api::database::{EngineRun, HistoryEntry, Occurrence};
-use crate::controller::conditions::whole_second;
+use crate::time::whole_second;
 
 /// How many entries are kept.
 const KEPT: usize = 10;
@@ -33,18 +33,25 @@ pub(super) fn occurred(observed: &Observed) -> Option<(Occurrence, String)> {
 /// Whether this very entry was written since the engine's current run began: what it announces is being done.
 pub(super) fn is_announced(status: &DatabaseStatus, what: Occurrence, cause: &str) -> bool {
     let since = status.run.as_ref().map(|run| run.since.0);
-    status.history.last().is_some_and(|last| last.what == what && last.cause == cause && since.is_some_and(|since| last.at.0 >= since))
+    status.history.last().is_some_and(|last| {
+        last.what == what && last.cause == cause && since.is_some_and(|since| last.at.0 >= since)
+    })
 }
 
 /// What ended the run that was known before, if nothing that was done explains it.
-fn interrupted(observed: &Observed, before: &EngineRun, history: &[HistoryEntry]) -> Option<(Occurrence, String)> {
+fn interrupted(
+    observed: &Observed,
+    before: &EngineRun,
+    history: &[HistoryEntry],
+) -> Option<(Occurrence, String)> {
     let run = pod::run(observed.pod.as_ref()?)?;
     if run.pod_uid == before.pod_uid {
         let ended = || pod::last_end(observed.pod.as_ref()?);
         let cause = || ended().map_or_else(|| events::END_UNKNOWN.to_owned(), |ended| ended.message());
         return (run.restarts > before.restarts).then(|| (Occurrence::EngineRestarted, cause()));
     }
-    let explains = |what: Occurrence| matches!(what, Occurrence::Restarted | Occurrence::Moved | Occurrence::Paused);
+    let explains =
+        |what: Occurrence| matches!(what, Occurrence::Restarted | Occurrence::Moved | Occurrence::Paused);
     let is_explained = history.iter().any(|entry| explains(entry.what) && entry.at.0 >= before.since.0);
     (!is_explained).then(|| (Occurrence::PodReplaced, events::POD_DELETED.to_owned()))
 }
@@ -59,7 +66,11 @@ pub(super) fn run(observed: &Observed, now: Timestamp) -> Option<EngineRun> {
 }
 
 /// The history with what occurred; the same several times in a row is one entry.
-pub(super) fn extended(history: &[HistoryEntry], occurred: Option<&(Occurrence, String)>, now: Timestamp) -> Vec<HistoryEntry> {
+pub(super) fn extended(
+    history: &[HistoryEntry],
+    occurred: Option<&(Occurrence, String)>,
+    now: Timestamp,
+) -> Vec<HistoryEntry> {
     let mut history = history.to_vec();
     if let Some((what, cause)) = occurred {
         let at = Time(whole_second(now));

@@ -25,11 +25,10 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use super::pass::close::write_status;
+use super::pass::close::close;
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
-
 use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
 use crate::api::{Database, EventReason, Node, Volume};
 use crate::cluster::events::{Events, Happened};
@@ -61,7 +60,8 @@ pub struct Apis {
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
-    let Apis { databases, nodes, volumes, stateful_sets, services, config_maps, network_policies, pods } = apis;
+    let Apis { databases, nodes, volumes, stateful_sets, services, config_maps, network_policies, pods } =
+        apis;
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
     let controller = Controller::new(databases, watcher::Config::default());
@@ -77,45 +77,30 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
             let name = pod.labels().get(keys::DATABASE_NAME_LABEL)?;
             Some(ObjectRef::new(name).within(&pod.namespace()?))
         });
-    drive::run("database", controller, ctx, concurrency, stop, |database, ctx, events| async move { pass(&database, &ctx, &events).await })
-        .await;
+    drive::run("database", controller, ctx, concurrency, stop, |database, ctx, events| async move {
+        pass(&database, &ctx, &events).await
+    })
+    .await;
 }
 
 /// One pass: observe, plan, act, status.
 async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Again, PassError> {
-    let Some(observed) = observe::observe(database, ctx).await.map_err(|error| PassError::Observe(error.into()))? else {
-        return Ok(ctx.timing.resync);
+    let Some(observed) =
+        observe::observe(database, ctx).await.map_err(|error| PassError::Observe(error.into()))?
+    else {
+        return Ok(ctx.timing.resync_interval);
     };
     let plan = plan::plan(&observed, ctx.clock.now());
     let acted = act::act(&plan, observed.database.clone(), &observed.names, ctx, events).await;
     if acted.finished {
-        events.publish(&acted.database, &Happened::normal(EventReason::DatabaseReleased, messages::events::DELETED.to_owned())).await;
-        return Ok(ctx.timing.resync);
+        let note = messages::events::DELETED.to_owned();
+        events.publish(&acted.object, &Happened::normal(EventReason::DatabaseReleased, note)).await;
+        return Ok(ctx.timing.resync_interval);
     }
-    if acted.error.as_ref().is_some_and(act::Failed::is_conflict) {
-        return Err(PassError::Conflict);
-    }
-    close(&observed, &plan, acted, ctx, events).await?;
-    Ok(sooner(ctx.timing.resync, plan.requeue))
-}
-
-/// The one closing status patch; reported even when acting failed.
-async fn close(
-    observed: &observe::Observed,
-    plan: &plan::action::Plan,
-    acted: act::Acted,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), PassError> {
-    let new = status::status(observed, plan, &acted, ctx.clock.now());
-    let old = acted.database.status.clone().unwrap_or_default();
+    let new = status::status(&observed, &plan, &acted, ctx.clock.now());
+    let old = acted.object.status.clone().unwrap_or_default();
+    let changes = status::changes(&old, &new, &status::Decided::of(&observed, &plan, &acted));
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
-    write_status(&databases, &acted.database, &old, &new).await?;
-    for happened in status::changes(&old, &new, &status::Decided::of(observed, plan, &acted)) {
-        events.publish(&acted.database, &happened).await;
-    }
-    match acted.error {
-        Some(error) => Err(PassError::Act(error.into())),
-        None => Ok(()),
-    }
+    close(&databases, acted, &old, &new, changes, events).await?;
+    Ok(sooner(ctx.timing.resync_interval, plan.requeue))
 }

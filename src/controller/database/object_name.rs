@@ -43,7 +43,9 @@ impl ObjectKind {
         match self {
             Self::Node => Reason::AwaitingNode,
             Self::Volume => Reason::AwaitingVolume,
-            Self::Secret | Self::ConfigMap | Self::Service | Self::NetworkPolicy | Self::StatefulSet => Reason::Progressing,
+            Self::Secret | Self::ConfigMap | Self::Service | Self::NetworkPolicy | Self::StatefulSet => {
+                Reason::Progressing
+            }
         }
     }
 }

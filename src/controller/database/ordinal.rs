@@ -5,8 +5,9 @@ use kube::ResourceExt;
 use crate::api::names::Names;
 use crate::api::{Database, Node};
 
-/// The ordinal of the next Node, beyond all that there are: a status that was lost or restored may know less. One whose Node was never seen
-/// is used again: its creation may still be on its way, and a second one of another name would be a second machine.
+/// The ordinal of the next Node, beyond all that there are: a status that was lost or restored may know less.
+/// One whose Node was never seen is used again: its creation may still be on its way, and a second one of
+/// another name would be a second machine.
 pub fn next_ordinal(database: &Database, names: &Names, nodes: &[Node]) -> i32 {
     let status = database.status.as_ref();
     let seen = status.and_then(|status| status.node_name.as_deref());

@@ -36,11 +36,15 @@ mod tests {
 
     #[test]
     fn passwords_are_long_plain_and_never_the_same() {
-        let passwords: BTreeSet<String> = (0..100).map(|_| Password::generate().unwrap().expose().to_owned()).collect();
+        let passwords: BTreeSet<String> =
+            (0..100).map(|_| Password::generate().unwrap().expose().to_owned()).collect();
         assert_eq!(passwords.len(), 100);
         for password in passwords {
             assert_eq!(password.len(), 32, "{password}");
-            assert!(password.bytes().all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b)), "{password}");
+            assert!(
+                password.bytes().all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b)),
+                "{password}"
+            );
         }
     }
 }

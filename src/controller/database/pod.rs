@@ -6,14 +6,12 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 
 use super::build::CONTAINER;
-
 use crate::api::Reason;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 
 /// Why the engine does not accept connections yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumDiscriminants))]
-#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(EngineWaitKind)))]
+#[cfg_attr(test, derive(strum::VariantNames))]
 pub enum EngineWait {
     /// There is no pod.
     NoPod,
@@ -162,7 +160,8 @@ pub fn machine(pod: &Pod) -> Option<&str> {
 pub fn has_started(pod: &Pod) -> bool {
     let Some(container) = engine_status(pod) else { return false };
     let state = container.state.as_ref();
-    container.restart_count > 0 || state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+    container.restart_count > 0
+        || state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 
 /// A run of the engine, as a pod shows it.
@@ -194,7 +193,8 @@ pub fn attaching(attachment: &VolumeAttachment) -> Option<Attaching> {
     if status.is_some_and(|status| status.attached) {
         return None;
     }
-    let error = status.and_then(|status| status.attach_error.as_ref()).and_then(|error| error.message.as_deref());
+    let error =
+        status.and_then(|status| status.attach_error.as_ref()).and_then(|error| error.message.as_deref());
     Some(Attaching {
         core_node: attachment.spec.node_name.clone(),
         since: attachment.metadata.creation_timestamp.as_ref().map(|since| since.0),
@@ -202,7 +202,8 @@ pub fn attaching(attachment: &VolumeAttachment) -> Option<Attaching> {
     })
 }
 
-/// The error of AWS without the id of the call, which differs each time the driver tries again: a status must not.
+/// The error of AWS without the id of the call, which differs each time the driver tries again: a status must
+/// not.
 fn without_request_id(said: &str) -> String {
     let Some((before, after)) = said.split_once("RequestID: ") else { return said.to_owned() };
     let rest = after.split_once(", ").map_or("", |(_, rest)| rest);
@@ -226,7 +227,8 @@ fn ending(state: &ContainerState) -> Option<Ending> {
     Some(Ending { reason: terminated.reason.clone(), exit_code: terminated.exit_code, log })
 }
 
-/// The end of the termination message, which is the end of the log: the last line says that the engine ended, and those before it why.
+/// The end of the termination message, which is the end of the log: the last line says that the engine ended,
+/// and those before it why.
 fn last_lines(message: &str) -> Option<String> {
     let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join(" | ");

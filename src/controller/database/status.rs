@@ -1,10 +1,10 @@
-//! The status step of the Database controller: computes the DatabaseStatus, its conditions, and the events of their changes. Pure.
+//! The status step of the Database controller: computes the DatabaseStatus, its conditions, and the events of
+//! their changes. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
-use super::act::Acted;
 use super::build;
 use super::history;
 use super::messages;
@@ -16,19 +16,21 @@ use super::plan::facts::{condition_message, engine_waiting, node_awaited, volume
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::pod::inputs_of;
 use super::wait::{DatabaseWait, Idle};
-
 use crate::api::ConditionType as Type;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
-use crate::api::{DatabaseStatus, EventReason, Reason};
+use crate::api::{Database, DatabaseStatus, EventReason, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
+use crate::controller::pass::acted::Acted;
 use crate::error_chain::Chain;
 
-/// The status to write: the ordinal and the zone as their own writes left them, everything else from what was seen.
-pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -> DatabaseStatus {
-    let old = acted.database.status.clone().unwrap_or_default();
-    // The generation that was observed: the object of the last write may have a newer spec, which this pass has not seen.
+/// The status to write: the ordinal and the zone as their own writes left them, everything else from what was
+/// seen.
+pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Database>, now: Timestamp) -> DatabaseStatus {
+    let old = acted.object.status.clone().unwrap_or_default();
+    // The generation that was observed: the object of the last write may have a newer spec, which this pass
+    // has not seen.
     let generation = observed.database.metadata.generation;
     let entries = entries(observed, plan, acted);
     let node = machines::of(observed).map(|machines| machines.host);
@@ -36,12 +38,16 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted, now: Timestamp) -
     DatabaseStatus {
         observed_generation: generation,
         conditions: conditions::merge(&old.conditions, &entries, generation, now),
-        instance_type: node.and_then(|node| node.status.as_ref()).and_then(|status| status.instance_type.clone()),
+        instance_type: node
+            .and_then(|node| node.status.as_ref())
+            .and_then(|status| status.instance_type.clone()),
         // The last name stays after the deletion: the next ordinal is derived from it.
         node_name: node.map(ResourceExt::name_any).or(old.node_name),
         volume_name: observed.volume.ours().map(ResourceExt::name_any).or(old.volume_name),
         endpoint: endpoint(observed).or(old.endpoint),
-        credentials_secret_name: is_ours.then(|| observed.names.credentials_secret.clone()).or(old.credentials_secret_name),
+        credentials_secret_name: is_ours
+            .then(|| observed.names.credentials_secret.clone())
+            .or(old.credentials_secret_name),
         zone: old.zone,
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, old.replacement),
@@ -67,7 +73,7 @@ fn endpoint(observed: &Observed) -> Option<Endpoint> {
 }
 
 /// What is waited for: what just failed, else what the plan says.
-fn waiting(plan: &Plan, acted: &Acted) -> Option<DatabaseWait> {
+fn waiting(plan: &Plan, acted: &Acted<Database>) -> Option<DatabaseWait> {
     let Some(error) = &acted.error else { return plan.waiting.clone() };
     Some(match error.kube() {
         Some(kube::Error::Api(answer)) if error.kube().is_some_and(cluster::is_refused) => {
@@ -77,30 +83,35 @@ fn waiting(plan: &Plan, acted: &Acted) -> Option<DatabaseWait> {
     })
 }
 
-fn entries(observed: &Observed, plan: &Plan, acted: &Acted) -> Vec<Entry> {
+fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Vec<Entry> {
     let waiting = waiting(plan, acted);
     let machine = entry(Type::NodeReady, machine(observed), messages::MACHINE_READY);
     let disk = entry(Type::VolumeReady, disk(observed), messages::VOLUME_READY);
     let engine = entry(Type::EngineReady, engine(observed), messages::ENGINE_READY);
-    let stalled = match &waiting {
-        Some(waiting) if waiting.is_stalled() => Entry::yes(Type::Stalled, waiting.reason(), waiting.message()),
-        Some(_) | None => Entry::no(Type::Stalled, Reason::Progressing, messages::NOT_STALLED),
-    };
+    let stalled = waiting.as_ref().filter(|waiting| waiting.is_stalled());
+    let stalled = conditions::stalled(stalled.map(|waiting| (waiting.reason(), waiting.message())));
     let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
-    let mut entries = vec![ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]), machine, disk, engine, stalled];
+    let mut entries = vec![
+        ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]),
+        machine,
+        disk,
+        engine,
+        stalled,
+    ];
     entries.extend(adoption::found(observed));
     entries
 }
 
 /// Ready, from all the others: the only place that decides it.
 fn ready(is_deleting: bool, waiting: Option<&DatabaseWait>, parts: [&Entry; 3]) -> Entry {
-    let held_up = waiting.map(|waiting| (waiting.reason(), waiting.message()));
+    let call_blocked = waiting.map(|waiting| (waiting.reason(), waiting.message()));
     if is_deleting {
-        let message = held_up.map_or_else(|| messages::BEING_DELETED.to_owned(), |(_, message)| message);
+        let message = call_blocked.map_or_else(|| messages::BEING_DELETED.to_owned(), |(_, message)| message);
         return Entry::no(Type::Ready, Reason::Deleting, message);
     }
-    let part = || parts.into_iter().find(|part| !part.is_true()).map(|part| (part.reason, part.message.clone()));
-    match held_up.or_else(part) {
+    let part =
+        || parts.into_iter().find(|part| !part.is_true()).map(|part| (part.reason, part.message.clone()));
+    match call_blocked.or_else(part) {
         Some((reason, message)) => Entry::no(Type::Ready, reason, message),
         None => Entry::yes(Type::Ready, Reason::AsExpected, messages::DATABASE_READY),
     }
@@ -120,7 +131,10 @@ fn machine(observed: &Observed) -> Option<DatabaseWait> {
     };
     let host = machines.host;
     if is_lost(host) {
-        return Some(DatabaseWait::MachineLost { reason: lost_reason(host), message: condition_message(host.conditions(), Type::Lost) });
+        return Some(DatabaseWait::MachineLost {
+            reason: lost_reason(host),
+            message: condition_message(host.conditions(), Type::Lost),
+        });
     }
     let in_use = machines.successor.filter(|_| !can_serve(observed, host)).unwrap_or(host);
     node_awaited(in_use)
@@ -173,7 +187,7 @@ pub struct Decided {
 
 impl Decided {
     /// What this pass decided.
-    pub fn of(observed: &Observed, plan: &Plan, acted: &Acted) -> Self {
+    pub fn of(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Self {
         Self {
             is_deleting: observed.database.metadata.deletion_timestamp.is_some(),
             is_paused: waiting(plan, acted) == Some(DatabaseWait::Paused),
@@ -188,21 +202,33 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) ->
     let (old, new) = (old.conditions.as_slice(), new.conditions.as_slice());
     if let Some(ready) = conditions::find(new, Type::Ready) {
         let was_ready = conditions::is_true(old, Type::Ready);
-        let has_new_reason = conditions::find(old, Type::Ready).is_none_or(|before| before.reason != ready.reason);
+        let has_new_reason =
+            conditions::find(old, Type::Ready).is_none_or(|before| before.reason != ready.reason);
         if ready.status == "True" && !was_ready {
             happened.push(Happened::normal(EventReason::Ready, ready.message.clone()));
         } else if decided.is_paused && has_new_reason {
-            happened.push(Happened::normal(EventReason::MachineGivenBack, ready.message.clone()));
+            happened.push(Happened::normal(EventReason::MachineReleased, ready.message.clone()));
         } else if ready.status != "True" && was_ready && !decided.is_deleting {
-            happened.push(Happened::normal(EventReason::NotReady, messages::events::condition(&ready.reason, &ready.message)));
+            happened.push(Happened::normal(
+                EventReason::NotReady,
+                messages::events::condition(&ready.reason, &ready.message),
+            ));
         }
     }
-    if let Some(found) = conditions::find(new, Type::RetainedVolumeFound).filter(|_| !conditions::is_true(old, Type::RetainedVolumeFound)) {
+    if let Some(found) = conditions::find(new, Type::RetainedVolumeFound)
+        .filter(|_| !conditions::is_true(old, Type::RetainedVolumeFound))
+    {
         happened.push(Happened::normal(EventReason::RetainedVolumeFound, found.message.clone()));
     }
     let is_stalled = conditions::is_true(new, Type::Stalled);
     happened.extend(worsened(old, new, Type::Stalled, EventReason::Stalled, is_stalled));
-    happened.extend(worsened(old, new, Type::EngineReady, EventReason::EngineFailing, decided.is_engine_failing));
+    happened.extend(worsened(
+        old,
+        new,
+        Type::EngineReady,
+        EventReason::EngineFailing,
+        decided.is_engine_failing,
+    ));
     happened
 }
 
@@ -211,13 +237,24 @@ fn occurred(old: &[HistoryEntry], new: &[HistoryEntry]) -> Option<Happened> {
     let last = new.last().filter(|last| old.last() != Some(last))?;
     let note = last.cause.clone();
     let is_unasked = matches!(last.what, Occurrence::EngineRestarted | Occurrence::PodReplaced);
-    Some(if is_unasked { Happened::warning(last.what.event(), note) } else { Happened::normal(last.what.event(), note) })
+    Some(if is_unasked {
+        Happened::warning(last.what.event(), note)
+    } else {
+        Happened::normal(last.what.event(), note)
+    })
 }
 
 /// A warning when a condition is bad that was not so before with the same status and the same shown reason.
-fn worsened(old: &[Condition], new: &[Condition], kind: Type, event: EventReason, is_bad: bool) -> Option<Happened> {
+fn worsened(
+    old: &[Condition],
+    new: &[Condition],
+    kind: Type,
+    event: EventReason,
+    is_bad: bool,
+) -> Option<Happened> {
     let condition = conditions::find(new, kind).filter(|_| is_bad)?;
     let is_same = |before: &Condition| before.status == condition.status && before.reason == condition.reason;
     let is_new = !conditions::find(old, kind).is_some_and(is_same);
-    is_new.then(|| Happened::warning(event, messages::events::condition(&condition.reason, &condition.message)))
+    is_new
+        .then(|| Happened::warning(event, messages::events::condition(&condition.reason, &condition.message)))
 }

@@ -49,7 +49,8 @@ fn database(spec: Value, status: Value) -> Database {
     serde_json::from_value(json!({
         "apiVersion": "freehold.dev/v1alpha1",
         "kind": "Database",
-        "metadata": {"name": "orders", "namespace": "team-a", "uid": UID, "generation": 3, "finalizers": [FINALIZER]},
+        "metadata": {"name": "orders", "namespace": "team-a", "uid": UID, "generation": 3,
+        "finalizers": [FINALIZER]},
         "spec": whole,
         "status": status,
     }))
@@ -57,12 +58,14 @@ fn database(spec: Value, status: Value) -> Database {
 }
 
 fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
-    json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    json!({"type": kind, "status": status, "reason": reason, "message": message,
+    "lastTransitionTime": "2026-01-01T00:00:00Z"})
 }
 
 /// Conditions of a Node or a Volume, all true but Stalled.
 fn good(kinds: &[&str]) -> Value {
-    let mut conditions: Vec<Value> = kinds.iter().map(|kind| condition(kind, "True", "AsExpected", "good")).collect();
+    let mut conditions: Vec<Value> =
+        kinds.iter().map(|kind| condition(kind, "True", "AsExpected", "good")).collect();
     conditions.push(condition("Stalled", "False", "Progressing", "nothing needs a person"));
     Value::Array(conditions)
 }
@@ -108,9 +111,14 @@ fn settled() -> Observed {
 /// The settled world of a Database whose spec was this from the beginning.
 fn settled_as(spec: Value) -> Observed {
     let mut world = empty(spec, settled_status());
-    let (database, names, profile) = (&world.database.clone(), &world.names.clone(), &world.profile.clone().unwrap());
-    world.credentials = Credentials::Read(ours(HeldSecret(with_uid(build::credentials(names, profile, &Password::fixed()), "secret-uid"))));
-    world.config_map = build::config_map(database, names, profile).map_or(Child::Absent, |object| ours(with_uid(object, "config-uid")));
+    let (database, names, profile) =
+        (&world.database.clone(), &world.names.clone(), &world.profile.clone().unwrap());
+    world.credentials = Credentials::Read(ours(HeldSecret(with_uid(
+        build::credentials(names, profile, &Password::fixed()),
+        "secret-uid",
+    ))));
+    world.config_map = build::config_map(database, names, profile)
+        .map_or(Child::Absent, |object| ours(with_uid(object, "config-uid")));
     world.service = ours(with_uid(build::service(names, profile), "service-uid"));
     world.network_policy = ours(with_uid(build::network_policy(names, profile), "policy-uid"));
     let stateful_set = seen(with_uid(build::stateful_set(database, names, profile, 1), "set-uid"));
@@ -143,7 +151,8 @@ fn with_uid<K: Resource>(mut object: K, uid: &str) -> K {
 /// The StatefulSet's controller has seen its newest spec.
 fn seen(mut set: StatefulSet) -> StatefulSet {
     set.metadata.generation = Some(5);
-    set.status = Some(StatefulSetStatus { observed_generation: Some(5), replicas: 1, ..StatefulSetStatus::default() });
+    set.status =
+        Some(StatefulSetStatus { observed_generation: Some(5), replicas: 1, ..StatefulSetStatus::default() });
     set
 }
 
@@ -167,7 +176,11 @@ fn node_with(mut node: Node, status: Value) -> Node {
 
 fn ready_volume(world: &Observed) -> Volume {
     let volume = build::volume(&world.database, &world.names, ZONE);
-    volume_with(volume, json!({"observedGeneration": 1, "conditions": good(&["Ready", "Created", "Bound", "Modified"])}))
+    volume_with(
+        volume,
+        json!({"observedGeneration": 1, "conditions": good(&["Ready", "Created", "Bound",
+    "Modified"])}),
+    )
 }
 
 fn volume_with(mut volume: Volume, status: Value) -> Volume {
@@ -179,7 +192,9 @@ fn volume_with(mut volume: Volume, status: Value) -> Volume {
 
 fn core_node(name: &str, labelled: bool) -> CoreNode {
     let labels = if labelled { json!({DATABASE_NODE_LABEL: UID}) } else { json!({}) };
-    serde_json::from_value(json!({"metadata": {"name": name, "uid": format!("{name}-uid"), "labels": labels}, "spec": {}})).unwrap()
+    serde_json::from_value(json!({"metadata": {"name": name, "uid": format!("{name}-uid"), "labels": labels},
+    "spec": {}}))
+    .unwrap()
 }
 
 /// A ready pod of this StatefulSet.
@@ -214,12 +229,16 @@ fn change<T: Clone>(child: &mut Child<T>, change: impl FnOnce(&mut T)) {
 }
 
 fn deleting<K: Resource>(object: &mut K, second: i64) {
-    object.meta_mut().deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(second)));
+    object.meta_mut().deletion_timestamp =
+        Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(second)));
 }
 
 fn secret_with(password: &[u8]) -> Secret {
-    let mut secret =
-        build::credentials(&Names::of(&database(json!({}), json!({}))), settled().profile.as_ref().unwrap(), &Password::fixed());
+    let mut secret = build::credentials(
+        &Names::of(&database(json!({}), json!({}))),
+        settled().profile.as_ref().unwrap(),
+        &Password::fixed(),
+    );
     secret.data.as_mut().unwrap().insert("password".to_owned(), ByteString(password.to_vec()));
     with_uid(secret, "secret-uid")
 }
@@ -229,7 +248,9 @@ fn line(plan: &Plan) -> String {
     let actions: Vec<String> = plan.actions.iter().map(word).collect();
     let waiting = plan.waiting.as_ref().map_or_else(
         || "as wanted".to_owned(),
-        |waiting| format!("{}{}", if waiting.is_stalled() { "stalled " } else { "" }, waiting.reason().as_str()),
+        |waiting| {
+            format!("{}{}", if waiting.is_stalled() { "stalled " } else { "" }, waiting.reason().as_str())
+        },
     );
     format!("[{}] {waiting}", actions.join(", "))
 }
@@ -247,12 +268,21 @@ fn word(action: &Action) -> String {
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),
         Action::ApplyNetworkPolicy(object) => applied("apply policy", &object.metadata.uid),
         Action::ApplyStatefulSet(object) => {
-            format!("{} x{}", applied("apply set", &object.metadata.uid), object.spec.as_ref().unwrap().replicas.unwrap())
+            format!(
+                "{} x{}",
+                applied("apply set", &object.metadata.uid),
+                object.spec.as_ref().unwrap().replicas.unwrap()
+            )
         }
         Action::Scale(uid, replicas) => format!("scale {uid} to {replicas}"),
         Action::CreateNode(ordinal, node, replacement) => {
-            let place = replacement.as_ref().map(|it| format!(" for {}: {}", it.from, it.cause)).unwrap_or_default();
-            format!("create node {ordinal} {} in {}{place}", node.name_any(), node.spec.zone.as_deref().unwrap_or("any zone"))
+            let place =
+                replacement.as_ref().map(|it| format!(" for {}: {}", it.from, it.cause)).unwrap_or_default();
+            format!(
+                "create node {ordinal} {} in {}{place}",
+                node.name_any(),
+                node.spec.zone.as_deref().unwrap_or("any zone")
+            )
         }
         Action::UpdateNode(name, uid, patch) => format!("update {name} {uid} {patch}"),
         Action::DeleteNode(name, uid, _) => format!("delete {name} {uid}"),

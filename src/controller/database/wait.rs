@@ -3,14 +3,12 @@
 use super::cause::{AdoptionRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault};
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
-
 use crate::api::{DeletionPolicy, Reason, VolumeId};
-use crate::controller::safety::Blocker;
+use crate::controller::blocker::Blocker;
 
 /// What a Database, or one of its parts, waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumDiscriminants))]
-#[cfg_attr(test, strum_discriminants(derive(strum::EnumIter, Hash), vis(pub(super)), name(WaitKind)))]
+#[cfg_attr(test, derive(strum::VariantNames))]
 pub enum DatabaseWait {
     /// The finalizer is being added.
     AddingFinalizer,
@@ -271,7 +269,10 @@ impl DatabaseWait {
             | Self::ZoneNotChosen
             | Self::DeletingNode { .. } => Reason::AwaitingNode,
             Self::KubernetesNodeGone { .. } => Reason::NodeNotReady,
-            Self::CreatingVolume { .. } | Self::VolumeNotBound(_) | Self::NoVolume | Self::DeletingVolume { .. } => Reason::AwaitingVolume,
+            Self::CreatingVolume { .. }
+            | Self::VolumeNotBound(_)
+            | Self::NoVolume
+            | Self::DeletingVolume { .. } => Reason::AwaitingVolume,
             Self::Child { object, state } => state.reason().unwrap_or_else(|| object.kind.awaited()),
             Self::Replacing { cause, step, .. } => step.reason(cause),
             Self::MovingPod(_) => Reason::Moving,
@@ -279,10 +280,11 @@ impl DatabaseWait {
             Self::StartingEngine => Reason::AwaitingPod,
             Self::Attaching(_) => Reason::AwaitingAttach,
             Self::Engine(wait) => wait.reason(),
-            Self::EngineMachineLost(LostReason(reason)) | Self::MachineLost { reason: LostReason(reason), .. } => *reason,
+            Self::EngineMachineLost(LostReason(reason))
+            | Self::MachineLost { reason: LostReason(reason), .. } => *reason,
             Self::NoEngine(idle) => idle.reason(Reason::AwaitingPod),
             Self::NoMachine(idle) => idle.reason(Reason::AwaitingNode),
-            Self::StoppingEngine(blocker) => blocker.reason,
+            Self::StoppingEngine(blocker) => blocker.reason(),
             Self::Paused => Reason::Paused,
             Self::ResourcesDeleted | Self::OtherFinalizers => Reason::Deleting,
             Self::ChildRefused { .. } => Reason::ChildRefused,
@@ -357,7 +359,7 @@ impl ReplaceStep {
             Self::AfterFormer(_) | Self::DeletedFirst | Self::SuccessorUnfit { .. } => Reason::AwaitingNode,
             Self::Creating(_) => cause.lost_reason().unwrap_or(Reason::AwaitingNode),
             Self::AwaitingSuccessor { wait, .. } => cause.lost_reason().unwrap_or_else(|| wait.reason()),
-            Self::Unfenced { blocker, .. } => blocker.reason,
+            Self::Unfenced { blocker, .. } => blocker.reason(),
         }
     }
 }

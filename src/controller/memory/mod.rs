@@ -1,4 +1,5 @@
-//! What this process remembers between passes. Nothing in it is state that a restart would miss: each file says what a restart costs.
+//! What this process remembers between passes. Nothing in it is state that a restart would miss: each file
+//! says what a restart costs.
 
 pub mod issued_requests;
 pub mod references;

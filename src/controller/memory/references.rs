@@ -1,6 +1,7 @@
-//! Which object an EC2 resource or a UID belongs to: tells which object a change wakes.
+//! Which object an EC2 resource or a UID belongs to: which object a change wakes.
 //!
-//! A restart forgets it; the first pass of each object fills it again, and until then the first full EC2 inventory sync is awaited.
+//! A restart forgets it; the first pass of each object fills it again, and until then the first full EC2
+//! inventory sync is awaited.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,7 @@
 //! The creating calls that this process has sent, by client token.
 //!
-//! A restart forgets them: each attempt that the status names without an id counts as in doubt then, and is looked up before it is sent again.
+//! A restart forgets them: each attempt that the status names without an id counts as in doubt then, and is
+//! looked up before it is sent again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,7 +21,8 @@ pub struct Sent {
     pub times: u32,
     /// Some answer left it open whether EC2 carried the call out.
     pub in_doubt: bool,
-    /// EC2 refused the call for certain after an answer in doubt: sending it again cannot help, and the doubt stays.
+    /// EC2 refused the call for certain after an answer in doubt: sending it again cannot help, and the doubt
+    /// stays.
     pub refused_after_doubt: bool,
     /// Before this it is not sent again.
     pub not_before: Timestamp,
@@ -38,8 +40,8 @@ impl Sends {
         self.by_token.lock().get(token).copied()
     }
 
-    /// The call is about to be sent: until its answer is noted, it is in doubt, even if the pass is abandoned. Returns whether the
-    /// attempt was in doubt before.
+    /// The call is about to be sent: until its answer is noted, it is in doubt, even if the pass is
+    /// abandoned. Returns whether the attempt was in doubt before.
     pub fn starting(&self, token: &ClientToken, now: Timestamp) -> bool {
         let mut by_token = self.by_token.lock();
         let sent = by_token.entry(token.clone()).or_insert(Sent {
@@ -56,7 +58,8 @@ impl Sends {
         was_in_doubt
     }
 
-    /// An attempt that was found at start-up may have been sent by an earlier process: it is in doubt from the start.
+    /// An attempt that was found at start-up may have been sent by an earlier process: it is in doubt from
+    /// the start.
     pub fn found_at_start(&self, token: &ClientToken, process_started: Timestamp) {
         self.by_token.lock().entry(token.clone()).or_insert(Sent {
             last: process_started,
@@ -72,7 +75,7 @@ impl Sends {
         self.update(token, |sent| sent.not_before = later(now, resend_pause(sent.times, recheck)));
     }
 
-    /// This send did nothing, and EC2 asks for patience: the attempt is in doubt only if it was before.
+    /// This send did nothing, since EC2 throttled it: the attempt is in doubt only if it was before.
     pub fn not_made(&self, token: &ClientToken, was_in_doubt: bool, not_before: Timestamp) {
         self.update(token, |sent| {
             sent.in_doubt = was_in_doubt;
@@ -97,7 +100,8 @@ impl Sends {
     }
 }
 
-/// The pause before the same call is sent again: 2 s, doubling, at most a minute; `recheck` is the unit (5 s by default).
+/// The pause before the same call is sent again: 2 s, doubling, at most a minute; `recheck` is the unit (5 s
+/// by default).
 pub fn resend_pause(times: u32, recheck: Duration) -> Duration {
     let first = recheck.mul_f64(0.4);
     first.saturating_mul(1 << times.saturating_sub(1).min(5)).min(recheck.saturating_mul(12))

@@ -1,13 +1,14 @@
 //! The signs that a machine is lost, what each of them is called, and how long it may last. Pure.
 
 use jiff::Timestamp;
+use strum::EnumIter;
 
 use crate::api::{InstanceId, Reason};
 use crate::settings::Timing;
 use crate::time::later;
 
-/// A fact that speaks against a machine that had joined; an earlier one is told rather than a later one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A fact that speaks against a machine that had joined; an earlier one is reported rather than a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumIter)]
 pub enum Cause {
     /// EC2 shows the instance terminated, or it is proven gone.
     Terminated,
@@ -26,10 +27,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Every cause.
-    pub const ALL: [Self; 7] =
-        [Self::Terminated, Self::Stopped, Self::ShuttingDown, Self::Stopping, Self::Impaired, Self::NotReady, Self::NodeGone];
-
     /// The reason of the condition Lost.
     pub fn reason(self) -> Reason {
         match self {
@@ -41,7 +38,8 @@ impl Cause {
         }
     }
 
-    /// Whether it may pass by itself, so that the machine is given up only after `loss_grace`. What EC2 ends or stops does not come back.
+    /// Whether it may pass by itself, so that the machine is declared lost only after `loss_grace_period`.
+    /// What EC2 ends or stops does not come back.
     pub fn has_grace(self) -> bool {
         match self {
             Self::Terminated | Self::Stopped | Self::ShuttingDown | Self::Stopping => false,
@@ -56,7 +54,7 @@ impl Cause {
 
     /// When the machine is declared lost for it, had it been there since then.
     pub fn due(self, since: Timestamp, timing: &Timing) -> Timestamp {
-        if self.has_grace() { later(since, timing.loss_grace) } else { since }
+        if self.has_grace() { later(since, timing.loss_grace_period) } else { since }
     }
 }
 

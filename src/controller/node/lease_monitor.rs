@@ -1,8 +1,9 @@
-//! Finds machines whose kubelets are late, and has EC2 asked about them long before a sweep or a node's condition would tell.
+//! Finds machines whose kubelets are late, and requests their state from EC2 long before an inventory sync or
+//! a node's condition would show it.
 //!
-//! A kubelet renews its Lease every 10 s. Kubernetes calls a node not Ready after 50 s, and EC2 is swept every 60 s. A Lease that has not
-//! changed for 17 s costs one read of EC2 for all the late ones together, so that a machine that was killed is known within 30 s; while
-//! nobody is late EC2 is asked nothing.
+//! A kubelet renews its Lease every 10 s. Kubernetes calls a node not Ready after 50 s, and EC2 is listed
+//! every 60 s. A Lease that has not changed for 17 s costs one read of EC2 for all the late ones together, so
+//! that a machine that was killed is known within 30 s; while no Lease is stale nothing is requested of EC2.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,18 +17,17 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::registration::instance_of;
-
 use crate::api::InstanceId;
 use crate::cluster::leases;
 use crate::controller::pass::context::Context;
 
-/// For how long EC2 is asked at each look about a machine that is late; then the sweeps do.
+/// For how long EC2 is asked at each poll about a machine whose Lease is stale; then the inventory syncs do.
 const ASKED_FOR: Duration = Duration::from_secs(60);
 
-/// Looks until it is told to stop.
+/// Polls until it is stopped.
 pub async fn run(ctx: Arc<Context>, stop: CancellationToken) {
     let mut beats = Beats::default();
-    let mut looks = tokio::time::interval(ctx.timing.lease_look);
+    let mut looks = tokio::time::interval(ctx.timing.lease_poll_interval);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut changes = ctx.core_nodes.changes();
     let mut leaving = HashSet::new();
@@ -35,13 +35,16 @@ pub async fn run(ctx: Arc<Context>, stop: CancellationToken) {
         let late = tokio::select! {
             () = stop.cancelled() => return,
             _ = looks.tick() => look(&ctx, &mut beats).await,
-            // A cloud-controller deletes the Node of a machine that has ended: EC2 may show it long before the next sweep.
-            Some(core_node) = changes.next() => is_leaving(&core_node, &mut leaving).then(|| instance_of(&core_node)).flatten().into_iter().collect(),
+            // A cloud-controller deletes the Node of a machine that has ended: EC2 may show it long before
+            // the next inventory sync.
+            Some(core_node) = changes.next() => is_leaving(&core_node,
+            &mut leaving).then(|| instance_of(&core_node)).flatten().into_iter().collect(),
         };
         if late.is_empty() {
             continue;
         }
-        tracing::info!(instances = ?late, "kubelets are late, or their Nodes are being deleted: EC2 is asked about their machines");
+        tracing::info!(instances = ?late,
+        "kubelets are late, or their Nodes are being deleted: EC2 is asked about their machines");
         tokio::select! {
             () = stop.cancelled() => return,
             looked = ctx.inventory.look_at(&late) => {
@@ -62,13 +65,20 @@ fn is_leaving(core_node: &CoreNode, known: &mut HashSet<String>) -> bool {
 async fn look(ctx: &Context, beats: &mut Beats) -> Vec<InstanceId> {
     // Others' machines are not ours to ask about.
     let is_ours = |id: &InstanceId| ctx.references.by_instance(id).is_some();
-    let machine = |core_node: &_| Some((ResourceExt::name_any(core_node), instance_of(core_node).filter(is_ours)?));
+    let machine =
+        |core_node: &_| Some((ResourceExt::name_any(core_node), instance_of(core_node).filter(is_ours)?));
     let machines = ctx.core_nodes.picked(machine).unwrap_or_default();
     if machines.is_empty() {
         return Vec::new();
     }
     match leases::renewals(&ctx.client).await {
-        Ok(renewals) => beats.late(&renewals, &machines, ctx.timing.lease_late, ctx.timing.lease_look, Instant::now()),
+        Ok(renewals) => beats.late(
+            &renewals,
+            &machines,
+            ctx.timing.lease_stale_after,
+            ctx.timing.lease_poll_interval,
+            Instant::now(),
+        ),
         Err(error) => {
             tracing::warn!(%error, "the kubelets' Leases could not be listed");
             Vec::new()
@@ -84,7 +94,8 @@ struct Beats {
 }
 
 impl Beats {
-    /// Takes a list of Leases; gives the machines whose Leases have stayed the same for this long, and not for a minute longer.
+    /// Takes a list of Leases; gives the machines whose Leases have stayed the same for this long, and not
+    /// for a minute longer.
     fn late(
         &mut self,
         renewals: &BTreeMap<String, Option<Timestamp>>,
@@ -93,7 +104,7 @@ impl Beats {
         every: Duration,
         now: Instant,
     ) -> Vec<InstanceId> {
-        // While nothing could be seen (the API server was away) nobody was late.
+        // While nothing could be seen (the API server was away) no Lease was stale.
         if self.looked.is_none_or(|looked| now.duration_since(looked) > every * 2) {
             self.changed.clear();
         }
@@ -124,7 +135,8 @@ mod tests {
     const LOOK: Duration = Duration::from_secs(5);
     const PATIENCE: Duration = Duration::from_secs(17);
 
-    /// Looks every five seconds at one machine whose Lease holds what `renewed` gives for the second; the seconds at which it is late.
+    /// Looks every five seconds at one machine whose Lease holds what `renewed` gives for the second; the
+    /// seconds at which it is late.
     fn late_at(seconds: impl IntoIterator<Item = u64>, renewed: impl Fn(u64) -> Option<i64>) -> Vec<u64> {
         let (mut beats, start) = (Beats::default(), Instant::now());
         let machines = [("ip-10-0-0-1".to_owned(), InstanceId("i-1".to_owned()))];
@@ -143,7 +155,11 @@ mod tests {
     #[test]
     fn a_kubelet_that_renews_every_ten_seconds_is_never_late() {
         for phase in 0..10 {
-            assert_eq!(late_at(looks(600), |second| Some(i64::try_from((second + phase) / 10).unwrap())), Vec::<u64>::new(), "{phase}");
+            assert_eq!(
+                late_at(looks(600), |second| Some(i64::try_from((second + phase) / 10).unwrap())),
+                Vec::<u64>::new(),
+                "{phase}"
+            );
         }
     }
 
@@ -151,7 +167,8 @@ mod tests {
     fn one_that_stops_is_asked_about_within_twenty_five_seconds_of_its_last_renewal_and_for_a_minute() {
         for phase in 0..10 {
             let last = 20 + phase;
-            let renewed = |second: u64| Some((i64::try_from(second).unwrap().min(last) - phase).div_euclid(10));
+            let renewed =
+                |second: u64| Some((i64::try_from(second).unwrap().min(last) - phase).div_euclid(10));
             let late = late_at(looks(300), renewed);
             assert!(late[0] <= u64::try_from(last).unwrap() + 25, "{phase}: {late:?}");
             assert_eq!(late.len(), 12, "{phase}: {late:?}");
@@ -160,7 +177,10 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_wrong_does_not_matter_and_a_lease_without_a_time_counts_from_when_it_is_seen() {
-        assert_eq!(late_at(looks(600), |second| Some(-1_000_000 + i64::try_from(second / 10).unwrap())), Vec::<u64>::new());
+        assert_eq!(
+            late_at(looks(600), |second| Some(-1_000_000 + i64::try_from(second / 10).unwrap())),
+            Vec::<u64>::new()
+        );
         assert_eq!(late_at(looks(25), |_| None), [20, 25]);
     }
 
@@ -176,7 +196,10 @@ mod tests {
         let machines = [("ip-10-0-0-1".to_owned(), InstanceId("i-1".to_owned()))];
         for second in looks(100) {
             let now = Instant::now() + Duration::from_secs(second);
-            assert_eq!(beats.late(&BTreeMap::new(), &machines, PATIENCE, LOOK, now), Vec::<InstanceId>::new());
+            assert_eq!(
+                beats.late(&BTreeMap::new(), &machines, PATIENCE, LOOK, now),
+                Vec::<InstanceId>::new()
+            );
         }
     }
 }

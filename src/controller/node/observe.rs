@@ -9,7 +9,6 @@ use kube::api::{Api, ListParams, ObjectList};
 use kube::{Client, ResourceExt};
 
 use super::registration::{self, is_live, provider_id};
-
 use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER};
 use crate::api::{InstanceId, Node, NodeClass};
 use crate::cloud::call::Call;
@@ -17,7 +16,7 @@ use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::if_served;
-use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::repairs::FleetView;
 use crate::controller::memory::sends::Sent;
 use crate::controller::pass::context::Context;
@@ -37,21 +36,24 @@ pub struct Observed {
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
     pub sent: Option<Sent>,
-    /// When this process last asked EC2 to terminate which of the instances.
-    pub asked: BTreeMap<InstanceId, Asked>,
-    /// When this process last asked EC2 to stop the instance that the status names.
-    pub stop_asked: Option<Asked>,
-    /// The other machines; asked for only while this one does not look well.
+    /// When this process last requested the termination of which of the instances.
+    pub asked: BTreeMap<InstanceId, IssuedRequest>,
+    /// When this process last requested a stop of the instance that the status names.
+    pub stop_asked: Option<IssuedRequest>,
+    /// The other machines; read only while this one does not look healthy.
     pub fleet: FleetView,
     /// The core Node with the instance's providerID.
     pub core_node: Option<CoreNode>,
-    /// The core Nodes of other instances with this Node's UID; read only when there are such instances that live.
+    /// The core Nodes of other instances with this Node's UID; read only when there are such instances that
+    /// live.
     pub other_core_nodes: Vec<CoreNode>,
     /// CSINode lists the EBS driver for the core Node.
     pub driver_registered: bool,
-    /// Pods on the core Node that are not a DaemonSet's; read only while the Node is being deleted, or its instance has ended.
+    /// Pods on the core Node that are not a DaemonSet's; read only while the Node is being deleted, or its
+    /// instance has ended.
     pub pods: Vec<Pod>,
-    /// VolumeAttachments to the core Node; read only while the Node is being deleted, or its instance has ended.
+    /// VolumeAttachments to the core Node; read only while the Node is being deleted, or its instance has
+    /// ended.
     pub attachments: Vec<String>,
     /// This cluster's identity.
     pub cluster_id: String,
@@ -80,7 +82,8 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         return Ok(None);
     };
     let uid = node.uid().unwrap_or_default();
-    let class = if_served(Api::<NodeClass>::all(ctx.client.clone()).get_opt(&node.spec.node_class_name).await)?;
+    let class =
+        if_served(Api::<NodeClass>::all(ctx.client.clone()).get_opt(&node.spec.node_class_name).await)?;
     let status = node.status.clone().unwrap_or_default();
     let instances = ctx.inventory.instances_of(&uid);
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.
@@ -88,46 +91,58 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let now = ctx.clock.now();
     let is_awaited = seen.is_some_and(|instance| registration::is_awaited(&node, instance, &ctx.timing, now));
     let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
-        Some(provider_id) => core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?,
+        Some(provider_id) => {
+            core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?
+        }
         None => None,
     };
-    let is_running =
-        |instance: &Instance| matches!(instance.state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown);
+    let is_running = |instance: &Instance| {
+        matches!(instance.state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown)
+    };
     let has_ended = !seen.is_some_and(is_running);
-    let (mut driver_registered, mut pods, mut attachments) = (false, Vec::new(), Vec::new());
-    if let Some(core_node) = &core_node {
-        let name = core_node.name_any();
-        driver_registered = driver_is_registered(&ctx.client, &name).await?;
-        if node.metadata.deletion_timestamp.is_some() || has_ended {
-            pods = pods_on(&ctx.client, &name).await?;
-            attachments = attachments_to(ctx, &name).await?;
-        }
-    }
-    let has_others = instances.instances.iter().any(|instance| is_live(instance) && Some(&instance.id) != status.instance_id.as_ref());
-    let other_core_nodes = if has_others { dedicated(&ctx.client).await?.items } else { Vec::new() };
-    let is_well =
-        !has_ended && status.fence.is_none() && safety::kubelet(core_node.as_ref()) == Kubelet::Ready && instances.unhealthy.is_empty();
-    // The Node's own is asked for while EC2 does not show it, too.
-    let ids = instances.instances.iter().map(|instance| &instance.id).chain(&status.instance_id);
-    let asked = ids.filter_map(|id| Some((id.clone(), ctx.asks.of(Call::TerminateInstances, &id.0)?))).collect();
+    let is_leaving = node.metadata.deletion_timestamp.is_some() || has_ended;
+    let on_machine = match &core_node {
+        Some(core_node) => on_machine(core_node, is_leaving, ctx).await?,
+        None => OnMachine::default(),
+    };
+    let other_core_nodes = other_core_nodes(&instances, status.instance_id.as_ref(), ctx).await?;
+    let is_well = !has_ended
+        && status.fence.is_none()
+        && safety::kubelet(core_node.as_ref()) == Kubelet::Ready
+        && instances.unhealthy.is_empty();
     Ok(Some(Observed {
-        asked,
-        stop_asked: status.instance_id.as_ref().and_then(|id| ctx.asks.of(Call::StopInstances, &id.0)),
-        fleet: if is_well || status.core_node_name.is_none() { FleetView::default() } else { fleet(&node, ctx, now) },
+        asked: terminations(&instances, status.instance_id.as_ref(), ctx),
+        stop_asked: status.instance_id.as_ref().and_then(|id| ctx.issued.of(Call::StopInstances, &id.0)),
+        fleet: if is_well || status.core_node_name.is_none() {
+            FleetView::default()
+        } else {
+            fleet(&node, ctx, now)
+        },
         instances,
         other_core_nodes,
         offerings: ctx.offerings.view(now),
-        sent: status.launch.as_ref().and_then(|launch| ctx.sends.of(&launch.token)),
+        sent: status.creation.as_ref().and_then(|launch| ctx.sends.of(&launch.client_token)),
         class,
         core_node,
-        driver_registered,
-        pods,
-        attachments,
+        driver_registered: on_machine.driver_registered,
+        pods: on_machine.pods,
+        attachments: on_machine.attachments,
         cluster_id: ctx.cluster_id.clone(),
         process_started: ctx.process_started,
         timing: ctx.timing.clone(),
         node,
     }))
+}
+
+/// When this process last requested the termination of which instance; of the Node's own also while EC2 does
+/// not show it.
+fn terminations(
+    instances: &InstanceView,
+    own: Option<&InstanceId>,
+    ctx: &Context,
+) -> BTreeMap<InstanceId, IssuedRequest> {
+    let ids = instances.instances.iter().map(|instance| &instance.id).chain(own);
+    ids.filter_map(|id| Some((id.clone(), ctx.issued.of(Call::TerminateInstances, &id.0)?))).collect()
 }
 
 /// What the repair of this machine must know of the others.
@@ -140,11 +155,18 @@ fn fleet(node: &Node, ctx: &Context, now: Timestamp) -> FleetView {
     ctx.fleet.view(node, has_ended, zone.is_some_and(|zone| ctx.inventory.refuses_zone(zone)), now)
 }
 
-/// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not. The copy tells its name; that
-/// there is none it may say only while one is awaited.
-async fn core_node(ctx: &Context, known_name: Option<&str>, provider_id: &str, is_awaited: bool) -> Result<Option<CoreNode>, kube::Error> {
+/// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not.
+/// The copy shows its name; that there is none it may show only while one is awaited.
+async fn core_node(
+    ctx: &Context,
+    known_name: Option<&str>,
+    provider_id: &str,
+    is_awaited: bool,
+) -> Result<Option<CoreNode>, kube::Error> {
     let nodes = Api::<CoreNode>::all(ctx.client.clone());
-    let is_it = |node: &CoreNode| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id);
+    let is_it = |node: &CoreNode| {
+        node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id)
+    };
     let found = ctx.core_nodes.names(is_it);
     for name in known_name.into_iter().chain(found.iter().flatten().map(String::as_str)) {
         if let Some(node) = nodes.get_opt(name).await?.filter(is_it) {
@@ -157,13 +179,48 @@ async fn core_node(ctx: &Context, known_name: Option<&str>, provider_id: &str, i
     Ok(dedicated(&ctx.client).await?.items.into_iter().find(is_it))
 }
 
+/// What the API server shows on a machine.
+#[derive(Default)]
+struct OnMachine {
+    driver_registered: bool,
+    pods: Vec<Pod>,
+    attachments: Vec<String>,
+}
+
+/// Pods and VolumeAttachments are read only of a machine that is to end, or has ended.
+async fn on_machine(core_node: &CoreNode, is_leaving: bool, ctx: &Context) -> Result<OnMachine, kube::Error> {
+    let name = core_node.name_any();
+    let driver_registered = driver_is_registered(&ctx.client, &name).await?;
+    if !is_leaving {
+        return Ok(OnMachine { driver_registered, ..OnMachine::default() });
+    }
+    let pods = pods_on(&ctx.client, &name).await?;
+    Ok(OnMachine { driver_registered, pods, attachments: attachments_to(ctx, &name).await? })
+}
+
+/// The core Nodes among which those of other instances of this Node are; none while no other lives.
+async fn other_core_nodes(
+    instances: &InstanceView,
+    own: Option<&InstanceId>,
+    ctx: &Context,
+) -> Result<Vec<CoreNode>, kube::Error> {
+    let is_other = |instance: &Instance| is_live(instance) && Some(&instance.id) != own;
+    if !instances.instances.iter().any(is_other) {
+        return Ok(Vec::new());
+    }
+    Ok(dedicated(&ctx.client).await?.items)
+}
+
 async fn dedicated(client: &Client) -> Result<ObjectList<CoreNode>, kube::Error> {
-    Api::<CoreNode>::all(client.clone()).list(&ListParams::default().labels(&format!("{DEDICATED_LABEL}=true"))).await
+    Api::<CoreNode>::all(client.clone())
+        .list(&ListParams::default().labels(&format!("{DEDICATED_LABEL}=true")))
+        .await
 }
 
 async fn driver_is_registered(client: &Client, core_node: &str) -> Result<bool, kube::Error> {
     let csi_node = Api::<CSINode>::all(client.clone()).get_opt(core_node).await?;
-    Ok(csi_node.is_some_and(|csi_node| csi_node.spec.drivers.iter().any(|driver| driver.name == EBS_CSI_DRIVER)))
+    Ok(csi_node
+        .is_some_and(|csi_node| csi_node.spec.drivers.iter().any(|driver| driver.name == EBS_CSI_DRIVER)))
 }
 
 async fn pods_on(client: &Client, core_node: &str) -> Result<Vec<Pod>, kube::Error> {

@@ -1,10 +1,10 @@
-//! Facts about a Node and its instance that several steps ask for: whether and until when its machine registers, and as what. Pure.
+//! Facts about a Node and its instance that several steps ask for: whether and until when its machine
+//! registers, and as what. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as CoreNode;
 
-use super::wait::Unwanted;
-
+use super::wait::launch::Unwanted;
 use crate::api::{ConditionType, InstanceId, Node, NodeSpec, NodeStatus};
 use crate::cloud::{Instance, InstanceState};
 use crate::controller::conditions;
@@ -31,7 +31,11 @@ pub(super) fn has_joined(status: &NodeStatus) -> bool {
 /// Neither terminated nor about to be.
 pub(super) fn is_live(instance: &Instance) -> bool {
     match instance.state {
-        InstanceState::Pending | InstanceState::Running | InstanceState::Stopping | InstanceState::Stopped | InstanceState::Unknown => true,
+        InstanceState::Pending
+        | InstanceState::Running
+        | InstanceState::Stopping
+        | InstanceState::Stopped
+        | InstanceState::Unknown => true,
         InstanceState::ShuttingDown | InstanceState::Terminated => false,
     }
 }
@@ -42,17 +46,22 @@ pub(super) fn unwanted(spec: &NodeSpec, instance_type: &str, in_zone: &str) -> O
         return Some(Unwanted::Type(instance_type.to_owned()));
     }
     match &spec.zone {
-        Some(zone) if zone != in_zone => Some(Unwanted::Zone { instance: in_zone.to_owned(), volume: zone.clone() }),
+        Some(zone) if zone != in_zone => {
+            Some(Unwanted::Zone { instance: in_zone.to_owned(), volume: zone.clone() })
+        }
         Some(_) | None => None,
     }
 }
 
 /// When the kubelet must have registered.
 pub(super) fn registers_until(status: &NodeStatus, timing: &Timing, now: Timestamp) -> Timestamp {
-    later(conditions::since(&status.conditions, ConditionType::Launched, true).unwrap_or(now), timing.registration)
+    later(
+        conditions::since(&status.conditions, ConditionType::Launched, true).unwrap_or(now),
+        timing.registration_timeout,
+    )
 }
 
-/// Nothing is given up should this instance have no core Node now: its kubelet is only awaited.
+/// Nothing is declared lost should this instance have no core Node now: its kubelet is only awaited.
 pub(super) fn is_awaited(node: &Node, instance: &Instance, timing: &Timing, now: Timestamp) -> bool {
     let deadline = node.status.as_ref().map_or(now, |status| registers_until(status, timing, now));
     let is_wanted = unwanted(&node.spec, &instance.instance_type, &instance.zone).is_none();

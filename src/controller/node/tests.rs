@@ -2,10 +2,15 @@
 
 mod ended;
 mod fence;
+mod fenced;
+mod launch;
 mod leaving;
+mod life;
 mod loss;
+mod loss_status;
 mod messages;
 mod proof;
+mod random;
 mod running;
 mod status;
 mod unidentified;
@@ -23,13 +28,16 @@ use super::plan::action::{Action, Plan};
 use super::plan::offering;
 use super::plan::plan;
 use super::wait::NodeWait;
+use crate::api::creation::{Attempt, Refusal};
 use crate::api::keys::FINALIZER;
-use crate::api::node::{NodeLaunch, Refusal};
+use crate::api::node::NodeCreation;
 use crate::api::{ConditionType, InstanceId, Node, NodeClass, NodeStatus, Reason, VolumeId};
 use crate::cloud::absence::EmptyRun;
+use crate::cloud::call::Call;
 use crate::cloud::inventory::{EmptyRuns, InstanceView};
 use crate::cloud::offerings::OfferingsView;
-use crate::cloud::{Instance, InstanceState};
+use crate::cloud::{CloudError, Instance, InstanceState};
+use crate::controller::call_blocked::CallBlocked;
 use crate::controller::conditions::{self, Entry};
 use crate::controller::memory::repairs::FleetView;
 use crate::settings::Timing;
@@ -139,8 +147,8 @@ fn deleting(mut observed: Observed) -> Observed {
     observed
 }
 
-fn with_launch(mut observed: Observed, launch: NodeLaunch) -> Observed {
-    status(&mut observed).launch = Some(launch);
+fn with_launch(mut observed: Observed, launch: NodeCreation) -> Observed {
+    status(&mut observed).creation = Some(launch);
     observed
 }
 
@@ -153,8 +161,13 @@ fn joined(observed: &mut Observed) {
     let status = status(observed);
     status.core_node_name = Some(CORE_NODE.to_owned());
     status.provider_id = Some("aws:///us-east-1a/i-1".to_owned());
-    let entries = [ConditionType::Launched, ConditionType::Registered, ConditionType::Initialized, ConditionType::Ready]
-        .map(|kind| Entry::yes(kind, Reason::AsExpected, "good"));
+    let entries = [
+        ConditionType::Launched,
+        ConditionType::Registered,
+        ConditionType::Initialized,
+        ConditionType::Ready,
+    ]
+    .map(|kind| Entry::yes(kind, Reason::AsExpected, "good"));
     status.conditions = conditions::merge(&[], &entries, Some(3), at(1));
 }
 
@@ -165,19 +178,32 @@ fn launched_is(observed: &mut Observed, holds: bool, reason: Reason, since: Time
 }
 
 /// The attempt of the first type in the first zone, decided at 0.
-fn launch(attempt: i32) -> NodeLaunch {
+fn launch(attempt: i32) -> NodeCreation {
     launch_of(attempt, "r7i.large", 0, 0, at(0))
 }
 
 /// What the world's Node and class make of this choice; subnets by their place in the class.
-fn launch_of(attempt: i32, instance_type: &str, subnet: usize, never_joined: i32, when: Timestamp) -> NodeLaunch {
+fn launch_of(
+    attempt: i32,
+    instance_type: &str,
+    subnet: usize,
+    never_joined: i32,
+    when: Timestamp,
+) -> NodeCreation {
     let class = class().spec;
     offering::launch(&world(), &class, instance_type, &class.subnets[subnet], attempt, never_joined, when)
 }
 
-fn refused(code: &str, when: Timestamp) -> NodeLaunch {
+/// What EC2 answered to a call.
+fn answered(call: Call, code: &str, until: Option<Timestamp>) -> CallBlocked {
+    let error = CloudError::new(call.as_str(), Some(code), "what EC2 says", None, None);
+    CallBlocked::Refused { call, error, until }
+}
+
+fn refused(code: &str, when: Timestamp) -> NodeCreation {
     let refusal = Refusal { code: code.to_owned(), message: "no".to_owned(), at: Time(when) };
-    NodeLaunch { refused: Some(refusal), ..launch(1) }
+    let attempt = Attempt { refused: Some(refusal), ..launch(1).attempt };
+    NodeCreation { attempt, ..launch(1) }
 }
 
 fn id(id: &str) -> InstanceId {
@@ -191,7 +217,7 @@ fn instance(name: &str, state: InstanceState) -> Instance {
         id: id(name),
         state,
         state_reason: None,
-        token: Some(launch.token),
+        token: Some(launch.client_token),
         zone: "us-east-1a".to_owned(),
         instance_type: "r7i.large".to_owned(),
         tags: launch.tags,
@@ -203,7 +229,7 @@ fn instance(name: &str, state: InstanceState) -> Instance {
 /// An instance of another attempt.
 fn instance_of_attempt(attempt: i32, name: &str, state: InstanceState) -> Instance {
     let launch = launch(attempt);
-    Instance { token: Some(launch.token), tags: launch.tags, ..instance(name, state) }
+    Instance { token: Some(launch.client_token), tags: launch.tags, ..instance(name, state) }
 }
 
 fn ready(status: &str, since: Timestamp) -> serde_json::Value {
@@ -217,7 +243,8 @@ fn core_node() -> CoreNode {
 
 fn core_node_with(finalizers: &[&str], condition: &serde_json::Value) -> CoreNode {
     serde_json::from_value(json!({
-        "metadata": {"name": CORE_NODE, "uid": "core-uid", "finalizers": finalizers, "creationTimestamp": at(4).to_string()},
+        "metadata": {"name": CORE_NODE, "uid": "core-uid", "finalizers": finalizers,
+        "creationTimestamp": at(4).to_string()},
         "spec": {"providerID": "aws:///us-east-1a/i-1"},
         "status": {"conditions": [condition]},
     }))
@@ -225,8 +252,9 @@ fn core_node_with(finalizers: &[&str], condition: &serde_json::Value) -> CoreNod
 }
 
 fn pod(name: &str, is_ending: bool) -> Pod {
-    let mut pod: Pod =
-        serde_json::from_value(json!({"metadata": {"name": name, "namespace": "team-a", "uid": format!("{name}-uid")}})).unwrap();
+    let mut pod: Pod = serde_json::from_value(json!({"metadata": {"name": name, "namespace": "team-a",
+        "uid": format!("{name}-uid")}}))
+    .unwrap();
     pod.metadata.deletion_timestamp = is_ending.then(|| Time(at(6)));
     pod
 }
@@ -283,7 +311,7 @@ fn acts(actions: Vec<Action>, reason: Reason) -> Row {
     Row { actions, ..waits(reason) }
 }
 
-fn launches(launch: NodeLaunch) -> Row {
+fn launches(launch: NodeCreation) -> Row {
     acts(vec![Action::Launch(Box::new(launch), "boot".to_owned())], Reason::Launching).pending()
 }
 
@@ -301,7 +329,10 @@ type Case = (&'static str, Observed, Timestamp, Row);
 fn hold(rows: Vec<Case>) {
     for (name, observed, now, expected) in rows {
         let plan = plan(&observed, now);
-        assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message().is_empty()), "{name}: every wait says why");
+        assert!(
+            plan.waiting.as_ref().is_none_or(|waiting| !waiting.message().is_empty()),
+            "{name}: every wait says why"
+        );
         pretty_assertions::assert_eq!(Row::of(plan), expected, "{name}");
     }
 }

@@ -10,10 +10,9 @@ use serde::de::DeserializeOwned;
 use super::acted::{ActError, Acted};
 use super::context::Context;
 use super::result::{Again, PassError};
-
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{self, status::PatchError};
-use crate::controller::waiting::HeldUp;
+use crate::controller::call_blocked::CallBlocked;
 use crate::time::{sooner, until};
 
 /// The one closing status patch of a pass, then what it tells people; reported even when acting failed.
@@ -42,8 +41,9 @@ where
     }
 }
 
-/// The closing status patch of a pass: what differs, or no call. A conflict is no failure; an object that is gone needs no status.
-pub async fn write_status<K, S>(api: &Api<K>, object: &K, old: &S, new: &S) -> Result<(), PassError>
+/// The closing status patch of a pass: what differs, or no call. A conflict is no failure; an object that is
+/// gone needs no status.
+async fn write_status<K, S>(api: &Api<K>, object: &K, old: &S, new: &S) -> Result<(), PassError>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
     S: Serialize,
@@ -56,10 +56,16 @@ where
     }
 }
 
-/// When an object that has something in EC2 is looked at again: as its plan says, when EC2's answer is over, and soon while the first
-/// complete look at EC2 is awaited, whose wake may have come before the object was known to anybody.
-pub fn next_look(planned: Option<Duration>, held_up: Option<&HeldUp>, is_swept: bool, ctx: &Context) -> Again {
-    let held_up = held_up.and_then(|held_up| held_up.until).map(|moment| until(moment, ctx.clock.now()));
-    let first_look = (!is_swept).then_some(ctx.timing.recheck);
-    sooner(sooner(sooner(ctx.timing.resync, planned), held_up), first_look)
+/// When an object that has something in EC2 is looked at again: as its plan says, when EC2's answer is over,
+/// and soon while the first complete look at EC2 is awaited, whose wake may have come before the object was
+/// known to anybody.
+pub fn next_look(
+    planned: Option<Duration>,
+    call_blocked: Option<&CallBlocked>,
+    is_swept: bool,
+    ctx: &Context,
+) -> Again {
+    let call_blocked = call_blocked.and_then(CallBlocked::until).map(|moment| until(moment, ctx.clock.now()));
+    let first_look = (!is_swept).then_some(ctx.timing.requeue_interval);
+    sooner(sooner(sooner(ctx.timing.resync_interval, planned), call_blocked), first_look)
 }

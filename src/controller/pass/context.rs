@@ -8,21 +8,21 @@ use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::Client;
 
 use super::retry::Retry;
-
 use crate::clock::Clock;
 use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
-use crate::controller::memory::issued_requests::Asks;
+use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::references::References;
 use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
 use crate::metrics::Metrics;
 use crate::settings::Timing;
 
-/// What every pass is given. Nothing in it is state that a restart would miss: what it remembers is look-up tables and pauses.
+/// What every pass is given. Nothing in it is state that a restart would miss: what it remembers is look-up
+/// tables and pauses.
 pub struct Context {
     /// The API server.
     pub client: Client,
@@ -47,7 +47,7 @@ pub struct Context {
     /// This process' sends of creating calls.
     pub sends: Sends,
     /// What this process last asked EC2 to change or end.
-    pub asks: Asks,
+    pub issued: IssuedRequests,
     /// Which object an EC2 resource or a UID belongs to.
     pub references: References,
     /// The core Nodes that are databases' machines, without their status.

@@ -1,4 +1,5 @@
-//! Drives passes: one time limit, one log line for a failure, per-object pauses, counters. The same for every controller.
+//! Drives passes: one time limit, one log line for a failure, per-object pauses, counters. The same for every
+//! controller.
 
 use std::convert::Infallible;
 use std::fmt::Debug;
@@ -15,12 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::result::{Again, PassError};
-
 use crate::cluster::events::Events;
 use crate::error_chain::Chain;
 
-/// Runs one pass with its time limit and turns the result into kube's terms. Never fails: the pause after a failure is the object's
-/// own, and is computed here.
+/// Runs one pass with its time limit and turns the result into kube's terms. Never fails: the pause after a
+/// failure is the object's own, and is computed here.
 async fn drive<K, F>(controller: &'static str, object: Arc<K>, ctx: Arc<Context>, pass: F) -> Action
 where
     K: Resource<DynamicType = ()>,
@@ -28,7 +28,7 @@ where
 {
     let key = format!("{controller}/{}", ObjectRef::from_obj(object.as_ref()));
     let started = tokio::time::Instant::now();
-    let limit = ctx.timing.pass_timeout;
+    let limit = ctx.timing.reconcile_timeout;
     let result = tokio::time::timeout(limit, pass).await.unwrap_or(Err(PassError::TimedOut(limit)));
     ctx.metrics.pass(controller, outcome(&result), started.elapsed());
     match result {
@@ -39,11 +39,12 @@ where
         Err(PassError::Conflict) => {
             // Normal: the fresh object is on its way through the watch; this is only in case it is not.
             tracing::debug!(controller, object = key, "the object changed meanwhile; observing again");
-            Action::requeue(ctx.timing.recheck.min(Duration::from_secs(1)))
+            Action::requeue(ctx.timing.requeue_interval.min(Duration::from_secs(1)))
         }
         Err(error) => {
             let pause = ctx.retry.failed(&key);
-            tracing::warn!(controller, object = %object.name_any(), namespace = object.namespace(), error = %Chain(&error),
+            tracing::warn!(controller, object = %object.name_any(), namespace = object.namespace(),
+            error = %Chain(&error),
                 pause_seconds = pause.as_secs_f64(), "a pass failed and is tried again");
             Action::requeue(pause)
         }

@@ -1,4 +1,5 @@
-//! One pass, as every controller makes it: what it is given, how it is driven, what became of its plan, how it ends.
+//! One pass, as every controller makes it: what it is given, how it is driven, what became of its plan, how
+//! it ends.
 
 pub mod acted;
 pub mod call_blocked;

@@ -12,12 +12,14 @@ fn record(changes: &[(&str, Value)]) -> PersistentVolume {
         "metadata": {
             "name": format!("freehold-{UID}"), "uid": "record-uid",
             "labels": {
-                "freehold.dev/retained": "true", "freehold.dev/volume-uid": UID, "freehold.dev/database": "orders",
+                "freehold.dev/retained": "true", "freehold.dev/volume-uid": UID,
+                "freehold.dev/database": "orders",
                 "freehold.dev/database-uid": "former", "app.kubernetes.io/name": "postgresql",
             },
             "annotations": {
                 "freehold.dev/database": "team-a/orders", "freehold.dev/retained-at": "2026-11-22T01:00:00Z",
-                "freehold.dev/retained-because": "why", "freehold.dev/size": "150Gi", "freehold.dev/engine": "postgresql",
+                "freehold.dev/retained-because": "why", "freehold.dev/size": "150Gi",
+                "freehold.dev/engine": "postgresql",
                 "freehold.dev/engine-version": "17.6",
             },
         },
@@ -46,7 +48,9 @@ fn database(namespace: &str, changes: Value) -> Database {
         spec[key] = value.clone();
     }
     let metadata = json!({"name": "orders", "namespace": namespace, "uid": "u"});
-    serde_json::from_value(json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "metadata": metadata, "spec": spec})).unwrap()
+    serde_json::from_value(json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
+    "metadata": metadata, "spec": spec}))
+    .unwrap()
 }
 
 #[test]
@@ -94,9 +98,19 @@ fn what_contradicts_itself_or_is_nobodys_record_is_none() {
 #[test]
 fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zone() {
     let name = format!("freehold-{UID}");
-    let fits = |record: &PersistentVolume, namespace: &str, changes: Value| may_adopt(&name, Some(record), &database(namespace, changes));
+    let fits = |record: &PersistentVolume, namespace: &str, changes: Value| {
+        may_adopt(&name, Some(record), &database(namespace, changes))
+    };
     assert!(fits(&record(&[]), "team-a", json!({})).is_ok());
-    assert!(fits(&record(&[]), "team-a", json!({"zones": ["us-east-1a", "us-east-1b"], "storage": {"size": "1Ti"}})).is_ok());
+    assert!(
+        fits(
+            &record(&[]),
+            "team-a",
+            json!({"zones": ["us-east-1a", "us-east-1b"],
+    "storage": {"size": "1Ti"}})
+        )
+        .is_ok()
+    );
 
     let stranger = fits(&record(&[]), "team-b", json!({})).unwrap_err();
     let nothing = may_adopt(&name, None, &database("team-b", json!({}))).unwrap_err();
@@ -105,14 +119,26 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
 
     let rows: Vec<(PersistentVolume, Value, &[&str])> = vec![
         (record(&[("/status/phase", json!("Bound"))]), json!({}), &["not Released"]),
-        (record(&[]), json!({"engine": {"type": "questdb", "version": "9.3.4"}}), &["written by postgresql", "not by questdb"]),
-        (record(&[]), json!({"engine": {"type": "postgresql", "version": "18.0"}}), &["PostgreSQL 17", "17.x"]),
+        (
+            record(&[]),
+            json!({"engine": {"type": "questdb", "version": "9.3.4"}}),
+            &["written by postgresql", "not by questdb"],
+        ),
+        (
+            record(&[]),
+            json!({"engine": {"type": "postgresql", "version": "18.0"}}),
+            &["PostgreSQL 17", "17.x"],
+        ),
         (
             record(&[("/metadata/annotations/freehold.dev~1engine-version", json!(""))]),
             json!({}),
             &["does not say which version", ENGINE_VERSION_ANNOTATION],
         ),
-        (record(&[]), json!({"storage": {"size": "150Gi", "fileSystem": "ext4"}}), &["formatted with xfs", "fileSystem: xfs"]),
+        (
+            record(&[]),
+            json!({"storage": {"size": "150Gi", "fileSystem": "ext4"}}),
+            &["formatted with xfs", "fileSystem: xfs"],
+        ),
         (record(&[]), json!({"storage": {"size": "149Gi"}}), &["150 GiB", "150Gi or more"]),
         (record(&[]), json!({"zones": ["us-east-1a"]}), &["us-east-1b", "spec.zones"]),
         (record(&[("/spec/nodeAffinity", Value::Null)]), json!({}), &["which zone"]),

@@ -38,7 +38,7 @@ fn core_node(value: serde_json::Value) -> CoreNode {
 type Emptied<'a> = (&'a str, Instance, Kubelet, &'a [String], &'a [String], Option<Reason>);
 
 fn reason(answer: Result<(), Blocker>) -> Option<Reason> {
-    answer.err().map(|blocker| blocker.reason)
+    answer.err().map(|blocker| blocker.reason())
 }
 
 #[test]
@@ -52,12 +52,21 @@ fn a_kubelet_is_as_its_node_says_and_silence_counts_from_a_time_that_is_known() 
         ("Ready", Some(with(json!([{"type": "Ready", "status": "True"}]))), Kubelet::Ready),
         (
             "not Ready since then",
-            Some(with(json!([{"type": "Ready", "status": "Unknown", "lastTransitionTime": at(9).to_string()}]))),
+            Some(with(json!([{"type": "Ready", "status": "Unknown",
+            "lastTransitionTime": at(9).to_string()}]))),
             Kubelet::NotReady(at(9)),
         ),
         ("it has said nothing yet: since its Node is there", Some(with(json!([]))), Kubelet::NotReady(at(7))),
-        ("not Ready without a time", Some(with(json!([{"type": "Ready", "status": "False"}]))), Kubelet::NotReady(at(7))),
-        ("without any time: its silence is not proven", Some(core_node(json!({"metadata": {}}))), Kubelet::NotReady(Timestamp::MAX)),
+        (
+            "not Ready without a time",
+            Some(with(json!([{"type": "Ready", "status": "False"}]))),
+            Kubelet::NotReady(at(7)),
+        ),
+        (
+            "without any time: its silence is not proven",
+            Some(core_node(json!({"metadata": {}}))),
+            Kubelet::NotReady(Timestamp::MAX),
+        ),
     ];
     for (name, core_node, expected) in rows {
         assert_eq!(kubelet(core_node.as_ref()), expected, "{name}");
@@ -73,13 +82,41 @@ fn a_machine_is_terminated_only_when_it_is_empty_or_cannot_run_anything() {
     let rows: Vec<Emptied<'_>> = vec![
         ("empty", running(), Kubelet::Ready, &none, &none, None),
         ("a pod", running(), Kubelet::Ready, &pods, &none, Some(Reason::AwaitingDrain)),
-        ("a pod and an attachment: the pod first", running(), Kubelet::Ready, &pods, &attached, Some(Reason::AwaitingDrain)),
+        (
+            "a pod and an attachment: the pod first",
+            running(),
+            Kubelet::Ready,
+            &pods,
+            &attached,
+            Some(Reason::AwaitingDrain),
+        ),
         ("an attachment", running(), Kubelet::Ready, &none, &attached, Some(Reason::AwaitingDetach)),
-        ("silent for less than the grace", running(), silent(299), &pods, &attached, Some(Reason::AwaitingDrain)),
+        (
+            "silent for less than the grace",
+            running(),
+            silent(299),
+            &pods,
+            &attached,
+            Some(Reason::AwaitingDrain),
+        ),
         ("silent for the grace", running(), silent(300), &pods, &attached, None),
-        ("silent since who knows when", running(), Kubelet::NotReady(Timestamp::MAX), &pods, &none, Some(Reason::AwaitingDrain)),
+        (
+            "silent since who knows when",
+            running(),
+            Kubelet::NotReady(Timestamp::MAX),
+            &pods,
+            &none,
+            Some(Reason::AwaitingDrain),
+        ),
         ("stopped", instance(InstanceState::Stopped, &["vol-data"]), Kubelet::Ready, &pods, &attached, None),
-        ("stopping is not stopped", instance(InstanceState::Stopping, &[]), Kubelet::Ready, &pods, &none, Some(Reason::AwaitingDrain)),
+        (
+            "stopping is not stopped",
+            instance(InstanceState::Stopping, &[]),
+            Kubelet::Ready,
+            &pods,
+            &none,
+            Some(Reason::AwaitingDrain),
+        ),
         (
             "no Node, and a data volume",
             instance(InstanceState::Running, &["vol-data"]),
@@ -99,7 +136,11 @@ fn a_machine_is_terminated_only_when_it_is_empty_or_cannot_run_anything() {
         ),
     ];
     for (name, instance, kubelet, pods, attachments, expected) in rows {
-        assert_eq!(reason(may_terminate(&instance, kubelet, pods, attachments, SILENCE, at(0))), expected, "{name}");
+        assert_eq!(
+            reason(may_terminate(&instance, kubelet, pods, attachments, SILENCE, at(0))),
+            expected,
+            "{name}"
+        );
     }
 }
 
@@ -109,14 +150,32 @@ fn a_duplicate_is_terminated_only_when_no_database_can_be_on_it() {
     let plain = core_node(json!({"metadata": {}}));
     let rows = [
         ("it never joined", instance(InstanceState::Running, &[]), true, None, None),
-        ("only its tags are ours", instance(InstanceState::Running, &[]), false, None, Some(Reason::DuplicateInstance)),
+        (
+            "only its tags are ours",
+            instance(InstanceState::Running, &[]),
+            false,
+            None,
+            Some(Reason::DuplicateInstance),
+        ),
         ("it joined and got no label", instance(InstanceState::Running, &[]), true, Some(&plain), None),
-        ("it has the label", instance(InstanceState::Running, &[]), true, Some(&labelled), Some(Reason::DuplicateInstance)),
-        ("it has a data volume", instance(InstanceState::Running, &["vol-data"]), true, None, Some(Reason::DuplicateInstance)),
+        (
+            "it has the label",
+            instance(InstanceState::Running, &[]),
+            true,
+            Some(&labelled),
+            Some(Reason::DuplicateInstance),
+        ),
+        (
+            "it has a data volume",
+            instance(InstanceState::Running, &["vol-data"]),
+            true,
+            None,
+            Some(Reason::DuplicateInstance),
+        ),
     ];
     for (name, instance, is_own, core_node, expected) in rows {
         let answer = may_terminate_duplicate(&instance, is_own, core_node);
-        assert!(answer.as_ref().err().is_none_or(|blocker| blocker.message.contains("i-1")), "{name}");
+        assert!(answer.as_ref().err().is_none_or(|blocker| blocker.message().contains("i-1")), "{name}");
         assert_eq!(reason(answer), expected, "{name}");
     }
 }
@@ -145,8 +204,16 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
     let ours = [("cluster", "c"), ("uid", "u"), ("more", "m")];
     let rows = [
         ("available and ours", volume(VolumeState::Available, &ours), None),
-        ("a tag is missing", volume(VolumeState::Available, &ours[1..]), Some(Reason::AwaitingVolumeDeletion)),
-        ("another UID", volume(VolumeState::Available, &[("cluster", "c"), ("uid", "x")]), Some(Reason::AwaitingVolumeDeletion)),
+        (
+            "a tag is missing",
+            volume(VolumeState::Available, &ours[1..]),
+            Some(Reason::AwaitingVolumeDeletion),
+        ),
+        (
+            "another UID",
+            volume(VolumeState::Available, &[("cluster", "c"), ("uid", "x")]),
+            Some(Reason::AwaitingVolumeDeletion),
+        ),
         ("in use", volume(VolumeState::InUse, &ours), Some(Reason::AwaitingDetach)),
         ("broken", volume(VolumeState::Error, &ours), Some(Reason::AwaitingDetach)),
         ("being made", volume(VolumeState::Creating, &ours), Some(Reason::AwaitingDetach)),
@@ -154,7 +221,7 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
     ];
     for (name, volume, expected) in rows {
         let answer = may_delete_volume(&volume, &wanted);
-        assert!(answer.as_ref().err().is_none_or(|blocker| blocker.message.contains("vol-1")), "{name}");
+        assert!(answer.as_ref().err().is_none_or(|blocker| blocker.message().contains("vol-1")), "{name}");
         assert_eq!(reason(answer), expected, "{name}");
     }
 }

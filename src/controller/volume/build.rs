@@ -3,21 +3,30 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    CSIPersistentVolumeSource, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectReference, PersistentVolume,
-    PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeSpec, VolumeNodeAffinity, VolumeResourceRequirements,
+    CSIPersistentVolumeSource, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectReference,
+    PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeSpec,
+    VolumeNodeAffinity, VolumeResourceRequirements,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
-use crate::api::keys::{self, DATABASE_ANNOTATION, EBS_CSI_DRIVER, PROVISIONED_BY_ANNOTATION, VOLUME_UID_LABEL, ZONE_LABEL};
+use crate::api::keys::{
+    self, DATABASE_ANNOTATION, EBS_CSI_DRIVER, PROVISIONED_BY_ANNOTATION, VOLUME_UID_LABEL, ZONE_LABEL,
+};
 use crate::api::{Size, Volume, VolumeId, names};
 
 /// One writer at a time, on one node: Freehold made the volume for one pod.
 const ACCESS_MODE: &str = "ReadWriteOncePod";
 
 /// The PersistentVolume: static, kept when its claim goes, bound to this claim alone.
-pub fn persistent_volume(volume: &Volume, id: &VolumeId, size: &Size, storage_class: &str, claim_uid: Option<String>) -> PersistentVolume {
+pub fn persistent_volume(
+    volume: &Volume,
+    id: &VolumeId,
+    size: &Size,
+    storage_class: &str,
+    claim_uid: Option<String>,
+) -> PersistentVolume {
     let uid = volume.uid().unwrap_or_default();
     let mut labels = labels(volume);
     labels.insert(VOLUME_UID_LABEL.to_owned(), uid.clone());

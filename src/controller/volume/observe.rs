@@ -10,13 +10,14 @@ use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
 use super::build;
-
 use crate::api::{Database, NodeClass, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
+use crate::cloud::limits::Priority;
 use crate::cloud::offerings::OfferingsView;
+use crate::cloud::{CloudError, VolumeQuery};
 use crate::cluster::{controller_of, if_served};
-use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
 use crate::controller::pass::context::Context;
 use crate::settings::Timing;
@@ -30,14 +31,17 @@ pub struct Observed {
     pub class: Option<NodeClass>,
     /// What EC2 has under its UID.
     pub volumes: VolumeView,
+    /// Whether EC2 shows the EBS volume of the status when it is asked for by its id; read only when a plan
+    /// needs it.
+    pub is_shown_by_id: Option<bool>,
     /// Its final snapshots.
     pub snapshots: SnapshotView,
     /// Whether the account's quota gate is closed.
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
     pub sent: Option<Sent>,
-    /// When this process last asked EC2 to change, snapshot or delete the EBS volume.
-    pub asked: BTreeMap<Call, Asked>,
+    /// When this process last requested of EC2 to change, snapshot or delete the EBS volume.
+    pub asked: BTreeMap<Call, IssuedRequest>,
     /// The PersistentVolume of its name.
     pub persistent_volume: Option<PersistentVolume>,
     /// The record of the kept volume that it takes over, if it takes one over.
@@ -50,8 +54,9 @@ pub struct Observed {
     pub attachments: Vec<String>,
     /// The Database that owns it, read fresh; read only while the Volume is being deleted.
     pub owner: Option<Database>,
-    /// The namespace or one of our resource definitions is being deleted; read only while the Volume is being deleted.
-    pub house_is_torn_down: bool,
+    /// The namespace or one of our resource definitions is being deleted; read only while the Volume is being
+    /// deleted.
+    pub teardown: bool,
     /// This cluster's identity.
     pub cluster_id: String,
     /// When this process started.
@@ -63,11 +68,13 @@ pub struct Observed {
 impl Observed {
     /// The EBS volume that this Volume's PersistentVolume names.
     pub fn recorded_volume(&self) -> Option<VolumeId> {
-        let record = self.persistent_volume.as_ref().filter(|record| build::is_record_of(record, &self.volume))?;
+        let record =
+            self.persistent_volume.as_ref().filter(|record| build::is_record_of(record, &self.volume))?;
         Some(VolumeId(record.spec.as_ref()?.csi.as_ref()?.volume_handle.clone()))
     }
 
-    /// Whether the EBS volume may hold data: a PersistentVolume was ever made for it, or it was kept with its data.
+    /// Whether the EBS volume may hold data: a PersistentVolume was ever made for it, or it was kept with its
+    /// data.
     pub fn has_held(&self) -> bool {
         self.volume.spec.adopt_retained.is_some()
             || self.volume.status.as_ref().is_some_and(|status| status.ever_held)
@@ -84,10 +91,10 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     };
     let uid = volume.uid().unwrap_or_default();
     let name = names::persistent_volume(&uid);
-    let (mut attachments, mut house_is_torn_down, mut owner) = (Vec::new(), false, None);
+    let (mut attachments, mut teardown, mut owner) = (Vec::new(), false, None);
     if volume.metadata.deletion_timestamp.is_some() {
         attachments = attachments_of(ctx, &name).await?;
-        house_is_torn_down = is_torn_down(ctx, &namespace).await?;
+        teardown = is_torn_down(ctx, &namespace).await?;
         owner = owner_of(&volume, ctx, &namespace).await?;
     }
     let adopted = volume.spec.adopt_retained.as_deref();
@@ -96,26 +103,49 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         None => None,
     };
     let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
-    let asked = |call: Call| Some((call, ctx.asks.of(call, &id?.0)?));
+    let asked = |call: Call| Some((call, ctx.issued.of(call, &id?.0)?));
     Ok(Some(Observed {
-        asked: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume, Call::CreateTags].into_iter().filter_map(asked).collect(),
-        class: if_served(Api::<NodeClass>::all(ctx.client.clone()).get_opt(&volume.spec.node_class_name).await)?,
+        asked: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume, Call::CreateTags]
+            .into_iter()
+            .filter_map(asked)
+            .collect(),
+        class: if_served(
+            Api::<NodeClass>::all(ctx.client.clone()).get_opt(&volume.spec.node_class_name).await,
+        )?,
         volumes: ctx.inventory.volumes_of(&uid),
         former: ctx.inventory.volumes_of(adopted.and_then(names::volume_uid_of).unwrap_or_default()),
         record,
+        is_shown_by_id: None,
         snapshots: ctx.inventory.snapshots_of(&uid),
         offerings: ctx.offerings.view(ctx.clock.now()),
-        sent: volume.status.as_ref().and_then(|status| status.launch.as_ref()).and_then(|launch| ctx.sends.of(&launch.token)),
+        sent: volume
+            .status
+            .as_ref()
+            .and_then(|status| status.creation.as_ref())
+            .and_then(|creation| ctx.sends.of(&creation.client_token)),
         persistent_volume: Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?,
-        claim: Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace).get_opt(&volume.name_any()).await?,
+        claim: Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace)
+            .get_opt(&volume.name_any())
+            .await?,
         attachments,
         owner,
-        house_is_torn_down,
+        teardown,
         cluster_id: ctx.cluster_id.clone(),
         process_started: ctx.process_started,
         timing: ctx.timing.clone(),
         volume,
     }))
+}
+
+/// Whether EC2 shows an EBS volume when it is asked for by its id; nothing while the rate limit does not
+/// allow the call.
+pub async fn is_shown_by_id(id: &VolumeId, ctx: &Context) -> Result<Option<bool>, CloudError> {
+    let call = Call::DescribeVolumes;
+    if ctx.limits.try_take(call, Priority::Repair, ctx.clock.now()).is_err() {
+        return Ok(None);
+    }
+    let shown = ctx.cloud.describe_volumes(&VolumeQuery::Ids(vec![id.clone()])).await?;
+    Ok(Some(!shown.is_empty()))
 }
 
 /// The Database that controls the Volume, if it is still there.
@@ -127,7 +157,9 @@ async fn owner_of(volume: &Volume, ctx: &Context, namespace: &str) -> Result<Opt
 
 /// What the copy still has is believed; that there is none, the API server says.
 async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<String>, kube::Error> {
-    let is_of = |attachment: &VolumeAttachment| attachment.spec.source.persistent_volume_name.as_deref() == Some(persistent_volume);
+    let is_of = |attachment: &VolumeAttachment| {
+        attachment.spec.source.persistent_volume_name.as_deref() == Some(persistent_volume)
+    };
     if let Some(names) = ctx.attachments.names(is_of).filter(|names| !names.is_empty()) {
         return Ok(names);
     }
@@ -135,7 +167,8 @@ async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<St
     Ok(attachments.items.iter().filter(|attachment| is_of(attachment)).map(ResourceExt::name_any).collect())
 }
 
-/// Nobody decided to delete this database: its namespace goes, or the resource definitions go (and every object with them).
+/// A teardown, and no decision to delete this database: its namespace goes, or the resource definitions go
+/// (and every object with them).
 async fn is_torn_down(ctx: &Context, namespace: &str) -> Result<bool, kube::Error> {
     let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(namespace).await?;
     if namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()) {

@@ -1,8 +1,9 @@
 //! What the status of a Volume remembers for the next plan, also when an older operator wrote it. Pure.
 //!
-//! An operator before `status.modificationRefused` and `status.lostSince` said both in its conditions only, and such an operator may run
-//! again after a rollback: it writes the conditions and leaves the fields as they are. So a field counts only while the condition agrees.
-//! This is the one place of the Volume controller that reads a condition's reason.
+//! An operator before `status.modificationRefused` and `status.lostSince` said both in its conditions only,
+//! and such an operator may run again after a rollback: it writes the conditions and leaves the fields as
+//! they are. So a field counts only while the condition agrees. This is the one place of the Volume
+//! controller that reads a condition's reason.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -12,7 +13,8 @@ use crate::controller::conditions;
 
 /// EC2's refusal of the modification that the spec of this generation asks for.
 pub fn modification_refused(status: &VolumeStatus, generation: Option<i64>) -> Option<ModificationRefusal> {
-    let modified = conditions::find(&status.conditions, ConditionType::Modified).filter(|modified| modified.status == "False")?;
+    let modified = conditions::find(&status.conditions, ConditionType::Modified)
+        .filter(|modified| modified.status == "False")?;
     let is_of_this_spec = |refusal: &ModificationRefusal| Some(refusal.generation) == generation;
     let field = status.modification_refused.clone().filter(is_of_this_spec);
     field.or_else(|| refusal_of_condition(modified).filter(is_of_this_spec))
@@ -20,8 +22,11 @@ pub fn modification_refused(status: &VolumeStatus, generation: Option<i64>) -> O
 
 /// Since when the EBS volume counts as lost.
 pub fn lost_since(status: &VolumeStatus) -> Option<Time> {
-    let stalled = conditions::find(&status.conditions, ConditionType::Stalled).filter(|stalled| stalled.status == "True")?;
-    status.lost_since.clone().or_else(|| (stalled.reason == Reason::VolumeLost.as_str()).then(|| stalled.last_transition_time.clone()))
+    let stalled = conditions::find(&status.conditions, ConditionType::Stalled)
+        .filter(|stalled| stalled.status == "True")?;
+    status.lost_since.clone().or_else(|| {
+        (stalled.reason == Reason::VolumeLost.as_str()).then(|| stalled.last_transition_time.clone())
+    })
 }
 
 fn refusal_of_condition(modified: &Condition) -> Option<ModificationRefusal> {

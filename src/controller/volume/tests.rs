@@ -5,7 +5,10 @@ mod bound;
 mod create;
 mod growth;
 mod leaving;
+mod life;
 mod messages;
+mod modification_limits;
+mod retaining;
 mod snapshot;
 mod status;
 
@@ -23,19 +26,22 @@ use super::observe::Observed;
 use super::plan::action::{Action, Modify, Plan, Stage, VolumeInterest};
 use super::plan::plan;
 use super::wait::VolumeWait;
+use crate::api::creation::{Attempt, Refusal};
 use crate::api::keys::FINALIZER;
-use crate::api::node::Refusal;
-use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeLaunch};
-use crate::api::{ConditionType, DeletionPolicy, NodeClass, Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus};
+use crate::api::volume::{FinalSnapshot, ModificationRecord, VolumeCreation};
+use crate::api::{
+    ConditionType, DeletionPolicy, NodeClass, Reason, Size, SnapshotId, Volume, VolumeId, VolumeStatus,
+};
 use crate::cloud::absence::EmptyRun;
+use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
-use crate::cloud::{Class, EbsVolume, Snapshot, SnapshotState, VolumeState};
+use crate::cloud::{CloudError, EbsVolume, Snapshot, SnapshotState, VolumeState};
+use crate::controller::call_blocked::CallBlocked;
 use crate::controller::conditions::{self, Entry};
-use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
-use crate::controller::waiting::HeldUp;
 use crate::settings::Timing;
 
 /// Seconds from when the attempt of the fixtures was decided; the process has run for long by then.
@@ -95,18 +101,31 @@ fn world() -> Observed {
     Observed {
         volume: volume(None),
         class: Some(class()),
-        volumes: VolumeView { volumes: Vec::new(), modification: None, modification_is_known: true, swept_at: Some(at(8)), empty: None },
+        volumes: VolumeView {
+            volumes: Vec::new(),
+            modification: None,
+            modification_is_known: true,
+            swept_at: Some(at(8)),
+            empty: None,
+        },
         snapshots: SnapshotView { snapshots: Vec::new(), swept_at: Some(at(8)), empty: None },
         offerings: OfferingsView::default(),
         sent: None,
         asked: BTreeMap::new(),
+        is_shown_by_id: None,
         persistent_volume: None,
         record: None,
-        former: VolumeView { volumes: Vec::new(), modification: None, modification_is_known: true, swept_at: Some(at(8)), empty: None },
+        former: VolumeView {
+            volumes: Vec::new(),
+            modification: None,
+            modification_is_known: true,
+            swept_at: Some(at(8)),
+            empty: None,
+        },
         claim: None,
         attachments: Vec::new(),
         owner: None,
-        house_is_torn_down: false,
+        teardown: false,
         cluster_id: "cluster".to_owned(),
         process_started: at(-100_000),
         timing: Timing::default(),
@@ -116,7 +135,7 @@ fn world() -> Observed {
 /// The world with an attempt that was decided at 0 and has no id.
 fn attempted() -> Observed {
     let mut observed = world();
-    status(&mut observed).launch = Some(launch(1, at(0)));
+    status(&mut observed).creation = Some(launch(1, at(0)));
     observed
 }
 
@@ -160,7 +179,7 @@ fn says(observed: &mut Observed, kind: ConditionType, holds: bool, reason: Reaso
 }
 
 /// The whole request of an attempt.
-fn launch(attempt: i32, when: Timestamp) -> VolumeLaunch {
+fn launch(attempt: i32, when: Timestamp) -> VolumeCreation {
     let owner = Owner {
         cluster_id: "cluster".to_owned(),
         kind: Kind::Volume,
@@ -168,9 +187,9 @@ fn launch(attempt: i32, when: Timestamp) -> VolumeLaunch {
         database: "team-a/orders".to_owned(),
         name: "orders-k3f9q".to_owned(),
     };
-    VolumeLaunch {
-        attempt,
-        token: identity::token("cluster", Kind::Volume, "volume-uid", attempt),
+    VolumeCreation {
+        attempt: Attempt::new(attempt, Time(when)),
+        client_token: identity::token("cluster", Kind::Volume, "volume-uid", attempt),
         zone: "us-east-1b".to_owned(),
         size: 100,
         volume_type: "gp3".to_owned(),
@@ -179,15 +198,13 @@ fn launch(attempt: i32, when: Timestamp) -> VolumeLaunch {
         snapshot_id: None,
         kms_key_id: Some("key".to_owned()),
         tags: identity::tags(&owner, attempt, &BTreeMap::from([("team".to_owned(), "platform".to_owned())])),
-        started_at: Time(when),
-        in_doubt_since: None,
-        refused: None,
     }
 }
 
-fn refused(code: &str, when: Timestamp) -> VolumeLaunch {
+fn refused(code: &str, when: Timestamp) -> VolumeCreation {
     let refusal = Refusal { code: code.to_owned(), message: "no".to_owned(), at: Time(when) };
-    VolumeLaunch { refused: Some(refusal), ..launch(1, at(0)) }
+    let attempt = Attempt { refused: Some(refusal), ..launch(1, at(0)).attempt };
+    VolumeCreation { attempt, ..launch(1, at(0)) }
 }
 
 fn id(id: &str) -> VolumeId {
@@ -216,7 +233,9 @@ fn record() -> PersistentVolume {
 /// Our claim, bound: what it asks for, and what it has.
 fn claim(requested: &str, capacity: &str) -> PersistentVolumeClaim {
     let mut claim = build::claim(&volume(None), &Size(requested.to_owned()), "freehold");
-    claim.status = serde_json::from_value(json!({"phase": "Bound", "capacity": {"storage": capacity}})).unwrap();
+    claim.status = serde_json::from_value(json!({"phase": "Bound",
+    "capacity": {"storage": capacity}}))
+    .unwrap();
     claim
 }
 
@@ -224,10 +243,15 @@ fn run(first: i64, last: i64) -> EmptyRun {
     EmptyRun { first: at(first), last: at(last) }
 }
 
-fn forbidden(seconds: i64, until: i64) -> Asked {
-    let held_up =
-        HeldUp { reason: Reason::Forbidden, class: Some(Class::Forbidden), message: "EC2 forbids it".to_owned(), until: Some(at(until)) };
-    Asked { at: at(seconds), held_up: Some(held_up) }
+fn forbidden(seconds: i64, until: i64) -> IssuedRequest {
+    let call_blocked = answered(Call::DeleteVolume, "UnauthorizedOperation", Some(at(until)));
+    IssuedRequest { at: at(seconds), call_blocked: Some(call_blocked) }
+}
+
+/// What EC2 answered to a call.
+fn answered(call: Call, code: &str, until: Option<Timestamp>) -> CallBlocked {
+    let error = CloudError::new(call.as_str(), Some(code), "what EC2 says", None, None);
+    CallBlocked::Refused { call, error, until }
 }
 
 /// A plan as the tables compare it: everything but the words.
@@ -239,6 +263,7 @@ struct Row {
     stalled: bool,
     pending: bool,
     again: Option<Duration>,
+    look_up: Option<VolumeId>,
 }
 
 impl Row {
@@ -250,6 +275,7 @@ impl Row {
             waiting: plan.waiting.as_ref().map(VolumeWait::reason),
             pending: plan.interest != VolumeInterest::Settled,
             again: plan.requeue,
+            look_up: plan.look_up,
         }
     }
 
@@ -257,10 +283,9 @@ impl Row {
         Self { pending: true, ..self }
     }
 
-    /// Only after EC2 was asked for the volume by its id.
-    fn confirmed(mut self, volume: &str) -> Self {
-        self.actions.insert(0, Action::ConfirmGone(VolumeId(volume.to_owned())));
-        self.pending()
+    /// Only once EC2 was asked for the volume by its id.
+    fn looks_up(self, volume: &str) -> Self {
+        Self { look_up: Some(id(volume)), ..self }
     }
 
     fn again(self, seconds: u64) -> Self {
@@ -269,7 +294,15 @@ impl Row {
 }
 
 fn done() -> Row {
-    Row { stage: Stage::AsWanted, actions: Vec::new(), waiting: None, stalled: false, pending: false, again: None }
+    Row {
+        stage: Stage::AsWanted,
+        actions: Vec::new(),
+        waiting: None,
+        stalled: false,
+        pending: false,
+        again: None,
+        look_up: None,
+    }
 }
 
 fn waits(stage: Stage, reason: Reason) -> Row {
@@ -298,11 +331,16 @@ type Case = (&'static str, Observed, Timestamp, Row);
 fn hold(rows: Vec<Case>) {
     for (name, observed, now, expected) in rows {
         let plan = plan(&observed, now);
-        assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message().is_empty()), "{name}: every wait says why");
+        assert!(
+            plan.waiting.as_ref().is_none_or(|waiting| !waiting.message().is_empty()),
+            "{name}: every wait says why"
+        );
         let looked_up = match (plan.interest, plan.waiting.as_ref().map(VolumeWait::reason)) {
             (VolumeInterest::Modification, reason) => reason == Some(Reason::Modifying),
             (VolumeInterest::Snapshot, reason) => reason == Some(Reason::AwaitingSnapshot),
-            (VolumeInterest::Volume, reason) => !matches!(reason, Some(Reason::Modifying | Reason::AwaitingSnapshot)),
+            (VolumeInterest::Volume, reason) => {
+                !matches!(reason, Some(Reason::Modifying | Reason::AwaitingSnapshot))
+            }
             (VolumeInterest::Settled, _) => true,
         };
         assert!(looked_up, "{name}: {:?} is looked up for {:?}", plan.interest, plan.waiting);

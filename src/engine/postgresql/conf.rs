@@ -1,17 +1,24 @@
-//! Writes lines of postgresql.conf so that what is read from them is exactly what was asked for.
+//! Writes lines of postgresql.conf so that what is read from them is exactly what was requested.
 
-use super::EngineError;
+use crate::engine::EngineError;
 
-/// A setting's name is one word, or two with a dot between them (an extension's); anything else would stop the server.
+/// A setting's name is one word, or two with a dot between them (an extension's); anything else would stop
+/// the server.
 pub fn check_name(key: &str) -> Result<(), EngineError> {
     let is_word = |word: &str| {
-        word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     let words: Vec<&str> = key.split('.').collect();
-    if words.len() <= 2 && words.into_iter().all(is_word) { Ok(()) } else { Err(EngineError::ConfigKey { key: key.to_owned() }) }
+    if words.len() <= 2 && words.into_iter().all(is_word) {
+        Ok(())
+    } else {
+        Err(EngineError::ConfigKey { key: key.to_owned() })
+    }
 }
 
-/// One line. Inside quotes a backslash begins an escape, and a quote is written twice (PostgreSQL documentation, "Setting Parameters").
+/// One line. Inside quotes a backslash begins an escape, and a quote is written twice (PostgreSQL
+/// documentation, "Setting Parameters").
 pub fn line(key: &str, value: &str) -> String {
     format!("{key} = '{}'\n", value.replace('\\', "\\\\").replace('\'', "''"))
 }
@@ -20,7 +27,8 @@ pub fn line(key: &str, value: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Reads one line as the server's scanner does: quoted text, where `''` is a quote and a backslash begins an escape.
+    /// Reads one line as the server's scanner does: quoted text, where `''` is a quote and a backslash begins
+    /// an escape.
     fn read(line: &str) -> (String, String) {
         let (key, rest) = line.strip_suffix('\n').unwrap().split_once(" = '").unwrap();
         let mut characters = rest.strip_suffix('\'').unwrap().chars();
@@ -61,7 +69,11 @@ mod tests {
             "\"$user\", public",
             "%m [%p] %q%u@%d ",
         ] {
-            assert_eq!(read(&line("some.name", value)), ("some.name".to_owned(), value.to_owned()), "{value:?}");
+            assert_eq!(
+                read(&line("some.name", value)),
+                ("some.name".to_owned(), value.to_owned()),
+                "{value:?}"
+            );
         }
     }
 

@@ -1,19 +1,24 @@
-//! PostgreSQL: the official image on port 5432; its data lies two folders below the volume's mount point, the major version in the path.
+//! PostgreSQL: the official image on port 5432; its data lies two folders below the volume's mount point, the
+//! major version in the path.
 
 mod conf;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, setting};
+use super::{
+    Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, setting,
+};
 use crate::api::database::{ConfigValue, Engine};
 
-/// The volume's mount point. Not where the image has its data: it declares that as a volume of its own (`data` below
-/// /var/lib/postgresql, from version 18 on all of it), and a container runtime mounts an empty directory over what it declares.
+/// The volume's mount point. Not where the image has its data: it declares that as a volume of its own
+/// (`data` below /var/lib/postgresql, from version 18 on all of it), and a container runtime mounts an empty
+/// directory over what it declares.
 const ROOT: &str = "/var/lib/freehold";
 
-/// The variable that names the data directory, here as in PostgreSQL's own programs. It holds the major version: one major cannot
-/// read the files of another, and an upgrade needs the old and the new directory on one volume.
+/// The variable that names the data directory, here as in PostgreSQL's own programs. It holds the major
+/// version: one major cannot read the files of another, and an upgrade needs the old and the new directory on
+/// one volume.
 pub const DATA_DIRECTORY: &str = "PGDATA";
 
 /// The user of the official image (Debian).
@@ -25,8 +30,8 @@ const DATABASE: &str = "app";
 /// Where the password's file is mounted.
 const PASSWORD_DIRECTORY: &str = "/run/freehold/credentials";
 
-/// The major versions whose image, settings and layout are known (postgresql.org, "Versioning Policy": five years each; the last
-/// release of 14 is of November 2026).
+/// The major versions whose image, settings and layout are known (postgresql.org, "Versioning Policy": five
+/// years each; the last release of 14 is of November 2026).
 const FIRST_MAJOR: u32 = 14;
 const LAST_MAJOR: u32 = 18;
 
@@ -53,8 +58,13 @@ const OWNED: &[(&str, &str)] = &[
     ("krb_", "every connection needs a password; remove it"),
     ("password_encryption", "only scram-sha-256 is accepted at the door; remove it"),
     ("logging_collector", "the log is the container's, so that it cannot fill the volume; remove it"),
-    // Each of these loses committed data without a word; for speed at a known price there is synchronous_commit.
-    ("fsync", "without it a power cut destroys the database; for speed set synchronous_commit to off, which loses the last commits only"),
+    // Each of these loses committed data without a word; for speed at a known price there is
+    // synchronous_commit.
+    (
+        "fsync",
+        "without it a power cut destroys the database; for speed set synchronous_commit to off, which loses \
+        the last commits only",
+    ),
     ("full_page_writes", "without it a power cut destroys pages; for speed set synchronous_commit to off"),
     ("data_sync_retry", "after a failed flush the data in memory is not to be trusted; remove it"),
     ("zero_damaged_pages", "it empties damaged pages; a superuser can set it in a session, once"),
@@ -105,22 +115,34 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         // It answers while it recovers, however long that takes; hours of silence count as a failed start.
         startup: Probe { check: answers(), period: 1, timeout: 5, failures: 3600 },
         readiness: Probe {
-            check: Check::Command(vec!["pg_isready", "--host=/var/run/postgresql", "--username=admin", "--dbname=app"]),
+            check: Check::Command(vec![
+                "pg_isready",
+                "--host=/var/run/postgresql",
+                "--username=admin",
+                "--dbname=app",
+            ]),
             period: 5,
             timeout: 5,
             failures: 3,
         },
-        // A server that died of one connection's crash recovers by itself, and says so meanwhile: only long silence is an end.
+        // A server that died of one connection's crash recovers by itself, and says so meanwhile: only long
+        // silence is an end.
         liveness: Probe { check: answers(), period: 10, timeout: 5, failures: 30 },
-        // The image's stop signal asks for a fast shutdown: clients are sent away, and what is in memory is written down. Cut off, the
-        // next start repeats the log instead; nothing is lost.
+        // The image's stop signal asks for a fast shutdown: clients are sent away, and what is in memory is
+        // written down. Cut off, the next start repeats the log instead; nothing is lost.
         termination_grace: Duration::from_secs(300),
-        binding: Binding { kind: "postgresql", provider: "postgresql", scheme: "postgresql", database: Some(DATABASE) },
+        binding: Binding {
+            kind: "postgresql",
+            provider: "postgresql",
+            scheme: "postgresql",
+            database: Some(DATABASE),
+        },
         scratch: vec![
             Scratch::disk("/tmp"),
             Scratch::disk("/var/run/postgresql"),
-            // Parallel queries share memory here, and a container's own 64 MiB are soon full. Without a size of its own it may hold
-            // what the pod may use, or else the machine, which is the database's alone; the kubelet sets that bound.
+            // Parallel queries share memory here, and a container's own 64 MiB are soon full. Without a size
+            // of its own it may hold what the pod may use, or else the machine, which is the database's
+            // alone; the kubelet sets that bound.
             Scratch::memory("/dev/shm"),
         ],
     })

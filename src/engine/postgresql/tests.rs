@@ -1,4 +1,4 @@
-//! What PostgreSQL asks of its house, what it refuses, and its start on volumes of every content.
+//! What PostgreSQL needs, what it refuses, and its start on volumes of every content.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,9 @@ fn a_version_that_is_not_run_is_refused_with_those_that_are() {
         let refused = profile(&engine(version), &settings(&[])).unwrap_err();
         assert_eq!(refused, EngineError::VersionUnknown { version: version.to_owned(), known: "14 to 18" });
     }
-    for version in ["17", "17.6.1", "17.", ".6", "latest", "17.6-alpine", "+17.6", "17.x", "", "99999999999.1"] {
+    for version in
+        ["17", "17.6.1", "17.", ".6", "latest", "17.6-alpine", "+17.6", "17.x", "", "99999999999.1"]
+    {
         let refused = profile(&engine(version), &settings(&[])).unwrap_err();
         assert_eq!(refused, EngineError::VersionForm { version: version.to_owned(), example: "17.6" });
     }
@@ -64,7 +66,8 @@ fn clients_find_the_database_by_its_port_and_its_name() {
 
 #[test]
 fn a_setting_of_the_users_stands_after_the_operators_own() {
-    let profile = profile(&engine("17.6"), &settings(&[("work_mem", "64MB"), ("timezone", "Europe/Berlin")])).unwrap();
+    let profile =
+        profile(&engine("17.6"), &settings(&[("work_mem", "64MB"), ("timezone", "Europe/Berlin")])).unwrap();
     let files = profile.config.unwrap().files;
     assert_eq!(files.keys().collect::<Vec<_>>(), ["pg_hba.conf", "postgresql.conf", "start.sh"]);
     let text = &files["postgresql.conf"];
@@ -104,9 +107,19 @@ fn a_setting_that_the_operator_owns_is_refused_by_name() {
         "synchronous_standby_names",
     ] {
         let refused = profile(&engine("17.6"), &settings(&[(key, "x")])).unwrap_err();
-        assert!(matches!(&refused, EngineError::ConfigOwned { key: named, .. } if named == key), "{key}: {refused}");
+        assert!(
+            matches!(&refused, EngineError::ConfigOwned { key: named, .. } if named == key),
+            "{key}: {refused}"
+        );
     }
-    for key in ["shared_buffers", "synchronous_commit", "max_connections", "wal_level", "recovery_prefetch", "auto_explain.log_analyze"] {
+    for key in [
+        "shared_buffers",
+        "synchronous_commit",
+        "max_connections",
+        "wal_level",
+        "recovery_prefetch",
+        "auto_explain.log_analyze",
+    ] {
         assert!(profile(&engine("17.6"), &settings(&[(key, "1")])).is_ok(), "{key}");
     }
     let refused = profile(&engine("17.6"), &settings(&[("a.b.c", "1")])).unwrap_err();
@@ -124,9 +137,19 @@ fn a_server_that_recovers_is_never_killed_and_gets_no_clients() {
         let succeeds = |check: &Check| {
             let Check::Command(command) = check else { panic!("not a command") };
             let path = format!("{}:{}", bin.path().display(), std::env::var("PATH").unwrap());
-            Command::new("/bin/sh").args(["-c", "\"$@\"", "sh"]).args(command).env("PATH", path).status().unwrap().success()
+            Command::new("/bin/sh")
+                .args(["-c", "\"$@\"", "sh"])
+                .args(command)
+                .env("PATH", path)
+                .status()
+                .unwrap()
+                .success()
         };
-        assert_eq!((succeeds(&profile.liveness.check), succeeds(&profile.readiness.check)), (lives, is_ready), "{code}");
+        assert_eq!(
+            (succeeds(&profile.liveness.check), succeeds(&profile.readiness.check)),
+            (lives, is_ready),
+            "{code}"
+        );
     }
 }
 
@@ -137,18 +160,25 @@ fn program(folder: &Path, name: &str, body: &str) {
 }
 
 /// A volume, and stand-ins for PostgreSQL's programs that write down how they were called.
-struct House {
+struct Container {
     folder: TempDir,
 }
 
-impl House {
+impl Container {
     fn new() -> Self {
-        let house = Self { folder: TempDir::new().unwrap() };
-        fs::create_dir_all(house.volume()).unwrap();
-        fs::create_dir_all(house.path("bin")).unwrap();
-        house.initdb("mkdir \"$directory\" && echo 17 >\"$directory/PG_VERSION\" && chmod 0777 \"$directory\"");
-        program(&house.path("bin"), "postgres", "echo \"postgres $*\" >>\"$CALLS\"; case $1 in --single) cat >>\"$CALLS\";; esac");
-        house
+        let container = Self { folder: TempDir::new().unwrap() };
+        fs::create_dir_all(container.volume()).unwrap();
+        fs::create_dir_all(container.path("bin")).unwrap();
+        container.initdb(
+            "mkdir \"$directory\" && echo 17 >\"$directory/PG_VERSION\" && chmod 0777 \
+            \"$directory\"",
+        );
+        program(
+            &container.path("bin"),
+            "postgres",
+            "echo \"postgres $*\" >>\"$CALLS\"; case $1 in --single) cat >>\"$CALLS\";; esac",
+        );
+        container
     }
 
     /// What initdb does with `$directory`.
@@ -212,30 +242,32 @@ impl House {
     }
 }
 
-const INITDB: &str = "initdb --pgdata=VOLUME/17/data.unfinished --username=admin --pwfile=/run/freehold/credentials/password \
+const INITDB: &str = "initdb --pgdata=VOLUME/17/data.unfinished --username=admin \
+                      --pwfile=/run/freehold/credentials/password \
                       --auth=scram-sha-256 --data-checksums --encoding=UTF8 --locale=C.UTF-8\n\
                       postgres --single -D VOLUME/17/data.unfinished -c exit_on_error=on postgres\n\
                       CREATE DATABASE \"app\"\n";
-const SERVES: &str = "postgres -D VOLUME/17/data -c config_file=/etc/freehold/postgresql.conf -c hba_file=/etc/freehold/pg_hba.conf \
-                      -c listen_addresses=* -c port=5432 -c unix_socket_directories=/var/run/postgresql -c logging_collector=off \
-                      -c fsync=on -c full_page_writes=on\n";
+const SERVES: &str = "postgres -D VOLUME/17/data -c config_file=/etc/freehold/postgresql.conf -c \
+                      hba_file=/etc/freehold/pg_hba.conf -c listen_addresses=* -c port=5432 -c \
+                      unix_socket_directories=/var/run/postgresql -c logging_collector=off -c fsync=on -c \
+                      full_page_writes=on\n";
 
 #[test]
 fn an_empty_volume_is_initialised_once_and_then_served() {
-    let house = House::new();
-    fs::create_dir(house.volume().join("lost+found")).unwrap();
-    assert!(house.start().status.success());
-    assert_eq!(house.calls(), format!("{INITDB}{SERVES}"));
-    assert!(house.start().status.success());
-    assert_eq!(house.calls(), format!("{INITDB}{SERVES}{SERVES}"));
+    let container = Container::new();
+    fs::create_dir(container.volume().join("lost+found")).unwrap();
+    assert!(container.start().status.success());
+    assert_eq!(container.calls(), format!("{INITDB}{SERVES}"));
+    assert!(container.start().status.success());
+    assert_eq!(container.calls(), format!("{INITDB}{SERVES}{SERVES}"));
 }
 
 #[test]
 fn the_data_directory_is_its_owners_alone_at_every_start() {
-    let house = House::new();
+    let container = Container::new();
     for _ in 0..2 {
-        assert!(house.start().status.success());
-        let data = house.volume().join("17/data");
+        assert!(container.start().status.success());
+        let data = container.volume().join("17/data");
         assert_eq!(fs::metadata(&data).unwrap().permissions().mode() & 0o777, 0o700);
         // So does Kubernetes when it gives a whole volume to a group.
         fs::set_permissions(&data, fs::Permissions::from_mode(0o2770)).unwrap();
@@ -246,26 +278,32 @@ fn the_data_directory_is_its_owners_alone_at_every_start() {
 fn an_initialisation_that_was_interrupted_is_begun_anew() {
     let broken = "mkdir \"$directory\" && echo 17 >\"$directory/PG_VERSION\" && kill -9 $$";
     for body in [broken, "exit 1"] {
-        let house = House::new();
-        house.initdb(body);
-        assert!(!house.start().status.success());
-        assert!(!house.volume().join("17/data").exists(), "half a directory got the name of a whole one");
-        house.initdb("[ ! -e \"$directory\" ] && mkdir \"$directory\" && echo 17 >\"$directory/PG_VERSION\"");
-        assert!(house.start().status.success());
-        assert!(house.calls().ends_with(SERVES), "{}", house.calls());
+        let container = Container::new();
+        container.initdb(body);
+        assert!(!container.start().status.success());
+        assert!(!container.volume().join("17/data").exists(), "half a directory got the name of a whole one");
+        container.initdb(
+            "[ ! -e \"$directory\" ] && mkdir \"$directory\" && echo 17 \
+            >\"$directory/PG_VERSION\"",
+        );
+        assert!(container.start().status.success());
+        assert!(container.calls().ends_with(SERVES), "{}", container.calls());
     }
-    let house = House::new();
-    program(&house.path("bin"), "postgres", "exit 1");
-    assert!(!house.start().status.success());
-    assert!(!house.volume().join("17/data").exists(), "a directory without the database got the name of a whole one");
+    let container = Container::new();
+    program(&container.path("bin"), "postgres", "exit 1");
+    assert!(!container.start().status.success());
+    assert!(
+        !container.volume().join("17/data").exists(),
+        "a directory without the database got the name of a whole one"
+    );
 }
 
 #[test]
 fn an_empty_directory_in_the_datas_place_is_used() {
-    let house = House::new();
-    fs::create_dir_all(house.volume().join("17/data")).unwrap();
-    assert!(house.start().status.success());
-    assert!(house.volume().join("17/data/PG_VERSION").exists());
+    let container = Container::new();
+    fs::create_dir_all(container.volume().join("17/data")).unwrap();
+    assert!(container.start().status.success());
+    assert!(container.volume().join("17/data/PG_VERSION").exists());
 }
 
 #[test]
@@ -281,38 +319,40 @@ fn a_volume_that_holds_anything_else_is_refused_by_name_and_left_as_it_is() {
         ("17/data/base/1", "VOLUME/17/data/base does not belong there"),
         ("17/data/.x", "VOLUME/17/data/.x does not belong there"),
     ] {
-        let house = House::new();
-        house.put(file, "precious");
-        let before = house.content();
-        let output = house.start();
-        let said = String::from_utf8(output.stderr).unwrap().replace(&house.volume().display().to_string(), "VOLUME");
+        let container = Container::new();
+        container.put(file, "precious");
+        let before = container.content();
+        let output = container.start();
+        let said = String::from_utf8(output.stderr)
+            .unwrap()
+            .replace(&container.volume().display().to_string(), "VOLUME");
         assert_eq!(output.status.code(), Some(1), "{file}: {said}");
         assert!(said.starts_with("PostgreSQL 17 is not started: ") && said.contains(says), "{file}: {said}");
-        let left = fs::read_to_string(house.path("termination-log")).unwrap();
-        assert_eq!(left.replace(&house.volume().display().to_string(), "VOLUME"), said, "{file}");
-        assert_eq!((house.content(), house.calls()), (before, String::new()), "{file}");
+        let left = fs::read_to_string(container.path("termination-log")).unwrap();
+        assert_eq!(left.replace(&container.volume().display().to_string(), "VOLUME"), said, "{file}");
+        assert_eq!((container.content(), container.calls()), (before, String::new()), "{file}");
     }
 }
 
 #[test]
 fn data_of_another_major_version_in_this_ones_place_is_refused() {
     for (version, named) in [("16\n", "'16'"), ("", "''"), ("170\n", "'170'"), ("9.6", "'9.6'")] {
-        let house = House::new();
-        house.put("17/data/PG_VERSION", version);
-        let output = house.start();
+        let container = Container::new();
+        container.put("17/data/PG_VERSION", version);
+        let output = container.start();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains(&format!("holds data of PostgreSQL {named}")), "{said}");
-        assert_eq!(house.calls(), "");
+        assert_eq!(container.calls(), "");
     }
 }
 
 #[test]
 fn a_pod_that_cannot_leave_a_message_still_says_why_on_its_log() {
-    let house = House::new();
-    house.put("orders.csv", "");
-    fs::create_dir(house.path("termination-log")).unwrap();
-    let output = house.start();
+    let container = Container::new();
+    container.put("orders.csv", "");
+    fs::create_dir(container.path("termination-log")).unwrap();
+    let output = container.start();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8(output.stderr).unwrap().lines().count(), 1);
 }

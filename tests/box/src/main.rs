@@ -1,4 +1,5 @@
-//! The program behind `cargo box`: hands the command line to the library and turns its answer into an exit status.
+//! The program behind `cargo box`: hands the command line to the library and turns its answer into an exit
+//! status.
 
 use std::process::ExitCode;
 

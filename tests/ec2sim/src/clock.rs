@@ -24,7 +24,9 @@ impl Watch {
     pub(crate) fn now(&self) -> Timestamp {
         let passed = match self.clock {
             Clock::Manual => Duration::ZERO,
-            Clock::Running { speed } => Duration::try_from_secs_f64(self.begun.elapsed().as_secs_f64() * speed).unwrap_or_default(),
+            Clock::Running { speed } => {
+                Duration::try_from_secs_f64(self.begun.elapsed().as_secs_f64() * speed).unwrap_or_default()
+            }
         };
         self.at_begin + passed + self.stepped
     }

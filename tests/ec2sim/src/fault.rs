@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{OutsideAction, Sight, faults::CallFacts};
+use crate::{OutsideAction, Sight, call_facts::CallFacts};
 
 /// A fault: the calls that it hits, and what it does to them.
 ///
-/// As JSON: `{"id": "lost", "action": "RunInstances", "nth": 2, "effect": "apply-then-drop"}`. A call is hit if everything that is
-/// given fits. Of the calls that fit, counted from when the fault was added, it hits the `nth` and the following ones, `count` in
-/// all; without `count` it hits one call if `nth` is given, and otherwise all of them. `probability` (with the simulator's seed)
-/// leaves some of those out, and they don't count.
+/// As JSON: `{"id": "lost", "action": "RunInstances", "nth": 2, "effect": "apply-then-drop"}`. A call is hit
+/// if everything that is given fits. Of the calls that fit, counted from when the fault was added, it hits
+/// the `nth` and the following ones, `count` in all; without `count` it hits one call if `nth` is given, and
+/// otherwise all of them. `probability` (with the simulator's seed) leaves some of those out, and they don't
+/// count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -68,7 +69,8 @@ pub enum Effect {
     DropBefore,
     /// The call is carried out and its answer lost.
     ApplyThenDrop,
-    /// The connection is reset; the call is carried out later, if that is within the 15 minutes that a signature holds.
+    /// The connection is reset; the call is carried out later, if that is within the 15 minutes that a
+    /// signature holds.
     ApplyLate {
         /// After this time.
         seconds: f64,
@@ -123,8 +125,8 @@ pub enum Effect {
         /// After this time.
         seconds: f64,
     },
-    /// `AttachVolume` never gets beyond `attaching`, `DetachVolume` never beyond `detaching` (until it is forced), `StopInstances` never
-    /// beyond `stopping` (until it is forced).
+    /// `AttachVolume` never gets beyond `attaching`, `DetachVolume` never beyond `detaching` (until it is
+    /// forced), `StopInstances` never beyond `stopping` (until it is forced).
     Hangs,
     /// What the call began ends badly: a volume or a snapshot in `error`, a modification in `failed`.
     Fails,
@@ -146,7 +148,17 @@ pub enum Effect {
 impl Fault {
     /// A fault that hits every call.
     pub fn always(effect: Effect) -> Self {
-        Self { id: String::new(), action: None, caller: None, resource: None, tag: None, nth: None, count: None, probability: None, effect }
+        Self {
+            id: String::new(),
+            action: None,
+            caller: None,
+            resource: None,
+            tag: None,
+            nth: None,
+            count: None,
+            probability: None,
+            effect,
+        }
     }
 
     /// A fault that hits every call of an action.
@@ -168,7 +180,9 @@ impl Fault {
 
     pub(crate) fn fits(&self, call: &CallFacts) -> bool {
         let is_tag = |wanted: &TagMatch| {
-            call.tags.iter().any(|(key, value)| *key == wanted.key && wanted.value.as_ref().is_none_or(|only| only == value))
+            call.tags.iter().any(|(key, value)| {
+                *key == wanted.key && wanted.value.as_ref().is_none_or(|only| only == value)
+            })
         };
         self.action.as_ref().is_none_or(|action| *action == call.action)
             && self.caller.as_ref().is_none_or(|caller| *caller == call.caller)

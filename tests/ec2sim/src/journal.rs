@@ -10,11 +10,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Refusal, Response,
-    faults::{CallFacts, Hit},
-    view::Tags,
-};
+use crate::{Refusal, Response, call_facts::CallFacts, faults::Hit, view::Tags};
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +136,8 @@ impl JournalEntry {
             resources.dedup();
         }
         let hidden = ["Action", "Version", "UserData", "ClientToken", "DryRun"];
-        let parameters: BTreeMap<String, String> = params.iter().filter(|(key, _)| !hidden.contains(&key.as_str())).cloned().collect();
+        let parameters: BTreeMap<String, String> =
+            params.iter().filter(|(key, _)| !hidden.contains(&key.as_str())).cloned().collect();
         let mut tags = Tags::new();
         for (name, key) in params.iter().filter(|(name, _)| name.contains("Tag.") && name.ends_with(".Key")) {
             let value = find(&format!("{}.Value", name.trim_end_matches(".Key"))).unwrap_or_default();

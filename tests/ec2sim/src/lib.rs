@@ -1,7 +1,7 @@
 //! A strict simulator of the part of EC2 and EBS that an operator of single machines lives on.
 //!
-//! One pure model with two faces: [`Simulator::serve`] speaks EC2's Query protocol, so that any AWS SDK works against it, and
-//! [`Simulator::call`] is the same without a network. It knows nothing of who uses it.
+//! One pure model with two faces: [`Simulator::serve`] speaks EC2's Query protocol, so that any AWS SDK works
+//! against it, and [`Simulator::call`] is the same without a network. It knows nothing of who uses it.
 //!
 //! ```text
 //!   AWS SDKs ──► wire ──┐
@@ -9,9 +9,11 @@
 //!   tests ─────► call ──┘
 //! ```
 //!
-//! It is only worth what it refuses: each behaviour that it vouches for is a [`Truth`], with a test that fails when the behaviour is
-//! taken out. What it does not model is refused with `UnsupportedOperation`, never answered with a friendly success.
+//! It is only worth what it refuses: each behaviour that it vouches for is a [`Truth`], with a test that
+//! fails when the behaviour is taken out. What it does not model is refused with `UnsupportedOperation`,
+//! never answered with a friendly success.
 
+mod call_facts;
 mod clock;
 mod fault;
 mod faults;
@@ -19,6 +21,7 @@ mod journal;
 mod kept;
 mod model;
 mod options;
+mod outside;
 mod params;
 mod refusal;
 mod response;
@@ -30,14 +33,16 @@ mod world;
 
 pub use fault::{Effect, Fault, TagMatch};
 pub use journal::{Fate, JournalEntry};
-pub use model::{Model, Outside, OutsideAction, Sight};
+pub use model::Model;
 pub use options::{Clock, Delays, Limits, Options, Visibility};
+pub use outside::{Outside, OutsideAction, Sight};
 pub use refusal::{ApiError, Refusal};
 pub use response::{Page, Reservation, Response, StateChange, SubnetView, TagView};
 pub use simulator::Simulator;
 pub use truths::{Truth, Truths};
 pub use view::{
-    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, MetadataOptions, ModificationState, ModificationView,
-    ScheduledEvent, Shape, SnapshotState, SnapshotView, StateReason, Tags, VolumeState, VolumeView,
+    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, MetadataOptions, ModificationState,
+    ModificationView, ScheduledEvent, Shape, SnapshotState, SnapshotView, StateReason, Tags, VolumeState,
+    VolumeView,
 };
 pub use world::{Image, InstanceType, SecurityGroup, Subnet, World, Zone};

@@ -55,7 +55,8 @@ pub struct Options {
     /// The account's quotas and rates.
     pub limits: Limits,
 
-    /// How long a token is remembered, in virtual time. EC2 promises nothing; about 12 hours was seen for volumes.
+    /// How long a token is remembered, in virtual time. EC2 promises nothing; about 12 hours was seen for
+    /// volumes.
     pub token_lifetime: Duration,
 }
 

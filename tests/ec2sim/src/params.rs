@@ -59,14 +59,20 @@ impl Reader {
 
     /// The values of `key.1`, `key.2` …, in the order of their numbers.
     pub(crate) fn list(&mut self, key: &str) -> Vec<String> {
-        self.indexes(key).into_iter().filter_map(|index| self.left.remove(&format!("{key}.{index}"))).collect()
+        self.indexes(key)
+            .into_iter()
+            .filter_map(|index| self.left.remove(&format!("{key}.{index}")))
+            .collect()
     }
 
     /// The numbers that are used after `key.`, in order.
     pub(crate) fn indexes(&self, key: &str) -> Vec<u32> {
         let prefix = format!("{key}.");
-        let mut indexes: Vec<u32> =
-            self.left.keys().filter_map(|name| name.strip_prefix(&prefix)?.split('.').next()?.parse().ok()).collect();
+        let mut indexes: Vec<u32> = self
+            .left
+            .keys()
+            .filter_map(|name| name.strip_prefix(&prefix)?.split('.').next()?.parse().ok())
+            .collect();
         indexes.sort_unstable();
         indexes.dedup();
         indexes
@@ -93,8 +99,12 @@ impl Reader {
         let mut unread = self.left.keys().filter(|name| !(self.takes_any_token && *name == "ClientToken"));
         match unread.next().map(String::as_str) {
             None => Ok(()),
-            Some("ClientToken") => Err(Refusal::new("UnknownParameter", "The parameter ClientToken is not recognized")),
-            Some(name) => Err(Refusal::unsupported(format!("The parameter {name} of {} is not modelled", self.action))),
+            Some("ClientToken") => {
+                Err(Refusal::new("UnknownParameter", "The parameter ClientToken is not recognized"))
+            }
+            Some(name) => {
+                Err(Refusal::unsupported(format!("The parameter {name} of {} is not modelled", self.action)))
+            }
         }
     }
 }
@@ -103,7 +113,8 @@ pub(crate) fn invalid(key: &str, value: &str) -> Refusal {
     Refusal::value(format!("Value ({value}) for parameter {key} is invalid."))
 }
 
-/// A hash of the parameters that decide what a request makes: all but the token, the dry run and the protocol's own.
+/// A hash of the parameters that decide what a request makes: all but the token, the dry run and the
+/// protocol's own.
 pub(crate) fn hash(params: &[(String, String)]) -> String {
     let sorted: BTreeMap<&str, &str> = params
         .iter()

@@ -20,8 +20,8 @@ pub enum ApiError {
     #[error(transparent)]
     Refused(#[from] Refusal),
 
-    /// No answer came: a fault cut the connection or the answer short. Whether the call was carried out is not known to the
-    /// caller.
+    /// No answer came: a fault cut the connection or the answer short. Whether the call was carried out is
+    /// not known to the caller.
     #[error("no answer: the connection ended before an answer could be read")]
     NoAnswer,
 }
@@ -42,8 +42,8 @@ impl Refusal {
         Self { code: code.into(), message: message.into() }
     }
 
-    /// The HTTP status that EC2 sends with this code (EC2 API reference, "Error codes": client errors are 4xx, the server errors
-    /// listed there are 5xx).
+    /// The HTTP status that EC2 sends with this code (EC2 API reference, "Error codes": client errors are
+    /// 4xx, the server errors listed there are 5xx).
     pub fn status(&self) -> u16 {
         match self.code.as_str() {
             "RequestLimitExceeded" | "Unavailable" | "ServiceUnavailable" => 503,

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AttachmentView, Image, InstanceState, InstanceType, InstanceView, ModificationView, SecurityGroup, SnapshotView, Subnet, VolumeView,
-    Zone, view::Tags,
+    AttachmentView, Image, InstanceState, InstanceType, InstanceView, ModificationView, SecurityGroup,
+    SnapshotView, Subnet, VolumeView, Zone, view::Tags,
 };
 
 /// One page of a list.
@@ -68,7 +68,8 @@ pub enum Response {
     RunInstances(Reservation),
     /// `TerminateInstances`, `StopInstances`, `StartInstances`.
     StateChanges(Vec<StateChange>),
-    /// An action that answers `true`: `RebootInstances`, `DeleteVolume`, `DeleteSnapshot`, `CreateTags`, `DeleteTags`.
+    /// An action that answers `true`: `RebootInstances`, `DeleteVolume`, `DeleteSnapshot`, `CreateTags`,
+    /// `DeleteTags`.
     Done,
     /// `DescribeInstances`.
     Instances(Page<Reservation>),
@@ -117,7 +118,9 @@ impl Response {
     /// The ids of the resources that the call made, or changed the state of.
     pub fn resource_ids(&self) -> Vec<String> {
         match self {
-            Self::RunInstances(reservation) => reservation.instances.iter().map(|instance| instance.id.clone()).collect(),
+            Self::RunInstances(reservation) => {
+                reservation.instances.iter().map(|instance| instance.id.clone()).collect()
+            }
             Self::StateChanges(changes) => changes.iter().map(|change| change.instance_id.clone()).collect(),
             Self::Volume(volume) => vec![volume.id.clone()],
             Self::Snapshot(snapshot) => vec![snapshot.id.clone()],

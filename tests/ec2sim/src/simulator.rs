@@ -1,4 +1,5 @@
-//! The simulator: one model behind a lock, with its clock, faults, journal and kept state; both faces call it.
+//! The simulator: one model behind a lock, with its clock, faults, journal and kept state; both faces call
+//! it.
 
 use std::{
     borrow::Cow,
@@ -12,10 +13,11 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::{
-    ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Refusal, Response, SnapshotView, Truth, Truths, VolumeView,
-    World,
+    ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Refusal, Response, SnapshotView,
+    Truth, Truths, VolumeView, World,
+    call_facts::facts,
     clock::Watch,
-    faults::{Delivery, Faults, Hit, facts},
+    faults::{Delivery, Faults, Hit},
     journal::Journal,
     kept::{Kept, Late},
     model::Effects,
@@ -98,16 +100,23 @@ impl Simulator {
         Ok(Self { inner: Arc::new(Inner { core: Mutex::new(core), changes }) })
     }
 
-    /// Makes one request as `caller` (an access key id): the parameters of the Query protocol, `Action` among them. An answer that
-    /// a fault delays comes at once here.
+    /// Makes one request as `caller` (an access key id): the parameters of the Query protocol, `Action` among
+    /// them. An answer that a fault delays comes at once here.
     ///
     /// # Errors
     /// What EC2 refuses; [`ApiError::NoAnswer`] if a fault took the answer away.
-    pub fn call<K: AsRef<str>, V: AsRef<str>>(&self, caller: &str, params: &[(K, V)]) -> Result<Response, ApiError> {
-        let params: Vec<_> = params.iter().map(|(key, value)| (key.as_ref().to_owned(), value.as_ref().to_owned())).collect();
+    pub fn call<K: AsRef<str>, V: AsRef<str>>(
+        &self,
+        caller: &str,
+        params: &[(K, V)],
+    ) -> Result<Response, ApiError> {
+        let params: Vec<_> =
+            params.iter().map(|(key, value)| (key.as_ref().to_owned(), value.as_ref().to_owned())).collect();
         match self.perform(caller, &params) {
             Some(Answer { result, delivery: Delivery::Whole | Delivery::After(_), .. }) => Ok(result?),
-            Some(Answer { delivery: Delivery::Lost | Delivery::Truncated, .. }) | None => Err(ApiError::NoAnswer),
+            Some(Answer { delivery: Delivery::Lost | Delivery::Truncated, .. }) | None => {
+                Err(ApiError::NoAnswer)
+            }
         }
     }
 
@@ -161,7 +170,8 @@ impl Simulator {
         self.with(|core| core.journal.since(seq))
     }
 
-    /// A number that grows whenever the truth changes, by a call or (while the simulator serves, or is asked) by time.
+    /// A number that grows whenever the truth changes, by a call or (while the simulator serves, or is asked)
+    /// by time.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changes.subscribe()
     }
@@ -223,10 +233,14 @@ impl Simulator {
 
     /// How much of the wall clock a virtual time takes; `None` if time is stepped by hand.
     pub(crate) fn in_wall_time(&self, time: Duration) -> Option<Duration> {
-        self.with(|core| core.speed.map(|speed| Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or_default()))
+        self.with(|core| {
+            core.speed
+                .map(|speed| Duration::try_from_secs_f64(time.as_secs_f64() / speed).unwrap_or_default())
+        })
     }
 
-    /// Brings the model up to the present, does `work`, keeps the state and tells those who watch if anything has changed.
+    /// Brings the model up to the present, does `work`, keeps the state and tells those who watch if anything
+    /// has changed.
     fn with<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.lock();
         core.pass_time();
@@ -266,7 +280,9 @@ impl Core {
         let hit = self.faults.hit(&call, self.seed);
         if hit.blocked || hit.late.is_some() {
             let sent = self.journal.add(JournalEntry::of(now, &call, params, None, Fate::Blocked, &hit));
-            if let Some(delay) = hit.late.filter(|delay| *delay <= SIGNATURE_HOLDS && self.truths.holds(Truth::LateSend)) {
+            if let Some(delay) =
+                hit.late.filter(|delay| *delay <= SIGNATURE_HOLDS && self.truths.holds(Truth::LateSend))
+            {
                 let late = Late { at: now + delay, caller: caller.to_owned(), params: params.to_vec(), sent };
                 self.late.push(late);
             }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use strum::EnumIter;
 
-/// One behaviour of EC2. The test of the same name states its source; with the behaviour switched off that test fails.
+/// One behaviour of EC2. The test of the same name states its source; with the behaviour switched off that
+/// test fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumIter)]
 #[serde(rename_all = "kebab-case")]
 pub enum Truth {

@@ -1,4 +1,5 @@
-//! What is there before anybody calls: the region with its zones, subnets, images, groups, profiles, keys and instance types.
+//! What is there before anybody calls: the region with its zones, subnets, images, groups, profiles, keys and
+//! instance types.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,8 @@ pub struct World {
     /// The names of the instance profiles.
     pub instance_profiles: Vec<String>,
 
-    /// The key ids or ARNs that volumes can be encrypted with; another key makes a volume vanish after its creation.
+    /// The key ids or ARNs that volumes can be encrypted with; another key makes a volume vanish after its
+    /// creation.
     pub kms_keys: Vec<String>,
 
     /// The names of the SSH key pairs.
@@ -120,10 +122,17 @@ pub struct InstanceType {
 }
 
 impl InstanceType {
-    /// A Nitro type on x86: 28 attachments shared with network interfaces, of which one is always there (EC2 user guide, "Amazon
-    /// EBS volume limits for Amazon EC2 instances").
+    /// A Nitro type on x86: 28 attachments shared with network interfaces, of which one is always there (EC2
+    /// user guide, "Amazon EBS volume limits for Amazon EC2 instances").
     fn x86(name: &str, vcpus: u32, memory: u32) -> Self {
-        Self { name: name.into(), vcpus, memory, architecture: "x86_64".into(), volumes: 27, zones: Vec::new() }
+        Self {
+            name: name.into(),
+            vcpus,
+            memory,
+            architecture: "x86_64".into(),
+            volumes: 27,
+            zones: Vec::new(),
+        }
     }
 
     fn arm(name: &str, vcpus: u32, memory: u32) -> Self {
@@ -158,15 +167,18 @@ impl World {
     }
 }
 
-/// `us-east-1` with three zones, one subnet each (`subnet-0a…`, `subnet-0b…`, `subnet-0c…`), one image for each architecture, a
-/// security group, an instance profile, a KMS key and a table of common types.
+/// `us-east-1` with three zones, one subnet each (`subnet-0a…`, `subnet-0b…`, `subnet-0c…`), one image for
+/// each architecture, a security group, an instance profile, a KMS key and a table of common types.
 impl Default for World {
     fn default() -> Self {
         let region = "us-east-1";
         let vpc_id = "vpc-00000000000000001";
         let zones: Vec<Zone> = [("a", "1"), ("b", "2"), ("c", "4")]
             .into_iter()
-            .map(|(letter, number)| Zone { name: format!("{region}{letter}"), id: format!("use1-az{number}") })
+            .map(|(letter, number)| Zone {
+                name: format!("{region}{letter}"),
+                id: format!("use1-az{number}"),
+            })
             .collect();
         let subnets = ["a", "b", "c"]
             .into_iter()
@@ -186,31 +198,42 @@ impl Default for World {
             root_device: "/dev/xvda".into(),
             root_size: 8,
         };
-        let mut instance_types = Vec::new();
-        for (family, gib_per_vcpu) in [("r7i", 8), ("r6i", 8), ("m7i", 4), ("m6i", 4), ("c7i", 2), ("c6i", 2)] {
-            for (size, vcpus) in [("large", 2), ("xlarge", 4), ("2xlarge", 8), ("4xlarge", 16), ("8xlarge", 32)] {
-                instance_types.push(InstanceType::x86(&format!("{family}.{size}"), vcpus, vcpus * gib_per_vcpu * 1024));
-            }
-        }
-        for (family, gib_per_vcpu) in [("r7g", 8), ("m7g", 4), ("c7g", 2)] {
-            for (size, vcpus) in [("large", 2), ("xlarge", 4), ("2xlarge", 8)] {
-                instance_types.push(InstanceType::arm(&format!("{family}.{size}"), vcpus, vcpus * gib_per_vcpu * 1024));
-            }
-        }
-        for (size, gib) in [("small", 2), ("medium", 4), ("large", 8)] {
-            instance_types.push(InstanceType::x86(&format!("t3.{size}"), 2, gib * 1024));
-        }
         Self {
             account: "123456789012".into(),
             region: region.into(),
             zones,
             subnets,
             images: vec![image("ami-0000000000000000a", "x86_64"), image("ami-0000000000000000b", "arm64")],
-            security_groups: vec![SecurityGroup { id: "sg-00000000000000001".into(), name: "nodes".into(), vpc_id: vpc_id.into() }],
+            security_groups: vec![SecurityGroup {
+                id: "sg-00000000000000001".into(),
+                name: "nodes".into(),
+                vpc_id: vpc_id.into(),
+            }],
             instance_profiles: vec!["nodes".into()],
-            kms_keys: vec!["arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000001".into()],
+            kms_keys: vec![
+                "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000001".into(),
+            ],
             key_pairs: Vec::new(),
-            instance_types,
+            instance_types: common_types(),
         }
     }
+}
+
+/// Common instance types of three sorts: x86, ARM, and small ones.
+fn common_types() -> Vec<InstanceType> {
+    let mut types = Vec::new();
+    for (family, gib_per_vcpu) in [("r7i", 8), ("r6i", 8), ("m7i", 4), ("m6i", 4), ("c7i", 2), ("c6i", 2)] {
+        for (size, vcpus) in [("large", 2), ("xlarge", 4), ("2xlarge", 8), ("4xlarge", 16), ("8xlarge", 32)] {
+            types.push(InstanceType::x86(&format!("{family}.{size}"), vcpus, vcpus * gib_per_vcpu * 1024));
+        }
+    }
+    for (family, gib_per_vcpu) in [("r7g", 8), ("m7g", 4), ("c7g", 2)] {
+        for (size, vcpus) in [("large", 2), ("xlarge", 4), ("2xlarge", 8)] {
+            types.push(InstanceType::arm(&format!("{family}.{size}"), vcpus, vcpus * gib_per_vcpu * 1024));
+        }
+    }
+    for (size, gib) in [("small", 2), ("medium", 4), ("large", 8)] {
+        types.push(InstanceType::x86(&format!("t3.{size}"), 2, gib * 1024));
+    }
+    types
 }

@@ -22,7 +22,8 @@ pub async fn template(namespace: &str, args: &[&str]) -> Result<Vec<Value>, Stri
 
 /// The documents of a YAML file.
 pub fn documents(yaml: &str) -> Vec<Value> {
-    let all = serde_norway::Deserializer::from_str(yaml).map(|document| Value::deserialize(document).unwrap());
+    let all =
+        serde_norway::Deserializer::from_str(yaml).map(|document| Value::deserialize(document).unwrap());
     all.filter(|document| !document.is_null()).collect()
 }
 

@@ -1,4 +1,5 @@
-//! What must hold at the end of every scenario, whatever happened in it, judged by EC2's journal and by what went to the API server.
+//! What must hold at the end of every scenario, whatever happened in it, judged by EC2's journal and by what
+//! went to the API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +8,26 @@ use freehold::api::{Node, Volume};
 use freehold::cloud::identity::{self, Kind};
 use kube::ResourceExt as _;
 
-use super::house::{House, OPERATOR};
 use super::tap::Seen;
+use super::test_env::{OPERATOR, TestEnv};
 
 /// The tag with the UID of the object that something belongs to.
-const UID_TAGS: [(&str, Kind); 2] = [("freehold.dev/node-uid", Kind::Node), ("freehold.dev/volume-uid", Kind::Volume)];
+const UID_TAGS: [(&str, Kind); 2] =
+    [("freehold.dev/node-uid", Kind::Node), ("freehold.dev/volume-uid", Kind::Volume)];
 
 /// Fails with the first rule that was broken.
-pub async fn check(house: &House) {
-    let calls = house.calls_since(0);
+pub async fn check(env: &TestEnv) {
+    let calls = env.calls_since(0);
     foreign_calls(&calls);
-    taken_over(house, &calls);
-    for entry in calls.iter().filter(|entry| ["RunInstances", "CreateVolume"].contains(&entry.action.as_str())) {
-        creation(house, entry);
+    taken_over(env, &calls);
+    for entry in
+        calls.iter().filter(|entry| ["RunInstances", "CreateVolume"].contains(&entry.action.as_str()))
+    {
+        creation(env, entry);
     }
-    tags(house);
-    one_machine_each(house, &calls);
-    recorded_tokens(house, &calls).await;
+    tags(env);
+    one_machine_each(env, &calls);
+    recorded_tokens(env, &calls).await;
 }
 
 /// What others do, or what doing means that tags were forgotten at creation.
@@ -34,39 +38,46 @@ fn foreign_calls(calls: &[JournalEntry]) {
 }
 
 /// Tags are put on later for one cause: a kept volume is taken over, which its new Volume announced before.
-fn taken_over(house: &House, calls: &[JournalEntry]) {
+fn taken_over(env: &TestEnv, calls: &[JournalEntry]) {
     for entry in calls.iter().filter(|entry| entry.action == "CreateTags") {
         let [volume] = entry.resources.as_slice() else { panic!("not one volume: {entry:?}") };
-        let announced = house.tap.seen().into_iter().any(|seen| {
+        let announced = env.tap.seen().into_iter().any(|seen| {
             let says = ["\"everHeld\":true", "\"volumeID\"", volume.as_str()];
-            seen.journal < entry.seq && seen.status < 300 && seen.is_write() && says.iter().all(|part| seen.body.contains(part))
+            seen.journal < entry.seq
+                && seen.status < 300
+                && seen.is_write()
+                && says.iter().all(|part| seen.body.contains(part))
         });
         assert!(announced, "a take-over that nobody announced: {entry:?}");
     }
 }
 
 /// One creating call, sent, whatever became of it.
-fn creation(house: &House, entry: &JournalEntry) {
+fn creation(env: &TestEnv, entry: &JournalEntry) {
     let owner = UID_TAGS.iter().find_map(|(tag, kind)| Some((entry.tags.get(*tag)?, *kind)));
     let (uid, kind) = owner.unwrap_or_else(|| panic!("a creating call without its owner's tag: {entry:?}"));
-    let attempt = entry.tags.get("freehold.dev/attempt").and_then(|attempt| attempt.parse().ok()).unwrap_or_default();
-    let token = identity::token(&house.name, kind, uid, attempt).0;
+    let attempt =
+        entry.tags.get("freehold.dev/attempt").and_then(|attempt| attempt.parse().ok()).unwrap_or_default();
+    let token = identity::token(&env.name, kind, uid, attempt).0;
     assert_eq!(entry.token.as_ref(), Some(&token), "the token is the identity's");
-    assert_eq!(entry.tags.get("freehold.dev/cluster-id"), Some(&house.name), "{entry:?}");
-    let before: Vec<Seen> = house.tap.seen().into_iter().filter(|seen| seen.is_write() && seen.journal < entry.seq).collect();
-    let wrote = |parts: &[&str]| before.iter().position(|seen| seen.status < 300 && parts.iter().all(|part| seen.body.contains(part)));
-    let intent = wrote(&["\"launch\"", &token]);
+    assert_eq!(entry.tags.get("freehold.dev/cluster-id"), Some(&env.name), "{entry:?}");
+    let before: Vec<Seen> =
+        env.tap.seen().into_iter().filter(|seen| seen.is_write() && seen.journal < entry.seq).collect();
+    let wrote = |parts: &[&str]| {
+        before.iter().position(|seen| seen.status < 300 && parts.iter().all(|part| seen.body.contains(part)))
+    };
+    let intent = wrote(&["\"creation\"", &token]);
     let finalizer = wrote(&["\"finalizers\"", "freehold.dev/", uid]);
     assert!(intent.is_some(), "the intent with token {token} was written before the call {entry:?}");
     assert!(finalizer.is_some() && finalizer < intent, "the finalizer of {uid} comes before the intent");
-    let deleted = house.deleted.iter().find(|(deleted, last)| deleted == uid && entry.seq > *last);
+    let deleted = env.deleted.iter().find(|(deleted, last)| deleted == uid && entry.seq > *last);
     assert!(deleted.is_none(), "nothing is created for an object that is being deleted: {entry:?}");
 }
 
 /// Everything that the operator made says whose it is.
-fn tags(house: &House) {
-    let machines = house.ec2().instances().into_iter().map(|view| (view.id, view.tags));
-    let disks = house.ec2().volumes().into_iter().map(|view| (view.id, view.tags));
+fn tags(env: &TestEnv) {
+    let machines = env.ec2().instances().into_iter().map(|view| (view.id, view.tags));
+    let disks = env.ec2().volumes().into_iter().map(|view| (view.id, view.tags));
     for (id, tags) in machines.chain(disks) {
         let says = ["freehold.dev/cluster-id", "freehold.dev/database", "freehold.dev/attempt", "Name"];
         assert!(says.iter().all(|key| tags.contains_key(*key)), "{id} does not say whose it is: {tags:?}");
@@ -74,31 +85,42 @@ fn tags(house: &House) {
     }
 }
 
-/// At most one live instance for each Node, and a second one only after the first was given back or lost.
-fn one_machine_each(house: &House, calls: &[JournalEntry]) {
+/// At most one live instance for each Node, and a second one only after the first was released or lost.
+fn one_machine_each(env: &TestEnv, calls: &[JournalEntry]) {
     let mut live: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for instance in house.ec2().instances() {
+    for instance in env.ec2().instances() {
         if ![InstanceState::ShuttingDown, InstanceState::Terminated].contains(&instance.state)
             && let Some(uid) = instance.tags.get("freehold.dev/node-uid")
         {
             live.entry(uid.clone()).or_default().insert(instance.id);
         }
     }
-    assert!(live.values().all(|instances| instances.len() == 1), "a Node has more than one instance: {live:?}");
+    assert!(
+        live.values().all(|instances| instances.len() == 1),
+        "a Node has more than one instance: {live:?}"
+    );
 
     let mut made: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut volumes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in calls.iter().filter(|entry| matches!(entry.fate, Fate::Committed | Fate::Lost)) {
-        let of = |prefix: &str| entry.resources.iter().filter(|id| id.starts_with(prefix)).cloned().collect::<BTreeSet<_>>();
+        let of = |prefix: &str| {
+            entry.resources.iter().filter(|id| id.starts_with(prefix)).cloned().collect::<BTreeSet<_>>()
+        };
         match entry.action.as_str() {
-            "RunInstances" => made.entry(entry.tags["freehold.dev/node-uid"].clone()).or_default().extend(of("i-")),
-            "CreateVolume" => volumes.entry(entry.tags["freehold.dev/volume-uid"].clone()).or_default().extend(of("vol-")),
+            "RunInstances" => {
+                made.entry(entry.tags["freehold.dev/node-uid"].clone()).or_default().extend(of("i-"));
+            }
+            "CreateVolume" => {
+                volumes.entry(entry.tags["freehold.dev/volume-uid"].clone()).or_default().extend(of("vol-"));
+            }
             _ => {}
         }
     }
     assert!(volumes.values().all(|ids| ids.len() == 1), "a Volume has more than one EBS volume: {volumes:?}");
     let ended = |id: &String| {
-        house.ec2().instance(id).is_none_or(|instance| [InstanceState::ShuttingDown, InstanceState::Terminated].contains(&instance.state))
+        env.ec2().instance(id).is_none_or(|instance| {
+            [InstanceState::ShuttingDown, InstanceState::Terminated].contains(&instance.state)
+        })
     };
     for (uid, instances) in made {
         let open = instances.iter().filter(|id| !ended(id)).count();
@@ -107,18 +129,30 @@ fn one_machine_each(house: &House, calls: &[JournalEntry]) {
 }
 
 /// What an object's status says of its creation is what EC2 was asked.
-async fn recorded_tokens(house: &House, calls: &[JournalEntry]) {
-    let nodes = house.list::<Node>().await;
-    let volumes = house.list::<Volume>().await;
-    let of_nodes =
-        nodes.iter().filter_map(|node| Some((node.name_any(), node.uid()?, node.status.as_ref()?.launch.as_ref()?.token.0.clone())));
-    let of_volumes = volumes
-        .iter()
-        .filter_map(|volume| Some((volume.name_any(), volume.uid()?, volume.status.as_ref()?.launch.as_ref()?.token.0.clone())));
+async fn recorded_tokens(env: &TestEnv, calls: &[JournalEntry]) {
+    let nodes = env.list::<Node>().await;
+    let volumes = env.list::<Volume>().await;
+    let of_nodes = nodes.iter().filter_map(|node| {
+        Some((node.name_any(), node.uid()?, node.status.as_ref()?.creation.as_ref()?.client_token.0.clone()))
+    });
+    let of_volumes = volumes.iter().filter_map(|volume| {
+        Some((
+            volume.name_any(),
+            volume.uid()?,
+            volume.status.as_ref()?.creation.as_ref()?.client_token.0.clone(),
+        ))
+    });
     for (name, uid, token) in of_nodes.chain(of_volumes) {
-        let last = calls.iter().rev().find(|entry| entry.token.is_some() && entry.tags.values().any(|value| *value == uid));
+        let last = calls
+            .iter()
+            .rev()
+            .find(|entry| entry.token.is_some() && entry.tags.values().any(|value| *value == uid));
         if let Some(last) = last {
-            assert_eq!(last.token.as_ref(), Some(&token), "{name}: EC2's last token is the one in its status; caller {OPERATOR}");
+            assert_eq!(
+                last.token.as_ref(),
+                Some(&token),
+                "{name}: EC2's last token is the one in its status; caller {OPERATOR}"
+            );
         }
     }
 }

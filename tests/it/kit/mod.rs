@@ -1,15 +1,22 @@
-//! What the scenarios stand on: a house of their own on the shared control plane, and what can be done to its operator.
+//! What the scenarios stand on: a test environment of their own on the shared control plane, and what can be
+//! done to its operator.
 
 pub mod chart;
-pub mod house;
 pub mod invariants;
 pub mod objects;
 pub mod outage;
+pub mod permits;
 pub mod process;
 pub mod proxy;
 pub mod real;
 pub mod rights;
 pub mod tap;
+pub mod test_env;
 pub mod wait;
 
 mod tests;
+
+/// Whether a variable of the environment is set, and not empty.
+pub fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}

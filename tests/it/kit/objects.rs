@@ -4,7 +4,8 @@ use freehold::api::{Database, Node, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
 
-/// A Database as the API server is sent it: a QuestDB of 100 GiB on the house's NodeClass, with `changes` merged into its spec.
+/// A Database as the API server is sent it: a QuestDB of 100 GiB on the test environment's NodeClass, with
+/// `changes` merged into its spec.
 pub fn database(namespace: &str, class: &str, name: &str, changes: &Value) -> Value {
     let mut spec = json!({
         "engine": {"type": "questdb", "version": "9.3.4"},

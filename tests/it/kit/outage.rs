@@ -8,25 +8,25 @@ use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::house::House;
+use super::test_env::TestEnv;
 
-/// The operator was away for this (virtual) time: EC2's clock is stepped, and the times in the statuses of Nodes and Volumes move back
-/// by what that time is on the operator's scaled clock. The operator must be down.
-pub async fn pass(house: &House, away: Duration) {
-    house.ec2().advance(away);
-    let back = SignedDuration::try_from(away / house.scale).unwrap();
-    for node in house.list::<Node>().await {
+/// The operator was away for this (virtual) time: EC2's clock is stepped, and the times in the statuses of
+/// Nodes and Volumes move back by what that time is on the operator's scaled clock. The operator must be
+/// down.
+pub async fn pass(env: &TestEnv, away: Duration) {
+    env.ec2().advance(away);
+    let back = SignedDuration::try_from(away / env.scale).unwrap();
+    for node in env.list::<Node>().await {
         let status = moved(serde_json::to_value(&node.status).unwrap(), back);
-        house
-            .api::<Node>()
+        env.api::<Node>()
             .patch_status(&node.name_any(), &PatchParams::default(), &Patch::Merge(json!({"status": status})))
             .await
             .unwrap();
     }
-    for volume in house.list::<Volume>().await {
+    for volume in env.list::<Volume>().await {
         let status = moved(serde_json::to_value(&volume.status).unwrap(), back);
         let patch = Patch::Merge(json!({"status": status}));
-        house.api::<Volume>().patch_status(&volume.name_any(), &PatchParams::default(), &patch).await.unwrap();
+        env.api::<Volume>().patch_status(&volume.name_any(), &PatchParams::default(), &patch).await.unwrap();
     }
 }
 

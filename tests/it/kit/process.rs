@@ -26,7 +26,8 @@ pub fn environment(kubeconfig: &Path, endpoint: &str, region: &str) -> [(&'stati
     ]
 }
 
-/// A copy of the shipped binary in a control plane's folder, made once: a build that runs meanwhile replaces the original.
+/// A copy of the shipped binary in a control plane's folder, made once: a build that runs meanwhile replaces
+/// the original.
 pub fn binary(control_plane: &Path) -> PathBuf {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,13 +46,20 @@ pub struct Operator {
 
 impl Operator {
     /// Starts the binary with these settings and this environment; `name` is its log's.
-    pub fn start(control_plane: &Path, folder: &Path, name: &str, settings: &[String], environment: &[(&str, String)]) -> Self {
+    pub fn start(
+        control_plane: &Path,
+        folder: &Path,
+        name: &str,
+        settings: &[String],
+        environment: &[(&str, String)],
+    ) -> Self {
         let mut args: Vec<String> = ["-i", "RUST_LOG=info,freehold=debug"].map(str::to_owned).to_vec();
         args.extend(environment.iter().map(|(key, value)| format!("{key}={value}")));
         args.push(binary(control_plane).display().to_string());
         args.push("run".to_owned());
         args.extend(settings.iter().cloned());
-        let process = Process::start(Launch { name, program: Path::new("/usr/bin/env"), args, folder }).unwrap();
+        let process =
+            Process::start(Launch { name, program: Path::new("/usr/bin/env"), args, folder }).unwrap();
         Self { process, log: folder.join(format!("{name}.log")) }
     }
 
@@ -68,7 +76,11 @@ impl Operator {
             if let Some(status) = self.process.ended() {
                 return (started.elapsed(), status.success());
             }
-            assert!(started.elapsed() < STOP_LIMIT, "the operator does not end; its log:\n{}", self.process.log_tail());
+            assert!(
+                started.elapsed() < STOP_LIMIT,
+                "the operator does not end; its log:\n{}",
+                self.process.log_tail()
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -77,10 +89,12 @@ impl Operator {
     pub async fn endpoints(&self) -> String {
         until("the operator's line of its start", || async {
             let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-            let line = log.lines().find(|line| line.contains("freehold starts")).ok_or_else(|| log.clone())?;
+            let line =
+                log.lines().find(|line| line.contains("freehold starts")).ok_or_else(|| log.clone())?;
             // The settings name an address, too, with port 0.
             let ports = line.split("127.0.0.1:").skip(1);
-            let mut ports = ports.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+            let mut ports =
+                ports.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
             let port = ports.find(|port| port.as_str() != "0").ok_or_else(|| line.to_owned())?;
             Ok(format!("http://127.0.0.1:{port}"))
         })

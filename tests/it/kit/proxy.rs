@@ -1,4 +1,5 @@
-//! A proxy on the loopback before the API server or EC2: plain HTTP towards the operator; what passes through goes by its tap.
+//! A proxy on the loopback before the API server or EC2: plain HTTP towards the operator; what passes through
+//! goes by its tap.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use futures::StreamExt as _;
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::tap::{Object, Point, Seen, Tap};
@@ -72,7 +74,8 @@ fn away() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "away").into_response()
 }
 
-/// In a task of its own: what was on its way when the operator was killed is carried out and recorded all the same.
+/// In a task of its own: what was on its way when the operator was killed is carried out and recorded all the
+/// same.
 async fn pass(State(way): State<Way>, request: Request) -> Response {
     tokio::spawn(let_through(way, request)).await.unwrap_or_else(|_| away())
 }
@@ -102,18 +105,28 @@ async fn let_through(way: Way, request: Request) -> Response {
     }
     parts.version = axum::http::Version::default();
     let is_watch = asked.query.contains("watch=true");
-    let Ok(answer) = way.upstream.send(http::Request::from_parts(parts, body.into())).await else { return away() };
+    let Ok(answer) = way.upstream.send(http::Request::from_parts(parts, body.into())).await else {
+        return away();
+    };
     let (mut head, answer) = answer.into_parts();
     head.headers.remove(TRANSFER_ENCODING);
     if is_watch {
         way.record(Asked { body: String::new(), ..asked }, None, head.status);
         let tap = Arc::clone(&way.tap);
         let ended = Box::pin(async move { tap.refusal().await });
-        return Response::from_parts(head, Body::from_stream(Body::new(answer).into_data_stream().take_until(ended)));
+        return Response::from_parts(
+            head,
+            Body::from_stream(Body::new(answer).into_data_stream().take_until(ended)),
+        );
     }
     let Ok(answer) = to_bytes(Body::new(answer), LARGEST * 16).await else { return away() };
     let object = if asked.method == "GET" { None } else { object(&answer) };
     way.record(asked, object, head.status);
+    answered(tap, taken, Response::from_parts(head, Body::from(answer))).await
+}
+
+/// What the operator gets of an answer: it may be lost, or held as all are when the tap is frozen.
+async fn answered(tap: &Tap, taken: Option<(Point, oneshot::Sender<()>)>, answer: Response) -> Response {
     match taken {
         Some((Point::AnswerLost, reached)) => {
             let _ = reached.send(());
@@ -122,15 +135,16 @@ async fn let_through(way: Way, request: Request) -> Response {
         }
         Some((Point::After, reached)) => {
             let _ = reached.send(());
-            Response::from_parts(head, Body::from(answer))
+            answer
         }
         Some((Point::Before, _)) | None => {
-            // What was on its way when another request was stopped is carried out, and its answer is held, too.
+            // What was on its way when another request was stopped is carried out, and its answer is held,
+            // too.
             if tap.is_frozen() {
                 tap.thawed().await;
                 return away();
             }
-            Response::from_parts(head, Body::from(answer))
+            answer
         }
     }
 }
@@ -150,7 +164,12 @@ impl Asked {
             method: parts.method.to_string(),
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
-            content_type: parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned(),
+            content_type: parts
+                .headers
+                .get(CONTENT_TYPE)
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+                .to_owned(),
             body: String::from_utf8_lossy(body).into_owned(),
         }
     }
@@ -162,7 +181,12 @@ fn object(answer: &[u8]) -> Option<Object> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let group = answer["apiVersion"].as_str()?.split_once('/').map_or("", |(group, _)| group).to_owned();
     let kind = text(&answer["kind"]).filter(|kind| kind != "Status")?;
-    Some(Object { group, kind, name: text(&answer["metadata"]["name"])?, uid: text(&answer["metadata"]["uid"])? })
+    Some(Object {
+        group,
+        kind,
+        name: text(&answer["metadata"]["name"])?,
+        uid: text(&answer["metadata"]["uid"])?,
+    })
 }
 
 impl Way {
@@ -172,7 +196,16 @@ impl Way {
             let journal = new.last().map_or(0, |entry| entry.seq);
             let journal = self.last.fetch_max(journal, Ordering::Relaxed).max(journal);
             let Asked { method, path, query, content_type, body } = asked;
-            self.tap.record(Seen { method, path, query, content_type, body, object, journal, status: status.as_u16() });
+            self.tap.record(Seen {
+                method,
+                path,
+                query,
+                content_type,
+                body,
+                object,
+                journal,
+                status: status.as_u16(),
+            });
         }
     }
 }

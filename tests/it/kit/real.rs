@@ -18,10 +18,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::sync::OnceCell;
 
-use super::house::{self, House, Options};
 use super::objects::Told as _;
+use super::permits;
+use super::test_env::{self, Options, TestEnv};
 use super::wait::within;
 
 /// Longer than for machines in name: a pod starts, an engine too, and a machine of two cores runs all of it.
@@ -32,65 +33,70 @@ const TABLE: &str = "numbered";
 
 async fn real() -> &'static Real {
     static REAL: OnceCell<Real> = OnceCell::const_new();
-    REAL.get_or_init(|| async { Real::ensure(&Cache::from_environment(), &Progress::on_stderr()).await.unwrap() }).await
+    REAL.get_or_init(|| async {
+        Real::ensure(&Cache::from_environment(), &Progress::on_stderr()).await.unwrap()
+    })
+    .await
 }
 
-/// Runs a scenario in a house with real machines and closes the house; on a host that cannot have them it says so and passes.
-pub fn on_real_machines<F: Future<Output = RealHouse>>(name: &str, scenario: impl FnOnce(RealHouse) -> F) {
+/// Runs a scenario in a test environment with real machines and closes the test environment; on a host that
+/// cannot have them it says so and passes.
+pub fn on_real_machines<F: Future<Output = RealEnv>>(name: &str, scenario: impl FnOnce(RealEnv) -> F) {
     if !node_kind::can_be_real(name) {
         return;
     }
-    house::run(async {
-        let _turn = turn().await;
-        let house = RealHouse::build(name).await;
-        scenario(house).await.close().await;
+    test_env::run(async {
+        let _permit = permits::of_real_machines().await;
+        let env = RealEnv::build(name).await;
+        scenario(env).await.close().await;
     });
-}
-
-/// Held by the one test that has real machines: two cores are enough for no more.
-pub async fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::const_new(());
-    TURN.lock().await
 }
 
 /// The spec of a PostgreSQL of the release that the machines have an image of, with a small disk.
 pub fn postgresql(real: &Real) -> Value {
-    let mut versions = real.template.names().iter().filter_map(|name| name.strip_prefix("docker.io/library/postgres:"));
+    let mut versions =
+        real.template.names().iter().filter_map(|name| name.strip_prefix("docker.io/library/postgres:"));
     let version = versions.find(|version| version.contains('.')).unwrap();
     json!({"engine": {"type": "postgresql", "version": version}, "storage": {"size": "2Gi"}})
 }
 
-/// A house whose machines are real.
-pub struct RealHouse {
-    /// Everything that a house has.
-    pub house: House,
-    /// Whether the operator's calls to the API server pass the house's tap, by which the invariants judge them.
+/// A test environment whose machines are real.
+pub struct RealEnv {
+    /// Everything that a test environment has.
+    pub env: TestEnv,
+    /// Whether the operator's calls to the API server pass the test environment's tap, by which the
+    /// invariants judge them.
     pub has_tap: bool,
     real: &'static Real,
 }
 
-impl std::ops::Deref for RealHouse {
-    type Target = House;
+impl std::ops::Deref for RealEnv {
+    type Target = TestEnv;
 
-    fn deref(&self) -> &House {
-        &self.house
+    fn deref(&self) -> &TestEnv {
+        &self.env
     }
 }
 
-impl RealHouse {
+impl RealEnv {
     async fn build(name: &str) -> Self {
         let real = real().await;
-        // The CSI driver acts on every object of its name, and Kubernetes knows machines by names that EC2 uses again.
-        let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named("real-tests")).await.unwrap());
-        house::install(&control_plane).await;
-        // Ten times as fast as in production, the operator and EC2; the machines are as fast as they are, and a busy host is not a loss.
-        let settings = BTreeMap::from([("registration", 7200), ("loss-grace", 7200)]);
+        // The CSI driver acts on every object of its name, and Kubernetes knows machines by names that EC2
+        // uses again.
+        let control_plane =
+            Arc::new(ControlPlane::start(ControlPlaneOptions::named("real-tests")).await.unwrap());
+        test_env::install(&control_plane).await;
+        // Ten times as fast as in production, the operator and EC2; the machines are as fast as they are, and
+        // a busy host is not a loss.
+        let settings = BTreeMap::from([("registration-timeout", 7200), ("loss-grace-period", 7200)]);
         let options = Options { scale: 10, settings, ..Options::default() };
         let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
-        let simulator = ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
-        let site = SiteOptions { simulator, real: Some(real.clone()), boot: Duration::ZERO, ..SiteOptions::fast() };
+        let simulator =
+            ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
+        let site =
+            SiteOptions { simulator, real: Some(real.clone()), boot: Duration::ZERO, ..SiteOptions::fast() };
         let site = Site::start(&control_plane, site).await.unwrap();
-        Self { house: House::build_at(control_plane, site, name, options).await, has_tap: true, real }
+        Self { env: TestEnv::build_at(control_plane, site, name, options).await, has_tap: true, real }
     }
 
     /// The machine of the one database.
@@ -118,20 +124,34 @@ impl RealHouse {
     /// The pod's UID and how often its container was started again.
     pub async fn run_of(&self, name: &str) -> (String, i32) {
         let pod = self.pod(name).await;
-        let restarts = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten()).map(|it| it.restart_count).sum();
+        let restarts = pod
+            .status
+            .iter()
+            .flat_map(|status| status.container_statuses.iter().flatten())
+            .map(|it| it.restart_count)
+            .sum();
         (pod.uid().unwrap(), restarts)
     }
 
     /// Runs a command of the shell in the engine's container.
     pub fn exec(&self, name: &str, script: &str) -> Result<String, String> {
-        let output = self.kubectl().args(["exec", &format!("{name}-0"), "--", "sh", "-c", script]).output().unwrap();
+        let output =
+            self.kubectl().args(["exec", &format!("{name}-0"), "--", "sh", "-c", script]).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr) + &text(&output.stdout)) }
+        if output.status.success() {
+            Ok(text(&output.stdout))
+        } else {
+            Err(text(&output.stderr) + &text(&output.stdout))
+        }
     }
 
     /// Starts a client that writes numbered rows to the Database.
     pub fn writer(&self, name: &str, dialect: Dialect) -> Writer {
-        let source = Source::Database { client: self.client.clone(), namespace: self.name.clone(), name: name.to_owned() };
+        let source = Source::Database {
+            client: self.client.clone(),
+            namespace: self.name.clone(),
+            name: name.to_owned(),
+        };
         Writer::start(Target { dialect, source, table: TABLE }, PACE)
     }
 
@@ -160,25 +180,32 @@ impl RealHouse {
         aws_sdk_ec2::Client::from_conf(config)
     }
 
-    /// The end of a scenario: no disk was taken from under a machine, the databases are deleted with their disks, nothing is left,
-    /// and everything that must always hold, holds.
+    /// The end of a scenario: no disk was taken from under a machine, the databases are deleted with their
+    /// disks, nothing is left, and everything that must always hold, holds.
     async fn close(mut self) {
-        let databases = self.house.list::<Database>().await;
+        let databases = self.env.list::<Database>().await;
         for database in &databases {
             let patch = Patch::Merge(json!({"spec": {"deletionPolicy": "Delete"}}));
-            self.api::<Database>().patch(&database.name_any(), &PatchParams::default(), &patch).await.unwrap();
-            self.house.delete(&database.name_any()).await;
+            self.api::<Database>()
+                .patch(&database.name_any(), &PatchParams::default(), &patch)
+                .await
+                .unwrap();
+            self.env.delete(&database.name_any()).await;
         }
         for database in &databases {
             self.is_gone(&database.name_any()).await;
         }
-        let machines = self.live_instances().into_iter().filter(|instance| instance.tags.contains_key("freehold.dev/node-uid")).count();
+        let machines = self
+            .live_instances()
+            .into_iter()
+            .filter(|instance| instance.tags.contains_key("freehold.dev/node-uid"))
+            .count();
         assert_eq!((machines, self.data_volumes().len()), (0, 0), "something is left");
         assert!(self.site.violations().is_empty(), "{:?}", self.site.violations());
         if self.has_tap {
-            self.house.close().await;
+            self.env.close().await;
         } else {
-            self.house.close_unchecked().await;
+            self.env.close_unchecked().await;
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The operator's rights: in every test it has those that the chart gives it and no others, and which of them it used is noted.
+//! The operator's rights: in every test it has those that the chart gives it and no others, and which of them
+//! it used is noted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -26,7 +27,8 @@ pub async fn grant(control_plane: &ControlPlane) {
     give(&control_plane.client(), rendered, &json!([{"kind": "User", "name": OPERATOR_USER}])).await;
 }
 
-/// Makes the service account of a release of the chart that watches its own namespace, with its rights; gives a token of it.
+/// Makes the service account of a release of the chart that watches its own namespace, with its rights; gives
+/// a token of it.
 pub async fn account(client: &Client, namespace: &str) -> String {
     let watched = format!("namespace={namespace}");
     let rendered = template(namespace, &["--set", &watched, "--set", "rbac.aggregate=false"]).await.unwrap();
@@ -48,9 +50,16 @@ pub async fn give(client: &Client, documents: Vec<Value>, subjects: &Value) {
         }
         match document["kind"].as_str() {
             Some("ClusterRole") => make::<ClusterRole>(&Api::all(client.clone()), document).await,
-            Some("ClusterRoleBinding") => make::<ClusterRoleBinding>(&Api::all(client.clone()), document).await,
-            Some("Role") => make::<Role>(&Api::namespaced(client.clone(), &namespace_of(&document)), document).await,
-            Some("RoleBinding") => make::<RoleBinding>(&Api::namespaced(client.clone(), &namespace_of(&document)), document).await,
+            Some("ClusterRoleBinding") => {
+                make::<ClusterRoleBinding>(&Api::all(client.clone()), document).await;
+            }
+            Some("Role") => {
+                make::<Role>(&Api::namespaced(client.clone(), &namespace_of(&document)), document).await;
+            }
+            Some("RoleBinding") => {
+                make::<RoleBinding>(&Api::namespaced(client.clone(), &namespace_of(&document)), document)
+                    .await;
+            }
             Some(_) | None => {}
         }
     }
@@ -96,20 +105,39 @@ pub fn used() -> BTreeSet<String> {
     std::fs::read_to_string(notes()).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// Notes what the operators on this control plane have asked of the API server so far; fails when they lacked a right.
-pub fn note(control_plane: &ControlPlane) {
+/// What the operators on this control plane requested of the API server since this was last called.
+fn requests(control_plane: &ControlPlane) -> Vec<Request> {
     static READ: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
     let log = control_plane.audit_log();
     let requests = audit::requests_since(&log, read.entry(log.clone()).or_default()).unwrap();
-    let is_operator = |user: &str| user == OPERATOR_USER || user.starts_with("system:serviceaccount:") && user.ends_with(ACCOUNT);
-    let ours: Vec<_> = requests.into_iter().filter(|request| is_operator(&request.user)).collect();
+    let is_operator = |user: &str| {
+        user == OPERATOR_USER || user.starts_with("system:serviceaccount:") && user.ends_with(ACCOUNT)
+    };
+    requests.into_iter().filter(|request| is_operator(&request.user)).collect()
+}
+
+/// Leaves out what was requested since the last note: helm removes the rights of an operator while it is
+/// still being stopped.
+pub fn leave_out(control_plane: &ControlPlane) {
+    requests(control_plane);
+}
+
+/// Notes what the operators on this control plane have asked of the API server so far; fails when they lacked
+/// a right.
+pub fn note(control_plane: &ControlPlane) {
+    let ours = requests(control_plane);
     let lacked: BTreeSet<_> = ours
         .iter()
         .filter(|request| request.is_forbidden)
-        .map(|request| format!("{} in {}", right(&request.verb, &request.group, &request.resource), request.namespace))
+        .map(|request| {
+            format!("{} in {}", right(&request.verb, &request.group, &request.resource), request.namespace)
+        })
         .collect();
-    assert!(lacked.is_empty(), "the chart does not give the operator what it asks for (templates/_rules.tpl): {lacked:?}");
+    assert!(
+        lacked.is_empty(),
+        "the chart does not give the operator what it asks for (templates/_rules.tpl): {lacked:?}"
+    );
     let known = used();
     let used: BTreeSet<String> = ours.iter().flat_map(asked).collect();
     let mut notes = std::fs::File::options().create(true).append(true).open(notes()).unwrap();

@@ -1,4 +1,5 @@
-//! What a test sees of the operator's requests and does to them: counts, holds at one point, refuses for a while.
+//! What a test sees of the operator's requests and does to them: counts, holds at one point, refuses for a
+//! while.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -29,10 +30,12 @@ pub struct Which {
 /// The instance that was launched is being written down: the middle of a creation.
 pub const LAUNCHED: Which = Which { method: "PATCH", path: "/nodes/", body: &["\"instanceID\":\"i-"] };
 
-/// A case for each effect at each point of it, by the name of its house.
+/// A case for each effect at each point of it, by the name of its test environment.
 pub fn at_each_point(story: &str, effects: &[(&str, Which)]) -> Vec<(String, (Which, Point))> {
     let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];
-    let at_points = |(effect, which): &(&str, Which)| points.map(|(at, point)| (format!("{story}-{effect}-{at}"), (*which, point)));
+    let at_points = |(effect, which): &(&str, Which)| {
+        points.map(|(at, point)| (format!("{story}-{effect}-{at}"), (*which, point)))
+    };
     effects.iter().flat_map(at_points).collect()
 }
 
@@ -64,7 +67,8 @@ pub struct Seen {
     pub body: String,
     /// What a write was answered with, if it is an object.
     pub object: Option<Object>,
-    /// The number of the last entry in EC2's journal when the answer had come from the API server and the operator had not seen it.
+    /// The number of the last entry in EC2's journal when the answer had come from the API server and the
+    /// operator had not seen it.
     pub journal: u64,
     /// The answer's status.
     pub status: u16,
@@ -92,7 +96,11 @@ pub struct Tap {
 
 impl Default for Tap {
     fn default() -> Self {
-        Self { inner: Mutex::default(), frozen: watch::Sender::new(false), refusing: watch::Sender::new(false) }
+        Self {
+            inner: Mutex::default(),
+            frozen: watch::Sender::new(false),
+            refusing: watch::Sender::new(false),
+        }
     }
 }
 
@@ -101,8 +109,8 @@ impl Tap {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the operator at this point of the first request that fits: from then on no request gets through until [`Self::thaw`].
-    /// The receiver hears of it.
+    /// Stops the operator at this point of the first request that fits: from then on no request gets through
+    /// until [`Self::thaw`]. The receiver hears of it.
     pub fn stop_at(&self, which: Which, point: Point) -> oneshot::Receiver<()> {
         let (reached, hears) = oneshot::channel();
         self.lock().armed = Some((which, point, reached));
@@ -166,7 +174,9 @@ impl Tap {
     pub(super) fn takes(&self, method: &str, path: &str, body: &str) -> Option<(Point, oneshot::Sender<()>)> {
         let mut inner = self.lock();
         let fits = inner.armed.as_ref().is_some_and(|(which, ..)| {
-            which.method == method && path.contains(which.path) && which.body.iter().all(|part| body.contains(part))
+            which.method == method
+                && path.contains(which.path)
+                && which.body.iter().all(|part| body.contains(part))
         });
         let (_, point, reached) = inner.armed.take_if(|_| fits)?;
         self.frozen.send_replace(true);

@@ -5,19 +5,22 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt as _;
 use serde_json::json;
 
-use super::house::{House, OPERATOR, Options, run};
 use super::invariants;
 use super::tap::{Point, Which};
+use super::test_env::{OPERATOR, Options, TestEnv, run};
 
 /// What EC2 is asked in the operator's name, though no rule allows it.
 async fn is_noticed(name: &str, calls: &[&[(&str, &str)]]) {
-    let house = House::build(name, Options::default()).await;
-    invariants::check(&house).await;
+    let env = TestEnv::build(name, Options::default()).await;
+    invariants::check(&env).await;
     for call in calls {
-        let _ = house.ec2().call(OPERATOR, call);
+        let _ = env.ec2().call(OPERATOR, call);
     }
-    assert!(AssertUnwindSafe(invariants::check(&house)).catch_unwind().await.is_err(), "{name} was not noticed");
-    house.close_unchecked().await;
+    assert!(
+        AssertUnwindSafe(invariants::check(&env)).catch_unwind().await.is_err(),
+        "{name} was not noticed"
+    );
+    env.close_unchecked().await;
 }
 
 const RUN: [(&str, &str); 6] = [
@@ -32,8 +35,16 @@ const RUN: [(&str, &str); 6] = [
 #[test]
 fn every_rule_that_is_broken_is_noticed() {
     run(async {
-        is_noticed("kit-attach", &[&[("Action", "AttachVolume"), ("VolumeId", "vol-1"), ("InstanceId", "i-1"), ("Device", "/dev/sdf")]])
-            .await;
+        is_noticed(
+            "kit-attach",
+            &[&[
+                ("Action", "AttachVolume"),
+                ("VolumeId", "vol-1"),
+                ("InstanceId", "i-1"),
+                ("Device", "/dev/sdf"),
+            ]],
+        )
+        .await;
         is_noticed("kit-untagged", &[&RUN]).await;
         let tags = [
             ("TagSpecification.1.ResourceType", "instance"),
@@ -46,7 +57,13 @@ fn every_rule_that_is_broken_is_noticed() {
         ];
         let other_token = [&RUN[..], &tags, &[("ClientToken", "of-its-own")]].concat();
         is_noticed("kit-token", &[&other_token]).await;
-        let token = freehold::cloud::identity::token("kit-no-intent", freehold::cloud::identity::Kind::Node, "a-node", 1).0;
+        let token = freehold::cloud::identity::token(
+            "kit-no-intent",
+            freehold::cloud::identity::Kind::Node,
+            "a-node",
+            1,
+        )
+        .0;
         let no_intent = [&RUN[..], &tags, &[("ClientToken", token.as_str())]].concat();
         is_noticed("kit-no-intent", &[&no_intent]).await;
     });
@@ -55,24 +72,24 @@ fn every_rule_that_is_broken_is_noticed() {
 #[test]
 fn a_request_that_is_stopped_before_it_is_sent_was_never_carried_out() {
     run(async {
-        let mut house = House::build("kit-before", Options::default()).await;
+        let mut env = TestEnv::build("kit-before", Options::default()).await;
         let finalizer = Which { method: "PATCH", path: "/databases/", body: &["\"finalizers\""] };
-        let reached = house.tap.stop_at(finalizer, Point::Before);
-        house.start_operator();
-        house.create("orders", &json!({})).await;
+        let reached = env.tap.stop_at(finalizer, Point::Before);
+        env.start_operator();
+        env.create("orders", &json!({})).await;
         reached.await.unwrap();
-        house.kill_operator();
-        house.tap.thaw();
-        let database = house.api::<freehold::api::Database>().get("orders").await.unwrap();
+        env.kill_operator();
+        env.tap.thaw();
+        let database = env.api::<freehold::api::Database>().get("orders").await.unwrap();
         assert_eq!(database.metadata.finalizers, None);
 
-        let reached = house.tap.stop_at(finalizer, Point::AnswerLost);
-        house.start_operator();
+        let reached = env.tap.stop_at(finalizer, Point::AnswerLost);
+        env.start_operator();
         reached.await.unwrap();
-        house.kill_operator();
-        house.tap.thaw();
-        let database = house.api::<freehold::api::Database>().get("orders").await.unwrap();
+        env.kill_operator();
+        env.tap.thaw();
+        let database = env.api::<freehold::api::Database>().get("orders").await.unwrap();
         assert!(database.metadata.finalizers.is_some());
-        house.close().await;
+        env.close().await;
     });
 }

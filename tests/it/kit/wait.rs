@@ -7,14 +7,12 @@ use std::time::{Duration, Instant};
 
 use futures::{FutureExt as _, StreamExt as _, stream};
 
-/// No single fact takes longer, even on a machine that compiles meanwhile, or whose host gives its processors to others for minutes.
+/// No single fact takes longer, even on a machine that compiles meanwhile, or whose host gives its processors
+/// to others for minutes.
 pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// How often a fact is looked at.
 const POLL: Duration = Duration::from_millis(100);
-
-/// How many cases of a table run at once: each has an operator and an EC2 of its own.
-const SIDE_BY_SIDE: usize = 5;
 
 /// Waits for a fact; fails with what was seen last when it does not come.
 pub async fn until<T, F>(what: &str, fact: impl FnMut() -> F) -> T
@@ -45,7 +43,8 @@ pub fn seen<T>(fact: Option<T>, instead: impl FnOnce() -> String) -> Result<T, S
     fact.ok_or_else(instead)
 }
 
-/// Runs every case, a few side by side, and fails with the names of those that failed.
+/// Runs all cases at once, each as soon as its test environment has a permit, and fails with the names of
+/// those that failed.
 pub async fn each<C, F>(cases: Vec<(String, C)>, test: impl Fn(String, C) -> F)
 where
     F: Future<Output = ()>,
@@ -57,7 +56,7 @@ where
             failed.lock().unwrap().push(name);
         }
     };
-    stream::iter(cases).for_each_concurrent(SIDE_BY_SIDE, run).await;
+    stream::iter(cases).for_each_concurrent(None, run).await;
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "cases that failed, each with its own message above: {failed:?}");
 }

@@ -14,20 +14,22 @@ use crate::kit::wait::{seen, within};
 
 #[test]
 fn a_database_that_was_deleted_is_taken_over_with_every_row_and_the_password_of_its_data() {
-    on_real_machines("adopted", |mut house| async move {
-        house.house.start_operator();
-        let spec = house.postgresql();
-        house.create("orders", &spec).await;
-        house.serves("orders").await;
-        let writer = house.writer("orders", Dialect::Postgresql);
+    on_real_machines("adopted", |mut env| async move {
+        env.env.start_operator();
+        let spec = env.postgresql();
+        env.create("orders", &spec).await;
+        env.serves("orders").await;
+        let writer = env.writer("orders", Dialect::Postgresql);
         writer.is_served(LIMIT).await.unwrap();
-        let disk = house.data_volumes().remove(0).id;
-        house.house.delete("orders").await;
-        house.is_gone("orders").await;
-        let records = Api::<PersistentVolume>::all(house.client.clone());
+        let disk = env.data_volumes().remove(0).id;
+        env.env.delete("orders").await;
+        env.is_gone("orders").await;
+        let records = Api::<PersistentVolume>::all(env.client.clone());
         let record = within(LIMIT, "the record of what was kept", || async {
-            let kept =
-                records.list(&ListParams::default().labels("freehold.dev/retained=true")).await.map_err(|error| error.to_string())?;
+            let kept = records
+                .list(&ListParams::default().labels("freehold.dev/retained=true"))
+                .await
+                .map_err(|error| error.to_string())?;
             let released = kept.items.iter().find(|record| {
                 let phase = record.status.as_ref().and_then(|status| status.phase.as_deref());
                 phase == Some("Released")
@@ -38,21 +40,24 @@ fn a_database_that_was_deleted_is_taken_over_with_every_row_and_the_password_of_
 
         let mut again = spec.clone();
         objects::merge(&mut again, &json!({"storage": {"adoptRetained": record, "size": "3Gi"}}));
-        house.create("orders", &again).await;
-        house.serves("orders").await;
+        env.create("orders", &again).await;
+        env.serves("orders").await;
         // The same writer goes on: it reads the Secret anew, and PostgreSQL knows the password from its data.
         writer.is_served(LIMIT).await.unwrap();
         writer.verify(LIMIT).await.unwrap().check().unwrap();
         writer.stop().await;
-        let disks = house.data_volumes();
-        assert_eq!(disks.iter().map(|volume| (volume.id.as_str(), volume.shape.size)).collect::<Vec<_>>(), [(disk.as_str(), 3)]);
-        let database = house.api::<Database>().get("orders").await.unwrap();
+        let disks = env.data_volumes();
+        assert_eq!(
+            disks.iter().map(|volume| (volume.id.as_str(), volume.shape.size)).collect::<Vec<_>>(),
+            [(disk.as_str(), 3)]
+        );
+        let database = env.api::<Database>().get("orders").await.unwrap();
         assert_eq!(database.condition("Ready").0, "True");
         within(LIMIT, "the former record being gone", || async {
             let left = records.get_opt(&record).await.map_err(|error| error.to_string())?;
             seen(left.is_none().then_some(()), || format!("{:?}", left.map(|left| left.name_any())))
         })
         .await;
-        house
+        env
     });
 }

@@ -1,4 +1,5 @@
-//! What goes wrong on a real machine: named in a condition, nothing lost, and well again without a hand on any pod.
+//! What goes wrong on a real machine: named in a condition, nothing lost, and well again without a hand on
+//! any pod.
 
 use ec2sim::{Effect, Fault, Outside};
 use freehold::api::{Database, Volume};
@@ -9,116 +10,119 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::kit::objects::Told as _;
-use crate::kit::real::{LIMIT, RealHouse, on_real_machines, questdb};
+use crate::kit::real::{LIMIT, RealEnv, on_real_machines, questdb};
 use crate::kit::wait::{seen, within};
 
-/// Runs a scenario in a house with real machines and a running operator.
-fn with_operator<F: Future<Output = RealHouse>>(name: &str, scenario: impl FnOnce(RealHouse) -> F) {
-    on_real_machines(name, |mut house| {
-        house.house.start_operator();
-        scenario(house)
+/// Runs a scenario in a test environment with real machines and a running operator.
+fn with_operator<F: Future<Output = RealEnv>>(name: &str, scenario: impl FnOnce(RealEnv) -> F) {
+    on_real_machines(name, |mut env| {
+        env.env.start_operator();
+        scenario(env)
     });
 }
 
 /// A database that has some rows, and the writer that goes on adding to them.
-async fn written(house: &RealHouse, spec: &Value, dialect: Dialect) -> Writer {
-    house.create("orders", spec).await;
-    house.serves("orders").await;
-    let writer = house.writer("orders", dialect);
+async fn written(env: &RealEnv, spec: &Value, dialect: Dialect) -> Writer {
+    env.create("orders", spec).await;
+    env.serves("orders").await;
+    let writer = env.writer("orders", dialect);
     writer.is_served(LIMIT).await.unwrap();
     writer
 }
 
 /// The database serves again, and every acknowledged row is there.
-async fn keeps_its_rows(house: &RealHouse, writer: Writer) {
-    house.serves("orders").await;
+async fn keeps_its_rows(env: &RealEnv, writer: Writer) {
+    env.serves("orders").await;
     writer.is_served(LIMIT).await.unwrap();
     writer.verify(LIMIT).await.unwrap().check().unwrap();
     writer.stop().await;
 }
 
 /// Waits until the condition has this status and reason; gives its message.
-async fn told(house: &RealHouse, kind: &str, status: &str, reason: &str) -> String {
-    house.told_within(LIMIT, "orders", kind, status, reason).await
+async fn told(env: &RealEnv, kind: &str, status: &str, reason: &str) -> String {
+    env.told_within(LIMIT, "orders", kind, status, reason).await
 }
 
 #[test]
 fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
-    with_operator("wrong-setting", |house| async move {
-        let writer = written(&house, &house.postgresql(), Dialect::Postgresql).await;
-        house.edit("orders", &json!({"config": {"shared_buffers": "plenty"}})).await;
-        let message = told(&house, "EngineReady", "False", "EngineFailing").await;
+    with_operator("wrong-setting", |env| async move {
+        let writer = written(&env, &env.postgresql(), Dialect::Postgresql).await;
+        env.edit("orders", &json!({"config": {"shared_buffers": "plenty"}})).await;
+        let message = told(&env, "EngineReady", "False", "EngineFailing").await;
         assert!(message.contains("shared_buffers"), "{message}");
-        house.edit("orders", &json!({"config": {"shared_buffers": "64MB"}})).await;
-        keeps_its_rows(&house, writer).await;
-        house
+        env.edit("orders", &json!({"config": {"shared_buffers": "64MB"}})).await;
+        keeps_its_rows(&env, writer).await;
+        env
     });
 }
 
 #[test]
 fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
-    with_operator("no-image", |house| async move {
-        let spec = house.postgresql();
-        let writer = written(&house, &spec, Dialect::Postgresql).await;
-        let volumes = house.data_volumes();
+    with_operator("no-image", |env| async move {
+        let spec = env.postgresql();
+        let writer = written(&env, &spec, Dialect::Postgresql).await;
+        let volumes = env.data_volumes();
         let version = spec["engine"]["version"].as_str().unwrap().to_owned();
         let major = version.split('.').next().unwrap().to_owned();
-        house.edit("orders", &json!({"engine": {"version": format!("{major}.99")}})).await;
-        let message = told(&house, "EngineReady", "False", "EngineFailing").await;
+        env.edit("orders", &json!({"engine": {"version": format!("{major}.99")}})).await;
+        let message = told(&env, "EngineReady", "False", "EngineFailing").await;
         assert!(message.contains(&format!("postgres:{major}.99")), "{message}");
-        let after = house.data_volumes();
-        assert_eq!(after.iter().map(|volume| &volume.id).collect::<Vec<_>>(), volumes.iter().map(|volume| &volume.id).collect::<Vec<_>>());
-        house.edit("orders", &json!({"engine": {"version": version}})).await;
-        keeps_its_rows(&house, writer).await;
-        house
+        let after = env.data_volumes();
+        assert_eq!(
+            after.iter().map(|volume| &volume.id).collect::<Vec<_>>(),
+            volumes.iter().map(|volume| &volume.id).collect::<Vec<_>>()
+        );
+        env.edit("orders", &json!({"engine": {"version": version}})).await;
+        keeps_its_rows(&env, writer).await;
+        env
     });
 }
 
 #[test]
 fn a_volume_that_stays_attaching_is_told_and_served_once_it_is_free() {
-    with_operator("stuck-attach", |house| async move {
-        let fault = house.ec2().add_fault(Fault::on("AttachVolume", Effect::Hangs).count(1));
-        house.create("orders", &questdb()).await;
-        let message = told(&house, "EngineReady", "False", "AwaitingAttach").await;
+    with_operator("stuck-attach", |env| async move {
+        let fault = env.ec2().add_fault(Fault::on("AttachVolume", Effect::Hangs).count(1));
+        env.create("orders", &questdb()).await;
+        let message = told(&env, "EngineReady", "False", "AwaitingAttach").await;
         assert!(message.contains("is being attached"), "{message}");
-        assert_eq!(house.data_volumes().len(), 1);
-        house.ec2().clear_fault(&fault);
+        assert_eq!(env.data_volumes().len(), 1);
+        env.ec2().clear_fault(&fault);
         // What a person does with such a volume.
-        let stuck = house.data_volumes()[0].id.clone();
-        house.ec2().outside(&Outside::Detach.to(stuck)).unwrap();
-        house.serves("orders").await;
-        house
+        let stuck = env.data_volumes()[0].id.clone();
+        env.ec2().outside(&Outside::Detach.to(stuck)).unwrap();
+        env.serves("orders").await;
+        env
     });
 }
 
 #[test]
 fn growth_alone_brings_a_database_with_a_full_disk_back_without_a_restart() {
-    with_operator("full-disk", |house| async move {
-        let writer = written(&house, &house.postgresql(), Dialect::Postgresql).await;
-        let before = house.run_of("orders").await;
+    with_operator("full-disk", |env| async move {
+        let writer = written(&env, &env.postgresql(), Dialect::Postgresql).await;
+        let before = env.run_of("orders").await;
         // To the last block.
         let fill = "cd /var/lib/freehold; dd if=/dev/zero of=filling bs=1M; dd if=/dev/zero of=rest bs=512";
-        let said = house.exec("orders", fill).unwrap_err();
+        let said = env.exec("orders", fill).unwrap_err();
         assert!(said.contains("No space left on device"), "{said}");
         let refused = within(LIMIT, "a row being refused", || async {
             let failure = writer.last_failure().unwrap_or_default();
             seen(failure.contains("No space left on device").then_some(()), || failure.clone())
         });
         refused.await;
-        house.edit("orders", &json!({"storage": {"size": "4Gi"}})).await;
-        keeps_its_rows(&house, writer).await;
-        assert_eq!(house.data_volumes()[0].shape.size, 4);
-        assert_eq!(house.run_of("orders").await, before, "nothing was restarted");
-        house
+        env.edit("orders", &json!({"storage": {"size": "4Gi"}})).await;
+        keeps_its_rows(&env, writer).await;
+        assert_eq!(env.data_volumes()[0].shape.size, 4);
+        assert_eq!(env.run_of("orders").await, before, "nothing was restarted");
+        env
     });
 }
 
 #[test]
 fn a_killed_containerd_costs_the_database_nothing() {
-    with_operator("no-containerd", |house| async move {
-        let writer = written(&house, &questdb(), Dialect::Questdb).await;
-        let before = house.run_of("orders").await;
-        let machine = house.machine();
+    with_operator("no-containerd", |env| async move {
+        let writer = written(&env, &questdb(), Dialect::Questdb).await;
+        let before = env.run_of("orders").await;
+        let machine = env.machine();
         let first = machine.service(CONTAINERD);
         assert!(machine.kill_service(CONTAINERD));
         within(LIMIT, "containerd running again", || async {
@@ -126,70 +130,75 @@ fn a_killed_containerd_costs_the_database_nothing() {
             seen((now.is_some() && now != first).then_some(()), || format!("{now:?}"))
         })
         .await;
-        keeps_its_rows(&house, writer).await;
-        assert_eq!(house.run_of("orders").await, before, "the engine was not restarted");
-        house
+        keeps_its_rows(&env, writer).await;
+        assert_eq!(env.run_of("orders").await, before, "the engine was not restarted");
+        env
     });
 }
 
 #[test]
 fn a_kubelet_that_is_away_is_told_and_the_engine_goes_on_serving() {
-    with_operator("no-kubelet", |house| async move {
-        let writer = written(&house, &questdb(), Dialect::Questdb).await;
-        let before = house.run_of("orders").await;
-        house.machine().stop_service(KUBELET).await;
-        told(&house, "NodeReady", "False", "NodeNotReady").await;
+    with_operator("no-kubelet", |env| async move {
+        let writer = written(&env, &questdb(), Dialect::Questdb).await;
+        let before = env.run_of("orders").await;
+        env.machine().stop_service(KUBELET).await;
+        told(&env, "NodeReady", "False", "NodeNotReady").await;
         writer.is_served(LIMIT).await.unwrap();
-        house.machine().start_service(KUBELET);
-        keeps_its_rows(&house, writer).await;
-        assert_eq!(house.run_of("orders").await, before, "the engine was not restarted");
-        house
+        env.machine().start_service(KUBELET);
+        keeps_its_rows(&env, writer).await;
+        assert_eq!(env.run_of("orders").await, before, "the engine was not restarted");
+        env
     });
 }
 
 #[test]
 fn an_engine_that_memory_ran_out_for_is_told_and_comes_back_with_its_rows() {
-    with_operator("no-memory", |house| async move {
-        let writer = written(&house, &questdb(), Dialect::Questdb).await;
-        let (pod, restarts) = house.run_of("orders").await;
+    with_operator("no-memory", |env| async move {
+        let writer = written(&env, &questdb(), Dialect::Questdb).await;
+        let (pod, restarts) = env.run_of("orders").await;
         // Holds the whole of an endless line, on the machine and not in the pod: the kernel ends pods first.
-        let machine = house.machine();
+        let machine = env.machine();
         machine.limit_memory(1536).unwrap();
         let mut hog = machine.enter("tail").arg("/dev/zero").spawn().unwrap();
         let message = within(LIMIT, "what ended the engine being told", || async {
-            let condition = house.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.condition("EngineReady");
+            let condition = env
+                .api::<Database>()
+                .get("orders")
+                .await
+                .map_err(|error| error.to_string())?
+                .condition("EngineReady");
             seen(condition.2.contains("OOMKilled").then(|| condition.2.clone()), || format!("{condition:?}"))
         })
         .await;
         assert!(message.contains("137"), "{message}");
         let _ = hog.kill();
         hog.wait().unwrap();
-        keeps_its_rows(&house, writer).await;
-        let after = house.run_of("orders").await;
+        keeps_its_rows(&env, writer).await;
+        let after = env.run_of("orders").await;
         assert_eq!(after.0, pod, "the pod stays");
         assert!(after.1 > restarts, "its container was started again");
-        house
+        env
     });
 }
 
 #[test]
 fn a_record_of_another_zone_does_not_lead_a_machine_away_from_its_disk() {
-    with_operator("other-zone", |house| async move {
-        let writer = written(&house, &questdb(), Dialect::Questdb).await;
-        let zone = house.list::<Volume>().await[0].spec.zone.clone();
-        house.edit("orders", &json!({"running": false})).await;
-        told(&house, "Ready", "False", "Paused").await;
+    with_operator("other-zone", |env| async move {
+        let writer = written(&env, &questdb(), Dialect::Questdb).await;
+        let zone = env.list::<Volume>().await[0].spec.zone.clone();
+        env.edit("orders", &json!({"running": false})).await;
+        told(&env, "Ready", "False", "Paused").await;
         within(LIMIT, "the machine being gone", || async {
-            let left = house.live_instances();
+            let left = env.live_instances();
             seen(left.is_empty().then_some(()), || format!("{left:?}"))
         })
         .await;
         let other = if zone == "us-east-1a" { "us-east-1b" } else { "us-east-1a" };
         let lie = Patch::Merge(json!({"status": {"zone": other}}));
-        house.api::<Database>().patch_status("orders", &PatchParams::default(), &lie).await.unwrap();
-        house.edit("orders", &json!({"running": true})).await;
-        keeps_its_rows(&house, writer).await;
-        assert_eq!(house.live_instances()[0].zone, zone);
-        house
+        env.api::<Database>().patch_status("orders", &PatchParams::default(), &lie).await.unwrap();
+        env.edit("orders", &json!({"running": true})).await;
+        keeps_its_rows(&env, writer).await;
+        assert_eq!(env.live_instances()[0].zone, zone);
+        env
     });
 }

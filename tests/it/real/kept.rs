@@ -15,11 +15,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 
-use crate::kit::house;
 use crate::kit::objects;
+use crate::kit::permits;
 use crate::kit::process::{Operator, environment};
-use crate::kit::real::{LIMIT, postgresql, questdb, turn};
+use crate::kit::real::{LIMIT, postgresql, questdb};
 use crate::kit::rights;
+use crate::kit::test_env;
 use crate::kit::wait::{seen, within};
 
 const NAMESPACE: &str = "default";
@@ -33,30 +34,45 @@ struct Kept {
 
 impl Kept {
     async fn up(state: &Path, real: &Real, run: &str) -> Self {
-        let options = ControlPlaneOptions { state: Some(state.to_owned()), ..ControlPlaneOptions::named("kept") };
+        let options =
+            ControlPlaneOptions { state: Some(state.to_owned()), ..ControlPlaneOptions::named("kept") };
         let control_plane = ControlPlane::start(options).await.unwrap();
-        let mut options =
-            SiteOptions { real: Some(real.clone()), state: Some(state.to_owned()), boot: Duration::ZERO, ..SiteOptions::fast() };
+        let mut options = SiteOptions {
+            real: Some(real.clone()),
+            state: Some(state.to_owned()),
+            boot: Duration::ZERO,
+            ..SiteOptions::fast()
+        };
         options.simulator.state = Some(state.join("ec2"));
         let site = Site::start(&control_plane, options).await.unwrap();
         let definitions = Api::<CustomResourceDefinition>::all(control_plane.client());
         if definitions.list(&ListParams::default()).await.unwrap().items.is_empty() {
-            house::install(&control_plane).await;
+            test_env::install(&control_plane).await;
         }
         let operator = Self::operator(&control_plane, &site, run);
         Self { control_plane, site, operator }
     }
 
     fn operator(control_plane: &ControlPlane, site: &Site, run: &str) -> Operator {
-        let settings = "--cluster-id kept --listen 127.0.0.1:0 --time-scale 10 --registration 7200 --loss-grace 7200";
+        let settings = "--cluster-id kept --listen 127.0.0.1:0 --time-scale 10 --registration-timeout 7200 \
+            --loss-grace-period 7200";
         let settings: Vec<String> = settings.split(' ').map(str::to_owned).collect();
         let environment = environment(control_plane.operator_kubeconfig(), &site.endpoint(), site.region());
-        Operator::start(control_plane.folder(), control_plane.folder(), &format!("operator-{run}"), &settings, &environment)
+        Operator::start(
+            control_plane.folder(),
+            control_plane.folder(),
+            &format!("operator-{run}"),
+            &settings,
+            &environment,
+        )
     }
 
     fn target(&self, dialect: Dialect) -> Target {
-        let source =
-            Source::Database { client: self.control_plane.client(), namespace: NAMESPACE.to_owned(), name: dialect.as_str().to_owned() };
+        let source = Source::Database {
+            client: self.control_plane.client(),
+            namespace: NAMESPACE.to_owned(),
+            name: dialect.as_str().to_owned(),
+        };
         Target { dialect, source, table: "numbered" }
     }
 
@@ -76,8 +92,8 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
     if !freehold_box::account::node_kind::can_be_real("databases that outlive the box") {
         return;
     }
-    house::run(async {
-        let _turn = turn().await;
+    test_env::run(async {
+        let _permit = permits::of_real_machines().await;
         let cache = Cache::from_environment();
         let real = Real::ensure(&cache, &Progress::on_stderr()).await.unwrap();
         // Beside the images, so that machines can share them by links.
@@ -92,7 +108,9 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
                 Dialect::Questdb => questdb(),
                 Dialect::Postgresql => postgresql(&real),
             };
-            let object = serde_json::from_value(objects::database(NAMESPACE, "default", dialect.as_str(), &spec)).unwrap();
+            let object =
+                serde_json::from_value(objects::database(NAMESPACE, "default", dialect.as_str(), &spec))
+                    .unwrap();
             databases.create(&PostParams::default(), &object).await.unwrap();
         }
         let writers = ENGINES.map(|dialect| Writer::start(first.target(dialect), PACE));

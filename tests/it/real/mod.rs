@@ -1,4 +1,5 @@
-//! Scenarios on real machines: a real kubelet, the real EBS CSI driver, real engines, and rows that are counted.
+//! Scenarios on real machines: a real kubelet, the real EBS CSI driver, real engines, and rows that are
+//! counted.
 
 mod adopted;
 mod faults;

@@ -10,8 +10,8 @@ use freehold::cloud::identity;
 use serde_json::{Map, Value};
 
 use super::GROUP;
-use crate::kit::house::House;
 use crate::kit::tap::Seen;
+use crate::kit::test_env::TestEnv;
 
 /// In the place of a time.
 const TIME: &str = "<time>";
@@ -34,10 +34,11 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// What a whole life has introduced, from its beginning: so a machine has the same number in each of its steps.
-    pub fn of(house: &House, seen: &[Seen], journal: &[JournalEntry]) -> Self {
-        let mut known = BTreeMap::from([(house.name.clone(), "<house>".to_owned())]);
-        let class = house.site.node_class(&house.name);
+    /// What a whole life has introduced, from its beginning: so a machine has the same number in each of its
+    /// steps.
+    pub fn of(env: &TestEnv, seen: &[Seen], journal: &[JournalEntry]) -> Self {
+        let mut known = BTreeMap::from([(env.name.clone(), "<namespace>".to_owned())]);
+        let class = env.site.node_class(&env.name);
         let user_data = class["spec"]["userData"].as_str().unwrap_or_default();
         known.insert(identity::user_data_hash(user_data), "<hash-of-user-data>".to_owned());
         names(&mut known, seen);
@@ -46,14 +47,18 @@ impl Mask {
         tokens(&mut known, journal);
         objects(&mut known, seen, &nodes);
         secrets(&mut known, seen);
-        let mut known: Vec<(String, String)> = known.into_iter().filter(|(text, _)| !text.is_empty()).collect();
+        let mut known: Vec<(String, String)> =
+            known.into_iter().filter(|(text, _)| !text.is_empty()).collect();
         known.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
         Self { known }
     }
 
     /// A text with placeholders.
     pub fn text(&self, text: &str) -> String {
-        let text = self.known.iter().fold(text.to_owned(), |text, (known, placeholder)| text.replace(known, placeholder));
+        let text = self
+            .known
+            .iter()
+            .fold(text.to_owned(), |text, (known, placeholder)| text.replace(known, placeholder));
         without_uids(&without_times(&text))
     }
 
@@ -66,7 +71,12 @@ impl Mask {
                     let is_version = key == "resourceVersion" && value.is_string();
                     if is_version { Value::String(VERSION.to_owned()) } else { self.value(value) }
                 };
-                Value::Object(sorted.into_iter().map(|(key, value)| (self.text(key), masked(key, value))).collect::<Map<_, _>>())
+                Value::Object(
+                    sorted
+                        .into_iter()
+                        .map(|(key, value)| (self.text(key), masked(key, value)))
+                        .collect::<Map<_, _>>(),
+                )
             }
             Value::Array(items) => Value::Array(items.iter().map(|item| self.value(item)).collect()),
             Value::String(text) => Value::String(self.text(text)),
@@ -75,7 +85,8 @@ impl Mask {
     }
 }
 
-/// The names that hold a hash of the Database's UID: its Nodes' are `<database>-<hash>-<ordinal>`, and the others begin like that.
+/// The names that hold a hash of the Database's UID: its Nodes' are `<database>-<hash>-<ordinal>`, and the
+/// others begin like that.
 fn names(known: &mut BTreeMap<String, String>, seen: &[Seen]) {
     let objects = seen.iter().filter_map(|seen| seen.object.as_ref());
     for node in objects.filter(|object| object.group == GROUP && object.kind == "Node") {
@@ -86,11 +97,13 @@ fn names(known: &mut BTreeMap<String, String>, seen: &[Seen]) {
     }
 }
 
-/// The instances and the Kubernetes nodes of the Nodes, by their ordinals; gives the ordinal of each Kubernetes node.
+/// The instances and the Kubernetes nodes of the Nodes, by their ordinals; gives the ordinal of each
+/// Kubernetes node.
 fn machines(known: &mut BTreeMap<String, String>, seen: &[Seen]) -> BTreeMap<String, String> {
     let mut nodes = BTreeMap::new();
-    for write in seen.iter().filter(|seen| seen.method == "PATCH" && seen.path.contains("/freehold.dev/") && seen.path.ends_with("/status"))
-    {
+    for write in seen.iter().filter(|seen| {
+        seen.method == "PATCH" && seen.path.contains("/freehold.dev/") && seen.path.ends_with("/status")
+    }) {
         let Some((_, name)) = write.path.trim_end_matches("/status").split_once("/nodes/") else { continue };
         let ordinal = ordinal(name);
         let body: Value = serde_json::from_str(&write.body).unwrap_or_default();
@@ -101,7 +114,10 @@ fn machines(known: &mut BTreeMap<String, String>, seen: &[Seen]) -> BTreeMap<Str
         if let Some(instance) = body["status"]["instanceID"].as_str() {
             let placeholder = format!("<instance-{ordinal}>");
             let is_second = known.iter().any(|(id, other)| id != instance && *other == placeholder);
-            known.insert(instance.to_owned(), if is_second { format!("<another-instance-{ordinal}>") } else { placeholder });
+            known.insert(
+                instance.to_owned(),
+                if is_second { format!("<another-instance-{ordinal}>") } else { placeholder },
+            );
         }
     }
     nodes
@@ -109,9 +125,11 @@ fn machines(known: &mut BTreeMap<String, String>, seen: &[Seen]) -> BTreeMap<Str
 
 /// EBS volumes and snapshots, in the order in which they were made; roots go with their machines.
 fn disks(known: &mut BTreeMap<String, String>, journal: &[JournalEntry]) {
-    for (action, prefix, name) in
-        [("CreateVolume", "vol-", "volume"), ("CreateSnapshot", "snap-", "snapshot"), ("RunInstances", "vol-", "root-volume")]
-    {
+    for (action, prefix, name) in [
+        ("CreateVolume", "vol-", "volume"),
+        ("CreateSnapshot", "snap-", "snapshot"),
+        ("RunInstances", "vol-", "root-volume"),
+    ] {
         let mut number = 0;
         for entry in journal.iter().filter(|entry| entry.action == action) {
             for id in entry.resources.iter().filter(|id| id.starts_with(prefix)) {
@@ -155,9 +173,14 @@ fn objects(known: &mut BTreeMap<String, String>, seen: &[Seen], core_nodes: &BTr
         let Some(object) = &seen.object else { continue };
         let name = match (object.group.as_str(), object.kind.as_str()) {
             ("", "Node") => core_nodes.get(&object.name).map(|ordinal| format!("core-node-{ordinal}")),
-            ("", "Secret") => {
-                Some(if known.contains_key(object.name.trim_end_matches("-admin")) { "kept-secret" } else { "secret" }.to_owned())
-            }
+            ("", "Secret") => Some(
+                if known.contains_key(object.name.trim_end_matches("-admin")) {
+                    "kept-secret"
+                } else {
+                    "secret"
+                }
+                .to_owned(),
+            ),
             ("", "Pod" | "Event") | ("events.k8s.io", _) => None,
             ("freehold.dev", "Node") => Some(format!("node-{}", ordinal(&object.name))),
             (_, kind) => Some(kind.to_lowercase()),
@@ -199,7 +222,8 @@ fn without_times(text: &str) -> String {
             13 | 16 => byte == b':',
             _ => byte.is_ascii_digit(),
         };
-        let fraction = rest[TO_SECONDS..].bytes().take_while(|byte| *byte == b'.' || byte.is_ascii_digit()).count();
+        let fraction =
+            rest[TO_SECONDS..].bytes().take_while(|byte| *byte == b'.' || byte.is_ascii_digit()).count();
         let end = TO_SECONDS + fraction;
         (seconds.bytes().enumerate().all(fits) && rest[end..].starts_with('Z')).then_some(end + 1)
     })

@@ -1,4 +1,5 @@
-//! The transcript of a life: every write and call, in the order of the controller that made it, and what is told at the end.
+//! The transcript of a life: every write and call, in the order of the controller that made it, and what is
+//! told at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,14 +13,14 @@ use serde_json::Value;
 
 use super::mask::Mask;
 use super::step::{Place, Step, closing, is_conflict};
-use crate::kit::house::House;
 use crate::kit::tap::Seen;
+use crate::kit::test_env::TestEnv;
 
 /// The one database of every life.
 pub const DATABASE: &str = "orders";
 
 /// Events of a host that is slow: how often they come depends on timing.
-const OF_SLOWNESS: [EventReason; 2] = [EventReason::MachineSuspected, EventReason::RepairHeldBack];
+const OF_SLOWNESS: [EventReason; 2] = [EventReason::MachineSuspected, EventReason::RepairPostponed];
 
 /// What a closing patch tells of a moment only: when the engine's run was first seen.
 const MOMENTS: [&str; 1] = ["run.since"];
@@ -33,8 +34,8 @@ pub struct Mark {
 
 impl Mark {
     /// Now.
-    pub fn of(house: &House) -> Self {
-        Self { seen: house.tap.mark(), journal: house.mark() }
+    pub fn of(env: &TestEnv) -> Self {
+        Self { seen: env.tap.mark(), journal: env.mark() }
     }
 }
 
@@ -56,24 +57,26 @@ struct Part {
     told: BTreeMap<String, Vec<String>>,
 }
 
-/// The life of a house since a mark.
-pub async fn transcript(house: &House, title: &str, from: Mark) -> Transcript {
-    let (seen, journal) = (house.tap.seen(), house.calls_since(0));
-    let mask = Mask::of(house, &seen, &journal);
+/// The life of a test environment since a mark.
+pub async fn transcript(env: &TestEnv, title: &str, from: Mark) -> Transcript {
+    let (seen, journal) = (env.tap.seen(), env.calls_since(0));
+    let mask = Mask::of(env, &seen, &journal);
     let owners = owners(&journal);
     let mut parts: BTreeMap<String, Part> = BTreeMap::new();
     let mut events = BTreeSet::new();
-    let (mut given_up, mut ec2) = (String::new(), Vec::new());
-    for (number, write) in seen.iter().enumerate().skip(from.seen).filter(|(_, seen)| seen.is_write() && !is_conflict(seen)) {
+    let (mut declared_lost, mut ec2) = (String::new(), Vec::new());
+    for (number, write) in
+        seen.iter().enumerate().skip(from.seen).filter(|(_, seen)| seen.is_write() && !is_conflict(seen))
+    {
         let place = Place::of(&write.path);
         let body: Value = serde_json::from_str(&write.body).unwrap_or_default();
         if place.resource.starts_with("events") {
             events.extend(event(&body, &mask));
             continue;
         }
-        let by = by(&place, &body, &mask, &given_up);
+        let by = by(&place, &body, &mask, &declared_lost);
         if !body["status"]["fence"].is_null() {
-            given_up.clone_from(&by);
+            declared_lost.clone_from(&by);
         }
         let part = parts.entry(by).or_default();
         match closing(write) {
@@ -83,14 +86,14 @@ pub async fn transcript(house: &House, title: &str, from: Mark) -> Transcript {
         }
     }
     for entry in journal.iter().filter(|entry| entry.seq > from.journal && !is_read(entry)) {
-        let launched = entry.resources.iter().find_map(|id| house.ec2().instance(id));
+        let launched = entry.resources.iter().find_map(|id| env.ec2().instance(id));
         let user_data = launched.filter(|_| entry.action == "RunInstances").and_then(|view| view.user_data);
         let by = mask.text(&owner(entry, &owners));
         ec2.push(format!("{} of {by}", entry.action));
         parts.entry(by).or_default().steps.push(((entry.seq, 0), Step::call(entry, &mask, user_data)));
     }
     ec2.dedup();
-    written(title, parts, &ec2, &events, &ends(house, &mask).await)
+    written(title, parts, &ec2, &events, &ends(env, &mask).await)
 }
 
 fn is_read(entry: &JournalEntry) -> bool {
@@ -123,9 +126,9 @@ fn owner(entry: &JournalEntry, owners: &BTreeMap<String, String>) -> String {
     owner_by_tags(&entry.tags).or_else(known).unwrap_or_else(|| "nobody".to_owned())
 }
 
-/// The object whose controller made a write. Children are their Database's; what both a Database's and a Node's controller write is told
-/// by the field. `given_up`: the Node that was given up last.
-fn by(place: &Place, body: &Value, mask: &Mask, given_up: &str) -> String {
+/// The object whose controller made a write. Children are their Database's; what both a Database's and a
+/// Node's controller write is told by the field. `declared_lost`: the Node that was declared lost last.
+fn by(place: &Place, body: &Value, mask: &Mask, declared_lost: &str) -> String {
     let database = format!("Database {DATABASE}");
     let name = mask.text(&place.name);
     let is_own = place.subresource == "status" || !body["metadata"]["finalizers"].is_null();
@@ -136,7 +139,7 @@ fn by(place: &Place, body: &Value, mask: &Mask, given_up: &str) -> String {
         "nodes" if body["metadata"]["labels"].is_null() => {
             format!("Node {DATABASE}-<hash>-{}", name.trim_start_matches("<core-node-").trim_end_matches('>'))
         }
-        "pods" if !body["gracePeriodSeconds"].is_null() => given_up.to_owned(),
+        "pods" if !body["gracePeriodSeconds"].is_null() => declared_lost.to_owned(),
         _ => database,
     }
 }
@@ -149,9 +152,18 @@ fn event(body: &Value, mask: &Mask) -> Option<String> {
         return None;
     }
     // What is missing first, of several things, depends on timing.
-    let note = if reason == EventReason::NotReady.as_str() { "<what was missing first>".to_owned() } else { text(&body["note"]) };
+    let note = if reason == EventReason::NotReady.as_str() {
+        "<what was missing first>".to_owned()
+    } else {
+        text(&body["note"])
+    };
     let about = &body["regarding"];
-    Some(format!("{} {}: {} {reason}: {note}", text(&about["kind"]), text(&about["name"]), text(&body["type"])))
+    Some(format!(
+        "{} {}: {} {reason}: {note}",
+        text(&about["kind"]),
+        text(&about["name"]),
+        text(&body["type"])
+    ))
 }
 
 /// Adds what a closing patch tells, field by field; conditions have their own place.
@@ -160,7 +172,9 @@ fn tell(told: &mut BTreeMap<String, Vec<String>>, place: &str, value: &Value) {
         Value::Object(fields) => {
             for (key, field) in fields {
                 let below = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
-                if !["conditions", "observedGeneration"].contains(&below.as_str()) && !MOMENTS.contains(&below.as_str()) {
+                if !["conditions", "observedGeneration"].contains(&below.as_str())
+                    && !MOMENTS.contains(&below.as_str())
+                {
                     tell(told, &below, field);
                 }
             }
@@ -176,14 +190,18 @@ fn tell(told: &mut BTreeMap<String, Vec<String>>, place: &str, value: &Value) {
 }
 
 /// The conditions of every object that is there.
-async fn ends(house: &House, mask: &Mask) -> BTreeMap<String, Vec<Condition>> {
+async fn ends(env: &TestEnv, mask: &Mask) -> BTreeMap<String, Vec<Condition>> {
     let mut ends = BTreeMap::new();
-    let databases = house.list::<Database>().await;
+    let databases = env.list::<Database>().await;
     ends.extend(databases.iter().map(|it| (format!("Database {}", it.name_any()), it.conditions().to_vec())));
-    let nodes = house.list::<Node>().await;
-    ends.extend(nodes.iter().map(|it| (mask.text(&format!("Node {}", it.name_any())), it.conditions().to_vec())));
-    let volumes = house.list::<Volume>().await;
-    ends.extend(volumes.iter().map(|it| (mask.text(&format!("Volume {}", it.name_any())), it.conditions().to_vec())));
+    let nodes = env.list::<Node>().await;
+    ends.extend(
+        nodes.iter().map(|it| (mask.text(&format!("Node {}", it.name_any())), it.conditions().to_vec())),
+    );
+    let volumes = env.list::<Volume>().await;
+    ends.extend(
+        volumes.iter().map(|it| (mask.text(&format!("Volume {}", it.name_any())), it.conditions().to_vec())),
+    );
     for condition in ends.values_mut().flatten() {
         condition.message = mask.text(&condition.message);
     }
@@ -207,17 +225,32 @@ fn written(
             let what = step.what.clone();
             step.words.clone().into_iter().map(move |(place, text)| format!("{what}, {place}: {text}\n"))
         };
-        section(&mut calls, &format!("{by}: writes and calls, in order"), steps.iter().map(|step| format!("{}\n", step.text())));
+        section(
+            &mut calls,
+            &format!("{by}: writes and calls, in order"),
+            steps.iter().map(|step| format!("{}\n", step.text())),
+        );
         section(&mut words, &format!("{by}: in its writes, in order"), steps.iter().flat_map(said));
         let fields = told.iter().map(|(field, values)| format!("{field}: {}\n", values.join(", then ")));
-        section(&mut calls, &format!("{by}: fields of its closing status patches, each with its values in order"), fields);
+        section(
+            &mut calls,
+            &format!("{by}: fields of its closing status patches, each with its values in order"),
+            fields,
+        );
     }
     section(&mut calls, "EC2: the calls of all, in order", ec2.iter().map(|call| format!("{call}\n")));
     section(&mut words, "events", events.iter().map(|event| format!("{event}\n")));
-    let all = || ends.iter().flat_map(|(object, conditions)| conditions.iter().map(move |condition| (object, condition)));
+    let all = || {
+        ends.iter()
+            .flat_map(|(object, conditions)| conditions.iter().map(move |condition| (object, condition)))
+    };
     let end = "conditions at the end";
     section(&mut calls, end, all().map(|(object, it)| format!("{object}: {}={}\n", it.type_, it.status)));
-    section(&mut words, end, all().map(|(object, it)| format!("{object}: {}: {}: {}\n", it.type_, it.reason, it.message)));
+    section(
+        &mut words,
+        end,
+        all().map(|(object, it)| format!("{object}: {}: {}: {}\n", it.type_, it.reason, it.message)),
+    );
     Transcript { calls, words }
 }
 
@@ -229,7 +262,8 @@ fn section(text: &mut String, head: &str, items: impl Iterator<Item = String>) {
     }
 }
 
-/// Without each step that does again what the last one about the same thing did: how often a pass repeats it depends on timing.
+/// Without each step that does again what the last one about the same thing did: how often a pass repeats it
+/// depends on timing.
 fn without_repeats(steps: impl Iterator<Item = Step>) -> Vec<Step> {
     let mut last: BTreeMap<String, Step> = BTreeMap::new();
     let mut kept = Vec::new();
@@ -244,7 +278,9 @@ fn without_repeats(steps: impl Iterator<Item = Step>) -> Vec<Step> {
 
 /// Whether the operator has published this event of an object of this kind.
 pub fn is_published(seen: &[Seen], kind: &str, reason: EventReason) -> bool {
-    let mut events = seen.iter().filter(|seen| seen.method == "POST" && seen.path.ends_with("/events") && seen.status < 300);
+    let mut events = seen
+        .iter()
+        .filter(|seen| seen.method == "POST" && seen.path.ends_with("/events") && seen.status < 300);
     events.any(|event| {
         let body: Value = serde_json::from_str(&event.body).unwrap_or_default();
         body["regarding"]["kind"] == kind && body["reason"] == reason.as_str()

@@ -17,14 +17,14 @@ const WORDS: &str = "<words>";
 /// Fields that hold words, reasons among them.
 const WORD_FIELDS: [&str; 3] = ["message", "cause", "freehold.dev/retained-because"];
 
-/// The status fields that are written on their own, as a step of a protocol. All the others are told by the closing patch of a pass,
-/// together with the conditions.
+/// The status fields that are written on their own, as a step of a protocol. All the others are told by the
+/// closing patch of a pass, together with the conditions.
 const PROTOCOL: [&str; 13] = [
     "nodeOrdinal",
     "zone",
     "replacement",
     "history",
-    "launch",
+    "creation",
     "instanceID",
     "fence",
     "volumeID",
@@ -63,15 +63,24 @@ impl Step {
         if place.resource == "secrets" {
             plain(&mut body);
         }
-        if let Some(Value::Array(taints)) = body.pointer_mut("/spec/taints").filter(|_| place.resource == "nodes") {
+        if let Some(Value::Array(taints)) =
+            body.pointer_mut("/spec/taints").filter(|_| place.resource == "nodes")
+        {
             let key = |taint: &Value| taint["key"].as_str().unwrap_or_default().to_owned();
-            taints.retain(|taint| key(taint) == OUT_OF_SERVICE_TAINT || !key(taint).starts_with(KUBERNETES_TAINTS));
+            taints.retain(|taint| {
+                key(taint) == OUT_OF_SERVICE_TAINT || !key(taint).starts_with(KUBERNETES_TAINTS)
+            });
         }
         // How a PATCH is meant, and by which field manager; the rest of a query is empty.
-        let how = seen.content_type.strip_prefix("application/").filter(|_| seen.method == "PATCH").map(|how| format!(" {how}"));
+        let how = seen
+            .content_type
+            .strip_prefix("application/")
+            .filter(|_| seen.method == "PATCH")
+            .map(|how| format!(" {how}"));
         let query = seen.query.trim_matches('&');
         let query = if query.is_empty() { String::new() } else { format!("?{query}") };
-        let refused = if has_taken_effect(seen) { String::new() } else { format!(" (refused: {})", seen.status) };
+        let refused =
+            if has_taken_effect(seen) { String::new() } else { format!(" (refused: {})", seen.status) };
         let what = format!("{}{} {}{query}{refused}", seen.method, how.unwrap_or_default(), place.as_text());
         Self::new(mask.text(&what), mask.value(&body))
     }
@@ -93,7 +102,9 @@ impl Step {
             }
         }
         sent.extend(entry.token.as_ref().map(|token| ("ClientToken".to_owned(), json!(token))));
-        sent.extend(user_data.map(|text| ("UserData (SHA-256)".to_owned(), json!(freehold::cloud::identity::user_data_hash(&text)))));
+        sent.extend(user_data.map(|text| {
+            ("UserData (SHA-256)".to_owned(), json!(freehold::cloud::identity::user_data_hash(&text)))
+        }));
         sent.extend(entry.dry_run.then(|| ("DryRun".to_owned(), json!(true))));
         let fate = match entry.fate {
             Fate::Committed | Fate::Read => String::new(),
@@ -106,10 +117,15 @@ impl Step {
 
     /// What it is about, if doing the same to it twice is as good as once; a creation is always told.
     pub fn may_repeat(&self) -> Option<String> {
-        let idempotent = ["EC2 TerminateInstances", "EC2 StopInstances", "EC2 DeleteVolume", "EC2 CreateTags"];
+        let idempotent =
+            ["EC2 TerminateInstances", "EC2 StopInstances", "EC2 DeleteVolume", "EC2 CreateTags"];
         match self.what.split_once(' ') {
-            Some(("PATCH" | "DELETE", _)) => self.what.split(' ').find(|word| word.contains('/') && !word.contains("-patch+")).map(object),
-            Some(_) | None => idempotent.iter().any(|call| self.what.starts_with(call)).then(|| self.what.clone()),
+            Some(("PATCH" | "DELETE", _)) => {
+                self.what.split(' ').find(|word| word.contains('/') && !word.contains("-patch+")).map(object)
+            }
+            Some(_) | None => {
+                idempotent.iter().any(|call| self.what.starts_with(call)).then(|| self.what.clone())
+            }
         }
     }
 
@@ -167,7 +183,8 @@ fn has_taken_effect(seen: &Seen) -> bool {
     seen.status < 300 || (seen.method == "DELETE" && matches!(seen.status, 404 | 409))
 }
 
-/// Whether a write was refused because the view was old, or because somebody has made the object meanwhile: the next pass decides anew.
+/// Whether a write was refused because the view was old, or because another client has made the object
+/// meanwhile: the next pass decides anew.
 pub fn is_conflict(seen: &Seen) -> bool {
     seen.status == 409 && seen.method != "DELETE"
 }
@@ -180,7 +197,8 @@ pub fn closing(seen: &Seen) -> Option<Value> {
     }
     let body: Value = serde_json::from_str(&seen.body).ok()?;
     let status = body.get("status")?;
-    let is_protocol = status.get("conditions").is_none() && PROTOCOL.iter().any(|field| !status[field].is_null());
+    let is_protocol =
+        status.get("conditions").is_none() && PROTOCOL.iter().any(|field| !status[field].is_null());
     (!is_protocol).then(|| status.clone())
 }
 
@@ -196,7 +214,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of `/apis/<group>/<version>/namespaces/<namespace>/<resource>/<name>/<subresource>`, of which parts may be missing.
+    /// The place of `/apis/<group>/<version>/namespaces/<namespace>/<resource>/<name>/<subresource>`, of
+    /// which parts may be missing.
     pub fn of(path: &str) -> Self {
         let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let group = if parts.first() == Some(&"apis") { parts.remove(1) } else { "" };
@@ -237,7 +256,7 @@ mod tests {
     #[test]
     fn a_protocols_write_is_told_from_the_closing_patch_of_a_pass() {
         for (status, is_closing) in [
-            (json!({"launch": {"attempt": 1}, "instanceID": null}), false),
+            (json!({"creation": {"attempt": 1}, "instanceID": null}), false),
             (json!({"instanceID": "i-1"}), false),
             (json!({"conditions": [], "zone": "us-east-1a"}), true),
             (json!({"replacement": null}), true),
@@ -261,7 +280,10 @@ mod tests {
     fn what_is_repeated_to_the_letter_may_be_left_out_unless_it_creates() {
         for (what, about) in [
             ("PATCH merge-patch+json nodes/<core-node-1>?fieldManager=x", Some("nodes/<core-node-1>")),
-            ("PATCH merge-patch+json nodes.freehold.dev/orders-<hash>-1/status", Some("nodes.freehold.dev/orders-<hash>-1")),
+            (
+                "PATCH merge-patch+json nodes.freehold.dev/orders-<hash>-1/status",
+                Some("nodes.freehold.dev/orders-<hash>-1"),
+            ),
             ("DELETE pods/orders-0", Some("pods/orders-0")),
             ("EC2 TerminateInstances", Some("EC2 TerminateInstances")),
             ("EC2 RunInstances", None),
@@ -273,7 +295,11 @@ mod tests {
 
     #[test]
     fn words_are_taken_out_with_their_places() {
-        let step = Step::new("PATCH".to_owned(), json!({"status": {"fence": {"message": "gone", "since": "<time>"}}}));
+        let step = Step::new(
+            "PATCH".to_owned(),
+            json!({"status": {"fence": {"message": "gone",
+        "since": "<time>"}}}),
+        );
         assert_eq!(step.words, [("status.fence.message".to_owned(), "gone".to_owned())]);
         assert_eq!(step.sent, json!({"status": {"fence": {"message": WORDS, "since": "<time>"}}}));
     }

@@ -1,5 +1,5 @@
-//! Instances: listed by cluster tag, and zone by zone while EC2 refuses that; looked up by the tokens that passes await; and their
-//! health, at a slower interval.
+//! Instances: listed by cluster tag, and zone by zone while EC2 refuses that; looked up by the tokens that
+//! passes await; and their health, at a slower interval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,12 +16,14 @@ use crate::cloud::inventory::store::Resource;
 use crate::cloud::inventory::{InstanceView, Inventory};
 use crate::cloud::{CloudError, Instance, InstanceHealth, InstanceQuery, InstanceState, VALUES_PER_FILTER};
 
-/// The pause between two reads of the instances' health while a kubelet is late. EC2 runs its checks every minute; a read costs three
-/// calls.
+/// The pause between two reads of the instances' health while a kubelet is late. EC2 runs its checks every
+/// minute; a read costs three calls.
 pub(in crate::cloud::inventory) const HEALTH_PAUSE_WHILE_LATE: Duration = Duration::from_secs(15);
 
-pub(super) const SYNCED: Synced =
-    Synced { idle: |timing| Some(timing.sweep_instances), sync: |inventory, began| Box::pin(sync(inventory, began)) };
+pub(super) const SYNCED: Synced = Synced {
+    idle: |timing| Some(timing.instance_sync_interval),
+    sync: |inventory, began| Box::pin(sync(inventory, began)),
+};
 
 impl Resource for Instance {
     const KIND: Kind = Kind::Node;
@@ -47,7 +49,8 @@ impl Inventory {
         // A machine may have recovered since: an answer is not believed for ever.
         let is_old = known.is_health_due(self.timing.trust(), Instant::now());
         let instances = known.store.of(node_uid);
-        let is_unhealthy = |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
+        let is_unhealthy =
+            |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
         InstanceView {
             unhealthy: known.unhealthy.iter().filter(is_unhealthy).cloned().collect(),
             instances,
@@ -59,8 +62,15 @@ impl Inventory {
 
     /// Whether EC2 shows this instance of a `Node` neither starting nor running.
     pub fn has_ended(&self, node_uid: &str, instance: &InstanceId) -> bool {
-        let is_live = |state| matches!(state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown);
-        self.lock().known.instances.store.of(node_uid).iter().any(|known| known.id == *instance && !is_live(known.state))
+        let is_live =
+            |state| matches!(state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown);
+        self.lock()
+            .known
+            .instances
+            .store
+            .of(node_uid)
+            .iter()
+            .any(|known| known.id == *instance && !is_live(known.state))
     }
 
     /// Whether EC2 refused to list the instances of this zone, and no full sync has followed.
@@ -73,14 +83,16 @@ impl Inventory {
         self.lock().known.instances.store.is_by_token_alone(node_uid)
     }
 
-    /// Reads these instances now, whatever the interval of the syncs, and wakes the owners of those that changed. While any of them
-    /// still runs, the health of the instances is read more often, too. For machines whose kubelets are late.
+    /// Reads these instances now, whatever the interval of the syncs, and wakes the owners of those that
+    /// changed. While any of them still runs, the health of the instances is read more often, too. For
+    /// machines whose kubelets are late.
     pub async fn look_at(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let mut still_runs = false;
         for ids in ids.chunks(VALUES_PER_FILTER) {
             self.acquire(Call::DescribeInstances, 1).await;
             let started = self.clock.now();
-            let instances = self.slowed(self.cloud.describe_instances(&InstanceQuery::Among(ids.to_vec())).await)?;
+            let instances =
+                self.slowed(self.cloud.describe_instances(&InstanceQuery::Among(ids.to_vec())).await)?;
             still_runs |= instances.iter().any(|instance| instance.state == InstanceState::Running);
             let mut state = self.lock();
             let woken = state.known.instances.store.refresh(started, instances);
@@ -102,7 +114,7 @@ async fn sync(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
     let is_due = {
         let state = inventory.lock();
         let known = &state.known.instances;
-        known.is_health_due(inventory.timing.sweep_instances, began) && !known.store.is_empty()
+        known.is_health_due(inventory.timing.instance_sync_interval, began) && !known.store.is_empty()
     };
     if is_due {
         read_health(inventory, began).await?;
@@ -130,13 +142,20 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     Ok(())
 }
 
-/// Reads the known instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids for the whole Region, but
-/// answers for the ids of healthy zones. This only refreshes known instances. It is no full sync: it proves no absence and does not
-/// update `swept_at`.
+/// Reads the known instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids
+/// for the whole Region, but answers for the ids of healthy zones. This only refreshes known instances. It is
+/// no full sync: it proves no absence and does not update `swept_at`.
 async fn refresh_by_zone(inventory: &Inventory) {
     let mut zones: BTreeMap<String, Vec<InstanceId>> = BTreeMap::new();
     // An instance that EC2 no longer knows would fail the call for all: terminated ones are left out.
-    for instance in inventory.lock().known.instances.store.values().filter(|instance| instance.state != InstanceState::Terminated) {
+    for instance in inventory
+        .lock()
+        .known
+        .instances
+        .store
+        .values()
+        .filter(|instance| instance.state != InstanceState::Terminated)
+    {
         zones.entry(instance.zone.clone()).or_default().push(instance.id.clone());
     }
     for (zone, ids) in zones {
@@ -150,7 +169,8 @@ async fn refresh_by_zone(inventory: &Inventory) {
                     state.wake(Kind::Node, woken);
                 }
                 Err(error) => {
-                    tracing::warn!(zone, error = %error, "EC2 did not list the instances of this zone; keeping the previous data");
+                    tracing::warn!(zone, error = %error,
+                    "EC2 did not list the instances of this zone; keeping the previous data");
                     inventory.lock().known.instances.refused_zones.insert(zone.clone());
                 }
             }
@@ -166,7 +186,11 @@ async fn look_up_tokens(inventory: &Inventory) -> Result<(), CloudError> {
         let started = inventory.clock.now();
         let found = inventory.cloud.describe_instances(&InstanceQuery::Tokens(tokens.clone())).await?;
         let mut state = inventory.lock();
-        let woken = state.known.instances.store.apply_tokens(started, &tokens, &found, |instance| instance.token.as_ref());
+        let woken = state
+            .known
+            .instances
+            .store
+            .apply_tokens(started, &tokens, &found, |instance| instance.token.as_ref());
         state.wake(Kind::Node, woken);
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! The kinds of resource that the inventory keeps in sync. A further kind is a file here, and its lines in this one.
+//! The kinds of resource that the inventory keeps in sync. A further kind is a file here, and its lines in
+//! this one.
 
 pub(super) mod instance;
 mod snapshot;

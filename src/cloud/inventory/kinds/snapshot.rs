@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::synced::Synced;
 
-use crate::api::ClientToken;
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::inventory::store::Resource;
@@ -23,24 +22,26 @@ impl Resource for Snapshot {
     fn tags(&self) -> &BTreeMap<String, String> {
         &self.tags
     }
-
-    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
-        false
-    }
 }
 
 impl Inventory {
-    /// What EC2 shows of the final snapshots of this `Volume`. Snapshots are listed only while a pass awaits one.
+    /// What EC2 shows of the final snapshots of this `Volume`. Snapshots are listed only while a pass awaits
+    /// one.
     pub fn snapshots_of(&self, volume_uid: &str) -> SnapshotView {
         let state = self.lock();
         let store = &state.known.snapshots;
-        SnapshotView { snapshots: store.of(volume_uid), swept_at: store.swept_at(), empty: store.empty_runs(volume_uid).by_tag }
+        SnapshotView {
+            snapshots: store.of(volume_uid),
+            swept_at: store.swept_at(),
+            empty: store.empty_runs(volume_uid).by_tag,
+        }
     }
 }
 
 async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let started = inventory.begin(Kind::Snapshot, Call::DescribeSnapshots).await;
-    let snapshots = inventory.cloud.describe_snapshots(&identity::cluster_tags(&inventory.cluster_id)).await?;
+    let snapshots =
+        inventory.cloud.describe_snapshots(&identity::cluster_tags(&inventory.cluster_id)).await?;
     let mut state = inventory.lock();
     let woken = state.known.snapshots.apply_full_sync(started, snapshots);
     state.wake(Kind::Snapshot, woken);

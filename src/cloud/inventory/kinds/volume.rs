@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::synced::Synced;
 
-use crate::api::{ClientToken, VolumeId};
+use crate::api::VolumeId;
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::inventory::known::Volumes;
@@ -12,7 +12,10 @@ use crate::cloud::inventory::store::Resource;
 use crate::cloud::inventory::{Inventory, VolumeView};
 use crate::cloud::{CloudError, EbsVolume, VALUES_PER_FILTER, VolumeQuery};
 
-pub(super) const SYNCED: Synced = Synced { idle: |timing| Some(timing.sweep_volumes), sync: |inventory, _| Box::pin(sync(inventory)) };
+pub(super) const SYNCED: Synced = Synced {
+    idle: |timing| Some(timing.volume_sync_interval),
+    sync: |inventory, _| Box::pin(sync(inventory)),
+};
 
 impl Resource for EbsVolume {
     const KIND: Kind = Kind::Volume;
@@ -23,10 +26,6 @@ impl Resource for EbsVolume {
 
     fn tags(&self) -> &BTreeMap<String, String> {
         &self.tags
-    }
-
-    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
-        false
     }
 }
 

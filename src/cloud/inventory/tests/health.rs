@@ -17,8 +17,10 @@ async fn the_health_of_an_account_without_instances_is_not_read() {
 #[tokio::test]
 async fn an_impaired_instance_wakes_its_owner_when_it_becomes_unhealthy_and_when_it_recovers() {
     let mut world = World::new(Kind::Node);
-    world.cloud.lock().instances =
-        vec![instance("i-1", "one", "t1", InstanceState::Running), instance("i-2", "two", "t2", InstanceState::Running)];
+    world.cloud.lock().instances = vec![
+        instance("i-1", "one", "t1", InstanceState::Running),
+        instance("i-2", "two", "t2", InstanceState::Running),
+    ];
     world.sync().await;
     let mut wakes = world.inventory.wakes();
     let unhealthy = InstanceHealth { id: InstanceId("i-1".into()), impaired: true };
@@ -46,7 +48,8 @@ async fn an_old_answer_about_a_machines_health_is_not_believed() {
     let mut wakes = world.inventory.wakes();
     let known = |inventory: &Inventory| inventory.instances_of("one").unhealthy;
     assert_eq!(known(&world.inventory), std::slice::from_ref(&unhealthy));
-    world.inventory.lock().known.instances.health_at = Some(Instant::now().checked_sub(Duration::from_secs(180)).unwrap());
+    world.inventory.lock().known.instances.health_at =
+        Some(Instant::now().checked_sub(Duration::from_secs(180)).unwrap());
     assert_eq!(known(&world.inventory), []);
     world.advance(Duration::from_secs(180));
     world.sync().await;
@@ -61,7 +64,8 @@ async fn health_is_read_soon_while_a_late_machine_still_runs_and_not_at_every_re
     world.sync().await;
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     assert_eq!(world.cloud.count("health"), 1, "read a moment ago");
-    world.inventory.lock().known.instances.health_at = Some(Instant::now().checked_sub(HEALTH_PAUSE_WHILE_LATE).unwrap());
+    world.inventory.lock().known.instances.health_at =
+        Some(Instant::now().checked_sub(HEALTH_PAUSE_WHILE_LATE).unwrap());
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     assert_eq!(world.cloud.count("health"), 2);

@@ -11,7 +11,11 @@ use crate::cloud::{ModificationState, SnapshotState};
 async fn a_modification_is_looked_up_only_while_a_pass_awaits_it() {
     let mut world = World::new(Kind::Volume);
     world.cloud.lock().volumes = vec![volume("vol-1", "one"), volume("vol-2", "two")];
-    let modification = Modification { volume: VolumeId("vol-1".into()), state: ModificationState::Modifying, started_at: None };
+    let modification = Modification {
+        volume: VolumeId("vol-1".into()),
+        state: ModificationState::Modifying,
+        started_at: None,
+    };
     world.cloud.lock().modifications = vec![modification.clone()];
     world.sync().await;
     assert_eq!(world.cloud.count("modifications"), 0);
@@ -28,7 +32,11 @@ async fn a_modification_is_looked_up_only_while_a_pass_awaits_it() {
     assert_eq!(woken(&mut wakes), uids(&[]), "it did not change");
 
     world.inventory.set_interest(Kind::Volume, "one", Interest::Settled);
-    assert_eq!(world.inventory.volumes_of("one").modification, None, "the next modification does not begin with the last one's end");
+    assert_eq!(
+        world.inventory.volumes_of("one").modification,
+        None,
+        "the next modification does not begin with the last one's end"
+    );
     let before = world.cloud.count("modifications");
     world.next_sync().await;
     assert_eq!(world.cloud.count("modifications"), before);

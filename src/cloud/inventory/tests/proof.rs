@@ -50,7 +50,11 @@ async fn empty_syncs_and_look_ups_after_the_last_send_prove_absence_after_the_wh
         absence::prove(at(0), empty.by_tag, TokenLookup::Required(empty.by_token), window)
     };
     world.sync().await;
-    assert_eq!(world.inventory.instances_of("one").empty, EmptyRuns::default(), "a look-up that started with the send does not count");
+    assert_eq!(
+        world.inventory.instances_of("one").empty,
+        EmptyRuns::default(),
+        "a look-up that started with the send does not count"
+    );
     world.live(window).await;
     assert_eq!(proof(&world), None, "the first empty look-up was not before 4 s");
     assert_eq!(woken(&mut wakes), uids(&["one"]), "who awaits a proof is woken by each look-up");
@@ -67,7 +71,10 @@ async fn another_send_begins_the_proof_anew_and_the_same_interest_does_not() {
     world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 0));
     world.next_sync().await;
     world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 0));
-    assert_eq!(world.inventory.instances_of("one").empty.by_tag, Some(EmptyRun { first: at(1), last: at(1) }));
+    assert_eq!(
+        world.inventory.instances_of("one").empty.by_tag,
+        Some(EmptyRun { first: at(1), last: at(1) })
+    );
     world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 1));
     assert_eq!(world.inventory.instances_of("one").empty, EmptyRuns::default());
     world.next_sync().await;
@@ -83,7 +90,11 @@ async fn a_hit_ends_the_proof_but_a_terminated_instance_of_an_earlier_attempt_is
     world.cloud.lock().instances = vec![former.clone()];
     world.next_sync().await;
     assert!(world.inventory.instances_of("one").empty.by_tag.is_some());
-    assert_eq!(world.inventory.instances_of("one").instances, vec![former.clone()], "it is shown all the same");
+    assert_eq!(
+        world.inventory.instances_of("one").instances,
+        vec![former.clone()],
+        "it is shown all the same"
+    );
 
     for hit in [
         instance("i-1", "one", "t1", InstanceState::ShuttingDown),
@@ -106,8 +117,14 @@ async fn a_failed_sync_neither_ends_a_run_nor_counts_in_it() {
     world.next_sync().await;
     world.cloud.lock().error = Some(CloudError::in_doubt("DescribeInstances", "no answer"));
     world.next_sync().await;
-    assert_eq!(world.inventory.instances_of("one").empty.by_tag, Some(EmptyRun { first: at(1), last: at(1) }));
+    assert_eq!(
+        world.inventory.instances_of("one").empty.by_tag,
+        Some(EmptyRun { first: at(1), last: at(1) })
+    );
     world.cloud.lock().error = None;
     world.next_sync().await;
-    assert_eq!(world.inventory.instances_of("one").empty.by_tag, Some(EmptyRun { first: at(1), last: at(3) }));
+    assert_eq!(
+        world.inventory.instances_of("one").empty.by_tag,
+        Some(EmptyRun { first: at(1), last: at(3) })
+    );
 }

@@ -8,8 +8,10 @@ use crate::cloud::inventory::store::Store;
 #[tokio::test]
 async fn while_a_zone_is_disrupted_the_instances_of_the_others_are_still_seen_but_no_age_gets_younger() {
     let mut world = World::new(Kind::Node);
-    let healthy = Instance { zone: "us-east-1b".into(), ..instance("i-2", "two", "t2", InstanceState::Pending) };
-    world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Pending), healthy.clone()];
+    let healthy =
+        Instance { zone: "us-east-1b".into(), ..instance("i-2", "two", "t2", InstanceState::Pending) };
+    world.cloud.lock().instances =
+        vec![instance("i-1", "one", "t1", InstanceState::Pending), healthy.clone()];
     world.sync().await;
     {
         let mut shown = world.cloud.lock();
@@ -22,7 +24,10 @@ async fn while_a_zone_is_disrupted_the_instances_of_the_others_are_still_seen_bu
     let mut wakes = world.inventory.wakes();
     world.next_sync().await;
     assert_eq!(world.inventory.instances_of("one").instances[0].state, InstanceState::Pending);
-    assert_eq!(world.inventory.instances_of("two").instances, [Instance { state: InstanceState::Running, ..healthy }]);
+    assert_eq!(
+        world.inventory.instances_of("two").instances,
+        [Instance { state: InstanceState::Running, ..healthy }]
+    );
     assert_eq!(world.inventory.instances_of("two").swept_at, Some(at(0)));
     assert_eq!(woken(&mut wakes), uids(&["two"]));
 }
@@ -30,7 +35,10 @@ async fn while_a_zone_is_disrupted_the_instances_of_the_others_are_still_seen_bu
 #[tokio::test]
 async fn a_look_at_some_instances_is_one_call_wakes_whom_it_concerns_and_leaves_out_what_ec2_does_not_know() {
     let mut world = World::new(Kind::Node);
-    let (one, two) = (instance("i-1", "one", "t1", InstanceState::Running), instance("i-2", "two", "t2", InstanceState::Running));
+    let (one, two) = (
+        instance("i-1", "one", "t1", InstanceState::Running),
+        instance("i-2", "two", "t2", InstanceState::Running),
+    );
     world.cloud.lock().instances = vec![one.clone(), two.clone()];
     world.sync().await;
     let mut wakes = world.inventory.wakes();
@@ -58,7 +66,8 @@ fn a_sync_that_began_before_a_point_read_does_not_overwrite_it() {
 #[tokio::test]
 async fn a_zone_that_ec2_does_not_answer_for_is_known_until_a_sync_is_complete() {
     let mut world = World::new(Kind::Node);
-    let healthy = Instance { zone: "us-east-1b".into(), ..instance("i-2", "two", "t2", InstanceState::Running) };
+    let healthy =
+        Instance { zone: "us-east-1b".into(), ..instance("i-2", "two", "t2", InstanceState::Running) };
     world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running), healthy];
     world.sync().await;
     world.cloud.lock().error = Some(unavailable());

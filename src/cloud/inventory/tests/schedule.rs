@@ -19,7 +19,10 @@ async fn at_the_default_intervals_a_settled_fleet_costs_no_more_than_four_calls_
     world.sync().await;
     world.live(Duration::from_secs(600)).await;
     // In ten minutes at 0, 60, … 540 s; `health` stands for three calls.
-    assert_eq!((world.cloud.count("list"), world.cloud.count("health"), world.cloud.count("tokens")), (10, 10, 0));
+    assert_eq!(
+        (world.cloud.count("list"), world.cloud.count("health"), world.cloud.count("tokens")),
+        (10, 10, 0)
+    );
 
     let mut world = World::new(Kind::Volume);
     world.inventory.set_interest(Kind::Volume, "volume", Interest::Settled);
@@ -35,13 +38,20 @@ async fn while_something_is_pending_syncs_come_every_few_seconds_but_health_does
     world.inventory.set_interest(Kind::Node, "one", Interest::changes());
     world.sync().await;
     world.live(Duration::from_secs(60)).await;
-    assert_eq!((world.cloud.count("list"), world.cloud.count("health"), world.cloud.count("tokens")), (15, 1, 0));
+    assert_eq!(
+        (world.cloud.count("list"), world.cloud.count("health"), world.cloud.count("tokens")),
+        (15, 1, 0)
+    );
 
     world.inventory.set_interest(Kind::Node, "one", Interest::Settled);
     assert_eq!(world.inventory.due(&world.schedule), Some(world.schedule.started + Duration::from_secs(60)));
     world.inventory.set_interest(Kind::Node, "one", Interest::changes());
     world.inventory.forget(Kind::Node, "one");
-    assert_eq!(world.inventory.due(&world.schedule), Some(world.schedule.started + Duration::from_secs(60)), "who is gone awaits nothing");
+    assert_eq!(
+        world.inventory.due(&world.schedule),
+        Some(world.schedule.started + Duration::from_secs(60)),
+        "who is gone awaits nothing"
+    );
 }
 
 #[tokio::test]
@@ -51,7 +61,10 @@ async fn a_pending_volume_makes_no_instance_syncs_faster_and_the_other_way_round
     assert_eq!(nodes.inventory.due(&nodes.schedule), Some(nodes.schedule.started + Duration::from_secs(60)));
     let volumes = World::new(Kind::Volume);
     volumes.inventory.set_interest(Kind::Node, "node", Interest::changes());
-    assert_eq!(volumes.inventory.due(&volumes.schedule), Some(volumes.schedule.started + Duration::from_secs(300)));
+    assert_eq!(
+        volumes.inventory.due(&volumes.schedule),
+        Some(volumes.schedule.started + Duration::from_secs(300))
+    );
 }
 
 #[tokio::test]
@@ -73,7 +86,9 @@ async fn failing_syncs_are_repeated_soon_and_then_less_and_less_often() {
     let mut pauses = Vec::new();
     for _ in 0..6 {
         world.next_sync().await;
-        pauses.push(world.inventory.due(&world.schedule).unwrap().duration_since(world.schedule.started).as_secs());
+        pauses.push(
+            world.inventory.due(&world.schedule).unwrap().duration_since(world.schedule.started).as_secs(),
+        );
     }
     assert_eq!(pauses, [8, 16, 32, 60, 60, 60]);
     world.cloud.lock().error = None;
@@ -84,7 +99,8 @@ async fn failing_syncs_are_repeated_soon_and_then_less_and_less_often() {
 #[tokio::test]
 async fn a_throttled_sync_slows_the_bucket_of_its_call() {
     let mut world = World::new(Kind::Node);
-    world.cloud.lock().error = Some(CloudError::new("DescribeInstances", Some("RequestLimitExceeded"), "", Some(503), None));
+    world.cloud.lock().error =
+        Some(CloudError::new("DescribeInstances", Some("RequestLimitExceeded"), "", Some(503), None));
     world.sync().await;
     let answer = world.inventory.limits.try_take(Call::DescribeInstances, Priority::Repair, at(0));
     assert!(answer.is_err());
@@ -96,8 +112,19 @@ async fn the_loops_sync_at_once_answer_a_request_and_end_when_cancelled() {
     cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Pending)];
     // So long that only the first sync and a request can be the reason of a call.
     let day = Duration::from_secs(86_400);
-    let timing = Timing { sweep_instances: day, sweep_volumes: day, sweep_pending: Duration::from_millis(4), ..Timing::default() };
-    let inventory = Inventory::new(cloud.clone(), Arc::new(Limits::new(1.0, 1.0)), Arc::new(crate::clock::SystemClock), timing, CLUSTER);
+    let timing = Timing {
+        instance_sync_interval: day,
+        volume_sync_interval: day,
+        pending_sync_interval: Duration::from_millis(4),
+        ..Timing::default()
+    };
+    let inventory = Inventory::new(
+        cloud.clone(),
+        Arc::new(Limits::new(1.0, 1.0)),
+        Arc::new(crate::clock::SystemClock),
+        timing,
+        CLUSTER,
+    );
     let mut wakes = inventory.wakes();
     let stop = CancellationToken::new();
     let running = tokio::spawn(Arc::clone(&inventory).run(stop.clone()));

@@ -18,7 +18,10 @@ async fn an_empty_view_before_the_first_sync_says_that_nothing_was_looked_at() {
 async fn a_sync_gives_each_owner_its_own_and_wakes_those_whose_view_changed() {
     let mut world = World::new(Kind::Node);
     let mut wakes = world.inventory.wakes();
-    let (one, two) = (instance("i-1", "one", "t1", InstanceState::Pending), instance("i-2", "two", "t2", InstanceState::Running));
+    let (one, two) = (
+        instance("i-1", "one", "t1", InstanceState::Pending),
+        instance("i-2", "two", "t2", InstanceState::Running),
+    );
     world.cloud.lock().instances = vec![one.clone(), two.clone()];
     world.sync().await;
     assert_eq!(world.inventory.instances_of("one").instances, vec![one.clone()]);

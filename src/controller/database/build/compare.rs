@@ -1,9 +1,11 @@
-//! Compares what is with what is wanted, in the wanted fields only: what a server's defaults or a webhook added is no difference.
+//! Compares what is with what is wanted, in the wanted fields only: what a server's defaults or a webhook
+//! added is no difference.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Whether `live` holds everything that `wanted` asks for. Lists must have the same length, and each element what is asked of it.
+/// Whether `live` holds everything that `wanted` asks for. Lists must have the same length, and each element
+/// what is requested of it.
 pub fn holds<T: Serialize>(live: &T, wanted: &T) -> bool {
     match (serde_json::to_value(live), serde_json::to_value(wanted)) {
         (Ok(live), Ok(wanted)) => value_holds(&live, &wanted),
@@ -17,7 +19,8 @@ fn value_holds(live: &Value, wanted: &Value) -> bool {
             wanted.iter().all(|(key, wanted)| live.get(key).is_some_and(|live| value_holds(live, wanted)))
         }
         (Value::Array(live), Value::Array(wanted)) => {
-            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| value_holds(live, wanted))
+            live.len() == wanted.len()
+                && live.iter().zip(wanted).all(|(live, wanted)| value_holds(live, wanted))
         }
         (live, wanted) => live == wanted,
     }

@@ -1,4 +1,5 @@
-//! Builds the Kubernetes objects of a database: pure functions of the Database, its names and its engine's profile.
+//! Builds the Kubernetes objects of a database: pure functions of the Database, its names and its engine's
+//! profile.
 
 mod compare;
 mod config_map;
@@ -26,13 +27,14 @@ pub use service::{host, service};
 pub use stateful_set::{CONTAINER, stateful_set};
 pub use volume::{volume, volume_spec};
 
-/// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer operator would render
-/// differently is not in it, so an upgrade of the operator restarts nothing.
+/// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer
+/// operator would render differently is not in it, so an upgrade of the operator restarts nothing.
 pub fn inputs_hash(spec: &DatabaseSpec) -> String {
     let Engine { kind, version, custom } = &spec.engine;
-    // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects. Text, numbers and maps with text
-    // keys are always JSON.
-    let inputs = serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources)).unwrap_or_default();
+    // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects. Text,
+    // numbers and maps with text keys are always JSON.
+    let inputs =
+        serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources)).unwrap_or_default();
     let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(inputs.as_bytes()));
     hash.truncate(16);
     hash
@@ -53,7 +55,8 @@ fn unowned(names: &Names, name: &str) -> ObjectMeta {
     }
 }
 
-/// The reference from a child to its Database: it goes with it, and the Database's controller is woken when it changes.
+/// The reference from a child to its Database: it goes with it, and the Database's controller is woken when
+/// it changes.
 pub fn owner_reference(names: &Names) -> OwnerReference {
     OwnerReference {
         api_version: Database::api_version(&()).into_owned(),

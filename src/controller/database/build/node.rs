@@ -3,7 +3,6 @@
 use kube::Resource;
 
 use super::owned;
-
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeSpec};
 

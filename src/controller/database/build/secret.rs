@@ -1,4 +1,5 @@
-//! Builds and checks the Secret of the administrator's credentials, laid out as the Service Binding specification says.
+//! Builds and checks the Secret of the administrator's credentials, laid out as the Service Binding
+//! specification says.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +8,6 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 
 use super::{host, unowned};
-
 use crate::api::keys::{ADOPTED_RECORD_ANNOTATION, RETAINED_LABEL, TAKEN_FROM_ANNOTATION};
 use crate::api::names::Names;
 use crate::controller::database::password::Password;
@@ -30,16 +30,27 @@ pub enum CredentialsError {
     TooShort,
 }
 
-/// The Secret. It has no owner: on a deletion that keeps the data, the password is kept with it, since the engine may have it stored.
+/// The Secret. It has no owner: on a deletion that keeps the data, the password is kept with it, since the
+/// engine may have it stored.
 pub fn credentials(names: &Names, profile: &Profile, password: &Password) -> Secret {
     binding(names, profile, ADMINISTRATOR, password.expose())
 }
 
-/// The same from the credentials that were kept with a volume, which its data was made with: user and password as they were, everything
-/// else as this Database's. It says where it was taken from.
+/// The same from the credentials that were kept with a volume, which its data was made with: user and
+/// password as they were, everything else as this Database's. It says where it was taken from.
 pub fn taken_over(names: &Names, profile: &Profile, kept: &Secret, record: &str) -> Secret {
-    let value = |key: &str| kept.data.as_ref().and_then(|data| data.get(key)).map(|value| String::from_utf8_lossy(&value.0).into_owned());
-    let mut secret = binding(names, profile, &value("username").unwrap_or_default(), &value("password").unwrap_or_default());
+    let value = |key: &str| {
+        kept.data
+            .as_ref()
+            .and_then(|data| data.get(key))
+            .map(|value| String::from_utf8_lossy(&value.0).into_owned())
+    };
+    let mut secret = binding(
+        names,
+        profile,
+        &value("username").unwrap_or_default(),
+        &value("password").unwrap_or_default(),
+    );
     secret.metadata.annotations = Some(BTreeMap::from([
         (TAKEN_FROM_ANNOTATION.to_owned(), kept.metadata.name.clone().unwrap_or_default()),
         (ADOPTED_RECORD_ANNOTATION.to_owned(), record.to_owned()),
@@ -65,7 +76,8 @@ fn binding(names: &Names, profile: &Profile, username: &str, password: &str) -> 
     if let Some(database) = binding.database {
         entries.insert("database", database.to_owned());
     }
-    let data = entries.into_iter().map(|(key, value)| (key.to_owned(), ByteString(value.into_bytes()))).collect();
+    let data =
+        entries.into_iter().map(|(key, value)| (key.to_owned(), ByteString(value.into_bytes()))).collect();
     Secret {
         metadata: unowned(names, &names.credentials_secret),
         type_: Some(format!("servicebinding.io/{}", binding.kind)),
@@ -86,7 +98,8 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// Whether the engine can be started with this Secret: what it holds is never mended, since the engine may have stored it.
+/// Whether the engine can be started with this Secret: what it holds is never mended, since the engine may
+/// have stored it.
 pub fn check_credentials(secret: &Secret) -> Result<(), CredentialsError> {
     for key in ["username", "password"] {
         let value = secret.data.as_ref().and_then(|data| data.get(key)).filter(|value| !value.0.is_empty());

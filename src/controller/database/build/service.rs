@@ -4,7 +4,6 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::owned;
-
 use crate::api::names::Names;
 use crate::engine::Profile;
 

@@ -1,19 +1,20 @@
-//! Builds the StatefulSet: one pod of the `restricted` Pod Security Standard, on the database's own machine, with its own volume.
+//! Builds the StatefulSet: one pod of the `restricted` Pod Security Standard, on the database's own machine,
+//! with its own volume.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{
-    Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar, EnvVarSource, ExecAction, HTTPGetAction,
-    KeyToPath, PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements,
-    SeccompProfile, SecretKeySelector, SecretVolumeSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
+    Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar,
+    EnvVarSource, ExecAction, HTTPGetAction, KeyToPath, PersistentVolumeClaimVolumeSource,
+    PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile,
+    SecretKeySelector, SecretVolumeSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{inputs_hash, owned};
-
 use crate::api::Database;
 use crate::api::database::ResourceQuantity;
 use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
@@ -34,9 +35,16 @@ pub fn stateful_set(database: &Database, names: &Names, profile: &Profile, repli
             replicas: Some(replicas),
             service_name: Some(names.service.clone()),
             selector: LabelSelector { match_labels: Some(names.selector.clone()), match_expressions: None },
-            update_strategy: Some(StatefulSetUpdateStrategy { type_: Some("OnDelete".to_owned()), rolling_update: None }),
+            update_strategy: Some(StatefulSetUpdateStrategy {
+                type_: Some("OnDelete".to_owned()),
+                rolling_update: None,
+            }),
             template: PodTemplateSpec {
-                metadata: Some(ObjectMeta { labels: Some(names.labels.clone()), annotations: Some(annotations), ..ObjectMeta::default() }),
+                metadata: Some(ObjectMeta {
+                    labels: Some(names.labels.clone()),
+                    annotations: Some(annotations),
+                    ..ObjectMeta::default()
+                }),
                 spec: Some(pod(database, names, profile)),
             },
             ..StatefulSetSpec::default()
@@ -66,7 +74,10 @@ fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
             fs_group: Some(profile.user_id),
             // A large volume would otherwise be walked through at every start.
             fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                localhost_profile: None,
+            }),
             ..PodSecurityContext::default()
         }),
         containers: vec![container(database, names, profile, mounts)],
@@ -93,7 +104,8 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
                 })
                 .collect(),
         ),
-        env: (!profile.environment.is_empty()).then(|| profile.environment.iter().map(|variable| variable_of(names, variable)).collect()),
+        env: (!profile.environment.is_empty())
+            .then(|| profile.environment.iter().map(|variable| variable_of(names, variable)).collect()),
         startup_probe: Some(probe(&profile.startup)),
         readiness_probe: Some(probe(&profile.readiness)),
         liveness_probe: Some(probe(&profile.liveness)),
@@ -115,14 +127,20 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
 fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
     let mut volumes = vec![Volume {
         name: "data".to_owned(),
-        persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource { claim_name: names.volume.clone(), read_only: None }),
+        persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
+            claim_name: names.volume.clone(),
+            read_only: None,
+        }),
         ..Volume::default()
     }];
     let mut mounts = vec![mount("data", &profile.data_path, None)];
     if let Some(config) = &profile.config {
         volumes.push(Volume {
             name: "config".to_owned(),
-            config_map: Some(ConfigMapVolumeSource { name: names.config_map.clone(), ..ConfigMapVolumeSource::default() }),
+            config_map: Some(ConfigMapVolumeSource {
+                name: names.config_map.clone(),
+                ..ConfigMapVolumeSource::default()
+            }),
             ..Volume::default()
         });
         mounts.push(mount("config", config.path, Some(true)));
@@ -134,7 +152,11 @@ fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
                 secret_name: Some(names.credentials_secret.clone()),
                 // Readable by the engine's group only.
                 default_mode: Some(0o440),
-                items: Some(vec![KeyToPath { key: "password".to_owned(), path: "password".to_owned(), mode: None }]),
+                items: Some(vec![KeyToPath {
+                    key: "password".to_owned(),
+                    path: "password".to_owned(),
+                    mode: None,
+                }]),
                 optional: None,
             }),
             ..Volume::default()
@@ -143,7 +165,8 @@ fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
     }
     for (number, scratch) in profile.scratch.iter().enumerate() {
         let name = format!("scratch-{number}");
-        let empty = EmptyDirVolumeSource { medium: scratch.in_memory.then(|| "Memory".to_owned()), size_limit: None };
+        let empty =
+            EmptyDirVolumeSource { medium: scratch.in_memory.then(|| "Memory".to_owned()), size_limit: None };
         volumes.push(Volume { name: name.clone(), empty_dir: Some(empty), ..Volume::default() });
         mounts.push(mount(&name, scratch.path, None));
     }
@@ -157,7 +180,11 @@ fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
 fn variable_of(names: &Names, variable: &engine::Variable) -> EnvVar {
     let from_secret = |key: &str| {
         Some(EnvVarSource {
-            secret_key_ref: Some(SecretKeySelector { name: names.credentials_secret.clone(), key: key.to_owned(), optional: None }),
+            secret_key_ref: Some(SecretKeySelector {
+                name: names.credentials_secret.clone(),
+                key: key.to_owned(),
+                optional: None,
+            }),
             ..EnvVarSource::default()
         })
     };
@@ -173,32 +200,54 @@ fn probe(probe: &engine::Probe) -> Probe {
     let port = |name: &str| IntOrString::String(name.to_owned());
     let asked = match &probe.check {
         Check::Http { path, port: name } => {
-            let get = HTTPGetAction { path: Some((*path).to_owned()), port: port(name), ..HTTPGetAction::default() };
+            let get = HTTPGetAction {
+                path: Some((*path).to_owned()),
+                port: port(name),
+                ..HTTPGetAction::default()
+            };
             Probe { http_get: Some(get), ..Probe::default() }
         }
-        Check::Command(command) => Probe { exec: Some(ExecAction { command: Some(texts(command)) }), ..Probe::default() },
-        Check::Tcp { port: name } => Probe { tcp_socket: Some(TCPSocketAction { port: port(name), host: None }), ..Probe::default() },
+        Check::Command(command) => {
+            Probe { exec: Some(ExecAction { command: Some(texts(command)) }), ..Probe::default() }
+        }
+        Check::Tcp { port: name } => {
+            Probe { tcp_socket: Some(TCPSocketAction { port: port(name), host: None }), ..Probe::default() }
+        }
     };
-    Probe { period_seconds: Some(probe.period), timeout_seconds: Some(probe.timeout), failure_threshold: Some(probe.failures), ..asked }
+    Probe {
+        period_seconds: Some(probe.period),
+        timeout_seconds: Some(probe.timeout),
+        failure_threshold: Some(probe.failures),
+        ..asked
+    }
 }
 
 fn texts(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// The machine is the database's own: a small request that fits every type, and no limit, unless the spec says otherwise.
+/// The machine is the database's own: a small request that fits every type, and no limit, unless the spec
+/// says otherwise.
 fn resources(database: &Database) -> ResourceRequirements {
     let quantity = |text: &str| Quantity(text.to_owned());
     match &database.spec.resources {
         None => ResourceRequirements {
-            requests: Some(BTreeMap::from([("cpu".to_owned(), quantity("100m")), ("memory".to_owned(), quantity("256Mi"))])),
+            requests: Some(BTreeMap::from([
+                ("cpu".to_owned(), quantity("100m")),
+                ("memory".to_owned(), quantity("256Mi")),
+            ])),
             ..ResourceRequirements::default()
         },
-        Some(asked) => ResourceRequirements { requests: quantities(&asked.requests), limits: quantities(&asked.limits), claims: None },
+        Some(asked) => ResourceRequirements {
+            requests: quantities(&asked.requests),
+            limits: quantities(&asked.limits),
+            claims: None,
+        },
     }
 }
 
 fn quantities(asked: &BTreeMap<String, ResourceQuantity>) -> Option<BTreeMap<String, Quantity>> {
-    let quantities = || asked.iter().map(|(name, quantity)| (name.clone(), Quantity(quantity.0.clone()))).collect();
+    let quantities =
+        || asked.iter().map(|(name, quantity)| (name.clone(), Quantity(quantity.0.clone()))).collect();
     (!asked.is_empty()).then(quantities)
 }

@@ -1,8 +1,6 @@
 //! Golden manifests of whole databases, and the few rules that they cannot show.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -12,6 +10,7 @@ use serde_json::json;
 use super::*;
 use crate::api::keys::RETAINED_LABEL;
 use crate::controller::database::password::Password;
+use crate::controller::tests::golden;
 use crate::engine::profile;
 
 fn database(engine: serde_json::Value, more: serde_json::Value) -> Database {
@@ -20,7 +19,8 @@ fn database(engine: serde_json::Value, more: serde_json::Value) -> Database {
     serde_json::from_value(json!({
         "apiVersion": "freehold.dev/v1alpha1",
         "kind": "Database",
-        "metadata": {"name": "orders", "namespace": "team-a", "uid": "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11", "generation": 1},
+        "metadata": {"name": "orders", "namespace": "team-a", "uid": "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11",
+        "generation": 1},
         "spec": spec,
     }))
     .unwrap()
@@ -31,7 +31,8 @@ fn manifests(database: &Database) -> String {
     let names = Names::of(database);
     let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
     let mut objects = vec![serde_json::to_value(credentials(&names, &profile, &Password::fixed())).unwrap()];
-    objects.extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
+    objects
+        .extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
     objects.push(serde_json::to_value(service(&names, &profile)).unwrap());
     objects.push(serde_json::to_value(network_policy(&names, &profile)).unwrap());
     objects.push(serde_json::to_value(stateful_set(database, &names, &profile, 1)).unwrap());
@@ -40,13 +41,7 @@ fn manifests(database: &Database) -> String {
 }
 
 fn compare(name: &str, database: &Database) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/controller/database/build/golden").join(name);
-    let built = manifests(database);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, &built).unwrap();
-    }
-    let golden = fs::read_to_string(&path).unwrap();
-    assert_eq!(golden, built, "run the test with UPDATE_GOLDEN=1 if {name} should change");
+    golden::compare(&format!("src/controller/database/build/golden/{name}"), &manifests(database));
 }
 
 #[test]
@@ -57,7 +52,8 @@ fn a_questdb_that_reads_its_password_from_a_file_is_as_the_golden_manifest() {
 
 #[test]
 fn a_questdb_that_takes_its_password_by_environment_is_as_the_golden_manifest() {
-    let resources = json!({"resources": {"requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"memory": "12Gi"}}});
+    let resources = json!({"resources": {"requests": {"cpu": "1", "memory": "8Gi"},
+    "limits": {"memory": "12Gi"}}});
     compare("questdb-9.2.2.yaml", &database(json!({"type": "questdb", "version": "9.2.2"}), resources));
 }
 
@@ -106,16 +102,22 @@ fn only_what_decides_the_template_changes_the_hash_of_the_inputs() {
     }
     // A change here would restart every database at the operator's upgrade.
     assert_eq!(first, "da3c09e52fa9bc17");
-    let custom =
-        json!({"image": "a:1", "port": 5555, "dataPath": "/data", "credentials": {"usernameVariable": "U", "passwordVariable": "P"}});
-    let resources = json!({"resources": {"requests": {"memory": "1Gi", "cpu": "1"}, "limits": {"memory": "2Gi"}}});
-    assert_eq!(inputs_hash(&database(json!({"type": "custom", "custom": custom}), resources).spec), "49918102faea1d68");
+    let custom = json!({"image": "a:1", "port": 5555, "dataPath": "/data",
+    "credentials": {"usernameVariable": "U",
+        "passwordVariable": "P"}});
+    let resources = json!({"resources": {"requests": {"memory": "1Gi", "cpu": "1"},
+    "limits": {"memory": "2Gi"}}});
+    assert_eq!(
+        inputs_hash(&database(json!({"type": "custom", "custom": custom}), resources).spec),
+        "49918102faea1d68"
+    );
 }
 
 #[test]
 fn a_stopped_database_differs_from_a_running_one_in_its_replicas_only() {
     let database = questdb(json!({}));
-    let (names, profile) = (Names::of(&database), profile(&database.spec.engine, &database.spec.config).unwrap());
+    let (names, profile) =
+        (Names::of(&database), profile(&database.spec.engine, &database.spec.config).unwrap());
     let mut stopped = stateful_set(&database, &names, &profile, 0);
     stopped.spec.as_mut().unwrap().replicas = Some(1);
     assert_eq!(stopped, stateful_set(&database, &names, &profile, 1));
@@ -124,7 +126,8 @@ fn a_stopped_database_differs_from_a_running_one_in_its_replicas_only() {
 #[test]
 fn a_retained_secret_has_the_same_content_no_owner_and_the_label() {
     let database = questdb(json!({}));
-    let (names, profile) = (Names::of(&database), profile(&database.spec.engine, &database.spec.config).unwrap());
+    let (names, profile) =
+        (Names::of(&database), profile(&database.spec.engine, &database.spec.config).unwrap());
     let original = credentials(&names, &profile, &Password::fixed());
     let kept = retained(&names, &original);
     assert_eq!((&kept.data, &kept.type_), (&original.data, &original.type_));
@@ -137,7 +140,12 @@ fn a_retained_secret_has_the_same_content_no_owner_and_the_label() {
 fn damaged_credentials_are_told_from_good_ones_without_a_word_of_their_content() {
     type Row = (Vec<(&'static str, &'static [u8])>, Result<(), CredentialsError>);
     let secret = |entries: &[(&str, &[u8])]| Secret {
-        data: Some(entries.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.to_vec()))).collect::<BTreeMap<_, _>>()),
+        data: Some(
+            entries
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), ByteString(value.to_vec())))
+                .collect::<BTreeMap<_, _>>(),
+        ),
         ..Secret::default()
     };
     let good: &'static [u8] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -147,9 +155,15 @@ fn damaged_credentials_are_told_from_good_ones_without_a_word_of_their_content()
         (vec![("password", good)], Err(CredentialsError::Missing("username"))),
         (vec![("username", b"admin"), ("password", b"")], Err(CredentialsError::Missing("password"))),
         (vec![("username", b"admin"), ("password", b"quest")], Err(CredentialsError::TooShort)),
-        (vec![("username", b"admin"), ("password", b"abcdefghijklmnopqrstuvwxyz\n")], Err(CredentialsError::NotPlain("password"))),
+        (
+            vec![("username", b"admin"), ("password", b"abcdefghijklmnopqrstuvwxyz\n")],
+            Err(CredentialsError::NotPlain("password")),
+        ),
         (vec![("username", b"ad min"), ("password", good)], Err(CredentialsError::NotPlain("username"))),
-        (vec![("username", b"admin"), ("password", b"\xff\xfeabcdefghijklmnopqrst")], Err(CredentialsError::NotPlain("password"))),
+        (
+            vec![("username", b"admin"), ("password", b"\xff\xfeabcdefghijklmnopqrst")],
+            Err(CredentialsError::NotPlain("password")),
+        ),
     ];
     for (entries, expected) in rows {
         assert_eq!(check_credentials(&secret(&entries)), expected, "{entries:?}");

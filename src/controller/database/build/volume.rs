@@ -3,7 +3,6 @@
 use kube::Resource;
 
 use super::owned;
-
 use crate::api::database::Storage;
 use crate::api::names::Names;
 use crate::api::{Database, DeletionPolicy, Volume, VolumeSpec};

@@ -2,7 +2,9 @@
 
 use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
 use crate::controller::database::cause::LONGEST_NAME;
-use crate::controller::database::cause::{AdoptionRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause, SecretFault};
+use crate::controller::database::cause::{
+    AdoptionRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause, SecretFault,
+};
 
 /// The message of another object's condition, as the end of a sentence.
 pub fn or_unknown(message: Option<&str>) -> String {
@@ -14,34 +16,55 @@ impl InvalidSpec {
     pub fn message(&self) -> String {
         match self {
             Self::Name(name) => format!(
-                "metadata.name {name:?} cannot be used: create the Database with a name of a-z, 0-9 and '-' that starts with a letter and has \
-                 at most {LONGEST_NAME} characters"
+                "metadata.name {name:?} cannot be used: create the Database with a name of a-z, 0-9 and '-' \
+                 that starts with a letter and has at most {LONGEST_NAME} characters"
             ),
             Self::Engine(error) => error.to_string(),
             Self::DataDirectory { wanted, made } => format!(
-                "spec.engine.version needs the data in {wanted}, but the database has its data in {made}: another major version of PostgreSQL \
-                 cannot read it. Set the major version back, or create a new Database and copy the data"
+                "spec.engine.version needs the data in {wanted}, but the database has its data in {made}: \
+                 another major version of PostgreSQL cannot read it. Set the major version back, or create a \
+                 new Database and copy the data"
             ),
-            Self::SizeForm(size) => format!("spec.storage.size {size} must be a whole number of GiB or TiB, for example 100Gi or 2Ti"),
+            Self::SizeForm(size) => format!(
+                "spec.storage.size {size} must be a whole number of GiB or TiB, \
+                for example 100Gi or 2Ti"
+            ),
             Self::ThroughputNotAllowed => {
-                "spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3".to_owned()
+                "spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to \
+                    gp3"
+                .to_owned()
             }
             Self::IopsNotAllowed(kind) => {
-                format!("spec.storage.iops is not for the type {kind}: remove it or set spec.storage.type to gp3")
+                format!(
+                    "spec.storage.iops is not for the type {kind}: remove it or set spec.storage.type to \
+                    gp3"
+                )
             }
             Self::IopsMissing(kind) => format!("spec.storage.iops is required for the type {kind}"),
             Self::Shrink { size, made } => {
-                format!("spec.storage.size {size} is less than the volume's {made}: EBS volumes only grow; set the size back")
+                format!(
+                    "spec.storage.size {size} is less than the volume's {made}: EBS volumes only grow; \
+                    set the size back"
+                )
             }
             Self::FileSystem(made) => {
-                format!("spec.storage.fileSystem cannot change: the volume was formatted with {made}; set the file system back")
+                format!(
+                    "spec.storage.fileSystem cannot change: the volume was formatted with {made}; set \
+                    the file system back"
+                )
             }
-            Self::NoInstanceTypes => "spec.instanceTypes is empty: name at least one EC2 instance type, for example r7i.large".to_owned(),
+            Self::NoInstanceTypes => "spec.instanceTypes is empty: name at least one EC2 instance type, for \
+                example r7i.large"
+                .to_owned(),
             Self::ZoneExcluded(zone) => format!(
-                "spec.zones does not hold {zone}, where the volume is: an EBS volume cannot leave its zone; add {zone} to the list again"
+                "spec.zones does not hold {zone}, where the volume is: an EBS volume cannot leave its zone; \
+                    add {zone} to the list again"
             ),
             Self::Quantity { field, name, quantity } => {
-                format!("spec.resources.{field}.{name} is {quantity:?}: it must be a quantity in quotes, for example \"2\" or \"4Gi\"")
+                format!(
+                    "spec.resources.{field}.{name} is {quantity:?}: it must be a quantity in quotes, for \
+                    example \"2\" or \"4Gi\""
+                )
             }
         }
     }
@@ -51,7 +74,10 @@ impl SecretFault {
     /// What is wrong, and the way out.
     pub fn message(&self) -> String {
         match self {
-            Self::Forbidden { answer } => format!("the operator is not allowed to read it ({answer}); grant the permission again"),
+            Self::Forbidden { answer } => format!(
+                "the operator is not allowed to read it ({answer}); grant \
+                the permission again"
+            ),
             Self::Content(error) => format!("{error}; restore its former content"),
             Self::Deleted => "it was deleted; restore it, with its labels".to_owned(),
         }
@@ -67,16 +93,21 @@ impl AdoptionRefusal {
                 format!("Database {database} adopts the volume that PersistentVolume {record} records")
             }
             Self::SecretForbidden { secret, namespace, answer } => format!(
-                "the operator is not allowed to read Secret {secret} in namespace {namespace} ({answer}); grant the permission again"
+                "the operator is not allowed to read Secret {secret} in namespace {namespace} ({answer}); \
+                    grant the permission again"
             ),
             Self::SecretMissing { secret, namespace, database_uid } => format!(
-                "Secret {secret}, which holds the retained credentials of the data, is not in namespace {namespace}: restore it, with username, \
-                 password and the labels {RETAINED_LABEL}=true and {DATABASE_UID_LABEL}={database_uid}"
+                "Secret {secret}, which holds the retained credentials of the data, is not in namespace \
+                 {namespace}: restore it, with username, password and the labels {RETAINED_LABEL}=true and \
+                 {DATABASE_UID_LABEL}={database_uid}"
             ),
             Self::SecretUnlabelled { secret, namespace } => format!(
-                "Secret {secret} in namespace {namespace} lacks the labels of the credentials that were retained with this volume: restore the labels"
+                "Secret {secret} in namespace {namespace} lacks the labels of the credentials that were \
+                    retained with this volume: restore the labels"
             ),
-            Self::SecretContent { secret, fault } => format!("Secret {secret} cannot be used: {fault}; restore its former content"),
+            Self::SecretContent { secret, fault } => {
+                format!("Secret {secret} cannot be used: {fault}; restore its former content")
+            }
         }
     }
 }
@@ -88,8 +119,13 @@ impl ReplaceCause {
             Self::Lost { message, .. } => or_unknown(message.as_deref()),
             Self::KubernetesNodeDeleted { message } => message.clone(),
             Self::NodeDeleted { node } => format!("Node {node} is being deleted"),
-            Self::TypeNotWanted { instance_type } => format!("its type {instance_type} is no longer in spec.instanceTypes"),
-            Self::Misplaced { machine, disk } => format!("the machine is in {machine}, and the disk in {disk}"),
+            Self::TypeNotWanted { instance_type } => format!(
+                "its type {instance_type} is no longer in \
+                spec.instanceTypes"
+            ),
+            Self::Misplaced { machine, disk } => {
+                format!("the machine is in {machine}, and the disk in {disk}")
+            }
         }
     }
 }
@@ -101,7 +137,10 @@ impl NodeDeletion {
             Self::DatabaseDeleted => "the Database is being deleted".to_owned(),
             Self::DatabasePaused => "the Database is paused".to_owned(),
             Self::MovedTo(node) => format!("the database has moved to Node {node}"),
-            Self::NotNeeded(node) => format!("no replacement is needed any more: the database stays on Node {node}"),
+            Self::NotNeeded(node) => format!(
+                "no replacement is needed any more: the database stays on Node \
+                {node}"
+            ),
             Self::Unfit(cause) => cause.message(),
         }
     }

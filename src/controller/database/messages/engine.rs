@@ -15,7 +15,10 @@ impl EngineWait {
             Self::ContainerStarting { pod } => format!("pod {pod} is being started"),
             Self::Failing { pod, failure } => failure.message(pod),
             Self::ProbeFailing { pod, last } => {
-                format!("the engine in pod {pod} is running, but its probe does not succeed yet{}", last_exit(last.as_ref()))
+                format!(
+                    "the engine in pod {pod} is running, but its probe does not succeed yet{}",
+                    last_exit(last.as_ref())
+                )
             }
             Self::Stopping { pod } => format!("pod {pod} is stopping"),
         }
@@ -25,11 +28,17 @@ impl EngineWait {
 impl Failure {
     fn message(&self, pod: &str) -> String {
         match self {
-            Self::CrashLoop { last } => format!("CrashLoopBackOff: the engine keeps crashing{}; see its log", last_exit(last.as_ref())),
+            Self::CrashLoop { last } => format!(
+                "CrashLoopBackOff: the engine keeps crashing{}; see its log",
+                last_exit(last.as_ref())
+            ),
             Self::Container { reason, message: Some(message) } => format!("{reason}: {message}"),
             Self::Container { reason, message: None } => reason.clone(),
             Self::Pod { message } => {
-                format!("pod {pod} has failed: {}", message.as_deref().unwrap_or("Kubernetes has not reported why"))
+                format!(
+                    "pod {pod} has failed: {}",
+                    message.as_deref().unwrap_or("Kubernetes has not reported why")
+                )
             }
         }
     }

@@ -33,7 +33,14 @@ pub fn credentials_adopted(secret: &str, retained: &str) -> String {
 
 /// The StatefulSet was created, or has a new template.
 pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
-    if is_new { format!("StatefulSet {name} was created") } else { format!("StatefulSet {name} has a new template") }
+    if is_new {
+        format!("StatefulSet {name} was created")
+    } else {
+        format!(
+            "StatefulSet {name} has a new \
+        template"
+        )
+    }
 }
 
 /// The StatefulSet was scaled to zero.
@@ -44,7 +51,10 @@ pub fn engine_stopping(name: &str) -> String {
 /// A Node was created, perhaps to replace another.
 pub fn node_created(node: &Node, replacement: Option<&Replacement>) -> String {
     let created = format!("created Node {} ({})", node.name_any(), node.spec.instance_types.join(", "));
-    replacement.map_or_else(|| created.clone(), |Replacement { from, cause, .. }| format!("{created} to replace Node {from}: {cause}"))
+    replacement.map_or_else(
+        || created.clone(),
+        |Replacement { from, cause, .. }| format!("{created} to replace Node {from}: {cause}"),
+    )
 }
 
 /// A Node was deleted.

@@ -6,7 +6,7 @@ pub mod events;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
-
+use crate::controller::messages;
 use crate::controller::retention::Retained;
 
 /// NodeReady is true.
@@ -17,20 +17,19 @@ pub const VOLUME_READY: &str = "the volume is bound and matches the spec";
 pub const ENGINE_READY: &str = "the engine accepts connections";
 /// Ready is true.
 pub const DATABASE_READY: &str = "the database is running this generation and accepts connections";
-/// Stalled is false.
-pub const NOT_STALLED: &str = "no manual action required";
 /// Ready is false, for a deletion that waits for nothing.
 pub const BEING_DELETED: &str = "the Database is being deleted";
 
-/// The condition that retained volumes of a former Database of this name exist: `latest`, and this many older ones.
+/// The condition that retained volumes of a former Database of this name exist: `latest`, and this many older
+/// ones.
 pub fn retained_volume_found(latest: &Retained, older: usize) -> String {
     let Retained { volume_id, persistent_volume, retained_at, .. } = latest;
     let since = retained_at.as_ref().map(|at| format!(" since {at}")).unwrap_or_default();
     let others = if older == 0 { String::new() } else { format!(" (and {older} older)") };
     format!(
-        "EBS volume {volume_id} of a former Database of this name is retained{since}, recorded in PersistentVolume {persistent_volume}{others}; \
-         this Database starts empty. To restore the former data, delete this Database and create it again with \
-         spec.storage.adoptRetained: {persistent_volume}"
+        "EBS volume {volume_id} of a former Database of this name is retained{since}, recorded in \
+         PersistentVolume {persistent_volume}{others}; this Database starts empty. To restore the former \
+         data, delete this Database and create it again with spec.storage.adoptRetained: {persistent_volume}"
     )
 }
 
@@ -42,71 +41,67 @@ impl DatabaseWait {
             Self::InvalidSpec(invalid) => invalid.message(),
             Self::NameConflict { objects, namespace } => name_conflict(objects, namespace),
             Self::CredentialsUnusable { secret, fault } => format!(
-                "Secret {secret} cannot be used: {}. The engine is not started or changed without it, and it is never regenerated",
+                "Secret {secret} cannot be used: {}. The engine is not started or changed without it, and it \
+                    is never regenerated",
                 fault.message()
             ),
             Self::RetainedSecretConflict(secret) => format!(
-                "Secret {secret}, the name under which the credentials are to be retained, exists and is not owned by this Database; it is not \
-                 modified. Delete it"
+                "Secret {secret}, the name under which the credentials are to be retained, exists and is not \
+                 owned by this Database; it is not modified. Delete it"
             ),
             Self::AdoptionRefused(refusal) => refusal.message(),
             Self::FormerVolumeExists(id) => {
-                format!("waiting for the deletion of the Volume that had EBS volume {id} before; EBS volume {id} is adopted then")
+                format!(
+                    "waiting for the deletion of the Volume that had EBS volume {id} before; EBS volume \
+                    {id} is adopted then"
+                )
             }
-            Self::Adopting { volume_id, record } => format!("adopting EBS volume {volume_id}, recorded in PersistentVolume {record}"),
-            Self::Paused => "the database is paused by spec.running: the machine is released, the volume stays".to_owned(),
+            Self::Adopting { volume_id, record } => {
+                format!("adopting EBS volume {volume_id}, recorded in PersistentVolume {record}")
+            }
+            Self::Paused => "the database is paused by spec.running: the machine is released, the volume \
+                stays"
+                .to_owned(),
             Self::ResourcesDeleted => "all resources of this Database are deleted".to_owned(),
             Self::OtherFinalizers => "waiting for other controllers to remove their finalizers".to_owned(),
-            Self::ChildRefused { answer } => format!("the API server rejected an object of this Database: {answer}"),
-            Self::StepFailed { error } => format!("a step failed and will be retried: {error}"),
-            Self::StoppingEngine(blocker) => blocker.message.clone(),
-            Self::UpdatingChild(object) => format!("{} is being updated to the spec of this Database", object.describe()),
+            Self::ChildRefused { answer } => format!(
+                "the API server rejected an object of this Database: \
+                {answer}"
+            ),
+            Self::StepFailed { error } => messages::step_failed(error),
+            Self::StoppingEngine(blocker) => blocker.message(),
+            Self::UpdatingChild(object) => {
+                format!("{} is being updated to the spec of this Database", object.describe())
+            }
             Self::Child { object, state } => state.message(object),
             Self::Replacing { node, cause, step } => step.message(node, &cause.message()),
             Self::MovingPod(cause) => cause.message(),
-            Self::RestartPending { pod, step } => format!("pod {pod} is being replaced for a changed spec: {}", step.message()),
-            Self::VolumeLost { .. }
-            | Self::CreatingNode(_)
-            | Self::NodeUnusable { .. }
-            | Self::NodeNotInitialized(_)
-            | Self::KubernetesNodeGone { .. }
-            | Self::ZoneNotChosen
-            | Self::CreatingVolume { .. }
-            | Self::VolumeNotBound(_)
-            | Self::StartingEngine
-            | Self::Attaching(_)
-            | Self::Engine(_)
-            | Self::EngineOutdated
-            | Self::EngineMachineLost(_)
-            | Self::NoEngine(_)
-            | Self::NoMachine(_)
-            | Self::MachineLost { .. }
-            | Self::NoVolume
-            | Self::DeletingNode { .. }
-            | Self::DeletingVolume { .. } => self.part(),
-        }
-    }
-
-    /// The messages about one part: the machine, the volume, or the engine.
-    fn part(&self) -> String {
-        match self {
+            Self::RestartPending { pod, step } => {
+                format!("pod {pod} is being replaced for a changed spec: {}", step.message())
+            }
             Self::VolumeLost { volume, is_being_deleted: true } => format!(
-                "Volume {volume} is being deleted, but not by its Database; its deletionPolicy decides about its EBS volume, and no empty Volume \
-                 is created in its place"
+                "Volume {volume} is being deleted, but not by its Database; its deletionPolicy decides about \
+                 its EBS volume, and no empty Volume is created in its place"
             ),
             Self::VolumeLost { volume, is_being_deleted: false } => format!(
-                "Volume {volume} does not exist any more, and no empty Volume is created in its place; create a new Database from the retained \
-                 volume or snapshot"
+                "Volume {volume} does not exist any more, and no empty Volume is created in its place; \
+                 create a new Database from the retained volume or snapshot"
             ),
             Self::CreatingNode(node) => format!("creating Node {node}"),
-            Self::NodeUnusable { node, cause } => format!("Node {node} is being deleted, and another one follows: {}", cause.message()),
+            Self::NodeUnusable { node, cause } => {
+                format!("Node {node} is being deleted, and another one follows: {}", cause.message())
+            }
             Self::NodeNotInitialized(node) => format!("Node {node} is not initialized yet"),
             Self::KubernetesNodeGone { node } => format!("the Kubernetes node of Node {node} does not exist"),
-            Self::DeletingNode { node, message } => format!("Node {node} is being deleted: {}", causes::or_unknown(message.as_deref())),
+            Self::DeletingNode { node, message } => {
+                format!("Node {node} is being deleted: {}", causes::or_unknown(message.as_deref()))
+            }
             Self::MachineLost { message, .. } => causes::or_unknown(message.as_deref()),
             Self::NoMachine(idle) => idle.message("the machine"),
             Self::ZoneNotChosen => {
-                "the zone is chosen when the first instance is running; then the volume is created in that zone".to_owned()
+                "the zone is chosen when the first instance is running; then the volume is created in that \
+                    zone"
+                    .to_owned()
             }
             Self::CreatingVolume { volume, zone } => format!("creating Volume {volume} in {zone}"),
             Self::VolumeNotBound(volume) => format!("Volume {volume} is not bound yet"),
@@ -119,28 +114,11 @@ impl DatabaseWait {
             Self::StartingEngine => "starting the engine".to_owned(),
             Self::Attaching(attaching) => attaching.message(),
             Self::Engine(wait) => wait.message(),
-            Self::EngineOutdated => "the engine accepts connections and will be restarted for a changed spec".to_owned(),
+            Self::EngineOutdated => "the engine accepts connections and will be restarted for a changed \
+                spec"
+                .to_owned(),
             Self::EngineMachineLost(_) => "the machine that the engine ran on is lost".to_owned(),
             Self::NoEngine(idle) => idle.message("the engine"),
-            Self::AddingFinalizer
-            | Self::InvalidSpec(_)
-            | Self::NameConflict { .. }
-            | Self::CredentialsUnusable { .. }
-            | Self::AdoptionRefused(_)
-            | Self::FormerVolumeExists(_)
-            | Self::Adopting { .. }
-            | Self::UpdatingChild(_)
-            | Self::Child { .. }
-            | Self::Replacing { .. }
-            | Self::MovingPod(_)
-            | Self::RestartPending { .. }
-            | Self::StoppingEngine(_)
-            | Self::Paused
-            | Self::RetainedSecretConflict(_)
-            | Self::ResourcesDeleted
-            | Self::OtherFinalizers
-            | Self::ChildRefused { .. }
-            | Self::StepFailed { .. } => String::new(),
         }
     }
 }
@@ -152,7 +130,10 @@ fn name_conflict(objects: &[ObjectName], namespace: &str) -> String {
     } else {
         ("exist and are not owned by this Database; they are not modified", "them")
     };
-    format!("{} in namespace {namespace} {exist}. Delete {them}, or use another name for the Database", names.join(", "))
+    format!(
+        "{} in namespace {namespace} {exist}. Delete {them}, or use another name for the Database",
+        names.join(", ")
+    )
 }
 
 impl ObjectName {
@@ -176,7 +157,10 @@ impl ChildState {
         let object = object.describe();
         match self {
             Self::New => format!("{object} was created; its controller has not reported a status yet"),
-            Self::Outdated => format!("{object} has changed; its controller has not processed the change yet"),
+            Self::Outdated => format!(
+                "{object} has changed; its controller has not processed the change \
+                yet"
+            ),
             Self::NotReady { message, .. } | Self::Stalled { message, .. } => format!("{object}: {message}"),
         }
     }
@@ -196,18 +180,27 @@ impl ReplaceStep {
     fn message(&self, node: &str, cause: &str) -> String {
         match self {
             Self::AfterFormer(former) => {
-                format!("Node {node} must be replaced ({cause}); the replacement begins when Node {former} is gone")
+                format!(
+                    "Node {node} must be replaced ({cause}); the replacement begins when Node {former} \
+                    is gone"
+                )
             }
             Self::DeletedFirst => format!("Node {node} is being deleted ({cause}), and another one follows"),
             Self::Creating(to) => format!("creating Node {to} to replace Node {node}: {cause}"),
             Self::SuccessorUnfit { to, why } => {
-                format!("Node {to}, which was to replace Node {node} ({cause}), is being deleted: {}; another one follows", why.message())
+                format!(
+                    "Node {to}, which was to replace Node {node} ({cause}), is being deleted: {}; \
+                    another one follows",
+                    why.message()
+                )
             }
             Self::AwaitingSuccessor { to, serves_on, wait } => {
                 let meanwhile = if *serves_on { ", which serves until then" } else { "" };
                 format!("Node {to} is to replace Node {node}{meanwhile} ({cause}); {}", wait.message())
             }
-            Self::Unfenced { to, blocker } => format!("Node {to} is ready to replace Node {node} ({cause}); {}", blocker.message),
+            Self::Unfenced { to, blocker } => {
+                format!("Node {to} is ready to replace Node {node} ({cause}); {}", blocker.message())
+            }
         }
     }
 }
@@ -218,7 +211,7 @@ impl RestartStep {
             Self::ApplyingTemplate => "applying the new template".to_owned(),
             Self::Stopping => "the pod is stopping".to_owned(),
             Self::Deleting(cause) => cause.message(),
-            Self::Blocked(blocker) => blocker.message.clone(),
+            Self::Blocked(blocker) => blocker.message(),
         }
     }
 }

@@ -14,7 +14,7 @@ pub enum Child<T> {
     Absent,
     /// It belongs to this Database.
     Ours(Box<T>),
-    /// It belongs to somebody else: neither adopted nor deleted.
+    /// It is a foreign object: neither adopted nor deleted.
     Foreign,
 }
 
@@ -61,10 +61,16 @@ pub(super) fn is_controlled_by<K: Resource>(object: &K, uid: &str) -> bool {
 }
 
 /// The Secret of this name; `is_ours` says whose it is, since it has no owner.
-pub(super) async fn secret(secrets: &Api<Secret>, name: &str, is_ours: impl Fn(&Secret) -> bool) -> Result<Credentials, kube::Error> {
+pub(super) async fn secret(
+    secrets: &Api<Secret>,
+    name: &str,
+    is_ours: impl Fn(&Secret) -> bool,
+) -> Result<Credentials, kube::Error> {
     let secret = match secrets.get_opt(name).await {
         Ok(secret) => secret,
-        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => return Ok(Credentials::Unreadable(status.message.clone())),
+        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
+            return Ok(Credentials::Unreadable(status.message.clone()));
+        }
         Err(error) => return Err(error),
     };
     Ok(Credentials::Read(match secret {

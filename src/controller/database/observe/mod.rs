@@ -17,7 +17,6 @@ use self::child::{Child, Credentials, HeldSecret, child, is_controlled_by, secre
 use self::retained::Kept;
 use super::ordinal::{next_ordinal, ordinal};
 use super::pod;
-
 use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
 use crate::api::names::Names;
 use crate::api::{Database, Node, Volume};
@@ -26,7 +25,7 @@ use crate::controller::pass::context::Context;
 use crate::engine::{self, EngineError, Profile};
 use crate::settings::Timing;
 
-/// What is being taken down around the Database; read only while it is being deleted.
+/// What is being torn down around the Database; read only while it is being deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TornDown {
     /// Its namespace: nothing can be created in it any more, and all in it goes.
@@ -36,7 +35,7 @@ pub struct TornDown {
 }
 
 impl TornDown {
-    /// Nobody decided to delete this very database.
+    /// A teardown: there was no decision to delete this very database.
     pub fn any(self) -> bool {
         self.namespace || self.definitions
     }
@@ -53,7 +52,7 @@ pub struct Observed {
     pub profile: Result<Profile, EngineError>,
     /// Every Node of it, whatever its ordinal.
     pub nodes: Vec<Node>,
-    /// The name of the next Node belongs to somebody else.
+    /// The name of the next Node belongs to a foreign object.
     pub node_name_taken: Option<String>,
     /// The Volume.
     pub volume: Child<Volume>,
@@ -73,13 +72,14 @@ pub struct Observed {
     pub stateful_set: Child<StatefulSet>,
     /// Its pod.
     pub pod: Option<Pod>,
-    /// The attachment of the volume to the machine of the pod; read only while the pod is scheduled and not started.
+    /// The attachment of the volume to the machine of the pod; read only while the pod is scheduled and not
+    /// started.
     pub attachment: Option<VolumeAttachment>,
     /// The core Nodes of our Nodes, matched by providerID.
     pub core_nodes: Vec<CoreNode>,
     /// Every core Node that carries this Database's label.
     pub labelled: Vec<CoreNode>,
-    /// What is being taken down around it.
+    /// What is being torn down around it.
     pub torn_down: TornDown,
     /// The durations.
     pub timing: Timing,
@@ -88,8 +88,11 @@ pub struct Observed {
 impl Observed {
     /// Our Nodes, the oldest first.
     pub fn by_ordinal(&self) -> Vec<&Node> {
-        let mut nodes: Vec<(i32, &Node)> =
-            self.nodes.iter().filter_map(|node| Some((ordinal(&self.names, &node.name_any())?, node))).collect();
+        let mut nodes: Vec<(i32, &Node)> = self
+            .nodes
+            .iter()
+            .filter_map(|node| Some((ordinal(&self.names, &node.name_any())?, node)))
+            .collect();
         nodes.sort_by_key(|(ordinal, _)| *ordinal);
         nodes.into_iter().map(|(_, node)| node).collect()
     }
@@ -103,7 +106,9 @@ impl Observed {
     /// Whether this Node's machine carries the label that the pod selects.
     pub fn carries_label(&self, node: &Node) -> bool {
         let core_node = self.core_node_of(node);
-        core_node.is_some_and(|core_node| self.labelled.iter().any(|labelled| labelled.metadata.uid == core_node.metadata.uid))
+        core_node.is_some_and(|core_node| {
+            self.labelled.iter().any(|labelled| labelled.metadata.uid == core_node.metadata.uid)
+        })
     }
 
     /// The name of the core Node that the pod was put on.
@@ -132,10 +137,17 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
     let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
     let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
-    let retained = if deleting { secret(&secrets, &names.retained_secret, is_ours).await? } else { Credentials::Read(Child::Absent) };
+    let retained = if deleting {
+        secret(&secrets, &names.retained_secret, is_ours).await?
+    } else {
+        Credentials::Read(Child::Absent)
+    };
     let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &names.uid);
     let credentials = secret(&secrets, &names.credentials_secret, is_ours).await?;
-    let pod = pods.get_opt(&names.pod()).await?.filter(|pod| pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid));
+    let pod = pods
+        .get_opt(&names.pod())
+        .await?
+        .filter(|pod| pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid));
     Ok(Some(Observed {
         profile: engine::profile(&database.spec.engine, &database.spec.config),
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
@@ -164,12 +176,20 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
 }
 
 /// Our Nodes, by label and by the names that they may have, and whether the next name is taken.
-async fn nodes(database: &Database, names: &Names, ctx: &Context) -> Result<(Vec<Node>, Option<String>), kube::Error> {
+async fn nodes(
+    database: &Database,
+    names: &Names,
+    ctx: &Context,
+) -> Result<(Vec<Node>, Option<String>), kube::Error> {
     let api = Api::<Node>::namespaced(ctx.client.clone(), &names.namespace);
-    let labelled = api.list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid))).await?;
-    let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_controlled_by(node, &names.uid)).collect();
+    let labelled = api
+        .list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid)))
+        .await?;
+    let mut nodes: Vec<Node> =
+        labelled.items.into_iter().filter(|node| is_controlled_by(node, &names.uid)).collect();
     let next = names.node(next_ordinal(database, names, &nodes));
-    let recorded = database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
+    let recorded =
+        database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
     let mut taken = None;
     // A Node of ours may have lost its label.
     for name in [Some(next.clone()), recorded.filter(|recorded| *recorded != next)].into_iter().flatten() {
@@ -185,24 +205,32 @@ async fn nodes(database: &Database, names: &Names, ctx: &Context) -> Result<(Vec
     Ok((nodes, taken))
 }
 
-/// The core Nodes of our Nodes: each by the name that it registered with, if the providerID is still the machine's.
+/// The core Nodes of our Nodes: each by the name that it registered with, if the providerID is still the
+/// machine's.
 async fn core_nodes(nodes: &[Node], ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
     let api = Api::<CoreNode>::all(ctx.client.clone());
     let mut core_nodes = Vec::new();
     for status in nodes.iter().filter_map(|node| node.status.as_ref()) {
         let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { continue };
         let core_node = api.get_opt(name).await?;
-        let is_it = |core_node: &CoreNode| core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id);
+        let is_it = |core_node: &CoreNode| {
+            core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id)
+        };
         core_nodes.extend(core_node.filter(is_it));
     }
     Ok(core_nodes)
 }
 
-/// The VolumeAttachment that Kubernetes makes for the pod's volume: its name follows from volume, driver and node
-/// (`GetAttachmentName` in pkg/volume/csi/csi_attacher.go), so that it is read without a list.
-async fn attachment(pod: Option<&Pod>, volume: Option<&Volume>, ctx: &Context) -> Result<Option<VolumeAttachment>, kube::Error> {
+/// The VolumeAttachment that Kubernetes makes for the pod's volume: its name follows from volume, driver and
+/// node (`GetAttachmentName` in pkg/volume/csi/csi_attacher.go), so that it is read without a list.
+async fn attachment(
+    pod: Option<&Pod>,
+    volume: Option<&Volume>,
+    ctx: &Context,
+) -> Result<Option<VolumeAttachment>, kube::Error> {
     let Some(node) = pod.filter(|pod| !pod::has_started(pod)).and_then(pod::machine) else { return Ok(None) };
-    let volume = volume.and_then(|volume| volume.status.as_ref()).and_then(|status| status.volume_id.as_ref());
+    let volume =
+        volume.and_then(|volume| volume.status.as_ref()).and_then(|status| status.volume_id.as_ref());
     let Some(volume) = volume else { return Ok(None) };
     let digest = Sha256::digest(format!("{}{EBS_CSI_DRIVER}{node}", volume.0));
     let name = format!("csi-{}", HEXLOWER.encode(&digest));
@@ -216,17 +244,21 @@ async fn labelled(names: &Names, ctx: &Context) -> Result<Vec<CoreNode>, kube::E
 
 async fn torn_down(namespace: &str, ctx: &Context) -> Result<TornDown, kube::Error> {
     let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(namespace).await?;
-    let mut torn_down =
-        TornDown { namespace: namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()), definitions: false };
+    let mut torn_down = TornDown {
+        namespace: namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()),
+        definitions: false,
+    };
     let definitions = Api::<CustomResourceDefinition>::all(ctx.client.clone());
     for name in [Database::crd_name(), Volume::crd_name(), Node::crd_name()] {
         let definition = definitions.get_opt(name).await?;
-        torn_down.definitions |= definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some());
+        torn_down.definitions |=
+            definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some());
     }
     Ok(torn_down)
 }
 
-/// Children that went with their very kind: definitions that are deleted together go one by one, each with the last of its objects.
+/// Children that went with their very kind: definitions that are deleted together go one by one, each with
+/// the last of its objects.
 fn with_their_kind<T: Default>(read: Result<T, kube::Error>, torn_down: TornDown) -> Result<T, kube::Error> {
     if torn_down.definitions { if_served(read) } else { read }
 }

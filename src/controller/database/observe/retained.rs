@@ -5,8 +5,9 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
 use super::child::{Child, Credentials, secret};
-
-use crate::api::keys::{ADOPTED_RECORD_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, RETAINED_LABEL, TAKEN_FROM_ANNOTATION};
+use crate::api::keys::{
+    ADOPTED_RECORD_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, RETAINED_LABEL, TAKEN_FROM_ANNOTATION,
+};
 use crate::api::names::Names;
 use crate::api::{ConditionType, Database, Volume};
 use crate::cluster::if_served;
@@ -32,7 +33,13 @@ pub struct Kept {
 impl Default for Kept {
     /// Nothing was looked for.
     fn default() -> Self {
-        Self { found: None, record: None, holder_is_gone: false, former_exists: false, credentials: Credentials::Read(Child::Absent) }
+        Self {
+            found: None,
+            record: None,
+            holder_is_gone: false,
+            former_exists: false,
+            credentials: Credentials::Read(Child::Absent),
+        }
     }
 }
 
@@ -50,13 +57,15 @@ pub(super) async fn observe(
     };
     let note = |key: &str| own.and_then(|secret| secret.annotations().get(key)).cloned();
     let asked = database.spec.storage.adopt_retained.clone();
-    let mut kept = Kept { found: found(database, names, is_new, asked.is_some(), ctx).await?, ..Kept::default() };
+    let mut kept =
+        Kept { found: found(database, names, is_new, asked.is_some(), ctx).await?, ..Kept::default() };
     let Some(name) = asked.or_else(|| note(ADOPTED_RECORD_ANNOTATION)) else { return Ok(kept) };
     // One that is being deleted is no record any more, however long others' finalizers hold it.
     let record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;
     kept.record = record.filter(|record| record.metadata.deletion_timestamp.is_none());
     let namespace = names.namespace.as_str();
-    let record = kept.record.as_ref().and_then(retention::read).filter(|record| record.namespace == namespace);
+    let record =
+        kept.record.as_ref().and_then(retention::read).filter(|record| record.namespace == namespace);
     if let Some(record) = &record {
         kept.holder_is_gone = is_gone(record.adopted_by.as_ref(), names, ctx).await?;
         kept.former_exists = exists(record, namespace, ctx).await?;
@@ -64,12 +73,14 @@ pub(super) async fn observe(
     let secret = note(TAKEN_FROM_ANNOTATION).or_else(|| record.as_ref()?.credentials_secret.clone());
     if let Some(secret) = secret {
         let uid = record.as_ref().and_then(|record| record.database_uid.as_deref());
-        kept.credentials = kept_credentials(&Api::namespaced(ctx.client.clone(), namespace), &secret, uid).await?;
+        kept.credentials =
+            kept_credentials(&Api::namespaced(ctx.client.clone(), namespace), &secret, uid).await?;
     }
     Ok(kept)
 }
 
-/// The records under the Database's name: looked for until it has a volume of its own, and as long as it says that there are some.
+/// The records under the Database's name: looked for until it has a volume of its own, and as long as it says
+/// that there are some.
 async fn found(
     database: &Database,
     names: &Names,
@@ -82,14 +93,19 @@ async fn found(
         return Ok(None);
     }
     let selector = format!("{}=true,{}={}", RETAINED_LABEL, DATABASE_NAME_LABEL, names.database);
-    let records = Api::<PersistentVolume>::all(ctx.client.clone()).list(&ListParams::default().labels(&selector)).await?;
-    let of_this_name = |record: &Retained| record.namespace == names.namespace && record.database == names.database;
+    let records = Api::<PersistentVolume>::all(ctx.client.clone())
+        .list(&ListParams::default().labels(&selector))
+        .await?;
+    let of_this_name =
+        |record: &Retained| record.namespace == names.namespace && record.database == names.database;
     Ok(Some(records.items.iter().filter_map(retention::read).filter(of_this_name).collect()))
 }
 
 /// Whether the Database that holds the record is another one, and gone.
 async fn is_gone(holder: Option<&Holder>, names: &Names, ctx: &Context) -> Result<bool, kube::Error> {
-    let Some(holder) = holder.filter(|holder| holder.uid != names.uid && !holder.name.is_empty()) else { return Ok(false) };
+    let Some(holder) = holder.filter(|holder| holder.uid != names.uid && !holder.name.is_empty()) else {
+        return Ok(false);
+    };
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &names.namespace);
     let database = databases.get_opt(&holder.name).await?;
     Ok(database.and_then(|database| database.uid()).as_ref() != Some(&holder.uid))
@@ -103,8 +119,13 @@ async fn exists(record: &Retained, namespace: &str, ctx: &Context) -> Result<boo
 }
 
 /// The kept Secret; ours to use when it is marked as kept, for the Database of the record.
-async fn kept_credentials(secrets: &Api<Secret>, name: &str, uid: Option<&str>) -> Result<Credentials, kube::Error> {
-    let has = |secret: &Secret, label: &str, value: &str| secret.labels().get(label).is_some_and(|it| it == value);
+async fn kept_credentials(
+    secrets: &Api<Secret>,
+    name: &str,
+    uid: Option<&str>,
+) -> Result<Credentials, kube::Error> {
+    let has =
+        |secret: &Secret, label: &str, value: &str| secret.labels().get(label).is_some_and(|it| it == value);
     let is_kept = |secret: &Secret| has(secret, RETAINED_LABEL, "true");
     let is_of = |secret: &Secret| uid.is_none_or(|uid| has(secret, DATABASE_UID_LABEL, uid));
     secret(secrets, name, |secret| is_kept(secret) && is_of(secret)).await

@@ -1,9 +1,9 @@
-//! The plan of what stands before the engine: names that must be free, credentials, ConfigMap, Service, NetworkPolicy. Pure.
+//! The plan of what stands before the engine: names that must be free, credentials, ConfigMap, Service,
+//! NetworkPolicy. Pure.
 
 use kube::{Resource, ResourceExt};
 
 use super::action::Action;
-
 use crate::controller::database::build;
 use crate::controller::database::cause::SecretFault;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
@@ -15,10 +15,19 @@ use crate::engine::Profile;
 /// Objects of derived names that are not owned by this Database.
 pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<DatabaseWait> {
     let names = &observed.names;
-    let foreign = |is_foreign: bool, kind: ObjectKind, name: &str| is_foreign.then(|| ObjectName::new(kind, name));
+    let foreign =
+        |is_foreign: bool, kind: ObjectKind, name: &str| is_foreign.then(|| ObjectName::new(kind, name));
     let taken = [
-        foreign(matches!(observed.credentials, Credentials::Read(Child::Foreign)), ObjectKind::Secret, &names.credentials_secret),
-        foreign(profile.config.is_some() && observed.config_map == Child::Foreign, ObjectKind::ConfigMap, &names.config_map),
+        foreign(
+            matches!(observed.credentials, Credentials::Read(Child::Foreign)),
+            ObjectKind::Secret,
+            &names.credentials_secret,
+        ),
+        foreign(
+            profile.config.is_some() && observed.config_map == Child::Foreign,
+            ObjectKind::ConfigMap,
+            &names.config_map,
+        ),
         foreign(observed.service == Child::Foreign, ObjectKind::Service, &names.service),
         foreign(observed.network_policy == Child::Foreign, ObjectKind::NetworkPolicy, &names.network_policy),
         foreign(observed.stateful_set == Child::Foreign, ObjectKind::StatefulSet, &names.stateful_set),
@@ -31,7 +40,11 @@ pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<Databas
 
 /// The Secret: made once, never mended. The engine may have stored what it holds.
 #[expect(clippy::result_large_err, reason = "made at most once a pass")]
-pub(super) fn credentials(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Result<(), DatabaseWait> {
+pub(super) fn credentials(
+    observed: &Observed,
+    profile: &Profile,
+    actions: &mut Vec<Action>,
+) -> Result<(), DatabaseWait> {
     let fault = match &observed.credentials {
         Credentials::Unreadable(answer) => SecretFault::Forbidden { answer: answer.clone() },
         Credentials::Read(Child::Ours(held)) => match build::check_credentials(&held.0) {
@@ -39,7 +52,11 @@ pub(super) fn credentials(observed: &Observed, profile: &Profile, actions: &mut 
             Err(error) => SecretFault::Content(error),
         },
         Credentials::Read(Child::Absent | Child::Foreign) => {
-            let was_made = observed.database.status.as_ref().is_some_and(|status| status.credentials_secret_name.is_some());
+            let was_made = observed
+                .database
+                .status
+                .as_ref()
+                .is_some_and(|status| status.credentials_secret_name.is_some());
             if !was_made {
                 actions.push(Action::CreateCredentials(Box::new(profile.clone())));
                 return Ok(());
@@ -59,16 +76,21 @@ pub(super) fn ways(observed: &Observed, profile: &Profile, actions: &mut Vec<Act
         actions.push(Action::ApplyConfigMap(Box::new(wanted)));
     }
     let service = build::service(names, profile);
-    if let Some(service) = differs(&observed.service, service, |live, wanted| build::holds(&live.spec, &wanted.spec)) {
+    if let Some(service) =
+        differs(&observed.service, service, |live, wanted| build::holds(&live.spec, &wanted.spec))
+    {
         actions.push(Action::ApplyService(Box::new(service)));
     }
     let policy = build::network_policy(names, profile);
-    if let Some(policy) = differs(&observed.network_policy, policy, |live, wanted| build::holds(&live.spec, &wanted.spec)) {
+    if let Some(policy) =
+        differs(&observed.network_policy, policy, |live, wanted| build::holds(&live.spec, &wanted.spec))
+    {
         actions.push(Action::ApplyNetworkPolicy(Box::new(policy)));
     }
 }
 
-/// The object to apply, bound to the UID of the one that it changes; `None` when nothing that we want differs.
+/// The object to apply, bound to the UID of the one that it changes; `None` when nothing that we want
+/// differs.
 fn differs<K: Resource>(live: &Child<K>, wanted: K, is_same: impl Fn(&K, &K) -> bool) -> Option<K> {
     match live {
         Child::Absent => Some(wanted),

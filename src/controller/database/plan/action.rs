@@ -55,7 +55,7 @@ pub enum Action {
     ReleaseRecord(Box<PersistentVolume>),
     /// Make the Secret from the one that was kept with a volume.
     TakeCredentials(Box<Profile>, Box<HeldSecret>),
-    /// Delete the Secret that was kept with a volume which this Database has taken over: name, UID.
+    /// Delete the Secret that was retained with a volume which this Database has adopted: name, UID.
     DeleteKept(String, String),
     /// Apply the ConfigMap; one that names a UID changes that very object, one without is new.
     ApplyConfigMap(Box<ConfigMap>),
@@ -81,7 +81,8 @@ pub enum Action {
     UpdateVolume(String, Value),
     /// Delete the Volume: UID.
     DeleteVolume(String),
-    /// Put the Database's label on a core Node: name, UID; and the move, when the database comes from another machine.
+    /// Put the Database's label on a core Node: name, UID; and the move, when the database comes from another
+    /// machine.
     Label(String, String, Option<Move>),
     /// Take the Database's label off a core Node: name, UID.
     Unlabel(String, String),

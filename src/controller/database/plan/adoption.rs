@@ -1,12 +1,12 @@
-//! The plan of a Database that takes over a kept volume: the record first, which is the lock, then zone and credentials. Pure.
+//! The plan of a Database that takes over a kept volume: the record first, which is the lock, then zone and
+//! credentials. Pure.
 //!
-//! Nothing is made before the record is held: of two Databases that ask for one volume, the other costs nothing. The Volume then takes
-//! the disk itself (`volume/plan/adoption.rs`).
+//! Nothing is made before the record is held: of two Databases that ask for one volume, the other costs
+//! nothing. The Volume then takes the disk itself (`volume/plan/adoption.rs`).
 
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
-
 use crate::api::keys::TAKEN_FROM_ANNOTATION;
 use crate::api::{ConditionType, Reason};
 use crate::controller::conditions::Entry;
@@ -19,7 +19,8 @@ use crate::controller::database::wait::DatabaseWait;
 use crate::controller::retention::{self, Retained};
 use crate::engine::Profile;
 
-/// What comes before the house is built; `None` once all of it is done, or when nothing is to be taken over.
+/// What comes before the Database's resources are created; `None` once all of it is done, or when nothing is
+/// to be adopted.
 pub(super) fn plan(observed: &Observed, profile: &Profile) -> Option<Plan> {
     let name = observed.database.spec.storage.adopt_retained.as_ref()?;
     let was_made = observed.database.status.as_ref().is_some_and(|status| status.volume_name.is_some());
@@ -39,10 +40,11 @@ pub(super) fn plan(observed: &Observed, profile: &Profile) -> Option<Plan> {
         }
         Some(_) | None if observed.kept.former_exists => {
             let wait = DatabaseWait::FormerVolumeExists(kept.volume_id);
-            return Some(Plan::wait(wait).requeue(observed.timing.recheck));
+            return Some(Plan::wait(wait).requeue(observed.timing.requeue_interval));
         }
         Some(_) | None => {
-            let actions = record.map(|record| Action::TakeRecord(Box::new(record.clone()))).into_iter().collect();
+            let actions =
+                record.map(|record| Action::TakeRecord(Box::new(record.clone()))).into_iter().collect();
             return Some(adopts(observed, &kept, actions));
         }
     }
@@ -61,13 +63,15 @@ pub(super) fn plan(observed: &Observed, profile: &Profile) -> Option<Plan> {
 }
 
 fn adopts(observed: &Observed, kept: &Retained, actions: Vec<Action>) -> Plan {
-    let wait = DatabaseWait::Adopting { volume_id: kept.volume_id.clone(), record: kept.persistent_volume.clone() };
-    Plan::act(actions, wait).requeue(observed.timing.recheck)
+    let wait =
+        DatabaseWait::Adopting { volume_id: kept.volume_id.clone(), record: kept.persistent_volume.clone() };
+    Plan::act(actions, wait).requeue(observed.timing.requeue_interval)
 }
 
 /// Retention records are not watched.
 fn refused(observed: &Observed, refusal: AdoptionRefusal) -> Plan {
-    Plan::wait(DatabaseWait::AdoptionRefused(refusal)).requeue(observed.timing.recheck.saturating_mul(12))
+    Plan::wait(DatabaseWait::AdoptionRefused(refusal))
+        .requeue(observed.timing.requeue_interval.saturating_mul(12))
 }
 
 /// The credentials that the data was made with: the engine has them stored, so others would not open it.
@@ -77,21 +81,31 @@ fn credentials(observed: &Observed, kept: &Retained, profile: &Profile) -> Resul
     let held = match &observed.kept.credentials {
         Credentials::Read(Child::Ours(held)) => held,
         Credentials::Unreadable(answer) => {
-            return Err(AdoptionRefusal::SecretForbidden { secret: secret(), namespace: namespace(), answer: answer.clone() });
+            return Err(AdoptionRefusal::SecretForbidden {
+                secret: secret(),
+                namespace: namespace(),
+                answer: answer.clone(),
+            });
         }
         Credentials::Read(Child::Absent) => {
             let database_uid = kept.database_uid.clone().unwrap_or_default();
-            return Err(AdoptionRefusal::SecretMissing { secret: secret(), namespace: namespace(), database_uid });
+            return Err(AdoptionRefusal::SecretMissing {
+                secret: secret(),
+                namespace: namespace(),
+                database_uid,
+            });
         }
         Credentials::Read(Child::Foreign) => {
             return Err(AdoptionRefusal::SecretUnlabelled { secret: secret(), namespace: namespace() });
         }
     };
-    build::check_credentials(&held.0).map_err(|fault| AdoptionRefusal::SecretContent { secret: secret(), fault })?;
+    build::check_credentials(&held.0)
+        .map_err(|fault| AdoptionRefusal::SecretContent { secret: secret(), fault })?;
     Ok(Action::TakeCredentials(Box::new(profile.clone()), held.clone()))
 }
 
-/// The kept Secret goes once its volume is this Database's: its credentials are in the Database's own Secret then.
+/// The kept Secret goes once its volume is this Database's: its credentials are in the Database's own Secret
+/// then.
 pub(super) fn after(observed: &Observed, actions: &mut Vec<Action>) {
     let Credentials::Read(Child::Ours(own)) = &observed.credentials else { return };
     let Credentials::Read(Child::Ours(kept)) = &observed.kept.credentials else { return };
@@ -106,12 +120,13 @@ pub(super) fn after(observed: &Observed, actions: &mut Vec<Action>) {
     }
 }
 
-/// Whether what this Database asked for was never taken: its record and the Secret that was kept with it are still there.
+/// Whether what this Database requested was never adopted: its record and the Secret that was retained with
+/// it are still there.
 pub(super) fn is_untaken(observed: &Observed) -> bool {
     observed.kept.record.is_some() && matches!(observed.kept.credentials, Credentials::Read(Child::Ours(_)))
 }
 
-/// The record of a volume that was held and never taken is given back, on the way out.
+/// During a deletion: releases the record of a volume that was reserved and never adopted.
 pub(super) fn release(observed: &Observed) -> Option<Action> {
     let record = observed.kept.record.as_ref()?;
     let holder = retention::read(record)?.adopted_by?;

@@ -1,8 +1,10 @@
-//! What no plan of the Database controller may ever do, whatever was observed: checked on every plan of a debug build. Pure.
+//! What no plan of the Database controller may ever do, whatever was observed: checked on every plan of a
+//! debug build. Pure.
 
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
+use super::wakes::{is_registered, wake};
 use crate::api::Node;
 use crate::cluster::finalizer;
 use crate::controller::database::observe::Observed;
@@ -23,7 +25,10 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
     for action in &plan.actions {
         match action {
             Action::CreateNode(..) => {
-                rule(!is_deleting && observed.database.spec.running, "no machine is created for a database that is deleted or paused");
+                rule(
+                    !is_deleting && observed.database.spec.running,
+                    "no machine is created for a database that is deleted or paused",
+                );
                 rule(finalizer::has(&observed.database), "nothing is created before the finalizer is there");
                 rule(observed.nodes.len() < 2, "no more than two machines of one database live at once");
                 rule(!is_stalled, "a stalled Database costs nothing more");
@@ -43,15 +48,24 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ApplyNetworkPolicy(_)
             | Action::ApplyStatefulSet(_)
             | Action::Label(..)
-            | Action::RecordZone(_) => rule(!is_deleting, "nothing is created for a database that is deleted"),
+            | Action::RecordZone(_) => {
+                rule(!is_deleting, "nothing is created for a database that is deleted");
+            }
             Action::DeleteNode(name, uid, _) | Action::UpdateNode(name, uid, _) => {
                 let is_ours = |node: &Node| node.name_any() == *name && node.uid().as_deref() == Some(uid);
-                rule(observed.nodes.iter().any(is_ours), "only a Node of this Database is changed or deleted");
+                rule(
+                    observed.nodes.iter().any(is_ours),
+                    "only a Node of this Database is changed or deleted",
+                );
             }
             Action::DeleteVolume(uid) => {
                 rule(is_deleting, "the Volume is deleted only with its Database");
-                let is_ours = observed.volume.ours().is_some_and(|volume| volume.uid().as_deref() == Some(uid));
-                rule(is_ours && observed.nodes.is_empty(), "the Volume is deleted only when no machine is left");
+                let is_ours =
+                    observed.volume.ours().is_some_and(|volume| volume.uid().as_deref() == Some(uid));
+                rule(
+                    is_ours && observed.nodes.is_empty(),
+                    "the Volume is deleted only when no machine is left",
+                );
             }
             Action::KeepCredentials(_) | Action::DeleteCredentials(_) | Action::DeleteChild(..) => {
                 rule(is_deleting, "what ends a Database is done only to one that is being deleted");
@@ -71,6 +85,10 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::Unlabel(..)
             | Action::ReplacePod(..) => {}
         }
+    }
+    if let Some(wait) = &plan.waiting {
+        let wake = wake(wait).filter(|wake| is_registered(*wake, plan));
+        rule(wake.is_some(), &format!("a wait has a wake, and {wait:?} has none"));
     }
     broken
 }

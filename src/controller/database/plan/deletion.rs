@@ -1,4 +1,5 @@
-//! The plan of a Database that is being deleted, backwards: engine stopped, machine gone, disk as its policy says, credentials. Pure.
+//! The plan of a Database that is being deleted, backwards: engine stopped, machine gone, disk as its policy
+//! says, credentials. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -9,7 +10,6 @@ use super::action::{Action, ChildKind, Plan};
 use super::adoption;
 use super::facts::condition_message;
 use super::pause::{give_back, stop};
-
 use crate::api::{ConditionType, DeletionPolicy, Volume};
 use crate::cluster::finalizer;
 use crate::controller::database::cause::{NodeDeletion, SecretFault};
@@ -23,7 +23,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
         return Plan::act(actions, DatabaseWait::OtherFinalizers);
     }
     if let Some(waiting) = stop(observed, &mut actions, now) {
-        return Plan::act(actions, waiting).requeue(observed.timing.recheck);
+        return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval);
     }
     if let Some(waiting) = give_back(observed, &NodeDeletion::DatabaseDeleted, &mut actions) {
         return Plan::act(actions, waiting);
@@ -34,7 +34,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     credentials(observed, actions)
 }
 
-/// What becomes of the data: as the spec says, unless nobody decided to delete this very database.
+/// What happens to the data: as the spec says, unless the deletion is part of a teardown.
 fn policy(observed: &Observed) -> DeletionPolicy {
     if observed.torn_down.any() { DeletionPolicy::Retain } else { observed.database.spec.deletion_policy }
 }
@@ -59,8 +59,9 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
     let held = match &observed.credentials {
         Credentials::Unreadable(answer) => {
             let fault = SecretFault::Forbidden { answer: answer.clone() };
-            let waiting = DatabaseWait::CredentialsUnusable { secret: names.credentials_secret.clone(), fault };
-            return Plan::act(actions, waiting).requeue(observed.timing.recheck.saturating_mul(12));
+            let waiting =
+                DatabaseWait::CredentialsUnusable { secret: names.credentials_secret.clone(), fault };
+            return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval.saturating_mul(12));
         }
         Credentials::Read(Child::Ours(held)) => Some(held),
         Credentials::Read(Child::Absent | Child::Foreign) => None,
@@ -74,7 +75,8 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
                 Child::Ours(_) => {}
                 Child::Foreign => {
                     let waiting = DatabaseWait::RetainedSecretConflict(names.retained_secret.clone());
-                    return Plan::act(actions, waiting).requeue(observed.timing.recheck.saturating_mul(12));
+                    return Plan::act(actions, waiting)
+                        .requeue(observed.timing.requeue_interval.saturating_mul(12));
                 }
             }
         }

@@ -19,7 +19,8 @@ pub(in crate::controller::database) fn next_zone(observed: &Observed) -> Option<
     disk_zone(observed).or_else(|| recorded_zone(observed))
 }
 
-/// Where the disk is. It cannot leave, so it decides against any record: one that was restored from a backup of the cluster may lie.
+/// Where the disk is. It cannot leave, so it decides against any record: one that was restored from a backup
+/// of the cluster may lie.
 pub(in crate::controller::database) fn disk_zone(observed: &Observed) -> Option<String> {
     observed.volume.ours().map(|volume| volume.spec.zone.clone())
 }
@@ -30,20 +31,24 @@ pub(in crate::controller::database) fn recorded_zone(observed: &Observed) -> Opt
 
 /// What is awaited of a machine, by its own conditions.
 pub(in crate::controller::database) fn node_awaited(node: &Node) -> Option<DatabaseWait> {
-    let is_current = node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
+    let is_current =
+        node.status.as_ref().is_some_and(|status| status.observed_generation == node.metadata.generation);
     awaited(ObjectName::new(ObjectKind::Node, node.name_any()), node.conditions(), is_current)
 }
 
 /// What is awaited of the Volume, by its own conditions.
 pub(in crate::controller::database) fn volume_awaited(volume: &Volume) -> Option<DatabaseWait> {
-    let is_current = volume.status.as_ref().is_some_and(|status| status.observed_generation == volume.metadata.generation);
+    let is_current =
+        volume.status.as_ref().is_some_and(|status| status.observed_generation == volume.metadata.generation);
     awaited(ObjectName::new(ObjectKind::Volume, volume.name_any()), volume.conditions(), is_current)
 }
 
-/// What is awaited of a child; `None` when it is ready as its newest spec says. Reasons and messages are only repeated, for display.
+/// What is awaited of a child; `None` when it is ready as its newest spec says. Reasons and messages are only
+/// repeated, for display.
 fn awaited(object: ObjectName, conditions: &[Condition], is_current: bool) -> Option<DatabaseWait> {
     let shown = |condition: &Condition| (Reason::named(&condition.reason), condition.message.clone());
-    let stalled = conditions::find(conditions, ConditionType::Stalled).filter(|stalled| stalled.status == "True");
+    let stalled =
+        conditions::find(conditions, ConditionType::Stalled).filter(|stalled| stalled.status == "True");
     let state = match (stalled, conditions::find(conditions, ConditionType::Ready)) {
         (Some(stalled), _) => {
             let (reason, message) = shown(stalled);
@@ -61,7 +66,10 @@ fn awaited(object: ObjectName, conditions: &[Condition], is_current: bool) -> Op
 }
 
 /// The message of a condition, to repeat it.
-pub(in crate::controller::database) fn condition_message(conditions: &[Condition], kind: ConditionType) -> Option<String> {
+pub(in crate::controller::database) fn condition_message(
+    conditions: &[Condition],
+    kind: ConditionType,
+) -> Option<String> {
     conditions::find(conditions, kind).map(|condition| condition.message.clone())
 }
 
@@ -78,7 +86,7 @@ pub(super) fn patch<S: serde::Serialize>(live: &S, wanted: &S) -> Option<Value> 
 
 /// How long until something is read again that is not watched.
 pub(super) fn slowly(observed: &Observed) -> Duration {
-    observed.timing.recheck.saturating_mul(12)
+    observed.timing.requeue_interval.saturating_mul(12)
 }
 
 pub(super) fn is_named(node: &Node, core_node: &str) -> bool {

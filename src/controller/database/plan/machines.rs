@@ -3,7 +3,6 @@
 use kube::ResourceExt;
 
 use super::facts::{condition_message, disk_zone};
-
 use crate::api::node::ReplacementCause;
 use crate::api::{ConditionType, Node, Reason};
 use crate::controller::conditions;
@@ -22,14 +21,16 @@ pub(in crate::controller::database) struct Machines<'a> {
     pub former: Vec<&'a Node>,
 }
 
-/// Tells them apart: the newest one takes the place of the others, and has done so once its machine carries the database's label.
+/// Distinguishes them: the newest one takes the place of the others, and has done so once its machine carries
+/// the database's label.
 pub(in crate::controller::database) fn of(observed: &Observed) -> Option<Machines<'_>> {
     let nodes = observed.by_ordinal();
     let (newest, older) = nodes.split_last()?;
     let labelled = older.iter().find(|node| observed.carries_label(node)).or_else(|| older.first()).copied();
     Some(match labelled {
         Some(host) if !observed.carries_label(newest) => {
-            let former = older.iter().copied().filter(|node| node.metadata.uid != host.metadata.uid).collect();
+            let former =
+                older.iter().copied().filter(|node| node.metadata.uid != host.metadata.uid).collect();
             Machines { host, successor: Some(newest), former }
         }
         Some(_) | None => Machines { host: newest, successor: None, former: older.to_vec() },
@@ -53,22 +54,31 @@ pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<ReplaceCa
 /// Why a Node that is to take another's place cannot.
 pub(super) fn unfit(observed: &Observed, node: &Node) -> Option<ReplaceCause> {
     let lost = || is_lost(node).then(|| lost(node));
-    misplaced(observed, node).or_else(lost).or_else(|| loses_kubernetes_node(node)).or_else(|| unwanted_type(observed, node))
+    misplaced(observed, node)
+        .or_else(lost)
+        .or_else(|| loses_kubernetes_node(node))
+        .or_else(|| unwanted_type(observed, node))
 }
 
 fn lost(node: &Node) -> ReplaceCause {
-    ReplaceCause::Lost { reason: lost_reason(node), message: condition_message(node.conditions(), ConditionType::Lost) }
+    ReplaceCause::Lost {
+        reason: lost_reason(node),
+        message: condition_message(node.conditions(), ConditionType::Lost),
+    }
 }
 
 /// Its Kubernetes node is being deleted, which cannot be undone.
 fn loses_kubernetes_node(node: &Node) -> Option<ReplaceCause> {
     let needed = node.status.as_ref()?.replacement_needed.as_ref()?;
     match needed.cause {
-        ReplacementCause::KubernetesNodeDeleted => Some(ReplaceCause::KubernetesNodeDeleted { message: needed.message.clone() }),
+        ReplacementCause::KubernetesNodeDeleted => {
+            Some(ReplaceCause::KubernetesNodeDeleted { message: needed.message.clone() })
+        }
     }
 }
 
-/// A machine that has joined is moved away from only when its type has left the list. One that has not is the Node controller's affair.
+/// A machine that has joined is moved away from only when its type has left the list. One that has not is the
+/// Node controller's affair.
 fn unwanted_type(observed: &Observed, node: &Node) -> Option<ReplaceCause> {
     let status = node.status.as_ref()?;
     status.core_node_name.as_ref()?;
@@ -93,7 +103,8 @@ pub(super) fn misplaced(observed: &Observed, node: &Node) -> Option<ReplaceCause
     let disk = disk_zone(observed)?;
     let status = node.status.as_ref()?;
     let machine = status.zone.as_ref()?;
-    (*machine != disk && status.instance_id.is_some()).then(|| ReplaceCause::Misplaced { machine: machine.clone(), disk })
+    (*machine != disk && status.instance_id.is_some())
+        .then(|| ReplaceCause::Misplaced { machine: machine.clone(), disk })
 }
 
 /// Whether the engine may run on it: it was made ready, is not declared lost, and is not being emptied.

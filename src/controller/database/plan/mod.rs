@@ -1,4 +1,5 @@
-//! The plan step of the Database controller: compares what is with what should be, and decides the actions. Pure.
+//! The plan step of the Database controller: compares what is with what should be, and decides the actions.
+//! Pure.
 
 pub(super) mod adoption;
 mod check;
@@ -13,6 +14,7 @@ mod prerequisites;
 mod replacement;
 mod rollout;
 pub(super) mod validation;
+mod wakes;
 
 pub mod action;
 
@@ -27,7 +29,6 @@ use super::observe::Observed;
 use super::ordinal::next_ordinal;
 use super::wait::DatabaseWait;
 use super::{build, pod};
-
 use crate::api::{ConditionType, Node};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
@@ -36,7 +37,12 @@ use crate::engine::Profile;
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let plan = decide(observed, now);
-    debug_assert_eq!(check::violations(observed, &plan), Vec::<String>::new(), "the plan of {}", observed.database.name_any());
+    debug_assert_eq!(
+        check::violations(observed, &plan),
+        Vec::<String>::new(),
+        "the plan of {}",
+        observed.database.name_any()
+    );
     plan
 }
 
@@ -61,7 +67,8 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
     running(observed, profile, actions, now)
 }
 
-/// The machine, then the disk in its zone, then the engine on both; another machine in its place when it must go.
+/// The machine, then the disk in its zone, then the engine on both; another machine in its place when it must
+/// go.
 fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>, now: Timestamp) -> Plan {
     let Some(machines) = machines::of(observed) else {
         return create_node(observed, actions);
@@ -70,7 +77,11 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>, now
     if let (Some(cause), None) = (misplaced(observed, host), machines.successor) {
         let name = host.name_any();
         if host.metadata.deletion_timestamp.is_none() {
-            actions.push(Action::DeleteNode(name.clone(), host.uid().unwrap_or_default(), NodeDeletion::Unfit(cause.clone())));
+            actions.push(Action::DeleteNode(
+                name.clone(),
+                host.uid().unwrap_or_default(),
+                NodeDeletion::Unfit(cause.clone()),
+            ));
         }
         return Plan::act(actions, DatabaseWait::NodeUnusable { node: name, cause });
     }
@@ -84,13 +95,26 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>, now
 }
 
 /// Runs the engine on the machine of this Node.
-fn serve(observed: &Observed, profile: &Profile, node: &Node, is_replaced: bool, mut actions: Vec<Action>) -> Plan {
+fn serve(
+    observed: &Observed,
+    profile: &Profile,
+    node: &Node,
+    is_replaced: bool,
+    mut actions: Vec<Action>,
+) -> Plan {
     let zone = placement::zone(observed, node);
     let disk = placement::disk(observed, zone.as_deref(), &mut actions);
     // One that is to go stays as it is until then.
-    let machine = if is_replaced { node_awaited(node) } else { placement::machine(observed, node, zone.as_deref(), &mut actions) };
+    let machine = if is_replaced {
+        node_awaited(node)
+    } else {
+        placement::machine(observed, node, zone.as_deref(), &mut actions)
+    };
     if !is_initialized(node) {
-        return Plan::act(actions, machine.unwrap_or_else(|| DatabaseWait::NodeNotInitialized(node.name_any())));
+        return Plan::act(
+            actions,
+            machine.unwrap_or_else(|| DatabaseWait::NodeNotInitialized(node.name_any())),
+        );
     }
     if !observed.carries_label(node)
         && let Some(waiting) = rollout::before_move(observed, profile, &mut actions)
@@ -98,16 +122,25 @@ fn serve(observed: &Observed, profile: &Profile, node: &Node, is_replaced: bool,
         return Plan::act(actions, waiting);
     }
     if let Some(waiting) = placement::label(observed, node, &mut actions) {
-        return Plan::act(actions, waiting).requeue(observed.timing.recheck);
+        return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval);
     }
-    let is_bound = observed.volume.ours().is_some_and(|volume| conditions::is_true(volume.conditions(), ConditionType::Bound));
+    let is_bound = observed
+        .volume
+        .ours()
+        .is_some_and(|volume| conditions::is_true(volume.conditions(), ConditionType::Bound));
     if !is_bound {
-        return Plan::act(actions, disk.unwrap_or_else(|| DatabaseWait::VolumeNotBound(observed.names.volume.clone())));
+        return Plan::act(
+            actions,
+            disk.unwrap_or_else(|| DatabaseWait::VolumeNotBound(observed.names.volume.clone())),
+        );
     }
     let engine = rollout::plan(observed, profile, &mut actions);
     // A VolumeAttachment is not watched.
-    let requeue =
-        observed.pod.as_ref().filter(|pod| pod::machine(pod).is_some() && !pod::has_started(pod)).map(|_| observed.timing.recheck);
+    let requeue = observed
+        .pod
+        .as_ref()
+        .filter(|pod| pod::machine(pod).is_some() && !pod::has_started(pod))
+        .map(|_| observed.timing.requeue_interval);
     Plan { actions, waiting: machine.or(disk).or(engine), requeue }
 }
 

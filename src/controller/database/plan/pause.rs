@@ -1,4 +1,5 @@
-//! The part of the plan that stops the engine and releases the machine: for a pause, and on the way out. Pure.
+//! The part of the plan that stops the engine and releases the machine: for a pause, and on the way out.
+//! Pure.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -9,15 +10,14 @@ use super::machines::{self, is_lost};
 use super::placement::{volume_lost, volume_update};
 use super::prerequisites;
 use super::rollout;
-
 use crate::api::ConditionType;
 use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::wait::DatabaseWait;
 use crate::controller::safety;
 
-/// Paused: the engine is stopped, then the machine is released, whatever else is wrong with the database. The disk stays, and follows
-/// the spec.
+/// Paused: the engine is stopped, then the machine is released, whatever else is wrong with the database. The
+/// disk stays, and follows the spec.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
     let (mut trouble, mut requeue) = (volume_lost(observed), None);
@@ -31,7 +31,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
         actions.push(update);
     }
     if let Some(waiting) = stop(observed, &mut actions, now) {
-        return Plan::act(actions, waiting).requeue(observed.timing.recheck);
+        return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval);
     }
     if let Some(waiting) = give_back(observed, &NodeDeletion::DatabasePaused, &mut actions) {
         return Plan::act(actions, waiting);
@@ -55,8 +55,13 @@ pub(super) fn stop(observed: &Observed, actions: &mut Vec<Action>, now: Timestam
     Some(DatabaseWait::StoppingEngine(blocker))
 }
 
-/// Deletes every Node; what is awaited until they are gone. The label goes first: as long as a machine has it, its Node is not emptied.
-pub(super) fn give_back(observed: &Observed, why: &NodeDeletion, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
+/// Deletes every Node; what is awaited until they are gone. The label goes first: as long as a machine has
+/// it, its Node is not emptied.
+pub(super) fn give_back(
+    observed: &Observed,
+    why: &NodeDeletion,
+    actions: &mut Vec<Action>,
+) -> Option<DatabaseWait> {
     for core_node in &observed.labelled {
         actions.push(Action::Unlabel(core_node.name_any(), core_node.uid().unwrap_or_default()));
     }

@@ -1,11 +1,11 @@
-//! The plan of where a Database runs: its zone, its Volume there, its Node as the spec says, and the label that its pod selects. Pure.
+//! The plan of where a Database runs: its zone, its Volume there, its Node as the spec says, and the label
+//! that its pod selects. Pure.
 
 use kube::ResourceExt;
 
 use super::action::Action;
 use super::facts::{disk_zone, is_named, node_awaited, patch, recorded_zone, volume_awaited};
 use super::machines::is_lost;
-
 use crate::api::database::Replacement;
 use crate::api::{ConditionType, Node, Volume};
 use crate::controller::conditions;
@@ -17,17 +17,25 @@ use crate::controller::database::observe::child::Child;
 use crate::controller::database::wait::DatabaseWait;
 use crate::controller::safety;
 
-/// The zone: a fact once the Volume exists or it is recorded; before that, where the first machine was seen to run.
+/// The zone: a fact once the Volume exists or it is recorded; before that, where the first machine was seen
+/// to run.
 pub(super) fn zone(observed: &Observed, node: &Node) -> Option<String> {
     let of_machine = || {
         let is_running = conditions::is_true(node.conditions(), ConditionType::Launched);
         node.status.as_ref().filter(|_| is_running).and_then(|status| status.zone.clone())
     };
-    disk_zone(observed).or_else(|| recorded_zone(observed)).or_else(|| node.spec.zone.clone()).or_else(of_machine)
+    disk_zone(observed)
+        .or_else(|| recorded_zone(observed))
+        .or_else(|| node.spec.zone.clone())
+        .or_else(of_machine)
 }
 
 /// Records the zone, makes the disk in it, keeps the disk as the spec says; what is awaited of it.
-pub(super) fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
+pub(super) fn disk(
+    observed: &Observed,
+    zone: Option<&str>,
+    actions: &mut Vec<Action>,
+) -> Option<DatabaseWait> {
     let name = &observed.names.volume;
     let Some(zone) = zone else { return Some(DatabaseWait::ZoneNotChosen) };
     if recorded_zone(observed).as_deref() != Some(zone) {
@@ -42,7 +50,11 @@ pub(super) fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Ac
             volume_awaited(volume)
         }
         Child::Absent | Child::Foreign => {
-            actions.push(Action::CreateVolume(Box::new(build::volume(&observed.database, &observed.names, zone))));
+            actions.push(Action::CreateVolume(Box::new(build::volume(
+                &observed.database,
+                &observed.names,
+                zone,
+            ))));
             Some(DatabaseWait::CreatingVolume { volume: name.clone(), zone: zone.to_owned() })
         }
     }
@@ -50,7 +62,8 @@ pub(super) fn disk(observed: &Observed, zone: Option<&str>, actions: &mut Vec<Ac
 
 /// What of the Volume's spec must follow the Database's; what is decided once stays as it is.
 pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
-    let mut wanted = build::volume_spec(&observed.database, &volume.spec.zone, observed.database.spec.deletion_policy);
+    let mut wanted =
+        build::volume_spec(&observed.database, &volume.spec.zone, observed.database.spec.deletion_policy);
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
     wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     let patch = patch(&volume.spec, &wanted)?;
@@ -69,7 +82,12 @@ pub(super) fn volume_lost(observed: &Observed) -> Option<DatabaseWait> {
 }
 
 /// Keeps the machine as the spec says; what is awaited of it.
-pub(super) fn machine(observed: &Observed, node: &Node, zone: Option<&str>, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
+pub(super) fn machine(
+    observed: &Observed,
+    node: &Node,
+    zone: Option<&str>,
+    actions: &mut Vec<Action>,
+) -> Option<DatabaseWait> {
     let name = node.name_any();
     let mut changed = None;
     if let Some(patch) = patch(&node.spec, &build::node_spec(&observed.database, zone)) {
@@ -79,7 +97,8 @@ pub(super) fn machine(observed: &Observed, node: &Node, zone: Option<&str>, acti
     node_awaited(node).or(changed)
 }
 
-/// The label that the pod selects, on the one core Node of this Node; a pod that runs elsewhere is ended there, so that it comes back here.
+/// The label that the pod selects, on the one core Node of this Node; a pod that runs elsewhere is ended
+/// there, so that it comes back here.
 pub(super) fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
     let Some(core_node) = observed.core_node_of(node) else {
         return Some(DatabaseWait::KubernetesNodeGone { node: node.name_any() });
@@ -95,7 +114,7 @@ pub(super) fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>)
     let elsewhere = observed.runs_on().filter(|name| *name != core_node.name_any())?;
     let (from, to) = (elsewhere.to_owned(), core_node.name_any());
     let cause = RestartCause::Moved { pod: pod.name_any(), from, to, cause: moved.map(|moved| moved.cause) };
-    // A pod on a machine that is lost is taken away by the Node controller, which knows when that is safe.
+    // A pod on a machine that is lost is deleted by the Node controller, which knows when that is safe.
     let is_on_lost = observed.nodes.iter().any(|node| is_lost(node) && is_named(node, elsewhere));
     let blocker = observed.stateful_set.ours().and_then(|live| safety::may_replace_pod(live).err());
     if pod.metadata.deletion_timestamp.is_none() && !is_on_lost && blocker.is_none() {

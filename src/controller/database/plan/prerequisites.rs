@@ -3,20 +3,21 @@
 use super::action::{Action, Plan};
 use super::facts::slowly;
 use super::{access, adoption, validation};
-
 use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 
-/// What every database needs, running or paused: a spec that can be, names that are free, the volume that it asks to take over,
-/// credentials, and the ways to the engine. Otherwise the whole plan.
+/// What every database needs, running or paused: a spec that can be, names that are free, the volume that it
+/// asks to take over, credentials, and the ways to the engine. Otherwise the whole plan.
 #[expect(clippy::result_large_err, reason = "made at most once a pass")]
 pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Plan> {
     let profile = match (validation::invalid(observed), &observed.profile) {
         (None, Ok(profile)) => profile,
         (Some(invalid), _) => return Err(Plan::wait(DatabaseWait::InvalidSpec(invalid))),
-        (None, Err(error)) => return Err(Plan::wait(DatabaseWait::InvalidSpec(InvalidSpec::Engine(error.clone())))),
+        (None, Err(error)) => {
+            return Err(Plan::wait(DatabaseWait::InvalidSpec(InvalidSpec::Engine(error.clone()))));
+        }
     };
     if let Some(conflict) = access::conflict(observed, profile) {
         // Objects that are not owned by this Database are not watched.

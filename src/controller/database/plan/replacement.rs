@@ -1,5 +1,6 @@
-//! The part of the plan that puts one machine in the place of another. The new one is proven before the old one is touched; and where
-//! the old one is lost, nothing moves before EC2 shows that it cannot write any more. Pure.
+//! The part of the plan that puts one machine in the place of another. The new one is proven before the old
+//! one is touched; and where the old one is lost, nothing moves before EC2 shows that it cannot write any
+//! more. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -9,16 +10,15 @@ use super::action::Action;
 use super::facts::{disk_zone, next_zone};
 use super::machines::{Machines, can_serve, is_initialized, unfit, why_replaced};
 use super::placement::machine;
-
 use crate::api::Node;
 use crate::api::database::Replacement;
-use crate::controller::conditions::whole_second;
 use crate::controller::database::build;
 use crate::controller::database::cause::{NodeDeletion, ReplaceCause};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::ordinal::next_ordinal;
 use crate::controller::database::wait::{DatabaseWait, ReplaceStep};
 use crate::controller::safety;
+use crate::time::whole_second;
 
 /// Where the engine runs in this pass, and what is awaited of a replacement.
 pub(super) struct Replacing<'a> {
@@ -29,7 +29,12 @@ pub(super) struct Replacing<'a> {
 }
 
 /// Takes the next step of a replacement, if there is one.
-pub(super) fn plan<'a>(observed: &'a Observed, machines: &Machines<'a>, now: Timestamp, actions: &mut Vec<Action>) -> Replacing<'a> {
+pub(super) fn plan<'a>(
+    observed: &'a Observed,
+    machines: &Machines<'a>,
+    now: Timestamp,
+    actions: &mut Vec<Action>,
+) -> Replacing<'a> {
     let Machines { host, successor, former } = machines;
     for node in former {
         delete(node, NodeDeletion::MovedTo(host.name_any()), actions);
@@ -56,11 +61,17 @@ fn start<'a>(
 ) -> Replacing<'a> {
     let host = machines.host;
     let serves_on = Some(host).filter(|host| can_serve(observed, host));
-    let replacing = |step: ReplaceStep, cause: ReplaceCause| Some(DatabaseWait::Replacing { node: host.name_any(), cause, step });
+    let replacing = |step: ReplaceStep, cause: ReplaceCause| {
+        Some(DatabaseWait::Replacing { node: host.name_any(), cause, step })
+    };
     if let Some(former) = machines.former.first() {
-        return Replacing { serves_on, waiting: replacing(ReplaceStep::AfterFormer(former.name_any()), cause) };
+        return Replacing {
+            serves_on,
+            waiting: replacing(ReplaceStep::AfterFormer(former.name_any()), cause),
+        };
     }
-    // Without a disk nothing is kept, and the next machine may be in any zone: it follows when this one is gone.
+    // Without a disk nothing is kept, and the next machine may be in any zone: it follows when this one is
+    // gone.
     if observed.volume.ours().is_none() {
         delete(host, NodeDeletion::Unfit(cause.clone()), actions);
         return Replacing { serves_on: None, waiting: replacing(ReplaceStep::DeletedFirst, cause) };
@@ -69,7 +80,8 @@ fn start<'a>(
     let node = build::node(&observed.database, &observed.names, ordinal, next_zone(observed).as_deref());
     let to = node.name_any();
     let started_at = Time(whole_second(now));
-    let replacement = Replacement { from: host.name_any(), to: to.clone(), cause: cause.message(), started_at };
+    let replacement =
+        Replacement { from: host.name_any(), to: to.clone(), cause: cause.message(), started_at };
     actions.push(Action::CreateNode(ordinal, Box::new(node), Some(replacement)));
     Replacing { serves_on, waiting: replacing(ReplaceStep::Creating(to), cause) }
 }
@@ -84,7 +96,10 @@ fn advance<'a>(
 ) -> Replacing<'a> {
     let serves_on = Some(host).filter(|host| can_serve(observed, host));
     let to = successor.name_any();
-    let waits = |step: ReplaceStep| Replacing { serves_on, waiting: Some(DatabaseWait::Replacing { node: host.name_any(), cause, step }) };
+    let waits = |step: ReplaceStep| Replacing {
+        serves_on,
+        waiting: Some(DatabaseWait::Replacing { node: host.name_any(), cause, step }),
+    };
     let is_leaving = successor.metadata.deletion_timestamp.is_some();
     let leaving = || is_leaving.then(|| ReplaceCause::NodeDeleted { node: to.clone() });
     if let Some(why) = unfit(observed, successor).or_else(leaving) {
@@ -92,8 +107,14 @@ fn advance<'a>(
         return waits(ReplaceStep::SuccessorUnfit { to, why });
     }
     let starting = || (!is_initialized(successor)).then(|| DatabaseWait::NodeNotInitialized(to.clone()));
-    if let Some(wait) = machine(observed, successor, disk_zone(observed).as_deref(), actions).or_else(starting) {
-        return waits(ReplaceStep::AwaitingSuccessor { to, serves_on: serves_on.is_some(), wait: Box::new(wait) });
+    if let Some(wait) =
+        machine(observed, successor, disk_zone(observed).as_deref(), actions).or_else(starting)
+    {
+        return waits(ReplaceStep::AwaitingSuccessor {
+            to,
+            serves_on: serves_on.is_some(),
+            wait: Box::new(wait),
+        });
     }
     match safety::may_move_from(host) {
         Ok(()) => Replacing { serves_on: Some(successor), waiting: None },

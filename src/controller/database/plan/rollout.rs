@@ -1,4 +1,5 @@
-//! The part of the plan that starts the engine and replaces its pod. The template changes only together with that replacement. Pure.
+//! The part of the plan that starts the engine and replaces its pod. The template changes only together with
+//! that replacement. Pure.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
@@ -7,7 +8,6 @@ use kube::ResourceExt;
 use super::access::bound;
 use super::action::Action;
 use super::facts::engine_waiting;
-
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
 use crate::controller::database::cause::RestartCause;
@@ -19,7 +19,11 @@ use crate::controller::safety;
 use crate::engine::Profile;
 
 /// Starts the engine or replaces its pod; what is awaited of it. Machine, disk and label are there.
-pub(super) fn plan(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
+pub(super) fn plan(
+    observed: &Observed,
+    profile: &Profile,
+    actions: &mut Vec<Action>,
+) -> Option<DatabaseWait> {
     let Child::Ours(live) = &observed.stateful_set else {
         let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
         settings(observed, profile, actions);
@@ -39,8 +43,8 @@ pub(super) fn plan(observed: &Observed, profile: &Profile, actions: &mut Vec<Act
     }
 }
 
-/// Gives an existing StatefulSet the template of the newest spec; what is awaited until that is done. A template that differs only
-/// because a newer operator renders it differently is left as it is.
+/// Gives an existing StatefulSet the template of the newest spec; what is awaited until that is done. A
+/// template that differs only because a newer operator renders it differently is left as it is.
 fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
     let live = observed.stateful_set.ours()?;
     settings(observed, profile, actions);
@@ -56,8 +60,13 @@ fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> 
     })
 }
 
-/// A pod that is to come back on another machine, or that waits for one, comes back from the newest template: what is awaited until it can.
-pub(super) fn before_move(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
+/// A pod that is to come back on another machine, or that waits for one, comes back from the newest template:
+/// what is awaited until it can.
+pub(super) fn before_move(
+    observed: &Observed,
+    profile: &Profile,
+    actions: &mut Vec<Action>,
+) -> Option<DatabaseWait> {
     let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
     if is_outdated(observed, live) {
         return settle(observed, profile, actions);
@@ -70,10 +79,12 @@ fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
     inputs_of_set(live) != Some(build::inputs_hash(&observed.database.spec).as_str())
 }
 
-/// The files of settings change with the template, so that a pod never finds those of another generation for long.
+/// The files of settings change with the template, so that a pod never finds those of another generation for
+/// long.
 fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     let wanted = build::inputs_hash(&observed.database.spec);
-    if let (Child::Ours(live), Some(files)) = (&observed.config_map, build::config_map(&observed.database, &observed.names, profile))
+    if let (Child::Ours(live), Some(files)) =
+        (&observed.config_map, build::config_map(&observed.database, &observed.names, profile))
         && live.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str) != Some(wanted.as_str())
     {
         actions.push(Action::ApplyConfigMap(Box::new(bound(live.as_ref(), files))));
@@ -102,7 +113,8 @@ fn restart_pending(pod: &Pod, step: RestartStep) -> DatabaseWait {
 /// What changes for the engine.
 fn cause(live: &StatefulSet, pod: &Pod) -> RestartCause {
     let template = live.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-    let new = template.and_then(|template| template.containers.iter().find(|container| container.name == build::CONTAINER));
+    let new = template
+        .and_then(|template| template.containers.iter().find(|container| container.name == build::CONTAINER));
     let (Some(new), Some(old)) = (new, engine_container(pod)) else { return RestartCause::Template };
     if let (Some(new), Some(old)) = (&new.image, &old.image)
         && new != old

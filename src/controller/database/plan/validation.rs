@@ -29,21 +29,30 @@ fn name(observed: &Observed) -> Option<InvalidSpec> {
     (!is_name).then(|| InvalidSpec::Name(name.to_owned()))
 }
 
-/// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on the volume.
+/// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on
+/// the volume.
 fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
     if observed.database.spec.engine.kind != EngineType::Postgresql {
         return None;
     }
     let live = observed.stateful_set.ours()?.spec.as_ref()?.template.spec.as_ref()?;
     let engine = live.containers.iter().find(|container| container.name == build::CONTAINER)?;
-    let made = engine.env.iter().flatten().find(|variable| variable.name == DATA_DIRECTORY)?.value.as_deref()?;
-    let wanted = observed.profile.as_ref().ok()?.environment.iter().find(|variable| variable.name == DATA_DIRECTORY)?;
+    let made =
+        engine.env.iter().flatten().find(|variable| variable.name == DATA_DIRECTORY)?.value.as_deref()?;
+    let wanted = observed
+        .profile
+        .as_ref()
+        .ok()?
+        .environment
+        .iter()
+        .find(|variable| variable.name == DATA_DIRECTORY)?;
     let Value::Text(wanted) = &wanted.value else { return None };
     (made != wanted).then(|| InvalidSpec::DataDirectory { wanted: wanted.clone(), made: made.to_owned() })
 }
 
 fn storage(observed: &Observed) -> Option<InvalidSpec> {
-    let Storage { size, volume_type, iops, throughput, file_system, adopt_retained: _ } = &observed.database.spec.storage;
+    let Storage { size, volume_type, iops, throughput, file_system, adopt_retained: _ } =
+        &observed.database.spec.storage;
     let Some(gib) = size.gib() else { return Some(InvalidSpec::SizeForm(size.clone())) };
     if throughput.is_some() && volume_type != "gp3" {
         return Some(InvalidSpec::ThroughputNotAllowed);
@@ -86,7 +95,8 @@ fn is_quantity(text: &str) -> bool {
     let (number, suffix) = unsigned.split_at(end);
     let is_number = number.bytes().any(|b| b.is_ascii_digit()) && number.matches('.').count() <= 1;
     let is_exponent = |text: &str| {
-        let power = text.strip_prefix(['e', 'E']).map(|power| power.strip_prefix(['+', '-']).unwrap_or(power));
+        let power =
+            text.strip_prefix(['e', 'E']).map(|power| power.strip_prefix(['+', '-']).unwrap_or(power));
         power.is_some_and(|power| !power.is_empty() && power.bytes().all(|b| b.is_ascii_digit()))
     };
     let suffixes = ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

@@ -1,4 +1,5 @@
-//! A Database that takes over a kept volume: the record is held before anything is made, and the credentials are those of the data.
+//! A Database that takes over a kept volume: the record is held before anything is made, and the credentials
+//! are those of the data.
 
 use k8s_openapi::api::core::v1::PersistentVolume;
 use pretty_assertions::assert_eq;
@@ -7,9 +8,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::{ConditionType, Reason};
 use crate::controller::conditions;
-use crate::controller::database::act::Acted;
 use crate::controller::database::plan::plan;
 use crate::controller::database::status::{Decided, changes, status};
+use crate::controller::pass::acted::Acted;
 use crate::controller::retention;
 
 const RECORD: &str = "freehold-5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99";
@@ -19,10 +20,13 @@ fn record(holder: Option<&str>) -> PersistentVolume {
         "metadata": {
             "name": RECORD, "uid": "record-uid", "resourceVersion": "7",
             "labels": {
-                "freehold.dev/retained": "true", "freehold.dev/volume-uid": "5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99",
-                "freehold.dev/database": "orders", "freehold.dev/database-uid": "former", "app.kubernetes.io/name": "questdb",
+                "freehold.dev/retained": "true",
+                "freehold.dev/volume-uid": "5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99",
+                "freehold.dev/database": "orders", "freehold.dev/database-uid": "former",
+                "app.kubernetes.io/name": "questdb",
             },
-            "annotations": {"freehold.dev/database": "team-a/orders", "freehold.dev/retained-at": "2026-11-22T01:00:00Z"},
+            "annotations": {"freehold.dev/database": "team-a/orders",
+            "freehold.dev/retained-at": "2026-11-22T01:00:00Z"},
         },
         "spec": {
             "capacity": {"storage": "100Gi"},
@@ -63,7 +67,10 @@ fn asking(record: Option<PersistentVolume>, status: Value) -> Observed {
 fn taken(world: &Observed) -> Credentials {
     let profile = world.profile.as_ref().unwrap();
     let Child::Ours(kept) = kept_secret() else { unreachable!() };
-    Credentials::Read(ours(HeldSecret(with_uid(build::taken_over(&world.names, profile, &kept.0, RECORD), "secret-uid"))))
+    Credentials::Read(ours(HeldSecret(with_uid(
+        build::taken_over(&world.names, profile, &kept.0, RECORD),
+        "secret-uid",
+    ))))
 }
 
 fn planned(world: &Observed) -> String {
@@ -78,13 +85,23 @@ fn the_record_is_held_before_anything_is_made_then_zone_and_credentials_follow_t
     world = asking(Some(record(Some(&own()))), json!({"zone": ZONE}));
     assert_eq!(planned(&world), "[take credentials of orders-aaaaa-admin] Adopting");
     world.credentials = taken(&world);
-    let expected = format!("[apply config new, apply service new, apply policy new, create node 1 orders-gqmgm-1 in {ZONE}] AwaitingNode");
+    let expected = format!(
+        "[apply config new, apply service new, apply policy new, create node 1 \
+        orders-gqmgm-1 in {ZONE}] AwaitingNode"
+    );
     let config =
-        if build::config_map(&world.database, &world.names, world.profile.as_ref().unwrap()).is_some() { "" } else { "apply config new, " };
+        if build::config_map(&world.database, &world.names, world.profile.as_ref().unwrap()).is_some() {
+            ""
+        } else {
+            "apply config new, "
+        };
     assert_eq!(planned(&world), expected.replace(config, ""));
     world.nodes = vec![node_with(build::node(&world.database, &world.names, 1, Some(ZONE)), json!({}))];
     let made = plan(&world, now());
-    let volume = made.actions.iter().find_map(|action| if let Action::CreateVolume(volume) = action { Some(volume) } else { None });
+    let volume = made
+        .actions
+        .iter()
+        .find_map(|action| if let Action::CreateVolume(volume) = action { Some(volume) } else { None });
     assert_eq!(volume.unwrap().spec.adopt_retained.as_deref(), Some(RECORD));
 }
 
@@ -125,7 +142,10 @@ fn the_credentials_are_those_of_the_data_under_this_databases_names() {
     let world = asking(Some(record(Some(&own()))), json!({"zone": ZONE}));
     let Credentials::Read(Child::Ours(secret)) = taken(&world) else { unreachable!() };
     let value = |key: &str| String::from_utf8(secret.0.data.as_ref().unwrap()[key].0.clone()).unwrap();
-    assert_eq!((value("username"), value("password")), ("admin".to_owned(), "the-password-of-the-data".to_owned()));
+    assert_eq!(
+        (value("username"), value("password")),
+        ("admin".to_owned(), "the-password-of-the-data".to_owned())
+    );
     assert_eq!(value("uri"), "postgresql://admin:the-password-of-the-data@orders.team-a.svc:8812/qdb");
     assert_eq!(secret.0.labels()["freehold.dev/database-uid"], UID);
     let mut odd = secret_with(b"p@ss/word:of%the-data");
@@ -157,16 +177,27 @@ fn a_deletion_gives_back_a_record_that_was_held_and_leaves_its_secret_there() {
     let end = "delete secret-uid, remove finalizer] Deleting";
     for policy in ["Retain", "Delete"] {
         let mut world = asking(Some(record(Some(&own()))), json!({"zone": ZONE}));
-        world.database.spec.deletion_policy =
-            if policy == "Retain" { crate::api::DeletionPolicy::Retain } else { crate::api::DeletionPolicy::Delete };
+        world.database.spec.deletion_policy = if policy == "Retain" {
+            crate::api::DeletionPolicy::Retain
+        } else {
+            crate::api::DeletionPolicy::Delete
+        };
         deleting(&mut world.database, 1);
         assert_eq!(planned(&world), format!("[give back {RECORD}, remove finalizer] Deleting"), "{policy}");
         world.credentials = taken(&world);
-        assert_eq!(planned(&world), format!("[give back {RECORD}, {end}"), "{policy}: what was kept stays kept");
+        assert_eq!(
+            planned(&world),
+            format!("[give back {RECORD}, {end}"),
+            "{policy}: what was kept stays kept"
+        );
         // The Volume took the disk, and has dealt with it as the policy says.
         world.kept.record = None;
         let keep = if policy == "Retain" { "keep orders-admin, " } else { "" };
-        assert_eq!(planned(&world), format!("[{keep}delete kept orders-aaaaa-admin kept-uid, {end}"), "{policy}");
+        assert_eq!(
+            planned(&world),
+            format!("[{keep}delete kept orders-aaaaa-admin kept-uid, {end}"),
+            "{policy}"
+        );
     }
 }
 
@@ -174,7 +205,7 @@ fn a_deletion_gives_back_a_record_that_was_held_and_leaves_its_secret_there() {
 fn a_volume_that_was_kept_under_the_name_is_told_and_blocks_nothing() {
     let told = |world: &Observed| {
         let plan = plan(world, now());
-        status(world, &plan, &Acted { database: world.database.clone(), finished: false, error: None }, now())
+        status(world, &plan, &Acted::new(world.database.clone()), now())
     };
     let mut world = settled();
     let before = told(&world);
@@ -182,12 +213,15 @@ fn a_volume_that_was_kept_under_the_name_is_told_and_blocks_nothing() {
     world.kept.found = Some(vec![retention::read(&record(None)).unwrap()]);
     let after = told(&world);
     let found = conditions::find(&after.conditions, ConditionType::RetainedVolumeFound).unwrap();
-    assert_eq!((found.status.as_str(), found.reason.as_str()), ("True", Reason::RetainedVolumeFound.as_str()));
+    assert_eq!(
+        (found.status.as_str(), found.reason.as_str()),
+        ("True", Reason::RetainedVolumeFound.as_str())
+    );
     for part in ["vol-9", "2026-11-22T01:00:00Z", &format!("spec.storage.adoptRetained: {RECORD}")] {
         assert!(found.message.contains(part), "{}", found.message);
     }
     assert!(conditions::is_true(&after.conditions, ConditionType::Ready));
-    let acted = Acted { database: world.database.clone(), finished: false, error: None };
+    let acted = Acted::new(world.database.clone());
     let decided = Decided::of(&world, &plan(&world, now()), &acted);
     let events = |old: &crate::api::DatabaseStatus, new: &crate::api::DatabaseStatus| {
         changes(old, new, &decided).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>()

@@ -6,13 +6,13 @@ use serde_json::json;
 use super::*;
 use crate::api::DatabaseStatus;
 use crate::api::database::{HistoryEntry, Occurrence};
-use crate::controller::database::act::Acted;
 use crate::controller::database::history::{extended, is_announced};
 use crate::controller::database::status::{Decided, changes, status};
+use crate::controller::pass::acted::Acted;
 
 fn told(world: &Observed, second: i64) -> DatabaseStatus {
     let now = at(second);
-    status(world, &plan(world, now), &Acted { database: world.database.clone(), finished: false, error: None }, now)
+    status(world, &plan(world, now), &Acted::new(world.database.clone()), now)
 }
 
 /// The world after this status was written.
@@ -23,7 +23,11 @@ fn written(world: &Observed, second: i64) -> Observed {
 }
 
 fn entries(status: &DatabaseStatus) -> Vec<String> {
-    status.history.iter().map(|entry| format!("{} x{}: {}", entry.what.event().as_str(), entry.count, entry.cause)).collect()
+    status
+        .history
+        .iter()
+        .map(|entry| format!("{} x{}: {}", entry.what.event().as_str(), entry.count, entry.cause))
+        .collect()
 }
 
 /// The pod after its container was started again so often.
@@ -31,7 +35,8 @@ fn restarted(world: &mut Observed, restarts: i32, reason: &str) {
     let mut container = container_status(json!({"running": {}}));
     container["restartCount"] = json!(restarts);
     container["lastState"] = json!({"terminated": {"exitCode": 137, "reason": reason}});
-    let status = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [container]});
+    let status = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+    "containerStatuses": [container]});
     world.pod = world.pod.take().map(|pod| pod_with(pod, status));
 }
 
@@ -42,10 +47,12 @@ fn an_engine_that_ended_by_itself_is_told_with_its_end_and_counted() {
     restarted(&mut world, 1, "OOMKilled");
     let first = told(&world, 1010);
     assert_eq!(entries(&first), ["EngineRestarted x1: OOMKilled, exit code 137"]);
-    let acted = Acted { database: world.database.clone(), finished: false, error: None };
+    let acted = Acted::new(world.database.clone());
     let decided = Decided::of(&world, &plan(&world, at(1010)), &acted);
-    let events: Vec<&str> =
-        changes(world.database.status.as_ref().unwrap(), &first, &decided).iter().map(|event| event.reason.as_str()).collect();
+    let events: Vec<&str> = changes(world.database.status.as_ref().unwrap(), &first, &decided)
+        .iter()
+        .map(|event| event.reason.as_str())
+        .collect();
     assert_eq!(events, ["EngineRestarted"]);
     let mut world = written(&world, 1010);
     assert_eq!(entries(&told(&world, 1020)), ["EngineRestarted x1: OOMKilled, exit code 137"], "told once");
@@ -54,22 +61,35 @@ fn an_engine_that_ended_by_itself_is_told_with_its_end_and_counted() {
 }
 
 #[test]
-fn a_pod_that_somebody_else_deleted_is_told_and_one_that_we_replaced_is_not_told_twice() {
+fn a_pod_that_another_client_deleted_is_told_and_one_that_we_replaced_is_not_told_twice() {
     let mut foreign = written(&settled(), 1000);
     foreign.pod.as_mut().unwrap().metadata.uid = Some("second-uid".to_owned());
-    assert_eq!(entries(&told(&foreign, 1010)), ["PodReplaced x1: its pod was deleted by another client than Freehold"]);
+    assert_eq!(
+        entries(&told(&foreign, 1010)),
+        ["PodReplaced x1: its pod was deleted by another client than Freehold"]
+    );
     let mut again = written(&foreign, 1010);
     again.pod.as_mut().unwrap().metadata.uid = Some("third-uid".to_owned());
-    assert_eq!(entries(&told(&again, 1020)), ["PodReplaced x2: its pod was deleted by another client than Freehold"]);
+    assert_eq!(
+        entries(&told(&again, 1020)),
+        ["PodReplaced x2: its pod was deleted by another client than Freehold"]
+    );
 
     let mut ours = written(&settled(), 1000);
     let status = ours.database.status.as_mut().unwrap();
-    status.history = extended(&status.history, Some(&(Occurrence::Restarted, "a changed setting".to_owned())), at(1005));
-    assert!(is_announced(status, Occurrence::Restarted, "a changed setting"), "and not announced again by the next pass");
+    status.history =
+        extended(&status.history, Some(&(Occurrence::Restarted, "a changed setting".to_owned())), at(1005));
+    assert!(
+        is_announced(status, Occurrence::Restarted, "a changed setting"),
+        "and not announced again by the next pass"
+    );
     ours.pod.as_mut().unwrap().metadata.uid = Some("second-uid".to_owned());
     assert_eq!(entries(&told(&ours, 1010)), ["Restarted x1: a changed setting"]);
     let later = written(&ours, 1010);
-    assert!(!is_announced(later.database.status.as_ref().unwrap(), Occurrence::Restarted, "a changed setting"), "the next one is news");
+    assert!(
+        !is_announced(later.database.status.as_ref().unwrap(), Occurrence::Restarted, "a changed setting"),
+        "the next one is news"
+    );
 }
 
 #[test]
@@ -91,7 +111,11 @@ fn a_pause_and_its_end_are_told() {
 
 #[test]
 fn the_last_ten_are_kept() {
-    let history: Vec<HistoryEntry> =
-        (0..30).fold(Vec::new(), |history, n| extended(&history, Some(&(Occurrence::Restarted, format!("cause {n}"))), at(n)));
-    assert_eq!((history.len(), history[0].cause.as_str(), history[9].cause.as_str()), (10, "cause 20", "cause 29"));
+    let history: Vec<HistoryEntry> = (0..30).fold(Vec::new(), |history, n| {
+        extended(&history, Some(&(Occurrence::Restarted, format!("cause {n}"))), at(n))
+    });
+    assert_eq!(
+        (history.len(), history[0].cause.as_str(), history[9].cause.as_str()),
+        (10, "cause 20", "cause 29")
+    );
 }

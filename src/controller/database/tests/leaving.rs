@@ -1,4 +1,5 @@
-//! How a house is taken down, step by step, and that each step may be the first of a new process.
+//! How a Database's resources are deleted, step by step, and that each step may be the first of a new
+//! process.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -8,8 +9,8 @@ use crate::api::Reason;
 use crate::controller::database::plan::plan;
 
 /// The end of every deletion whose children are all there.
-const DOWN: &str =
-    "delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete NetworkPolicy orders, remove finalizer";
+const DOWN: &str = "delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete \
+        NetworkPolicy orders, remove finalizer";
 
 /// The settled world of a Database with this policy, on its way out.
 fn leaving(policy: &str) -> Observed {
@@ -46,8 +47,9 @@ fn the_house_comes_down_in_order() {
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     assert_eq!(planned(&world), "[] AwaitingStop");
     let mut world = stopped(world);
-    let given_back = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
-    assert_eq!(planned(&world), given_back);
+    let released = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] \
+        AwaitingNode";
+    assert_eq!(planned(&world), released);
     world.labelled = Vec::new();
     deleting(&mut world.nodes[0], 1);
     assert_eq!(planned(&world), "[] AwaitingNode");
@@ -81,7 +83,10 @@ fn the_policy_decides_over_the_secret() {
 fn the_volume_learns_the_newest_policy_before_it_is_deleted() {
     let mut world = without_machine(leaving("Retain"));
     world.database.spec.deletion_policy = crate::api::DeletionPolicy::Delete;
-    assert_eq!(planned(&world), "[update volume-uid {\"deletionPolicy\":\"Delete\"}, delete volume-uid] AwaitingVolume");
+    assert_eq!(
+        planned(&world),
+        "[update volume-uid {\"deletionPolicy\":\"Delete\"}, delete volume-uid] AwaitingVolume"
+    );
     change(&mut world.volume, |volume| deleting(volume, 1));
     assert_eq!(planned(&world), "[update volume-uid {\"deletionPolicy\":\"Delete\"}] AwaitingVolume");
 }
@@ -92,7 +97,8 @@ fn nothing_is_destroyed_when_the_namespace_or_the_definitions_go() {
     let namespace = TornDown { namespace: true, definitions: false };
     for torn_down in [definitions, namespace] {
         let world = Observed { torn_down, ..without_machine(leaving("Delete")) };
-        let expected = "[update volume-uid {\"deletionPolicy\":\"Retain\"}, delete volume-uid] AwaitingVolume";
+        let expected = "[update volume-uid {\"deletionPolicy\":\"Retain\"}, delete volume-uid] \
+            AwaitingVolume";
         assert_eq!(planned(&world), expected, "{torn_down:?}");
     }
     let world = Observed { torn_down: definitions, ..without_disk(leaving("Delete")) };
@@ -131,14 +137,18 @@ fn a_pod_that_hangs_on_a_dead_machine_does_not_keep_the_house() {
     let mut world = leaving("Retain");
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     deleting(world.pod.as_mut().unwrap(), now().as_second() - 1);
-    assert_eq!(planned(&world), "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    assert_eq!(
+        planned(&world),
+        "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode"
+    );
 }
 
 #[test]
 fn every_node_goes_whatever_its_ordinal() {
     let mut world = stopped(leaving("Retain"));
     world.nodes.push(ready_node(&world, 2));
-    let expected = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid, delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
+    let expected = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid, delete \
+        orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
     assert_eq!(planned(&world), expected);
 }
 

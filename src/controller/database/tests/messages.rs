@@ -1,22 +1,16 @@
-//! Every sentence of the Database controller's waits and causes in one golden file. Bless a change with `FREEHOLD_BLESS=1`.
-
-use std::collections::BTreeSet;
-use std::fmt::Debug;
-use std::hash::Hash;
-use std::path::PathBuf;
-
-use pretty_assertions::assert_eq;
-use strum::IntoEnumIterator;
+//! Every sentence about a Database, in a golden file: a changed one shows in a review.
 
 use super::*;
 use crate::api::{DeletionPolicy, Reason, Size, VolumeId};
+use crate::controller::blocker::Blocker;
 use crate::controller::database::build::CredentialsError;
 use crate::controller::database::cause::*;
 use crate::controller::database::messages::{self, events};
 use crate::controller::database::object_name::*;
 use crate::controller::database::pod::*;
 use crate::controller::database::wait::*;
-use crate::controller::safety::Blocker;
+use crate::controller::messages as shared;
+use crate::controller::tests::golden::{Sentence, compare_sentences, complete, variant};
 use crate::engine::EngineError;
 
 /// A text for the examples.
@@ -24,20 +18,14 @@ fn t(text: &str) -> String {
     text.to_owned()
 }
 
-/// Every kind of `T` has an example.
-fn assert_all<T, K>(examples: &[T])
-where
-    K: IntoEnumIterator + Debug + Hash + for<'a> From<&'a T>,
-{
-    let kinds = |kinds: &mut dyn Iterator<Item = K>| kinds.map(|kind| format!("{kind:?}")).collect::<BTreeSet<_>>();
-    assert_eq!(kinds(&mut examples.iter().map(K::from)), kinds(&mut K::iter()));
-}
-
 fn invalid_specs() -> Vec<InvalidSpec> {
-    vec![
+    complete([
         InvalidSpec::Name(t("Orders")),
         InvalidSpec::Engine(EngineError::CustomMissing),
-        InvalidSpec::DataDirectory { wanted: t("/var/lib/freehold/18/data"), made: t("/var/lib/freehold/17/data") },
+        InvalidSpec::DataDirectory {
+            wanted: t("/var/lib/freehold/18/data"),
+            made: t("/var/lib/freehold/17/data"),
+        },
         InvalidSpec::SizeForm(Size(t("1e9"))),
         InvalidSpec::ThroughputNotAllowed,
         InvalidSpec::IopsNotAllowed(t("gp2")),
@@ -47,59 +35,75 @@ fn invalid_specs() -> Vec<InvalidSpec> {
         InvalidSpec::NoInstanceTypes,
         InvalidSpec::ZoneExcluded(t("us-east-1b")),
         InvalidSpec::Quantity { field: "requests", name: t("memory"), quantity: t("lots") },
-    ]
+    ])
 }
 
 fn refusals() -> Vec<AdoptionRefusal> {
     let (secret, namespace) = (t("orders-aaaaa-admin"), t("team-a"));
-    vec![
+    complete([
         AdoptionRefusal::Record(t("WHY")),
         AdoptionRefusal::HeldByOther { database: t("orders-2"), record: t("freehold-1") },
-        AdoptionRefusal::SecretForbidden { secret: secret.clone(), namespace: namespace.clone(), answer: t("ANSWER") },
-        AdoptionRefusal::SecretMissing { secret: secret.clone(), namespace: namespace.clone(), database_uid: t("UID") },
+        AdoptionRefusal::SecretForbidden {
+            secret: secret.clone(),
+            namespace: namespace.clone(),
+            answer: t("ANSWER"),
+        },
+        AdoptionRefusal::SecretMissing {
+            secret: secret.clone(),
+            namespace: namespace.clone(),
+            database_uid: t("UID"),
+        },
         AdoptionRefusal::SecretUnlabelled { secret: secret.clone(), namespace },
         AdoptionRefusal::SecretContent { secret, fault: CredentialsError::TooShort },
-    ]
+    ])
 }
 
 fn replace_causes() -> Vec<ReplaceCause> {
-    vec![
-        ReplaceCause::Lost { reason: LostReason(Reason::InstanceTerminated), message: Some(t("MESSAGE OF LOST")) },
+    complete([
+        ReplaceCause::Lost {
+            reason: LostReason(Reason::InstanceTerminated),
+            message: Some(t("MESSAGE OF LOST")),
+        },
         ReplaceCause::Lost { reason: LostReason(Reason::InstanceLost), message: None },
         ReplaceCause::KubernetesNodeDeleted { message: t("MESSAGE") },
         ReplaceCause::NodeDeleted { node: t("orders-1") },
         ReplaceCause::TypeNotWanted { instance_type: t("r7i.large") },
         ReplaceCause::Misplaced { machine: t("us-east-1c"), disk: t("us-east-1b") },
-    ]
+    ])
 }
 
 fn restart_causes() -> Vec<RestartCause> {
-    let moved = |cause: Option<String>| RestartCause::Moved { pod: t("orders-0"), from: t("ip-1"), to: t("ip-2"), cause };
-    vec![
+    let moved = |cause: Option<String>| RestartCause::Moved {
+        pod: t("orders-0"),
+        from: t("ip-1"),
+        to: t("ip-2"),
+        cause,
+    };
+    complete([
         RestartCause::Image { from: t("questdb:1"), to: t("questdb:2") },
         RestartCause::Resources,
         RestartCause::Settings,
         RestartCause::Template,
         moved(Some(t("CAUSE"))),
         moved(None),
-    ]
+    ])
 }
 
 fn node_deletions() -> Vec<NodeDeletion> {
-    vec![
+    complete([
         NodeDeletion::DatabaseDeleted,
         NodeDeletion::DatabasePaused,
         NodeDeletion::MovedTo(t("orders-2")),
         NodeDeletion::NotNeeded(t("orders-1")),
         NodeDeletion::Unfit(ReplaceCause::NodeDeleted { node: t("orders-1") }),
-    ]
+    ])
 }
 
 fn engine_waits() -> Vec<EngineWait> {
     let pod = || t("orders-0");
     let last = || Some(Ending { reason: Some(t("OOMKilled")), exit_code: 137, log: Some(t("LAST LINES")) });
     let failing = |failure: Failure| EngineWait::Failing { pod: pod(), failure };
-    vec![
+    complete([
         EngineWait::NoPod,
         EngineWait::NotScheduled { pod: pod() },
         EngineWait::Unschedulable { pod: pod(), message: Some(t("0/1 nodes")) },
@@ -114,11 +118,7 @@ fn engine_waits() -> Vec<EngineWait> {
         EngineWait::ProbeFailing { pod: pod(), last: last() },
         EngineWait::ProbeFailing { pod: pod(), last: None },
         EngineWait::Stopping { pod: pod() },
-    ]
-}
-
-fn blocker() -> Blocker {
-    Blocker { reason: Reason::Fencing, message: t("BLOCKER") }
+    ])
 }
 
 fn replacing() -> impl Iterator<Item = DatabaseWait> {
@@ -131,7 +131,14 @@ fn replacing() -> impl Iterator<Item = DatabaseWait> {
         ReplaceStep::SuccessorUnfit { to: to(), why: ReplaceCause::NodeDeleted { node: to() } },
         ReplaceStep::AwaitingSuccessor { to: to(), serves_on: true, wait: wait() },
         ReplaceStep::AwaitingSuccessor { to: to(), serves_on: false, wait: wait() },
-        ReplaceStep::Unfenced { to: to(), blocker: blocker() },
+        ReplaceStep::Unfenced {
+            to: to(),
+            blocker: Blocker::NotFenced {
+                node: t("orders-1"),
+                reason: Reason::Fencing,
+                message: Some(t("REPORT")),
+            },
+        },
     ];
     let cause = || ReplaceCause::TypeNotWanted { instance_type: t("r7i.large") };
     steps.into_iter().map(move |step| DatabaseWait::Replacing { node: t("orders-1"), cause: cause(), step })
@@ -145,14 +152,22 @@ fn children() -> impl Iterator<Item = DatabaseWait> {
         ChildState::NotReady { reason: None, message: t("MESSAGE") },
         ChildState::Stalled { reason: Some(Reason::NodeClassNotFound), message: t("MESSAGE") },
     ];
-    states.into_iter().map(|state| DatabaseWait::Child { object: ObjectName::new(ObjectKind::Node, "orders-1"), state })
+    states
+        .into_iter()
+        .map(|state| DatabaseWait::Child { object: ObjectName::new(ObjectKind::Node, "orders-1"), state })
 }
 
 fn waits() -> Vec<DatabaseWait> {
     let (node, volume, secret) = (|| t("orders-1"), || t("orders-x"), || t("orders-admin"));
     let object = |kind: ObjectKind, name: &str| ObjectName::new(kind, name);
     let conflict = |objects: Vec<ObjectName>| DatabaseWait::NameConflict { objects, namespace: t("team-a") };
-    let kinds = [ObjectKind::Secret, ObjectKind::ConfigMap, ObjectKind::NetworkPolicy, ObjectKind::StatefulSet, ObjectKind::Volume];
+    let kinds = [
+        ObjectKind::Secret,
+        ObjectKind::ConfigMap,
+        ObjectKind::NetworkPolicy,
+        ObjectKind::StatefulSet,
+        ObjectKind::Volume,
+    ];
     let restart = |step: RestartStep| DatabaseWait::RestartPending { pod: t("orders-0"), step };
     let attaching = |error: Option<String>| Attaching { core_node: t("ip-1"), since: Some(at(0)), error };
     let mut waits = vec![
@@ -164,37 +179,56 @@ fn waits() -> Vec<DatabaseWait> {
         DatabaseWait::VolumeLost { volume: volume(), is_being_deleted: true },
         DatabaseWait::VolumeLost { volume: volume(), is_being_deleted: false },
         DatabaseWait::CreatingNode(node()),
-        DatabaseWait::NodeUnusable { node: node(), cause: ReplaceCause::Misplaced { machine: t("us-east-1c"), disk: t("us-east-1b") } },
+        DatabaseWait::NodeUnusable {
+            node: node(),
+            cause: ReplaceCause::Misplaced { machine: t("us-east-1c"), disk: t("us-east-1b") },
+        },
         DatabaseWait::NodeNotInitialized(node()),
         DatabaseWait::KubernetesNodeGone { node: node() },
         DatabaseWait::ZoneNotChosen,
         DatabaseWait::CreatingVolume { volume: volume(), zone: t("us-east-1b") },
         DatabaseWait::VolumeNotBound(volume()),
         DatabaseWait::UpdatingChild(object(ObjectKind::Volume, "orders-x")),
-        DatabaseWait::MovingPod(RestartCause::Moved { pod: t("orders-0"), from: t("ip-1"), to: t("ip-2"), cause: None }),
+        DatabaseWait::MovingPod(RestartCause::Moved {
+            pod: t("orders-0"),
+            from: t("ip-1"),
+            to: t("ip-2"),
+            cause: None,
+        }),
         restart(RestartStep::ApplyingTemplate),
         restart(RestartStep::Stopping),
         restart(RestartStep::Deleting(RestartCause::Settings)),
-        restart(RestartStep::Blocked(blocker())),
+        restart(RestartStep::Blocked(Blocker::ChangeNotSeen(t("orders")))),
         DatabaseWait::StartingEngine,
         DatabaseWait::Attaching(attaching(None)),
         DatabaseWait::Attaching(attaching(Some(t("ERROR")))),
         DatabaseWait::EngineOutdated,
         DatabaseWait::EngineMachineLost(LostReason(Reason::InstanceLost)),
-        DatabaseWait::MachineLost { reason: LostReason(Reason::InstanceLost), message: Some(t("MESSAGE OF LOST")) },
+        DatabaseWait::MachineLost {
+            reason: LostReason(Reason::InstanceLost),
+            message: Some(t("MESSAGE OF LOST")),
+        },
         DatabaseWait::NoVolume,
-        DatabaseWait::StoppingEngine(blocker()),
+        DatabaseWait::StoppingEngine(Blocker::PodRuns(t("orders-0"))),
         DatabaseWait::DeletingNode { node: node(), message: Some(t("MESSAGE")) },
         DatabaseWait::DeletingNode { node: node(), message: None },
         DatabaseWait::Paused,
-        DatabaseWait::DeletingVolume { volume: volume(), policy: DeletionPolicy::Retain, message: Some(t("MESSAGE")) },
+        DatabaseWait::DeletingVolume {
+            volume: volume(),
+            policy: DeletionPolicy::Retain,
+            message: Some(t("MESSAGE")),
+        },
         DatabaseWait::RetainedSecretConflict(t("orders-x-admin")),
         DatabaseWait::ResourcesDeleted,
         DatabaseWait::OtherFinalizers,
         DatabaseWait::ChildRefused { answer: t("ANSWER") },
         DatabaseWait::StepFailed { error: t("ERROR") },
     ];
-    let faults = [SecretFault::Forbidden { answer: t("ANSWER") }, SecretFault::Content(CredentialsError::TooShort), SecretFault::Deleted];
+    let faults = [
+        SecretFault::Forbidden { answer: t("ANSWER") },
+        SecretFault::Content(CredentialsError::TooShort),
+        SecretFault::Deleted,
+    ];
     waits.extend(faults.map(|fault| DatabaseWait::CredentialsUnusable { secret: secret(), fault }));
     for idle in [Idle::Deleting, Idle::Paused, Idle::Awaited] {
         waits.extend([DatabaseWait::NoEngine(idle), DatabaseWait::NoMachine(idle)]);
@@ -213,7 +247,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("VOLUME_READY", t(messages::VOLUME_READY)),
         ("ENGINE_READY", t(messages::ENGINE_READY)),
         ("DATABASE_READY", t(messages::DATABASE_READY)),
-        ("NOT_STALLED", t(messages::NOT_STALLED)),
+        ("NOT_STALLED", t(shared::NOT_STALLED)),
         ("BEING_DELETED", t(messages::BEING_DELETED)),
         ("events::PAUSED", t(events::PAUSED)),
         ("events::RESUMED", t(events::RESUMED)),
@@ -243,26 +277,10 @@ fn others() -> Vec<(&'static str, String)> {
 
 #[test]
 fn every_sentence_is_in_the_golden_file() {
-    assert_all::<_, WaitKind>(&waits());
-    assert_all::<_, InvalidSpecKind>(&invalid_specs());
-    assert_all::<_, AdoptionRefusalKind>(&refusals());
-    assert_all::<_, ReplaceCauseKind>(&replace_causes());
-    assert_all::<_, NodeDeletionKind>(&node_deletions());
-    assert_all::<_, RestartCauseKind>(&restart_causes());
-    assert_all::<_, EngineWaitKind>(&engine_waits());
-    let mut rows: Vec<String> = waits()
+    let waits = complete(waits());
+    let waits = waits
         .iter()
-        .map(|wait| {
-            let stalled = if wait.is_stalled() { "stalled" } else { "" };
-            assert!(!wait.message().is_empty(), "{wait:?}");
-            format!("{:?} | {} | {stalled} | {}\n", WaitKind::from(wait), wait.reason().as_str(), wait.message())
-        })
-        .collect();
-    rows.sort();
-    rows.extend(others().into_iter().map(|(name, sentence)| format!("{name} | | | {sentence}\n")));
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/controller/database/messages.golden.txt");
-    if std::env::var_os("FREEHOLD_BLESS").is_some() {
-        std::fs::write(&path, rows.concat()).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), rows.concat());
+        .map(|wait| Sentence::wait(variant(wait), wait.reason(), wait.is_stalled(), wait.message()));
+    let others = others().into_iter().map(|(name, sentence)| Sentence::other(name, sentence));
+    compare_sentences("database", &waits.chain(others).collect::<Vec<_>>());
 }

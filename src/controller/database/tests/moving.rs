@@ -16,7 +16,8 @@ fn type_left() -> Observed {
 /// The second Node, as far as these conditions say.
 fn successor(world: &Observed, conditions: Value) -> Node {
     let status = json!({
-        "observedGeneration": 1, "conditions": conditions, "instanceID": "i-2", "providerID": "aws:///us-east-1b/i-2",
+        "observedGeneration": 1, "conditions": conditions, "instanceID": "i-2",
+        "providerID": "aws:///us-east-1b/i-2",
         "coreNodeName": "ip-10-0-0-2", "instanceType": "m7i.large", "zone": ZONE,
     });
     node_with(build::node(&world.database, &world.names, 2, Some(ZONE)), status)
@@ -30,7 +31,8 @@ fn with_successor(mut world: Observed) -> Observed {
     let status = world.database.status.as_mut().unwrap();
     status.node_ordinal = Some(2);
     status.replacement = serde_json::from_value(json!({
-        "from": "orders-gqmgm-1", "to": "orders-gqmgm-2", "cause": "the cause", "startedAt": "2023-01-01T00:00:00Z",
+        "from": "orders-gqmgm-1", "to": "orders-gqmgm-2", "cause": "the cause",
+        "startedAt": "2023-01-01T00:00:00Z",
     }))
     .unwrap();
     world
@@ -44,14 +46,18 @@ fn lost(mut world: Observed, fenced: Option<(&str, &str)>) -> Observed {
         condition("Lost", "True", "InstanceLost", "instance i-1 is terminated"),
     ];
     conditions.extend(fenced.map(|(status, reason)| condition("Fenced", status, reason, "what EC2 shows")));
-    let status = json!({"observedGeneration": 1, "conditions": conditions, "coreNodeName": "ip-10-0-0-1", "instanceType": "r7i.large", "zone": ZONE});
+    let status = json!({"observedGeneration": 1, "conditions": conditions, "coreNodeName": "ip-10-0-0-1",
+    "instanceType": "r7i.large", "zone": ZONE});
     world.nodes[0] = node_with(world.nodes[0].clone(), status);
     world
 }
 
 /// What the Node controller reports of a machine whose Kubernetes node is being deleted.
 fn kubernetes_node_deleted() -> ReplacementNeeded {
-    ReplacementNeeded { cause: ReplacementCause::KubernetesNodeDeleted, message: "another client deletes it".to_owned() }
+    ReplacementNeeded {
+        cause: ReplacementCause::KubernetesNodeDeleted,
+        message: "another client deletes it".to_owned(),
+    }
 }
 
 fn said(world: &Observed) -> String {
@@ -61,35 +67,56 @@ fn said(world: &Observed) -> String {
 #[test]
 fn a_type_that_leaves_the_list_asks_for_another_machine_and_the_old_one_goes_on_serving() {
     let world = type_left();
-    let asked = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: its type r7i.large is no longer in spec.instanceTypes] AwaitingNode";
+    let asked = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: its type r7i.large is no \
+        longer in spec.instanceTypes] AwaitingNode";
     assert_eq!(said(&world), asked);
     let mut restarted = type_left();
     change(&mut restarted.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
-    let row = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: its type r7i.large is no longer in spec.instanceTypes, apply set set-uid x1] AwaitingPod";
+    let row = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: its type r7i.large is no \
+        longer in spec.instanceTypes, apply set set-uid x1] AwaitingPod";
     assert_eq!(said(&restarted), row, "the engine is kept up on the old machine all the while");
 }
 
 #[test]
 fn without_capacity_the_old_machine_goes_on_serving_and_the_condition_names_what_was_refused() {
     let mut world = with_successor(type_left());
-    world.nodes[1] =
-        successor(&world, json!([condition("Ready", "False", "InsufficientCapacity", "EC2 has none of m7i.large in us-east-1b")]));
+    world.nodes[1] = successor(
+        &world,
+        json!([condition(
+            "Ready",
+            "False",
+            "InsufficientCapacity",
+            "EC2 has none of m7i.large in us-east-1b"
+        )]),
+    );
     let plan = plan(&world, now());
     assert_eq!(line(&plan), "[] InsufficientCapacity");
     let message = plan.waiting.unwrap().message();
-    assert!(message.contains("which serves until then") && message.ends_with("EC2 has none of m7i.large in us-east-1b"), "{message}");
+    assert!(
+        message.contains("which serves until then")
+            && message.ends_with(
+                "EC2 has none of m7i.large in \
+        us-east-1b"
+            ),
+        "{message}"
+    );
 }
 
 #[test]
 fn the_database_moves_once_the_new_machine_is_proven() {
     let world = with_successor(type_left());
-    let moves = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, label ip-10-0-0-2, moved from Node orders-gqmgm-1 to Node orders-gqmgm-2: the cause, \
-                 replace orders-0 pod-uid: pod orders-0 moves from Kubernetes node ip-10-0-0-1 to ip-10-0-0-2: the cause] Moving";
+    let moves = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, label ip-10-0-0-2, moved from Node orders-gqmgm-1 to \
+                 Node orders-gqmgm-2: the cause, replace orders-0 pod-uid: pod orders-0 moves from \
+                 Kubernetes node ip-10-0-0-1 to ip-10-0-0-2: the cause] Moving";
     assert_eq!(said(&world), moves);
     let mut left = with_successor(type_left());
     left.labelled = vec![core_node("ip-10-0-0-2", true)];
     deleting(left.pod.as_mut().unwrap(), now().as_second() + 60);
-    assert_eq!(said(&left), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] Moving", "the old machine is given back when it is left");
+    assert_eq!(
+        said(&left),
+        "[delete orders-gqmgm-1 orders-gqmgm-1-uid] Moving",
+        "the old machine is released when it is left"
+    );
     deleting(&mut left.nodes[0], 1);
     left.pod = None;
     assert_eq!(said(&left), "[] AwaitingPod");
@@ -105,9 +132,15 @@ fn a_move_that_was_interrupted_anywhere_is_finished() {
         world.labelled = labelled;
         said(&world)
     };
-    let rest = "replace orders-0 pod-uid: pod orders-0 moves from Kubernetes node ip-10-0-0-1 to ip-10-0-0-2: the cause] Moving";
+    let rest = "replace orders-0 pod-uid: pod orders-0 moves from Kubernetes node ip-10-0-0-1 to \
+        ip-10-0-0-2: the cause] Moving";
     let unlabelled = between(Vec::new());
-    assert_eq!(unlabelled, format!("[label ip-10-0-0-2, moved from Node orders-gqmgm-1 to Node orders-gqmgm-2: the cause, {rest}"));
+    assert_eq!(
+        unlabelled,
+        format!(
+            "[label ip-10-0-0-2, moved from Node orders-gqmgm-1 to Node orders-gqmgm-2: the cause, {rest}"
+        )
+    );
     let both = between(vec![core_node("ip-10-0-0-1", true), core_node("ip-10-0-0-2", true)]);
     assert!(both.contains("unlabel ip-10-0-0-1") && both.ends_with(rest), "{both}");
     let labelled = between(vec![core_node("ip-10-0-0-2", true)]);
@@ -116,14 +149,20 @@ fn a_move_that_was_interrupted_anywhere_is_finished() {
 
 #[test]
 fn a_pod_that_moves_comes_back_from_the_newest_template() {
-    let mut world = with_successor(edited(json!({"instanceTypes": ["m7i.large"], "engine": {"type": "questdb", "version": "9.3.5"}})));
+    let mut world = with_successor(edited(json!({"instanceTypes": ["m7i.large"],
+    "engine": {"type": "questdb", "version": "9.3.5"}})));
     assert_eq!(said(&world), "[apply config config-uid, apply set set-uid x1] RestartPending");
     let profile = world.profile.clone().unwrap();
-    world.config_map = ours(with_uid(build::config_map(&world.database, &world.names, &profile).unwrap(), "config-uid"));
+    world.config_map =
+        ours(with_uid(build::config_map(&world.database, &world.names, &profile).unwrap(), "config-uid"));
     let mut set = seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid"));
     set.metadata.generation = Some(6);
     world.stateful_set = ours(set);
-    assert!(!said(&world).contains("replace orders-0"), "a pod deleted now would come back from the old template: {}", said(&world));
+    assert!(
+        !said(&world).contains("replace orders-0"),
+        "a pod deleted now would come back from the old template: {}",
+        said(&world)
+    );
 }
 
 #[test]
@@ -138,23 +177,38 @@ fn a_type_that_returns_to_the_list_ends_the_replacement() {
 #[test]
 fn a_successor_that_is_lost_or_unfit_is_taken_down_and_another_follows() {
     let mut world = with_successor(type_left());
-    let conditions = json!([condition("Ready", "False", "InstanceLost", "m"), condition("Lost", "True", "InstanceLost", "it is gone")]);
+    let conditions = json!([
+        condition("Ready", "False", "InstanceLost", "m"),
+        condition("Lost", "True", "InstanceLost", "it is gone")
+    ]);
     world.nodes[1] = successor(&world, conditions);
     assert_eq!(said(&world), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode");
     deleting(&mut world.nodes[1], 1);
     assert_eq!(said(&world), "[] AwaitingNode", "never a third");
     let elsewhere = with_successor(edited(json!({"instanceTypes": ["c7i.large"]})));
-    assert_eq!(said(&elsewhere), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "neither has a wanted type");
+    assert_eq!(
+        said(&elsewhere),
+        "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode",
+        "neither has a wanted type"
+    );
     let mut without = lost(with_successor(settled()), Some(("True", "AsExpected")));
-    without.nodes[1] = successor(&without, json!([condition("Ready", "False", "KubernetesNodeDeleted", "another client deletes it")]));
+    without.nodes[1] = successor(
+        &without,
+        json!([condition("Ready", "False", "KubernetesNodeDeleted", "another client deletes it")]),
+    );
     without.nodes[1].status.as_mut().unwrap().replacement_needed = Some(kubernetes_node_deleted());
-    assert_eq!(said(&without), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode", "it can never become ready");
+    assert_eq!(
+        said(&without),
+        "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode",
+        "it can never become ready"
+    );
 }
 
 #[test]
 fn the_boot_of_another_machine_is_hidden_behind_the_fence_of_a_lost_one() {
     for fenced in [None, Some(("False", "AsExpected")), Some(("True", "AsExpected"))] {
-        let asked = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: instance i-1 is terminated] InstanceLost";
+        let asked = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: instance i-1 is \
+            terminated] InstanceLost";
         assert_eq!(said(&lost(settled(), fenced)), asked);
     }
 }
@@ -164,17 +218,20 @@ fn nothing_moves_before_a_lost_machine_is_fenced() {
     let unfenced = lost(with_successor(settled()), Some(("False", "AsExpected")));
     let unfenced = plan(&unfenced, now());
     assert!(unfenced.actions.is_empty(), "{}", line(&unfenced));
-    assert!(unfenced.waiting.unwrap().message().contains("nothing moves before Node orders-gqmgm-1 is fenced: what EC2 shows"));
+    assert!(unfenced.waiting.unwrap().message().contains(
+        "nothing moves before Node orders-gqmgm-1 is \
+        fenced: what EC2 shows"
+    ));
     let mut without_pod = lost(with_successor(settled()), None);
     without_pod.pod = None;
-    assert_eq!(said(&without_pod), "[] InstanceLost", "not even when somebody has deleted the pod");
+    assert_eq!(said(&without_pod), "[] InstanceLost", "not even when another client has deleted the pod");
 }
 
 #[test]
 fn a_fenced_machine_is_left_at_once_and_its_pod_is_the_node_controllers_affair() {
     let fenced = lost(with_successor(settled()), Some(("True", "AsExpected")));
-    let moves =
-        "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, label ip-10-0-0-2, moved from Node orders-gqmgm-1 to Node orders-gqmgm-2: the cause] Moving";
+    let moves = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, label ip-10-0-0-2, moved from Node orders-gqmgm-1 to \
+            Node orders-gqmgm-2: the cause] Moving";
     assert_eq!(said(&fenced), moves);
     let mut left = lost(with_successor(settled()), Some(("True", "AsExpected")));
     left.labelled = vec![core_node("ip-10-0-0-2", true)];
@@ -183,23 +240,36 @@ fn a_fenced_machine_is_left_at_once_and_its_pod_is_the_node_controllers_affair()
 }
 
 #[test]
-fn a_node_or_kubernetes_node_that_somebody_deletes_is_moved_away_from() {
+fn a_node_or_kubernetes_node_that_another_client_deletes_is_moved_away_from() {
     let mut deleted = settled();
     deleting(&mut deleted.nodes[0], 1);
-    let asked = |cause: &str| format!("[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: {cause}] AwaitingNode");
+    let asked = |cause: &str| {
+        format!(
+            "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: \
+        {cause}] AwaitingNode"
+        )
+    };
     assert_eq!(said(&deleted), asked("Node orders-gqmgm-1 is being deleted"));
     let mut core = settled();
     deleting(&mut core.core_nodes[0], 1);
     assert_eq!(said(&core), "[] as wanted", "the Node controller says why it goes");
     let status = core.nodes[0].status.as_mut().unwrap();
     status.conditions[0].reason = "KubernetesNodeDeleted".to_owned();
-    (status.conditions[0].status, status.conditions[0].message) = ("False".to_owned(), "another client deletes it".to_owned());
+    (status.conditions[0].status, status.conditions[0].message) =
+        ("False".to_owned(), "another client deletes it".to_owned());
     status.replacement_needed = Some(kubernetes_node_deleted());
-    assert_eq!(said(&core), asked("another client deletes it").replace("AwaitingNode", "KubernetesNodeDeleted"));
+    assert_eq!(
+        said(&core),
+        asked("another client deletes it").replace("AwaitingNode", "KubernetesNodeDeleted")
+    );
     let mut emptied = settled();
     deleting(&mut emptied.nodes[0], 1);
     (emptied.labelled, emptied.pod) = (Vec::new(), None);
-    assert_eq!(said(&emptied), asked("Node orders-gqmgm-1 is being deleted"), "and nothing is started on a machine that is being emptied");
+    assert_eq!(
+        said(&emptied),
+        asked("Node orders-gqmgm-1 is being deleted"),
+        "and nothing is started on a machine that is being emptied"
+    );
 }
 
 #[test]
@@ -231,7 +301,8 @@ fn there_are_never_more_than_two_nodes() {
 fn a_lost_machine_can_be_paused() {
     let mut world = lost(with_successor(edited(json!({"running": false}))), Some(("False", "AsExpected")));
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
-    let both = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid, delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
+    let both = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid, delete \
+        orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
     assert_eq!(said(&world), both, "whatever its pod says");
     assert_eq!(plan(&world, now()).waiting.unwrap().reason(), Reason::AwaitingNode);
 }

@@ -25,7 +25,9 @@ fn an_ordinal_is_used_again_until_its_node_was_seen() {
 fn an_ordinal_is_beyond_every_node_that_there_is_whatever_the_status_has_forgotten() {
     let world = settled();
     let nodes = [ready_node(&world, 2), ready_node(&world, 10)];
-    for (status, expected) in [(json!({}), 11), (json!({"nodeOrdinal": 1}), 11), (json!({"nodeOrdinal": 12}), 12)] {
+    for (status, expected) in
+        [(json!({}), 11), (json!({"nodeOrdinal": 1}), 11), (json!({"nodeOrdinal": 12}), 12)]
+    {
         let database = database(json!({}), status.clone());
         assert_eq!(next_ordinal(&database, &Names::of(&database), &nodes), expected, "{status}");
     }

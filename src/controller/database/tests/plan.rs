@@ -19,23 +19,33 @@ fn what_the_server_and_webhooks_add_is_no_reason_to_write() {
             let spec = service.spec.as_mut().unwrap();
             spec.cluster_ip = Some("10.96.0.7".to_owned());
             spec.session_affinity = Some("None".to_owned());
-            service.metadata.labels.as_mut().unwrap().insert("added-by".to_owned(), "somebody".to_owned());
+            service.metadata.labels.as_mut().unwrap().insert("added-by".to_owned(), "another".to_owned());
         });
         change(&mut world.stateful_set, |set| {
             set.spec.as_mut().unwrap().revision_history_limit = Some(10);
-            set.spec.as_mut().unwrap().template.spec.as_mut().unwrap().dns_policy = Some("ClusterFirst".to_owned());
+            set.spec.as_mut().unwrap().template.spec.as_mut().unwrap().dns_policy =
+                Some("ClusterFirst".to_owned());
         });
     });
     assert_eq!(row, "[] as wanted");
 }
 
 #[test]
-fn what_somebody_changed_in_the_ways_to_the_engine_is_put_right() {
-    let row = planned(|world| change(&mut world.service, |service| service.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].port = 9999));
+fn what_another_client_changed_in_the_ways_to_the_engine_is_put_right() {
+    let row = planned(|world| {
+        change(&mut world.service, |service| {
+            service.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].port = 9999;
+        });
+    });
     assert_eq!(row, "[apply service service-uid] as wanted");
-    let row = planned(|world| change(&mut world.network_policy, |policy| policy.spec.as_mut().unwrap().ingress = None));
+    let row = planned(|world| {
+        change(&mut world.network_policy, |policy| policy.spec.as_mut().unwrap().ingress = None);
+    });
     assert_eq!(row, "[apply policy policy-uid] as wanted");
-    let row = planned(|world| (world.service, world.network_policy, world.config_map) = (Child::Absent, Child::Absent, Child::Absent));
+    let row = planned(|world| {
+        (world.service, world.network_policy, world.config_map) =
+            (Child::Absent, Child::Absent, Child::Absent);
+    });
     assert_eq!(row, "[apply config new, apply service new, apply policy new] as wanted");
 }
 
@@ -62,12 +72,22 @@ fn the_disk_follows_the_machine_and_only_once_an_instance_runs() {
         world.volume = Child::Absent;
         (world.stateful_set, world.pod, world.labelled) = (Child::Absent, None, Vec::new());
         let node = build::node(&world.database, &world.names, 1, None);
-        world.nodes = vec![node_with(node, json!({"observedGeneration": 1, "zone": ZONE, "conditions": conditions}))];
+        world.nodes = vec![node_with(
+            node,
+            json!({"observedGeneration": 1, "zone": ZONE,
+        "conditions": conditions}),
+        )];
         line(&plan(&world, now()))
     };
-    let pending = json!([condition("Ready", "False", "Launching", "starting"), condition("Launched", "False", "Launching", "starting")]);
+    let pending = json!([
+        condition("Ready", "False", "Launching", "starting"),
+        condition("Launched", "False", "Launching", "starting")
+    ]);
     assert_eq!(launching(pending), "[] Launching");
-    let running = json!([condition("Ready", "False", "AwaitingRegistration", "m"), condition("Launched", "True", "AsExpected", "runs")]);
+    let running = json!([
+        condition("Ready", "False", "AwaitingRegistration", "m"),
+        condition("Launched", "True", "AsExpected", "runs")
+    ]);
     let expected = "[record us-east-1b, create volume 100Gi in us-east-1b, \
                     update orders-gqmgm-1 orders-gqmgm-1-uid {\"zone\":\"us-east-1b\"}] AwaitingRegistration";
     assert_eq!(launching(running), expected);
@@ -81,7 +101,8 @@ fn a_zone_whose_record_was_lost_is_the_volumes() {
 
 #[test]
 fn a_record_of_another_zone_yields_to_the_disk() {
-    let lies = |world: &mut Observed| world.database.status.as_mut().unwrap().zone = Some("us-east-1c".to_owned());
+    let lies =
+        |world: &mut Observed| world.database.status.as_mut().unwrap().zone = Some("us-east-1c".to_owned());
     assert_eq!(planned(lies), "[record us-east-1b] as wanted");
     let resumed = planned(|world| {
         lies(world);
@@ -91,9 +112,10 @@ fn a_record_of_another_zone_yields_to_the_disk() {
 }
 
 #[test]
-fn a_machine_in_another_zone_than_the_disk_is_given_back() {
+fn a_machine_in_another_zone_than_the_disk_is_released() {
     let row = planned(|world| {
-        let status = json!({"observedGeneration": 1, "conditions": good(&["Ready", "Launched", "Initialized"]),
+        let status = json!({"observedGeneration": 1, "conditions": good(&["Ready", "Launched",
+        "Initialized"]),
             "coreNodeName": "ip-10-0-0-1", "instanceID": "i-0123456789abcdef0", "zone": "us-east-1c"});
         world.nodes = vec![node_with(world.nodes[0].clone(), status)];
     });
@@ -115,9 +137,15 @@ fn a_machine_that_has_no_capacity_says_so_in_its_own_words() {
 #[test]
 fn a_stalled_child_stalls_the_database() {
     let row = planned(|world| {
-        let conditions =
-            json!([condition("Ready", "False", "NodeClassNotFound", "m"), condition("Stalled", "True", "NodeClassNotFound", "m")]);
-        world.nodes = vec![node_with(world.nodes[0].clone(), json!({"observedGeneration": 1, "conditions": conditions}))];
+        let conditions = json!([
+            condition("Ready", "False", "NodeClassNotFound", "m"),
+            condition("Stalled", "True", "NodeClassNotFound", "m")
+        ]);
+        world.nodes = vec![node_with(
+            world.nodes[0].clone(),
+            json!({"observedGeneration": 1,
+        "conditions": conditions}),
+        )];
     });
     assert_eq!(row, "[] stalled NodeClassNotFound");
     let row = planned(|world| {
@@ -144,14 +172,23 @@ fn the_engine_waits_for_machine_label_and_disk() {
     let unlabelled = start(|world| world.labelled = Vec::new());
     assert_eq!(unlabelled, "[label ip-10-0-0-1 ip-10-0-0-1-uid, apply set new x1] AwaitingPod");
     let uninitialized = start(|world| {
-        let conditions =
-            json!([condition("Ready", "False", "AwaitingInitialization", "m"), condition("Launched", "True", "AsExpected", "m")]);
-        world.nodes = vec![node_with(world.nodes[0].clone(), json!({"observedGeneration": 1, "conditions": conditions}))];
+        let conditions = json!([
+            condition("Ready", "False", "AwaitingInitialization", "m"),
+            condition("Launched", "True", "AsExpected", "m")
+        ]);
+        world.nodes = vec![node_with(
+            world.nodes[0].clone(),
+            json!({"observedGeneration": 1,
+        "conditions": conditions}),
+        )];
         world.labelled = Vec::new();
     });
     assert_eq!(uninitialized, "[] AwaitingInitialization");
     let unbound = start(|world| {
-        let conditions = json!([condition("Ready", "False", "Creating", "m"), condition("Bound", "False", "Pending", "m")]);
+        let conditions = json!([
+            condition("Ready", "False", "Creating", "m"),
+            condition("Bound", "False", "Pending", "m")
+        ]);
         let Child::Ours(volume) = world.volume.clone() else { panic!() };
         world.volume = ours(volume_with(*volume, json!({"observedGeneration": 1, "conditions": conditions})));
     });
@@ -168,8 +205,9 @@ fn the_label_is_on_one_machine_at_a_time() {
         world.labelled = vec![core_node("ip-10-0-0-9", true)];
         world.pod.as_mut().unwrap().spec.as_mut().unwrap().node_name = Some("ip-10-0-0-9".to_owned());
     });
-    let moves = "[unlabel ip-10-0-0-9 ip-10-0-0-9-uid, label ip-10-0-0-1 ip-10-0-0-1-uid, replace orders-0 pod-uid: \
-                 pod orders-0 moves from Kubernetes node ip-10-0-0-9 to ip-10-0-0-1: the database has another machine] Moving";
+    let moves = "[unlabel ip-10-0-0-9 ip-10-0-0-9-uid, label ip-10-0-0-1 ip-10-0-0-1-uid, replace orders-0 \
+                 pod-uid: pod orders-0 moves from Kubernetes node ip-10-0-0-9 to ip-10-0-0-1: the database \
+                 has another machine] Moving";
     assert_eq!(occupied, moves);
     let renewed = planned(|world| {
         // The same name, another machine: the label went with the old object.
@@ -186,10 +224,14 @@ fn an_edit_of_the_spec_flows_to_the_children() {
             json!({"storage": {"size": "200Gi", "iops": 6000, "throughput": 250}}),
             "[update volume-uid {\"iops\":6000,\"size\":\"200Gi\",\"throughput\":250}] Progressing",
         ),
-        (json!({"deletionPolicy": "Snapshot"}), "[update volume-uid {\"deletionPolicy\":\"Snapshot\"}] Progressing"),
+        (
+            json!({"deletionPolicy": "Snapshot"}),
+            "[update volume-uid {\"deletionPolicy\":\"Snapshot\"}] Progressing",
+        ),
         (
             json!({"instanceTypes": ["m7i.large", "r7i.large"]}),
-            "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"instanceTypes\":[\"m7i.large\",\"r7i.large\"]}] Progressing",
+            "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"instanceTypes\":[\"m7i.large\",\"r7i.large\"]}] \
+                Progressing",
         ),
         (
             json!({"nodeClassName": "big"}),
@@ -236,7 +278,8 @@ fn the_engines_own_troubles_are_waited_for() {
 
 #[test]
 fn more_than_one_replica_is_made_one_again() {
-    let row = planned(|world| change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(3)));
+    let row =
+        planned(|world| change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(3)));
     assert_eq!(row, "[scale set-uid to 1] as wanted");
 }
 
@@ -249,17 +292,27 @@ fn a_spec_that_cannot_be_changes_nothing() {
         (json!({"config": {"pg.password": "x"}}), "pg.password"),
         (json!({"storage": {"size": "50Gi"}}), "EBS volumes only grow"),
         (json!({"storage": {"size": "1e9"}}), "whole number of GiB"),
-        (json!({"storage": {"size": "100Gi", "fileSystem": "ext4"}}), "spec.storage.fileSystem cannot change"),
+        (
+            json!({"storage": {"size": "100Gi", "fileSystem": "ext4"}}),
+            "spec.storage.fileSystem cannot change",
+        ),
         (json!({"storage": {"size": "100Gi", "type": "io2"}}), "spec.storage.iops is required"),
         (json!({"storage": {"size": "100Gi", "type": "gp2", "iops": 100}}), "spec.storage.iops is not for"),
-        (json!({"storage": {"size": "100Gi", "type": "io2", "iops": 100, "throughput": 200}}), "spec.storage.throughput"),
+        (
+            json!({"storage": {"size": "100Gi", "type": "io2", "iops": 100, "throughput": 200}}),
+            "spec.storage.throughput",
+        ),
         (json!({"zones": ["us-east-1a"]}), "spec.zones does not hold us-east-1b"),
         (json!({"instanceTypes": []}), "spec.instanceTypes"),
     ];
     for (spec, expected) in rows {
         let plan = plan(&edited(spec.clone()), now());
         let waiting = plan.waiting.unwrap();
-        assert_eq!((plan.actions.len(), waiting.reason(), waiting.is_stalled()), (0, Reason::InvalidSpec, true), "{spec}");
+        assert_eq!(
+            (plan.actions.len(), waiting.reason(), waiting.is_stalled()),
+            (0, Reason::InvalidSpec, true),
+            "{spec}"
+        );
         assert!(waiting.message().contains(expected), "{spec}: {}", waiting.message());
     }
     let mut world = settled();
@@ -268,7 +321,7 @@ fn a_spec_that_cannot_be_changes_nothing() {
 }
 
 #[test]
-fn a_name_that_belongs_to_somebody_else_stops_everything_and_is_named() {
+fn a_name_that_belongs_to_another_owner_stops_everything_and_is_named() {
     type Row = (&'static str, fn(&mut Observed));
     let rows: Vec<Row> = vec![
         ("Secret orders-admin", |world| world.credentials = Credentials::Read(Child::Foreign)),
@@ -284,8 +337,16 @@ fn a_name_that_belongs_to_somebody_else_stops_everything_and_is_named() {
         change(&mut world);
         let plan = plan(&world, now());
         let waiting = plan.waiting.unwrap();
-        assert_eq!((plan.actions.len(), waiting.reason(), waiting.is_stalled()), (0, Reason::NameConflict, true), "{expected}");
-        assert!(waiting.message().starts_with(&format!("{expected} in namespace team-a")), "{}", waiting.message());
+        assert_eq!(
+            (plan.actions.len(), waiting.reason(), waiting.is_stalled()),
+            (0, Reason::NameConflict, true),
+            "{expected}"
+        );
+        assert!(
+            waiting.message().starts_with(&format!("{expected} in namespace team-a")),
+            "{}",
+            waiting.message()
+        );
         assert!(plan.requeue.is_some(), "nothing wakes us when it goes");
     }
 }

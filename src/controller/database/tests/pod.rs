@@ -26,7 +26,13 @@ fn container(state: Value) -> Value {
 
 #[test]
 fn a_container_that_does_not_start_is_failing_with_kubernetes_words() {
-    for reason in ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "RunContainerError"] {
+    for reason in [
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "CreateContainerConfigError",
+        "RunContainerError",
+    ] {
         let said = state(container(json!({"waiting": {"reason": reason, "message": "why"}})));
         assert_eq!(told(said), (Reason::EngineFailing, format!("{reason}: why")));
     }
@@ -35,12 +41,23 @@ fn a_container_that_does_not_start_is_failing_with_kubernetes_words() {
 #[test]
 fn a_crash_loop_tells_how_the_last_run_ended_and_not_the_growing_pause() {
     for (message, expected) in [
-        (json!(null), "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55); see its log"),
-        (json!("\n"), "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55); see its log"),
-        (json!("why\n"), "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55: why); see its log"),
+        (
+            json!(null),
+            "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55); see its log",
+        ),
+        (
+            json!("\n"),
+            "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55); see its log",
+        ),
+        (
+            json!("why\n"),
+            "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 55: why); see its log",
+        ),
     ] {
-        let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s restarting"}}));
-        container["lastState"] = json!({"terminated": {"exitCode": 55, "reason": "Error", "message": message}});
+        let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff",
+        "message": "back-off 40s restarting"}}));
+        container["lastState"] = json!({"terminated": {"exitCode": 55, "reason": "Error",
+        "message": message}});
         let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
         assert_eq!(told(said), (Reason::EngineFailing, expected.to_owned()));
     }
@@ -49,10 +66,11 @@ fn a_crash_loop_tells_how_the_last_run_ended_and_not_the_growing_pause() {
 #[test]
 fn a_crash_loop_tells_the_last_lines_of_the_log() {
     let mut container = container_status(json!({"waiting": {"reason": "CrashLoopBackOff"}}));
-    container["lastState"] =
-        json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "a\nb\nstarting\nPANIC: No space left on device\n\n"}});
+    container["lastState"] = json!({"terminated": {"exitCode": 1, "reason": "Error",
+        "message": "a\nb\nstarting\nPANIC: No space left on device\n\n"}});
     let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-    let expected = "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 1: b | starting | PANIC: No space left on device); see its log";
+    let expected = "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 1: b | starting \
+        | PANIC: No space left on device); see its log";
     assert_eq!(told(said), (Reason::EngineFailing, expected.to_owned()));
 }
 
@@ -61,14 +79,16 @@ fn an_engine_that_was_started_again_tells_how_its_last_run_ended() {
     let mut container = container_status(json!({"running": {}}));
     container["lastState"] = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
     let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-    let expected = "the engine in pod orders-0 is running, but its probe does not succeed yet (last exit: OOMKilled, exit code 137)";
+    let expected = "the engine in pod orders-0 is running, but its probe does not succeed yet (last exit: \
+        OOMKilled, exit code 137)";
     assert_eq!(told(said), (Reason::EngineStarting, expected.to_owned()));
 }
 
 fn attachment(status: Value) -> VolumeAttachment {
     let object = json!({
         "metadata": {"name": "csi-1", "creationTimestamp": "2026-11-21T10:00:00Z"},
-        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "ip-10-0-0-1", "source": {"persistentVolumeName": "pv"}},
+        "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "ip-10-0-0-1",
+        "source": {"persistentVolumeName": "pv"}},
         "status": status,
     });
     serde_json::from_value(object).unwrap()
@@ -78,32 +98,41 @@ fn attachment(status: Value) -> VolumeAttachment {
 fn a_volume_on_its_way_to_the_machine_is_told_with_the_drivers_words_and_without_what_differs_in_each_try() {
     let waits = attaching(&attachment(json!({"attached": false}))).unwrap().message();
     assert_eq!(waits, "the volume is being attached to ip-10-0-0-1 since 2026-11-21T10:00:00Z");
-    let error = json!({"message": "could not attach: StatusCode: 400, RequestID: 1f6a-77, api error VolumeInUse: it is used"});
+    let error = json!({"message": "could not attach: StatusCode: 400, RequestID: 1f6a-77, api error \
+        VolumeInUse: it is used"});
     let fails = attaching(&attachment(json!({"attached": false, "attachError": error}))).unwrap().message();
-    assert!(fails.ends_with(": could not attach: StatusCode: 400, api error VolumeInUse: it is used"), "{fails}");
+    assert!(
+        fails.ends_with(": could not attach: StatusCode: 400, api error VolumeInUse: it is used"),
+        "{fails}"
+    );
     assert_eq!(attaching(&attachment(json!({"attached": true}))), None);
 }
 
 #[test]
 fn a_pod_whose_volume_is_not_attached_waits_for_that_and_is_looked_at_again() {
     let mut world = settled();
-    world.pod = Some(pod_with(world.pod.unwrap(), container(json!({"waiting": {"reason": "ContainerCreating"}}))));
+    world.pod =
+        Some(pod_with(world.pod.unwrap(), container(json!({"waiting": {"reason": "ContainerCreating"}}))));
     world.attachment = Some(attachment(json!({"attached": false})));
     let plan = plan(&world, now());
     assert_eq!(plan.waiting.map(|waiting| waiting.reason()), Some(Reason::AwaitingAttach));
-    assert_eq!(plan.requeue, Some(world.timing.recheck));
+    assert_eq!(plan.requeue, Some(world.timing.requeue_interval));
 }
 
 #[test]
 fn a_pod_that_cannot_be_scheduled_says_what_the_scheduler_says() {
-    let scheduled = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"});
+    let scheduled = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+    "message": "0/1 nodes"});
     let said = state(json!({"phase": "Pending", "conditions": [scheduled]}));
     assert_eq!(told(said), (Reason::AwaitingPod, "pod orders-0 cannot be scheduled: 0/1 nodes".to_owned()));
 }
 
 #[test]
 fn starting_running_ready_stopping_and_failed_are_told_apart() {
-    assert_eq!(told(engine_wait(None)), (Reason::AwaitingPod, "the StatefulSet has not created the pod yet".to_owned()));
+    assert_eq!(
+        told(engine_wait(None)),
+        (Reason::AwaitingPod, "the StatefulSet has not created the pod yet".to_owned())
+    );
     let creating = state(container(json!({"waiting": {"reason": "ContainerCreating"}})));
     assert_eq!(told(creating), (Reason::AwaitingPod, "pod orders-0 is being started".to_owned()));
     assert_eq!(told(state(container(json!({"running": {}})))).0, Reason::EngineStarting);

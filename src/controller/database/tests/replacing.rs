@@ -16,15 +16,21 @@ fn a_changed_input_replaces_template_settings_and_then_the_pod() {
         let profile = world.profile.clone().unwrap();
         let files = build::config_map(&world.database, &world.names, &profile).unwrap();
         world.config_map = ours(with_uid(files, "config-uid"));
-        let mut set = seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid"));
+        let mut set =
+            seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid"));
         if !is_seen {
             set.metadata.generation = Some(6);
         }
         world.stateful_set = ours(set);
         world
     };
-    assert_eq!(line(&plan(&applied(false), now())), "[] RestartPending", "a pod deleted now would come back from the old template");
-    let replaced = "[replace orders-0 pod-uid: the image changes from questdb/questdb:9.3.4 to questdb/questdb:9.3.5] RestartPending";
+    assert_eq!(
+        line(&plan(&applied(false), now())),
+        "[] RestartPending",
+        "a pod deleted now would come back from the old template"
+    );
+    let replaced = "[replace orders-0 pod-uid: the image changes from questdb/questdb:9.3.4 to \
+        questdb/questdb:9.3.5] RestartPending";
     assert_eq!(line(&plan(&applied(true), now())), replaced);
     let mut stopping = applied(true);
     deleting(stopping.pod.as_mut().unwrap(), now().as_second() + 100);
@@ -70,9 +76,16 @@ fn a_failing_pod_of_an_outdated_template_is_replaced_without_a_hand() {
     let mut world = edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}}));
     let profile = world.profile.clone().unwrap();
     world.config_map = ours(build::config_map(&world.database, &world.names, &profile).unwrap());
-    world.stateful_set = ours(seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid")));
+    world.stateful_set =
+        ours(seen(with_uid(build::stateful_set(&world.database, &world.names, &profile, 1), "set-uid")));
     let state = json!({"waiting": {"reason": "CrashLoopBackOff"}});
-    world.pod = world.pod.map(|pod| pod_with(pod, json!({"phase": "Running", "containerStatuses": [container_status(state)]})));
+    world.pod = world.pod.map(|pod| {
+        pod_with(
+            pod,
+            json!({"phase": "Running",
+    "containerStatuses": [container_status(state)]}),
+        )
+    });
     assert!(line(&plan(&world, now())).starts_with("[replace orders-0 pod-uid"));
 }
 
@@ -90,14 +103,24 @@ fn another_major_version_of_postgresql_changes_nothing_and_another_minor_restart
     let refused = edited("18.0");
     assert_eq!(line(&refused), "[] stalled InvalidSpec");
     let message = refused.waiting.unwrap().message();
-    assert!(message.contains("/var/lib/freehold/18/data") && message.contains("/var/lib/freehold/17/data"), "{message}");
+    assert!(
+        message.contains("/var/lib/freehold/18/data") && message.contains("/var/lib/freehold/17/data"),
+        "{message}"
+    );
 }
 
 #[test]
 fn a_machine_that_never_joined_is_the_node_controllers_affair() {
     let row = planned(|world| {
-        let conditions = json!([condition("Ready", "False", "InstanceLost", "stopped"), condition("Initialized", "False", "Pending", "m")]);
-        world.nodes = vec![node_with(world.nodes[0].clone(), json!({"observedGeneration": 1, "conditions": conditions}))];
+        let conditions = json!([
+            condition("Ready", "False", "InstanceLost", "stopped"),
+            condition("Initialized", "False", "Pending", "m")
+        ]);
+        world.nodes = vec![node_with(
+            world.nodes[0].clone(),
+            json!({"observedGeneration": 1,
+        "conditions": conditions}),
+        )];
     });
     assert_eq!(row, "[] InstanceLost");
 }
@@ -131,8 +154,9 @@ fn a_paused_database_stops_in_order_and_keeps_its_disk() {
     deleting(stopping.pod.as_mut().unwrap(), now().as_second() + 60);
     assert_eq!(line(&plan(&stopping, now())), "[] AwaitingStop");
     stopping.pod = None;
-    let given_back = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
-    assert_eq!(line(&plan(&stopping, now())), given_back);
+    let released = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] \
+        AwaitingNode";
+    assert_eq!(line(&plan(&stopping, now())), released);
     deleting(&mut stopping.nodes[0], 1);
     stopping.labelled = Vec::new();
     assert_eq!(line(&plan(&stopping, now())), "[] AwaitingNode");
@@ -156,8 +180,9 @@ fn a_pod_that_does_not_stop_in_time_does_not_keep_the_machine() {
     let mut world = edited(json!({"running": false}));
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     deleting(world.pod.as_mut().unwrap(), now().as_second() - 1);
-    let given_back = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
-    assert_eq!(line(&plan(&world, now())), given_back);
+    let released = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] \
+        AwaitingNode";
+    assert_eq!(line(&plan(&world, now())), released);
 }
 
 #[test]
@@ -184,8 +209,16 @@ fn a_resumed_database_gets_a_new_machine_in_its_zone_and_the_newest_template() {
 fn a_database_is_paused_whatever_else_is_wrong_with_it() {
     type Wrong = (&'static str, fn(&mut Observed), &'static str);
     let wrongs: [Wrong; 5] = [
-        ("an invalid spec", |world| world.database.spec.storage.size = Size("50Gi".to_owned()), "stalled InvalidSpec"),
-        ("an unreadable Secret", |world| world.credentials = Credentials::Unreadable("no".to_owned()), "stalled CredentialsUnreadable"),
+        (
+            "an invalid spec",
+            |world| world.database.spec.storage.size = Size("50Gi".to_owned()),
+            "stalled InvalidSpec",
+        ),
+        (
+            "an unreadable Secret",
+            |world| world.credentials = Credentials::Unreadable("no".to_owned()),
+            "stalled CredentialsUnreadable",
+        ),
         ("a foreign Service", |world| world.service = Child::Foreign, "stalled NameConflict"),
         ("a lost volume", |world| world.volume = Child::Absent, "stalled VolumeLost"),
         (
@@ -204,8 +237,9 @@ fn a_database_is_paused_whatever_else_is_wrong_with_it() {
         assert_eq!(line(&plan(&world, now())), "[scale set-uid to 0] AwaitingStop", "{name}");
         change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
         world.pod = None;
-        let given_back = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
-        assert_eq!(line(&plan(&world, now())), given_back, "{name}");
+        let released = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] \
+            AwaitingNode";
+        assert_eq!(line(&plan(&world, now())), released, "{name}");
         (world.nodes, world.core_nodes, world.labelled) = (Vec::new(), Vec::new(), Vec::new());
         assert_eq!(line(&plan(&world, now())), format!("[] {told}"), "{name}");
     }

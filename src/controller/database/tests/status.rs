@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::*;
 use crate::api::DatabaseStatus;
-use crate::controller::database::act::{Acted, Failed};
 use crate::controller::database::plan::plan;
 use crate::controller::database::status::{Decided, changes, status};
+use crate::controller::pass::acted::{ActError, Acted};
 
-fn told_after(world: &Observed, error: Option<Failed>) -> DatabaseStatus {
-    let acted = Acted { database: world.database.clone(), finished: false, error };
+fn told_after(world: &Observed, error: Option<ActError>) -> DatabaseStatus {
+    let acted = Acted { error, ..Acted::new(world.database.clone()) };
     status(world, &plan(world, now()), &acted, now())
 }
 
@@ -19,18 +19,22 @@ fn told(world: &Observed) -> DatabaseStatus {
 }
 
 fn decided(world: &Observed) -> Decided {
-    let acted = Acted { database: world.database.clone(), finished: false, error: None };
+    let acted = Acted::new(world.database.clone());
     Decided::of(world, &plan(world, now()), &acted)
 }
 
 /// The conditions, each as `Type=Status/Reason`.
 fn conditions(status: &DatabaseStatus) -> Vec<String> {
-    status.conditions.iter().map(|condition| format!("{}={}/{}", condition.type_, condition.status, condition.reason)).collect()
+    status
+        .conditions
+        .iter()
+        .map(|condition| format!("{}={}/{}", condition.type_, condition.status, condition.reason))
+        .collect()
 }
 
-fn refused(code: u16, reason: &str) -> Failed {
+fn refused(code: u16, reason: &str) -> ActError {
     let answer = kube::core::Status::failure("exceeded quota", reason).with_code(code);
-    Failed::from(kube::Error::Api(answer.boxed()))
+    ActError::from(kube::Error::Api(answer.boxed()))
 }
 
 #[test]
@@ -59,13 +63,22 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         run,
         history,
     } = told;
-    assert_eq!((replacement, run.map(|run| run.pod_uid), history), (None, Some("pod-uid".to_owned()), Vec::new()));
+    assert_eq!(
+        (replacement, run.map(|run| run.pod_uid), history),
+        (None, Some("pod-uid".to_owned()), Vec::new())
+    );
     assert_eq!(observed_generation, Some(3));
     assert_eq!((zone.as_deref(), instance_type.as_deref()), (Some(ZONE), Some("r7i.large")));
-    assert_eq!((node_ordinal, node_name.as_deref(), volume_name.as_deref()), (Some(1), Some("orders-gqmgm-1"), Some("orders-gqmgm")));
+    assert_eq!(
+        (node_ordinal, node_name.as_deref(), volume_name.as_deref()),
+        (Some(1), Some("orders-gqmgm-1"), Some("orders-gqmgm"))
+    );
     let endpoint = endpoint.unwrap();
     assert_eq!(endpoint.host, "orders.team-a.svc");
-    assert_eq!(endpoint.ports.into_iter().collect::<Vec<_>>(), [("http".to_owned(), 9000), ("pgwire".to_owned(), 8812)]);
+    assert_eq!(
+        endpoint.ports.into_iter().collect::<Vec<_>>(),
+        [("http".to_owned(), 9000), ("pgwire".to_owned(), 8812)]
+    );
     assert_eq!(credentials_secret_name.as_deref(), Some("orders-admin"));
 }
 
@@ -74,11 +87,12 @@ fn a_status_that_was_written_is_not_written_again() {
     let mut world = settled();
     world.database.status = Some(told(&world));
     let later = at(now().as_second() + 3600);
-    let acted = Acted { database: world.database.clone(), finished: false, error: None };
+    let acted = Acted::new(world.database.clone());
     assert_eq!(Some(status(&world, &plan(&world, later), &acted, later)), world.database.status);
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn every_condition_is_told_in_every_situation() {
     let mut deleted = settled();
     deleting(&mut deleted.database, 1);
@@ -86,7 +100,13 @@ fn every_condition_is_told_in_every_situation() {
     (paused.nodes, paused.pod) = (Vec::new(), None);
     let mut failing = settled();
     let state = json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}});
-    failing.pod = failing.pod.map(|pod| pod_with(pod, json!({"phase": "Pending", "containerStatuses": [container_status(state)]})));
+    failing.pod = failing.pod.map(|pod| {
+        pod_with(
+            pod,
+            json!({"phase": "Pending",
+    "containerStatuses": [container_status(state)]}),
+        )
+    });
     let mut conflict = settled();
     conflict.service = Child::Foreign;
     let mut unreadable = settled();
@@ -95,36 +115,85 @@ fn every_condition_is_told_in_every_situation() {
         (
             "new",
             empty(json!({}), json!({})),
-            ["False/AwaitingNode", "False/AwaitingNode", "False/AwaitingVolume", "False/AwaitingPod", "False/Progressing"],
+            [
+                "False/AwaitingNode",
+                "False/AwaitingNode",
+                "False/AwaitingVolume",
+                "False/AwaitingPod",
+                "False/Progressing",
+            ],
         ),
-        ("being deleted", deleted, ["False/Deleting", "True/AsExpected", "True/AsExpected", "True/AsExpected", "False/Progressing"]),
-        ("paused", paused, ["False/Paused", "False/Paused", "True/AsExpected", "False/Paused", "False/Progressing"]),
+        (
+            "being deleted",
+            deleted,
+            ["False/Deleting", "True/AsExpected", "True/AsExpected", "True/AsExpected", "False/Progressing"],
+        ),
+        (
+            "paused",
+            paused,
+            ["False/Paused", "False/Paused", "True/AsExpected", "False/Paused", "False/Progressing"],
+        ),
         (
             "invalid",
             edited(json!({"storage": {"size": "50Gi"}})),
-            ["False/InvalidSpec", "True/AsExpected", "True/AsExpected", "True/AsExpected", "True/InvalidSpec"],
+            [
+                "False/InvalidSpec",
+                "True/AsExpected",
+                "True/AsExpected",
+                "True/AsExpected",
+                "True/InvalidSpec",
+            ],
         ),
         (
             "the engine fails",
             failing,
-            ["False/EngineFailing", "True/AsExpected", "True/AsExpected", "False/EngineFailing", "False/Progressing"],
+            [
+                "False/EngineFailing",
+                "True/AsExpected",
+                "True/AsExpected",
+                "False/EngineFailing",
+                "False/Progressing",
+            ],
         ),
         (
             "a changed version",
             edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}})),
-            ["False/RestartPending", "True/AsExpected", "True/AsExpected", "False/RestartPending", "False/Progressing"],
+            [
+                "False/RestartPending",
+                "True/AsExpected",
+                "True/AsExpected",
+                "False/RestartPending",
+                "False/Progressing",
+            ],
         ),
-        ("a name is taken", conflict, ["False/NameConflict", "True/AsExpected", "True/AsExpected", "True/AsExpected", "True/NameConflict"]),
+        (
+            "a name is taken",
+            conflict,
+            [
+                "False/NameConflict",
+                "True/AsExpected",
+                "True/AsExpected",
+                "True/AsExpected",
+                "True/NameConflict",
+            ],
+        ),
         (
             "no credentials",
             unreadable,
-            ["False/CredentialsUnreadable", "True/AsExpected", "True/AsExpected", "True/AsExpected", "True/CredentialsUnreadable"],
+            [
+                "False/CredentialsUnreadable",
+                "True/AsExpected",
+                "True/AsExpected",
+                "True/AsExpected",
+                "True/CredentialsUnreadable",
+            ],
         ),
     ];
     for (name, world, expected) in rows {
         let told = told(&world);
         let kinds = ["Ready", "NodeReady", "VolumeReady", "EngineReady", "Stalled"];
-        let expected: Vec<String> = kinds.into_iter().zip(expected).map(|(kind, rest)| format!("{kind}={rest}")).collect();
+        let expected: Vec<String> =
+            kinds.into_iter().zip(expected).map(|(kind, rest)| format!("{kind}={rest}")).collect();
         assert_eq!(conditions(&told), expected, "{name}");
         assert!(told.conditions.iter().all(|condition| !condition.message.is_empty()), "{name}: {told:?}");
     }
@@ -142,12 +211,17 @@ fn a_child_that_the_api_server_refuses_is_told_from_a_failed_call() {
     let told = told_after(&world, Some(refused(403, "Forbidden")));
     assert_eq!(conditions(&told)[0], "Ready=False/ChildRefused");
     assert!(told.conditions[0].message.contains("exceeded quota"), "{:?}", told.conditions[0]);
-    assert_eq!(conditions(&told_after(&world, Some(refused(500, "InternalError"))))[0], "Ready=False/Progressing");
+    assert_eq!(
+        conditions(&told_after(&world, Some(refused(500, "InternalError"))))[0],
+        "Ready=False/Progressing"
+    );
 }
 
 #[test]
 fn an_answer_that_the_view_is_old_or_the_name_taken_means_to_look_again() {
-    for (code, reason, expected) in [(409, "Conflict", true), (409, "AlreadyExists", true), (403, "Forbidden", false), (500, "x", false)] {
+    for (code, reason, expected) in
+        [(409, "Conflict", true), (409, "AlreadyExists", true), (403, "Forbidden", false), (500, "x", false)]
+    {
         assert_eq!(refused(code, reason).is_conflict(), expected, "{code} {reason}");
     }
 }
@@ -167,14 +241,26 @@ fn a_person_is_told_of_each_change_once() {
         (paused.nodes, paused.pod) = (Vec::new(), None);
         let mut failing = settled();
         let state = json!({"waiting": {"reason": "ErrImagePull", "message": "m"}});
-        failing.pod = failing.pod.map(|pod| pod_with(pod, json!({"phase": "Pending", "containerStatuses": [container_status(state)]})));
-        (empty(json!({}), json!({})), settled(), paused, failing, edited(json!({"storage": {"size": "50Gi"}})))
+        failing.pod = failing.pod.map(|pod| {
+            pod_with(
+                pod,
+                json!({"phase": "Pending",
+        "containerStatuses": [container_status(state)]}),
+            )
+        });
+        (
+            empty(json!({}), json!({})),
+            settled(),
+            paused,
+            failing,
+            edited(json!({"storage": {"size": "50Gi"}})),
+        )
     };
     let (new, ready, paused, failing, invalid) = worlds();
     let rows = [
         ("it became ready", &new, &ready, vec!["Ready"]),
         ("it stays ready", &ready, &ready, vec![]),
-        ("it was paused", &ready, &paused, vec!["MachineGivenBack"]),
+        ("it was paused", &ready, &paused, vec!["MachineReleased"]),
         ("it stays paused", &paused, &paused, vec![]),
         ("it was resumed", &paused, &ready, vec!["Ready"]),
         ("its engine fails", &ready, &failing, vec!["NotReady", "EngineFailing"]),
@@ -184,6 +270,10 @@ fn a_person_is_told_of_each_change_once() {
     ];
     for (name, old, new, expected) in rows {
         let happened = changes(&told(old), &told(new), &decided(new));
-        assert_eq!(happened.iter().map(|happened| happened.reason.as_str()).collect::<Vec<_>>(), expected, "{name}");
+        assert_eq!(
+            happened.iter().map(|happened| happened.reason.as_str()).collect::<Vec<_>>(),
+            expected,
+            "{name}"
+        );
     }
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as CoreNode;
 
+use super::judgement::Judged;
 use crate::api::InstanceId;
-use crate::api::node::{Fence, NodeLaunch};
+use crate::api::node::{Fence, NodeCreation};
 use crate::controller::node::wait::NodeWait;
 use crate::time::until;
 
 /// What one pass does and what it waits for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// In this order.
     pub actions: Vec<Action>,
@@ -21,38 +22,36 @@ pub struct Plan {
     pub requeue: Option<Duration>,
     /// EC2 is about to change: look often.
     pub pending: bool,
+    /// What it was decided by, for the status: nothing is judged a second time.
+    pub judged: Judged,
 }
 
 impl Plan {
+    /// Everything is as wanted: nothing is done, and nothing waited for.
+    pub(in crate::controller::node) fn done() -> Self {
+        Self::default()
+    }
+
     pub(in crate::controller::node) fn act(actions: Vec<Action>, wait: impl Into<NodeWait>) -> Self {
         Self { actions, ..Self::wait(wait) }
     }
 
     pub(in crate::controller::node) fn wait(wait: impl Into<NodeWait>) -> Self {
-        Self { actions: Vec::new(), waiting: Some(wait.into()), requeue: None, pending: false }
+        Self { waiting: Some(wait.into()), ..Self::default() }
     }
 
     pub(in crate::controller::node) fn pending(self) -> Self {
         Self { pending: true, ..self }
     }
 
-    /// Whether the machine is given up by it.
-    pub(in crate::controller::node) fn gives_up(&self) -> bool {
-        self.actions.iter().any(|action| matches!(action, Action::GiveUp(_)))
+    /// Whether it declares the machine lost.
+    pub(in crate::controller::node) fn declares_lost(&self) -> bool {
+        self.actions.iter().any(|action| matches!(action, Action::DeclareLost(_)))
     }
 
     pub(in crate::controller::node) fn until(self, when: Timestamp, now: Timestamp) -> Self {
         Self { requeue: Some(until(when, now)), ..self }
     }
-}
-
-/// What became of the decision to declare a machine lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// It was written down, if the plan says so.
-    AsPlanned,
-    /// Other passes have begun as many repairs as may be meanwhile: it was not written down.
-    Postponed,
 }
 
 /// One write.
@@ -61,7 +60,7 @@ pub enum Action {
     /// Put our finalizer on the Node.
     AddFinalizer,
     /// Intent, RunInstances, id: one compound action.
-    Launch(Box<NodeLaunch>, String),
+    Launch(Box<NodeCreation>, String),
     /// RunInstances again, identical, with the user data of the recorded hash.
     Resend(String),
     /// Record the instance that a look-up found.
@@ -72,8 +71,8 @@ pub enum Action {
     LogConsole(InstanceId),
     /// Terminate an instance, for this reason.
     Terminate(InstanceId, String),
-    /// Write down that the machine is given up: before anything is done to it.
-    GiveUp(Box<Fence>),
+    /// Record that the machine is lost: before anything is done to it.
+    DeclareLost(Box<Fence>),
     /// Stop an instance; by force if so.
     Stop(InstanceId, bool),
     /// Taint the core Node as out of service: the machine is proven stopped.

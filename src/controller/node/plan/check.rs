@@ -1,7 +1,9 @@
-//! What no plan of the Node controller may ever do, whatever was observed: checked on every plan of a debug build. Pure.
+//! What no plan of the Node controller may ever do, whatever was observed: checked on every plan of a debug
+//! build. Pure.
 
 use super::action::{Action, Plan};
 use super::facts::is_own;
+use super::wakes::{is_registered, wakes};
 use crate::api::InstanceId;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
@@ -27,35 +29,53 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(!is_stalled, "a stalled Node costs nothing more");
                 rule(is_synced, "nothing is launched before a full EC2 inventory sync");
                 let named = observed.node.status.as_ref().and_then(|status| status.instance_id.as_ref());
-                let lives = named.and_then(|id| observed.instances.by_id(id)).is_some_and(|it| !has_ended(it));
+                let lives =
+                    named.and_then(|id| observed.instances.by_id(id)).is_some_and(|it| !has_ended(it));
                 rule(!lives, "nothing is launched while EC2 shows the instance of this Node alive");
             }
             Action::Terminate(id, _) | Action::Stop(id, _) => {
-                rule(is_ours(observed, id), "only an instance that is provably this Node's is stopped or terminated");
+                rule(
+                    is_ours(observed, id),
+                    "only an instance that is provably this Node's is stopped or terminated",
+                );
             }
             Action::RemoveFinalizer => {
                 rule(is_deleting, "the finalizer is removed only from a Node that is being deleted");
                 rule(is_synced, "the finalizer is removed only after a full EC2 inventory sync");
                 let is_live = |it: &&Instance| !has_ended(it) && is_own(observed, it);
-                rule(!observed.instances.instances.iter().any(|it| is_live(&it)), "the finalizer is removed only when no instance is left");
+                rule(
+                    !observed.instances.instances.iter().any(|it| is_live(&it)),
+                    "the finalizer is removed only when no instance is left",
+                );
             }
             Action::OutOfService(_) | Action::ReleaseCoreNode(_) => {
-                rule(named_has_ended(observed), "a Kubernetes node is released only when nothing runs on its machine");
+                rule(
+                    named_has_ended(observed),
+                    "a Kubernetes node is released only when nothing runs on its machine",
+                );
             }
             Action::EvictPod { at_once: true, .. } => {
-                rule(named_has_ended(observed), "a pod is deleted without grace only when nothing runs on its machine");
+                rule(
+                    named_has_ended(observed),
+                    "a pod is deleted without grace only when nothing runs on its machine",
+                );
             }
             Action::AddFinalizer
             | Action::RecordInstance(_)
             | Action::MarkUnavailable(..)
             | Action::LogConsole(_)
-            | Action::GiveUp(_)
+            | Action::DeclareLost(_)
             | Action::HoldCoreNode(_)
             | Action::Cordon(..)
             | Action::EvictPod { .. } => {}
         }
     }
     rule(plan.waiting.is_some() || plan.actions.iter().all(is_about_others), "who acts says what is awaited");
+    if let Some(wait) = &plan.waiting {
+        for wake in wakes(wait).iter().filter(|wake| !is_registered(**wake, observed, plan)) {
+            rule(false, &format!("a wait has its wakes, and {wait:?} has none by {wake:?}"));
+        }
+    }
     broken
 }
 
@@ -63,7 +83,8 @@ fn has_ended(instance: &Instance) -> bool {
     instance.state == InstanceState::Terminated
 }
 
-/// Whether an instance is the one that the status names, or carries a token that only this Node can have made.
+/// Whether an instance is the one that the status names, or carries a token that only this Node can have
+/// made.
 fn is_ours(observed: &Observed, id: &InstanceId) -> bool {
     let named = observed.node.status.as_ref().and_then(|status| status.instance_id.as_ref());
     named == Some(id) || observed.instances.by_id(id).is_some_and(|instance| is_own(observed, instance))
@@ -72,7 +93,9 @@ fn is_ours(observed: &Observed, id: &InstanceId) -> bool {
 /// Whether EC2 shows the instance that the status names stopped or terminated, or no longer shows it.
 fn named_has_ended(observed: &Observed) -> bool {
     let named = observed.node.status.as_ref().and_then(|status| status.instance_id.as_ref());
-    named.and_then(|id| observed.instances.by_id(id)).is_none_or(|it| has_ended(it) || it.state == InstanceState::Stopped)
+    named
+        .and_then(|id| observed.instances.by_id(id))
+        .is_none_or(|it| has_ended(it) || it.state == InstanceState::Stopped)
 }
 
 /// What is done about a second instance leaves the Node itself as it is.

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::action::Action;
 use super::facts::{again_to_terminate, is_own};
-
 use crate::api::NodeStatus;
+use crate::controller::blocker::Blocker;
 use crate::controller::memory::issued_requests::Again;
 use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
@@ -20,21 +20,27 @@ pub(super) struct Duplicates {
     /// Some are not seen terminated yet.
     pub are_leaving: bool,
     /// Some are left alone.
-    pub blockers: Vec<safety::Blocker>,
+    pub blockers: Vec<Blocker>,
 }
 
 /// Finds them, and says which of them may be terminated.
 pub(super) fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Duplicates {
     let mut found = Duplicates::default();
     let Some(kept) = &status.instance_id else { return found };
-    for instance in observed.instances.instances.iter().filter(|instance| is_live(instance) && instance.id != *kept) {
-        if let Err(blocker) = safety::may_terminate_duplicate(instance, is_own(observed, instance), observed.core_node_of(instance)) {
+    for instance in
+        observed.instances.instances.iter().filter(|instance| is_live(instance) && instance.id != *kept)
+    {
+        if let Err(blocker) = safety::may_terminate_duplicate(
+            instance,
+            is_own(observed, instance),
+            observed.core_node_of(instance),
+        ) {
             found.blockers.push(blocker);
             continue;
         }
         found.are_leaving = true;
         if again_to_terminate(observed, &instance.id, now) == Again::Now {
-            let why = messages::second_instance(kept);
+            let why = messages::events::second_instance(kept);
             found.actions.push(Action::Terminate(instance.id.clone(), why));
         }
     }

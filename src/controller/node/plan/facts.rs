@@ -1,11 +1,11 @@
-//! What the parts of the plan of the Node controller share: questions about what was observed, and the termination of an instance. Pure.
+//! What the parts of the plan of the Node controller share: questions about what was observed, and the
+//! termination of an instance. Pure.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
-
-use crate::api::node::NodeLaunch;
+use crate::api::node::NodeCreation;
 use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::Instance;
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
@@ -23,37 +23,44 @@ pub(super) fn is_own(observed: &Observed, instance: &Instance) -> bool {
 }
 
 /// The facts that the protocol judges an attempt by.
-pub(super) fn attempt_facts(observed: &Observed, launch: &NodeLaunch, deleting: bool) -> Facts<InstanceId> {
-    let found = observed.instances.instances.iter().find(|instance| instance.token.as_ref() == Some(&launch.token));
+pub(super) fn attempt_facts(observed: &Observed, launch: &NodeCreation, deleting: bool) -> Facts<InstanceId> {
+    let found = observed
+        .instances
+        .instances
+        .iter()
+        .find(|instance| instance.token.as_ref() == Some(&launch.client_token));
     Facts {
         deleting,
-        started_at: launch.started_at.0,
-        refused: launch.refused.is_some(),
+        started_at: launch.attempt.started_at.0,
+        refused: launch.attempt.refused.clone(),
+        has_token: true,
         sent: observed.sent,
         found: found.map(|instance| instance.id.clone()),
         looked_up: looked_up(observed),
         absent: proven_absent(observed, Some(launch)),
-        same_request: observed.class.as_ref().is_some_and(|class| identity::user_data_hash(&class.spec.user_data) == launch.user_data_hash),
+        same_request: observed
+            .class
+            .as_ref()
+            .is_some_and(|class| identity::user_data_hash(&class.spec.user_data) == launch.user_data_hash),
     }
 }
 
-/// Whether EC2 was asked by tag and by token since this process started.
+/// Whether EC2 was searched by tag and by token since this process started.
 fn looked_up(observed: &Observed) -> bool {
     let since_start = |at: Option<Timestamp>| at.is_some_and(|at| at >= observed.process_started);
     since_start(observed.instances.swept_at) && since_start(observed.instances.token_looked_up_at)
 }
 
-/// The proof that this attempt's instance does not exist. Without the attempt (the status was lost) there is no token to ask by, and
-/// nothing was sent later than by an earlier process.
-pub(in crate::controller::node) fn proven_absent(observed: &Observed, launch: Option<&NodeLaunch>) -> Option<AbsenceProven> {
+/// The proof that this attempt's instance does not exist. Without the attempt (the status was lost) there is
+/// no token to look up.
+pub(in crate::controller::node) fn proven_absent(
+    observed: &Observed,
+    launch: Option<&NodeCreation>,
+) -> Option<AbsenceProven> {
     let empty = observed.instances.empty;
-    let (last, by_token) = match launch {
-        Some(launch) => (
-            last_possible_send(observed.sent.as_ref(), launch.started_at.0, observed.process_started),
-            TokenLookup::Required(empty.by_token),
-        ),
-        None => (observed.process_started, TokenLookup::NotPossible),
-    };
+    let attempt = launch.map(|launch| &launch.attempt);
+    let last = last_possible_send(attempt, observed.sent.as_ref(), observed.process_started);
+    let by_token = launch.map_or(TokenLookup::NotPossible, |_| TokenLookup::Required(empty.by_token));
     absence::prove(last, empty.by_tag, by_token, observed.timing.absence_window)
 }
 
@@ -68,21 +75,29 @@ pub(in crate::controller::node) fn is_impaired(observed: &Observed, id: &Instanc
     observed.instances.unhealthy.iter().any(|health| health.id == *id && health.impaired)
 }
 
-/// Asks EC2 once to terminate an instance, and says what it waits for until EC2 shows that.
-pub(super) fn terminate(observed: &Observed, id: &InstanceId, why: String, wait: impl Into<NodeWait>, now: Timestamp) -> Plan {
+/// IssuedRequests EC2 once to terminate an instance, and says what it waits for until EC2 shows that.
+pub(super) fn terminate(
+    observed: &Observed,
+    id: &InstanceId,
+    why: String,
+    wait: impl Into<NodeWait>,
+    now: Timestamp,
+) -> Plan {
     match again_to_terminate(observed, id, now) {
         Again::Now => Plan::act(vec![Action::Terminate(id.clone(), why)], wait).pending(),
         Again::OnceShown => Plan::wait(wait).pending(),
-        Again::Later(held_up, until) => Plan::wait(NodeWait::CallBlocked(held_up.clone())).until(until, now).pending(),
+        Again::Later(call_blocked, until) => {
+            Plan::wait(NodeWait::CallBlocked(call_blocked.clone())).until(until, now).pending()
+        }
     }
 }
 
-/// Whether EC2 may be asked (again) to terminate this instance.
+/// Whether the termination of this instance may be requested (again).
 pub(super) fn again_to_terminate<'a>(observed: &'a Observed, id: &InstanceId, now: Timestamp) -> Again<'a> {
-    again(observed.asked.get(id), observed.instances.swept_at, observed.timing.recheck, now)
+    again(observed.asked.get(id), observed.instances.swept_at, observed.timing.requeue_interval, now)
 }
 
-/// Pods that are still there: asked to end once; deleted at once when their machine is gone for certain.
+/// Pods that are still there: requested to end once; deleted at once when their machine is gone for certain.
 pub(super) fn evictions(observed: &Observed, at_once: bool) -> Vec<Action> {
     observed
         .pods

@@ -1,11 +1,11 @@
-//! The plan of a Node whose instance runs: its kubelet registers, and its Kubernetes node is made ready for the database. Pure.
+//! The plan of a Node whose instance runs: its kubelet registers, and its Kubernetes node is made ready for
+//! the database. Pure.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::facts::terminate;
-
 use crate::api::{ConditionType, NodeStatus};
 use crate::cloud::Instance;
 use crate::cluster::finalizer;
@@ -13,7 +13,8 @@ use crate::controller::conditions;
 use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::{has_joined, registers_until, unwanted};
-use crate::controller::node::wait::{JoinWait, LaunchWait, Missing};
+use crate::controller::node::wait::join::{JoinWait, Missing};
+use crate::controller::node::wait::launch::LaunchWait;
 use crate::controller::safety::{self, Kubelet};
 use crate::time::later;
 
@@ -33,23 +34,27 @@ pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Insta
         if core_node.metadata.deletion_timestamp.is_some() {
             return Plan::wait(JoinWait::KubernetesNodeEnding(core_node.name_any()));
         }
-        return Plan::act(vec![Action::HoldCoreNode(Box::new(core_node.clone()))], JoinWait::Registered(core_node.name_any()));
+        return Plan::act(
+            vec![Action::HoldCoreNode(Box::new(core_node.clone()))],
+            JoinWait::Registered(core_node.name_any()),
+        );
     }
     let name = core_node.name_any();
     if let Some(since) = &core_node.metadata.deletion_timestamp {
-        // EC2 is being asked whether the machine has ended: then it is lost, and that is why its Node goes.
-        let asked_until = later(since.0, observed.timing.lease_look.saturating_mul(2));
+        // EC2 is being read, to see whether the machine has ended: then it is lost, and that is why its Node
+        // goes.
+        let asked_until = later(since.0, observed.timing.lease_poll_interval.saturating_mul(2));
         if now < asked_until {
             return Plan::wait(JoinWait::KubernetesNodeEndingChecked(name)).until(asked_until, now);
         }
         return Plan::wait(JoinWait::KubernetesNodeDeleted(name));
     }
     match safety::kubelet(Some(core_node)) {
-        Kubelet::Ready if observed.driver_registered => Plan { actions: Vec::new(), waiting: None, requeue: None, pending: false },
+        Kubelet::Ready if observed.driver_registered => Plan::done(),
         Kubelet::Ready => {
             let plan = initializing(observed, status, Missing::Driver(name), now);
             // Its CSINode wakes it, unless it came before this Node's status had the name.
-            Plan { requeue: Some(observed.timing.recheck.div_f64(5.0)), ..plan }
+            Plan { requeue: Some(observed.timing.requeue_interval.div_f64(5.0)), ..plan }
         }
         Kubelet::NotReady(_) | Kubelet::Absent => {
             if conditions::is_true(&status.conditions, ConditionType::Initialized) {
@@ -60,15 +65,18 @@ pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Insta
     }
 }
 
-/// The kubelet has registered, and this is missing until the machine is ready for the database. One that is not in the time that another
-/// has to register needs a person: an image or a network that is wrong would do the same to every machine that followed.
+/// The kubelet has registered, and this is missing until the machine is ready for the database. One that is
+/// not in the time that another has to register needs a person: an image or a network that is wrong would do
+/// the same to every machine that followed.
 fn initializing(observed: &Observed, status: &NodeStatus, missing: Missing, now: Timestamp) -> Plan {
     let registered = conditions::since(&status.conditions, ConditionType::Registered, true);
-    let deadline = registered.map(|since| later(since, observed.timing.registration));
+    let deadline = registered.map(|since| later(since, observed.timing.registration_timeout));
     match deadline {
-        Some(deadline) if now < deadline => Plan::wait(JoinWait::Initialization(missing)).until(deadline, now),
+        Some(deadline) if now < deadline => {
+            Plan::wait(JoinWait::Initialization(missing)).until(deadline, now)
+        }
         Some(_) => {
-            let (node, limit) = (observed.node.name_any(), observed.timing.registration);
+            let (node, limit) = (observed.node.name_any(), observed.timing.registration_timeout);
             Plan::wait(JoinWait::InitializationOverdue { missing, limit, node })
         }
         None => Plan::wait(JoinWait::Initialization(missing)),
@@ -82,7 +90,7 @@ fn joining(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
     if now < deadline {
         return Plan::wait(JoinWait::Registration(id.clone())).until(deadline, now);
     }
-    let why = messages::not_registered_within(observed.timing.registration);
+    let why = messages::events::not_registered_within(observed.timing.registration_timeout);
     let mut plan = terminate(observed, id, why, JoinWait::NotRegistered(id.clone()), now);
     if !plan.actions.is_empty() {
         plan.actions.insert(0, Action::LogConsole(id.clone()));

@@ -1,70 +1,92 @@
-//! The plan of a launch: what follows an attempt that has no instance yet, or whose instance ended before it joined. Pure.
+//! The plan of a launch: what follows an attempt that has no instance yet, or whose instance ended before it
+//! joined. Pure.
 
 use jiff::Timestamp;
 
 use super::action::{Action, Plan};
 use super::facts::{attempt_facts, is_own};
 use super::offering::{self, NoChoice};
-
-use crate::api::node::NodeLaunch;
+use crate::api::creation::Refusal;
+use crate::api::node::NodeCreation;
 use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::error::{self, Class};
 use crate::cloud::{InstanceState, identity};
 use crate::controller::conditions;
-use crate::controller::creation::judge::{Doubt, Verdict, judge};
+use crate::controller::creation::next::{AfterRefusal, Next, Pauses, Pending, after_refusal, next};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::{has_joined, is_live, unwanted};
-use crate::controller::node::wait::{JoinWait, LaunchWait, LossWait};
+use crate::controller::node::wait::join::JoinWait;
+use crate::controller::node::wait::launch::LaunchWait;
+use crate::controller::node::wait::loss::LossWait;
 use crate::time::{SHORTEST_PAUSE, later};
 
-/// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times the setting.
+/// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times
+/// the setting.
 const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
 
-/// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status was lost).
+/// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status
+/// was lost).
 pub(super) fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
     // One that is being terminated counts, too: another attempt may follow only when it is seen terminated.
-    let not_ended = observed.instances.instances.iter().filter(|instance| instance.state != InstanceState::Terminated);
-    if let Some(instance) = not_ended.max_by_key(|instance| (is_live(instance), identity::attempt(&instance.tags))) {
-        return Plan::act(vec![Action::RecordInstance(instance.id.clone())], LaunchWait::Adopted(instance.id.clone()));
+    let not_ended =
+        observed.instances.instances.iter().filter(|instance| instance.state != InstanceState::Terminated);
+    if let Some(instance) =
+        not_ended.max_by_key(|instance| (is_live(instance), identity::attempt(&instance.tags)))
+    {
+        return Plan::act(
+            vec![Action::RecordInstance(instance.id.clone())],
+            LaunchWait::Adopted(instance.id.clone()),
+        );
     }
-    let used = observed.instances.instances.iter().filter_map(|instance| identity::attempt(&instance.tags)).max().unwrap_or(0);
+    let used = observed
+        .instances
+        .instances
+        .iter()
+        .filter_map(|instance| identity::attempt(&instance.tags))
+        .max()
+        .unwrap_or(0);
     next_attempt(observed, used + 1, 0, now)
 }
 
 /// An attempt was decided and has no id yet.
-pub(super) fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
+pub(super) fn unidentified(observed: &Observed, launch: &NodeCreation, now: Timestamp) -> Plan {
     // The status is older than what was done (a restored etcd): the machine is the newest attempt's.
-    let newer = observed
-        .instances
-        .instances
-        .iter()
-        .filter(|instance| is_live(instance) && is_own(observed, instance) && identity::attempt(&instance.tags) > Some(launch.attempt));
+    let newer = observed.instances.instances.iter().filter(|instance| {
+        is_live(instance)
+            && is_own(observed, instance)
+            && identity::attempt(&instance.tags) > Some(launch.attempt.number)
+    });
     if let Some(instance) = newer.max_by_key(|instance| identity::attempt(&instance.tags)) {
         let wait = LaunchWait::AdoptedLater(instance.id.clone());
         return Plan::act(vec![Action::RecordInstance(instance.id.clone())], wait).pending();
     }
     let facts = attempt_facts(observed, launch, false);
-    match judge(facts, observed.timing.token_resend, now) {
-        Verdict::Adopt(id) => Plan::act(vec![Action::RecordInstance(id.clone())], LaunchWait::Found(id)).pending(),
-        Verdict::Refused => refused(observed, launch, now),
+    let quota_closed_until = observed.offerings.quota_closed_until;
+    match next(facts, quota_closed_until, observed.timing.client_token_max_age, now) {
+        Next::Adopt(id) => {
+            Plan::act(vec![Action::RecordInstance(id.clone())], LaunchWait::Found(id)).pending()
+        }
+        Next::Refused(refusal) => refused(observed, launch, refusal, now),
         // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
-        Verdict::ProvenAbsent(_) => next_attempt(observed, launch.attempt + 1, launch.never_joined, now).pending(),
-        Verdict::Resend => {
-            if let Some(until) = observed.offerings.quota_closed_until {
-                // Pending: what is in doubt is looked up all the while.
-                return quota(until, now).pending();
-            }
-            match &observed.class {
-                Some(class) => Plan::act(vec![Action::Resend(class.spec.user_data.clone())], LaunchWait::Resent(launch.attempt)).pending(),
-                None => class_not_found(observed),
-            }
+        Next::Another => {
+            next_attempt(observed, launch.attempt.number + 1, launch.never_joined, now).pending()
         }
-        Verdict::Wait(Doubt::Pause, Some(until)) if observed.sent.is_some_and(|sent| !sent.in_doubt) => {
-            let patience = || Plan::wait(LaunchWait::Throttled).until(until, now);
-            observed.offerings.quota_closed_until.map_or_else(patience, |until| quota(until, now)).pending()
-        }
-        Verdict::Wait(doubt, until) => {
-            let plan = Plan::wait(LaunchWait::InDoubt(launch.attempt, doubt)).pending();
+        Next::Resend => match &observed.class {
+            Some(class) => Plan::act(
+                vec![Action::Resend(class.spec.user_data.clone())],
+                LaunchWait::Resent(launch.attempt.number),
+            )
+            .pending(),
+            None => class_not_found(observed),
+        },
+        // Pending: what is in doubt is looked up all the while.
+        Next::Wait(pending, until) => {
+            let plan = Plan::wait(match pending {
+                Pending::Quota => LaunchWait::Quota,
+                Pending::Throttled => LaunchWait::Throttled,
+                Pending::InDoubt(doubt) => LaunchWait::InDoubt(launch.attempt.number, doubt),
+            })
+            .pending();
             match until {
                 Some(until) => plan.until(until, now),
                 None => plan,
@@ -74,38 +96,31 @@ pub(super) fn unidentified(observed: &Observed, launch: &NodeLaunch, now: Timest
 }
 
 /// EC2 refused an attempt for certain.
-fn refused(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> Plan {
-    let Some(refusal) = &launch.refused else {
-        return next_attempt(observed, launch.attempt + 1, launch.never_joined, now);
-    };
-    match error::classify(Some(&refusal.code), &refusal.message, None) {
-        Class::Forbidden | Class::NotYetUsable => {
-            let until = later(refusal.at.0, observed.timing.forbidden_pause);
-            if now < until {
-                return Plan::wait(LaunchWait::Forbidden(refusal.clone())).until(until, now);
-            }
-            next_attempt(observed, launch.attempt + 1, launch.never_joined, now)
+fn refused(observed: &Observed, launch: &NodeCreation, refusal: Refusal, now: Timestamp) -> Plan {
+    // Without capacity another offering is chosen.
+    let pauses = Pauses { forbidden: observed.timing.forbidden_retry_interval, no_capacity: None };
+    match after_refusal(&refusal, pauses, now, || asks_the_same_again(observed, launch, now)) {
+        AfterRefusal::Forbidden(until) => Plan::wait(LaunchWait::Forbidden(refusal)).until(until, now),
+        AfterRefusal::Invalid => Plan::wait(LaunchWait::Invalid { refusal, class: class_name(observed) }),
+        AfterRefusal::Another | AfterRefusal::NoCapacity(_) => {
+            next_attempt(observed, launch.attempt.number + 1, launch.never_joined, now)
         }
-        Class::Invalid if asks_the_same_again(observed, launch, now) => {
-            Plan::wait(LaunchWait::Invalid { refusal: refusal.clone(), class: class_name(observed) })
-        }
-        Class::Invalid
-        | Class::Capacity
-        | Class::InDoubt
-        | Class::Throttled
-        | Class::Quota
-        | Class::Token
-        | Class::NotFound
-        | Class::State
-        | Class::ModificationBudget => next_attempt(observed, launch.attempt + 1, launch.never_joined, now),
     }
 }
 
 /// Whether another attempt would ask for exactly what was refused.
-fn asks_the_same_again(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> bool {
+fn asks_the_same_again(observed: &Observed, launch: &NodeCreation, now: Timestamp) -> bool {
     let Some(class) = &observed.class else { return true };
     let Ok((instance_type, subnet)) = offering::choose(observed, &class.spec, now) else { return true };
-    let next = offering::launch(observed, &class.spec, instance_type, subnet, launch.attempt, launch.never_joined, now);
+    let next = offering::launch(
+        observed,
+        &class.spec,
+        instance_type,
+        subnet,
+        launch.attempt.number,
+        launch.never_joined,
+        now,
+    );
     next == as_decided_at(launch, &next)
 }
 
@@ -117,22 +132,29 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
     }
     match offering::choose(observed, &class.spec, now) {
         Ok((instance_type, subnet)) => {
-            let launch = offering::launch(observed, &class.spec, instance_type, subnet, attempt, never_joined, now);
-            let wait = LaunchWait::Requested { instance_type: instance_type.to_owned(), zone: subnet.zone.clone() };
+            let launch =
+                offering::launch(observed, &class.spec, instance_type, subnet, attempt, never_joined, now);
+            let wait =
+                LaunchWait::Requested { instance_type: instance_type.to_owned(), zone: subnet.zone.clone() };
             Plan::act(vec![Action::Launch(Box::new(launch), class.spec.user_data.clone())], wait).pending()
         }
-        Err(NoChoice::NoSubnet { zones }) => Plan::wait(LaunchWait::NoSubnet { class: class_name(observed), zones }),
+        Err(NoChoice::NoSubnet { zones }) => {
+            Plan::wait(LaunchWait::NoSubnet { class: class_name(observed), zones })
+        }
         Err(NoChoice::NoAllowedType) => {
-            let (wanted, allowed) = (observed.node.spec.instance_types.clone(), class.spec.instance_types.clone());
+            let (wanted, allowed) =
+                (observed.node.spec.instance_types.clone(), class.spec.instance_types.clone());
             Plan::wait(LaunchWait::NoAllowedType { class: class_name(observed), wanted, allowed })
         }
-        Err(NoChoice::NoCapacity { refused, until }) => Plan::wait(LaunchWait::NoCapacity { refused, until }).until(until, now),
+        Err(NoChoice::NoCapacity { refused, until }) => {
+            Plan::wait(LaunchWait::NoCapacity { refused, until }).until(until, now)
+        }
     }
 }
 
 fn class_not_found(observed: &Observed) -> Plan {
     let plan = Plan::wait(LaunchWait::ClassNotFound(class_name(observed)));
-    Plan { requeue: Some(observed.timing.sweep_instances), ..plan }
+    Plan { requeue: Some(observed.timing.instance_sync_interval), ..plan }
 }
 
 fn class_name(observed: &Observed) -> String {
@@ -144,28 +166,45 @@ fn quota(until: Timestamp, now: Timestamp) -> Plan {
 }
 
 /// The instance is terminated, or proven absent.
-pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, reason: Option<&str>, now: Timestamp) -> Plan {
+pub(super) fn ended(
+    observed: &Observed,
+    status: &NodeStatus,
+    id: &InstanceId,
+    reason: Option<&str>,
+    now: Timestamp,
+) -> Plan {
     let why = reason.map(str::to_owned);
     if has_joined(status) || observed.core_node.is_some() {
         // Judged elsewhere: no attempt may follow one that has joined.
         return Plan::wait(LossWait::Terminated(id.clone(), why));
     }
-    let (attempt, never_joined) = status.launch.as_ref().map_or_else(
-        || (observed.instances.instances.iter().filter_map(|other| identity::attempt(&other.tags)).max().unwrap_or(1), 0),
-        |launch| (launch.attempt, launch.never_joined),
+    let (attempt, never_joined) = status.creation.as_ref().map_or_else(
+        || {
+            (
+                observed
+                    .instances
+                    .instances
+                    .iter()
+                    .filter_map(|other| identity::attempt(&other.tags))
+                    .max()
+                    .unwrap_or(1),
+                0,
+            )
+        },
+        |launch| (launch.attempt.number, launch.never_joined),
     );
-    if let Some(launch) = &status.launch
+    if let Some(launch) = &status.creation
         && unwanted(&observed.node.spec, &launch.instance_type, &launch.zone).is_some()
     {
         // A person changed what is wanted: the count begins anew.
         return next_attempt(observed, attempt + 1, 0, now);
     }
     let found_no_capacity = reason.and_then(error::launch_failure) == Some(Class::Capacity);
-    if let Some(launch) = &status.launch
+    if let Some(launch) = &status.creation
         && found_no_capacity
         && observed.offerings.is_available(&launch.instance_type, &launch.zone)
         // It is one refusal, however long EC2 shows it: once its pause is over the type may be tried again.
-        && now < later(launch.started_at.0, observed.timing.offering_pause)
+        && now < later(launch.attempt.started_at.0, observed.timing.unavailable_offering_ttl)
     {
         let action = Action::MarkUnavailable(launch.instance_type.clone(), launch.zone.clone());
         let plan = Plan::act(vec![action], LaunchWait::NoCapacityFor(id.clone(), why));
@@ -179,8 +218,9 @@ pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, r
     };
     // A machine that never ran has not changed Launched: its pause counts from its launch.
     let ended_at = conditions::since(&status.conditions, ConditionType::Launched, false).unwrap_or(now);
-    let ended_at = status.launch.as_ref().map_or(ended_at, |launch| ended_at.max(launch.started_at.0));
-    let due = later(ended_at, observed.timing.rejoin_pause.saturating_mul(*pause));
+    let ended_at =
+        status.creation.as_ref().map_or(ended_at, |launch| ended_at.max(launch.attempt.started_at.0));
+    let due = later(ended_at, observed.timing.relaunch_backoff.saturating_mul(*pause));
     if now < due {
         return Plan::wait(JoinWait::Ended(id.clone(), why)).until(due, now);
     }
@@ -189,25 +229,43 @@ pub(super) fn ended(observed: &Observed, status: &NodeStatus, id: &InstanceId, r
 
 /// Machine after machine ended before it joined: only a change of the class or the spec helps.
 fn never_joins(observed: &Observed, status: &NodeStatus, attempt: i32, now: Timestamp) -> Plan {
-    match &status.launch {
+    match &status.creation {
         Some(launch) if was_changed(observed, launch, now) => next_attempt(observed, attempt + 1, 0, now),
-        Some(_) | None => Plan::wait(JoinWait::NeverJoins { machines: REJOIN_PAUSES.len() + 1, class: class_name(observed) }),
+        Some(_) | None => Plan::wait(JoinWait::NeverJoins {
+            machines: REJOIN_PAUSES.len() + 1,
+            class: class_name(observed),
+        }),
     }
 }
 
-/// Whether a person changed what the machine of this attempt is made of. Capacity does not count: it comes and goes by itself.
-fn was_changed(observed: &Observed, launch: &NodeLaunch, now: Timestamp) -> bool {
+/// Whether a person changed what the machine of this attempt is made of. Capacity does not count: it comes
+/// and goes by itself.
+fn was_changed(observed: &Observed, launch: &NodeCreation, now: Timestamp) -> bool {
     let Some(class) = &observed.class else { return false };
     if unwanted(&observed.node.spec, &launch.instance_type, &launch.zone).is_some() {
         return true;
     }
-    let subnet = offering::subnets(&observed.node.spec, &class.spec).into_iter().find(|subnet| subnet.id == launch.subnet_id);
-    let Some(subnet) = subnet.filter(|_| offering::is_allowed(&launch.instance_type, &class.spec.instance_types)) else { return true };
-    let like = offering::launch(observed, &class.spec, &launch.instance_type, subnet, launch.attempt, launch.never_joined, now);
+    let subnet = offering::subnets(&observed.node.spec, &class.spec)
+        .into_iter()
+        .find(|subnet| subnet.id == launch.subnet_id);
+    let Some(subnet) =
+        subnet.filter(|_| offering::is_allowed(&launch.instance_type, &class.spec.instance_types))
+    else {
+        return true;
+    };
+    let like = offering::launch(
+        observed,
+        &class.spec,
+        &launch.instance_type,
+        subnet,
+        launch.attempt.number,
+        launch.never_joined,
+        now,
+    );
     like != as_decided_at(launch, &like)
 }
 
 /// The attempt without what became of it: for a comparison of requests.
-fn as_decided_at(launch: &NodeLaunch, like: &NodeLaunch) -> NodeLaunch {
-    NodeLaunch { started_at: like.started_at.clone(), in_doubt_since: None, refused: None, ..launch.clone() }
+fn as_decided_at(launch: &NodeCreation, like: &NodeCreation) -> NodeCreation {
+    NodeCreation { attempt: like.attempt.clone(), ..launch.clone() }
 }

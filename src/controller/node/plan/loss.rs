@@ -1,87 +1,59 @@
-//! Loss: which facts mean that a machine is given up, and after how long. Pure.
+//! Which facts mean that a machine is lost, and after how long. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::facts::{core_node_name, is_impaired, proven_absent};
-
-use crate::api::node::Fence;
+use super::judgement::{Judgement, Loss, Lost};
 use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
-use crate::controller::conditions::{self, whole_second};
-use crate::controller::node::cause::LossSigns;
+use crate::controller::conditions;
+use crate::controller::node::cause::{Cause, LossSigns};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::has_joined;
 use crate::controller::safety::{self, Kubelet};
-
-pub use crate::controller::node::cause::Cause;
-
-/// What speaks against a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
-    /// The cause that comes due first.
-    pub cause: Cause,
-    /// Since when it is there.
-    pub since: Timestamp,
-    /// When the machine is given up for it.
-    pub due: Timestamp,
-    /// Every cause, with its time.
-    pub signs: LossSigns,
-}
-
-impl Loss {
-    /// The decision to give the machine up for it, made now.
-    pub fn given_up(&self, now: Timestamp) -> Fence {
-        Fence {
-            started_at: Time(whole_second(now)),
-            cause: self.cause.reason().as_str().to_owned(),
-            since: Time(whole_second(self.since)),
-            message: self.signs.message(),
-        }
-    }
-}
-
-/// What the facts say of a machine.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Judgement {
-    /// Nothing speaks against it; or it has not joined, and its attempt is judged by the create protocol.
-    Well,
-    /// Something does, and may pass by itself.
-    Suspected(Loss),
-    /// It is to be given up, and that is not written down yet.
-    Due(Loss),
-    /// It is given up. Nothing takes that back: a machine that comes back would find its database elsewhere.
-    Lost(Fence),
-}
+use crate::time::whole_second;
 
 /// Judges the machine that the status names.
 pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgement {
     if let Some(fence) = &status.fence {
-        return Judgement::Lost(fence.clone());
+        return Judgement::Lost(Lost::by(fence.clone(), &observed.timing, now));
     }
     // What is deleted goes its own way, which ends in the same proof.
     if observed.node.metadata.deletion_timestamp.is_some() || observed.instances.swept_at.is_none() {
         return Judgement::Well;
     }
-    let Some(id) = status.instance_id.as_ref().filter(|_| has_joined(status) || observed.core_node.is_some()) else {
+    let Some(id) = status.instance_id.as_ref().filter(|_| has_joined(status) || observed.core_node.is_some())
+    else {
         return Judgement::Well;
     };
     let causes = causes(observed, status, id, now);
     let timing = &observed.timing;
-    let Some((cause, since)) = causes.iter().copied().min_by_key(|(cause, since)| (cause.due(*since, timing), *cause)) else {
+    let Some((cause, since)) =
+        causes.iter().copied().min_by_key(|(cause, since)| (cause.due(*since, timing), *cause))
+    else {
         return Judgement::Well;
     };
     let signs = LossSigns { instance: id.clone(), core_node: core_node_name(observed, status), causes };
     let loss = Loss { cause, since, due: cause.due(since, timing), signs };
-    // What EC2 ended is ended, even if our clock was set back since it was told.
-    if cause.has_grace() && now < loss.due { Judgement::Suspected(loss) } else { Judgement::Due(loss) }
+    // What EC2 ended is ended, even if our clock was set back since that was reported.
+    if cause.has_grace() && now < loss.due {
+        return Judgement::Suspected(loss);
+    }
+    let declared = Lost::by(loss.declared_lost(now), timing, now);
+    Judgement::Due(loss, declared)
 }
 
 /// Everything that speaks against the machine, each with its time.
-fn causes(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Vec<(Cause, Timestamp)> {
-    let since = |kind| conditions::since(&status.conditions, kind, false).unwrap_or_else(|| whole_second(now));
+fn causes(
+    observed: &Observed,
+    status: &NodeStatus,
+    id: &InstanceId,
+    now: Timestamp,
+) -> Vec<(Cause, Timestamp)> {
+    let since =
+        |kind| conditions::since(&status.conditions, kind, false).unwrap_or_else(|| whole_second(now));
     let instance = observed.instances.by_id(id);
-    if instance.is_none() && proven_absent(observed, status.launch.as_ref()).is_some() {
+    if instance.is_none() && proven_absent(observed, status.creation.as_ref()).is_some() {
         return vec![(Cause::Terminated, since(ConditionType::Launched))];
     }
     let ended = match instance.map(|instance| instance.state) {
@@ -100,7 +72,10 @@ fn causes(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timest
     }
     let mut causes = Vec::new();
     if is_impaired(observed, id) {
-        causes.push((Cause::Impaired, status.impaired_since.as_ref().map_or_else(|| whole_second(now), |since| since.0)));
+        causes.push((
+            Cause::Impaired,
+            status.impaired_since.as_ref().map_or_else(|| whole_second(now), |since| since.0),
+        ));
     }
     match safety::kubelet(observed.core_node.as_ref()) {
         Kubelet::NotReady(since) if since < Timestamp::MAX => causes.push((Cause::NotReady, since)),

@@ -2,14 +2,16 @@
 
 mod check;
 mod duplicates;
+mod fence;
 mod initialization;
 mod launch;
+mod loss;
 mod termination;
+mod wakes;
 
 pub mod action;
 pub(super) mod facts;
-pub mod fence;
-pub mod loss;
+pub mod judgement;
 pub mod offering;
 
 use jiff::Timestamp;
@@ -18,25 +20,33 @@ use kube::ResourceExt;
 use self::action::{Action, Plan};
 use self::duplicates::duplicates;
 use self::facts::{proven_absent, terminate};
-use self::loss::Judgement;
+use self::judgement::{Judged, Judgement};
 use super::messages;
 use super::observe::Observed;
-use super::wait::{LaunchWait, LossWait, NodeWait};
-
+use super::wait::NodeWait;
+use super::wait::launch::LaunchWait;
+use super::wait::loss::LossWait;
 use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
 use crate::cluster::finalizer;
 
 /// Decides what to do about a Node. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let plan = decide(observed, now);
-    debug_assert_eq!(check::violations(observed, &plan), Vec::<String>::new(), "the plan of {}", observed.node.name_any());
+    let status = observed.node.status.clone().unwrap_or_default();
+    let judged = Judged { loss: loss::judge(observed, &status, now), proof: fence::proof(observed, &status) };
+    let plan = Plan { judged: judged.clone(), ..decide(observed, &status, &judged, now) };
+    debug_assert_eq!(
+        check::violations(observed, &plan),
+        Vec::<String>::new(),
+        "the plan of {}",
+        observed.node.name_any()
+    );
     plan
 }
 
-fn decide(observed: &Observed, now: Timestamp) -> Plan {
+fn decide(observed: &Observed, status: &NodeStatus, judged: &Judged, now: Timestamp) -> Plan {
     if observed.node.metadata.deletion_timestamp.is_some() {
-        return termination::plan(observed, now);
+        return termination::plan(observed, judged, now);
     }
     if !finalizer::has(&observed.node) {
         return Plan::act(vec![Action::AddFinalizer], NodeWait::Finalizer);
@@ -44,40 +54,51 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
     if observed.instances.swept_at.is_none() {
         return Plan::wait(NodeWait::FirstSync);
     }
-    let status = observed.node.status.clone().unwrap_or_default();
-    let mut plan = match (&status.launch, &status.instance_id) {
-        (_, Some(id)) => identified(observed, &status, id, now),
+    let mut plan = match (&status.creation, &status.instance_id) {
+        (_, Some(id)) => identified(observed, status, id, judged, now),
         (Some(launch), None) => launch::unidentified(observed, launch, now),
         (None, None) => launch::unlaunched(observed, now),
     };
-    let duplicates = duplicates(observed, &status, now);
+    let duplicates = duplicates(observed, status, now);
     // Before anything is launched; and pending, until EC2 shows them terminated.
     plan.pending |= duplicates.are_leaving;
     plan.actions.splice(0..0, duplicates.actions);
     if let (Some(blocker), None) = (duplicates.blockers.first(), &plan.waiting) {
         plan.waiting = Some(NodeWait::Blocked(blocker.clone()));
+        // The labels of its Kubernetes node wake only the Node whose status names it.
+        plan.requeue = Some(observed.timing.instance_sync_interval);
     }
     plan
 }
 
 /// The Node has an instance.
-fn identified(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
-    match loss::judge(observed, status, now) {
+fn identified(
+    observed: &Observed,
+    status: &NodeStatus,
+    id: &InstanceId,
+    judged: &Judged,
+    now: Timestamp,
+) -> Plan {
+    let proof = judged.proof.as_ref();
+    match &judged.loss {
         Judgement::Well => shown(observed, status, id, now),
         Judgement::Suspected(loss) => {
             let plan = shown(observed, status, id, now);
-            let waiting = plan.waiting.clone().unwrap_or_else(|| LossWait::Suspected(loss.cause, loss.signs.clone()).into());
+            let waiting = plan
+                .waiting
+                .clone()
+                .unwrap_or_else(|| LossWait::Suspected(loss.cause, loss.signs.clone()).into());
             Plan { waiting: Some(waiting), ..plan }.until(loss.due, now)
         }
-        Judgement::Due(loss) => fence::begin(observed, status, id, &loss, now),
-        Judgement::Lost(fence) => fence::given_up(observed, status, id, &fence, now),
+        Judgement::Due(loss, declared) => fence::begin(observed, status, id, loss, declared, proof, now),
+        Judgement::Lost(declared) => fence::declared_lost(observed, status, id, declared, proof, now),
     }
 }
 
-/// The Node has an instance that is not given up.
+/// The Node has an instance that is not declared lost.
 fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
     let Some(instance) = observed.instances.by_id(id) else {
-        return if proven_absent(observed, status.launch.as_ref()).is_some() {
+        return if proven_absent(observed, status.creation.as_ref()).is_some() {
             // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
             launch::ended(observed, status, id, None, now).pending()
         } else {
@@ -87,11 +108,17 @@ fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timesta
     match instance.state {
         InstanceState::Pending => Plan::wait(LaunchWait::Starting(id.clone())).pending(),
         InstanceState::Running => initialization::running(observed, status, instance, now),
-        InstanceState::Terminated => launch::ended(observed, status, id, instance.state_reason.as_deref(), now),
-        InstanceState::ShuttingDown => Plan::wait(LossWait::ShuttingDown(id.clone())).pending(),
-        InstanceState::Stopping | InstanceState::Stopped => {
-            terminate(observed, id, messages::STOPPED_BEFORE_JOIN.to_owned(), LossWait::StoppedBeforeJoin(id.clone()), now)
+        InstanceState::Terminated => {
+            launch::ended(observed, status, id, instance.state_reason.as_deref(), now)
         }
+        InstanceState::ShuttingDown => Plan::wait(LossWait::ShuttingDown(id.clone())).pending(),
+        InstanceState::Stopping | InstanceState::Stopped => terminate(
+            observed,
+            id,
+            messages::events::STOPPED_BEFORE_JOIN.to_owned(),
+            LossWait::StoppedBeforeJoin(id.clone()),
+            now,
+        ),
         InstanceState::Unknown => Plan::wait(LaunchWait::UnknownState(id.clone())),
     }
 }

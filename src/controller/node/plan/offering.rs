@@ -1,4 +1,5 @@
-//! The offering of the next attempt: instance type, zone and subnet, and the whole request made of them. Pure.
+//! The offering of the next attempt: instance type, zone and subnet, and the whole request made of them.
+//! Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use crate::api::NodeSpec;
+use crate::api::creation::Attempt;
 use crate::api::keys;
-use crate::api::node::NodeLaunch;
+use crate::api::node::NodeCreation;
 use crate::api::node_class::{NodeClassSpec, Subnet};
 use crate::cloud::identity::{self, Kind, Owner};
-use crate::controller::conditions::whole_second;
 use crate::controller::node::observe::Observed;
+use crate::time::whole_second;
 
 /// Why nothing can be launched at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,23 +35,33 @@ pub enum NoChoice {
     },
 }
 
-/// The first type, in order of preference, that has capacity in an allowed zone, in the class' order of subnets.
-pub fn choose<'a>(observed: &'a Observed, class: &'a NodeClassSpec, now: Timestamp) -> Result<(&'a str, &'a Subnet), NoChoice> {
+/// The first type, in order of preference, that has capacity in an allowed zone, in the class' order of
+/// subnets.
+pub fn choose<'a>(
+    observed: &'a Observed,
+    class: &'a NodeClassSpec,
+    now: Timestamp,
+) -> Result<(&'a str, &'a Subnet), NoChoice> {
     let spec = &observed.node.spec;
     let subnets = subnets(spec, class);
     if subnets.is_empty() {
         let zones = spec.zone.clone().map_or_else(|| spec.zones.clone(), |zone| vec![zone]);
         return Err(NoChoice::NoSubnet { zones });
     }
-    let types: Vec<&String> = spec.instance_types.iter().filter(|name| is_allowed(name, &class.instance_types)).collect();
+    let types: Vec<&String> =
+        spec.instance_types.iter().filter(|name| is_allowed(name, &class.instance_types)).collect();
     if types.is_empty() {
         return Err(NoChoice::NoAllowedType);
     }
     let offers = || types.iter().flat_map(|name| subnets.iter().map(move |subnet| (name.as_str(), *subnet)));
-    if let Some(choice) = offers().find(|(name, subnet)| observed.offerings.is_available(name, &subnet.zone)) {
+    if let Some(choice) = offers().find(|(name, subnet)| observed.offerings.is_available(name, &subnet.zone))
+    {
         return Ok(choice);
     }
-    let until = offers().filter_map(|(name, subnet)| observed.offerings.available_at(name, &subnet.zone)).min().unwrap_or(now);
+    let until = offers()
+        .filter_map(|(name, subnet)| observed.offerings.available_at(name, &subnet.zone))
+        .min()
+        .unwrap_or(now);
     let refused = offers().map(|(name, subnet)| (name.to_owned(), subnet.zone.clone())).collect();
     Err(NoChoice::NoCapacity { refused, until })
 }
@@ -72,7 +84,7 @@ pub fn launch(
     attempt: i32,
     never_joined: i32,
     now: Timestamp,
-) -> NodeLaunch {
+) -> NodeCreation {
     let node = &observed.node;
     let uid = node.uid().unwrap_or_default();
     let database = node.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
@@ -83,10 +95,11 @@ pub fn launch(
         database: format!("{}/{database}", node.namespace().unwrap_or_default()),
         name: node.name_any(),
     };
-    let class_tags: BTreeMap<String, String> = class.tags.iter().map(|(key, value)| (key.clone(), value.0.clone())).collect();
-    NodeLaunch {
-        attempt,
-        token: identity::token(&observed.cluster_id, Kind::Node, &uid, attempt),
+    let class_tags: BTreeMap<String, String> =
+        class.tags.iter().map(|(key, value)| (key.clone(), value.0.clone())).collect();
+    NodeCreation {
+        attempt: Attempt::new(attempt, Time(whole_second(now))),
+        client_token: identity::token(&observed.cluster_id, Kind::Node, &uid, attempt),
         zone: subnet.zone.clone(),
         subnet_id: subnet.id.clone(),
         instance_type: instance_type.to_owned(),
@@ -97,15 +110,13 @@ pub fn launch(
         kms_key_id: class.kms_key_id.clone(),
         tags: identity::tags(&owner, attempt, &class_tags),
         user_data_hash: identity::user_data_hash(&class.user_data),
-        started_at: Time(whole_second(now)),
-        in_doubt_since: None,
-        refused: None,
         never_joined,
     }
 }
 
-/// What of the NodeClass a machine was made with that differs from the class now; nothing when it is the same.
-pub fn drift(launch: &NodeLaunch, class: &NodeClassSpec) -> Vec<&'static str> {
+/// What of the NodeClass a machine was made with that differs from the class now; nothing when it is the
+/// same.
+pub fn drift(launch: &NodeCreation, class: &NodeClassSpec) -> Vec<&'static str> {
     let mut differs = Vec::new();
     if launch.image_id != class.image_id {
         differs.push("imageID");
@@ -131,7 +142,8 @@ pub fn drift(launch: &NodeLaunch, class: &NodeClassSpec) -> Vec<&'static str> {
     differs
 }
 
-/// Whether a pattern of the class allows the type; no pattern allows every type. `*` stands for any characters.
+/// Whether a pattern of the class allows the type; no pattern allows every type. `*` stands for any
+/// characters.
 pub fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, instance_type))
 }
@@ -139,9 +151,9 @@ pub fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
-        Some((head, rest)) => text
-            .strip_prefix(head)
-            .is_some_and(|tail| tail.char_indices().map(|(at, _)| at).chain([tail.len()]).any(|at| matches(rest, &tail[at..]))),
+        Some((head, rest)) => text.strip_prefix(head).is_some_and(|tail| {
+            tail.char_indices().map(|(at, _)| at).chain([tail.len()]).any(|at| matches(rest, &tail[at..]))
+        }),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The plan of a Node that is being deleted, backwards and in stages: cordon, pods ended, volumes detached, terminated, released. Pure.
+//! The plan of a Node that is being deleted, backwards and in stages: cordon, pods ended, volumes detached,
+//! terminated, released. Pure.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -6,8 +7,7 @@ use kube::ResourceExt;
 use super::action::{Action, Plan};
 use super::facts::{again_to_terminate, attempt_facts, evictions, is_own, proven_absent, terminate};
 use super::fence;
-
-use crate::api::node::Fence;
+use super::judgement::{Judged, Judgement, Lost};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::creation::judge::{Verdict, judge};
@@ -15,11 +15,13 @@ use crate::controller::memory::issued_requests::Again;
 use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::is_live;
-use crate::controller::node::wait::{DeletionWait, LaunchWait, NodeWait};
+use crate::controller::node::wait::NodeWait;
+use crate::controller::node::wait::deletion::DeletionWait;
+use crate::controller::node::wait::launch::LaunchWait;
 use crate::controller::safety;
 use crate::time::later;
 
-pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
+pub(super) fn plan(observed: &Observed, judged: &Judged, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.node) {
         return Plan::wait(DeletionWait::OtherFinalizers);
     }
@@ -27,57 +29,79 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
         return Plan::wait(NodeWait::FirstSync);
     }
     let status = observed.node.status.clone().unwrap_or_default();
-    let live: Vec<&Instance> = observed.instances.instances.iter().filter(|instance| is_live(instance)).collect();
+    let live: Vec<&Instance> =
+        observed.instances.instances.iter().filter(|instance| is_live(instance)).collect();
     if let Some(id) = &status.instance_id {
         return match observed.instances.by_id(id) {
-            Some(instance) => known(observed, instance, &live, now),
-            None if proven_absent(observed, status.launch.as_ref()).is_none() => Plan::wait(DeletionWait::Absence(id.clone())).pending(),
+            Some(instance) => known(observed, instance, &live, judged, now),
+            None if proven_absent(observed, status.creation.as_ref()).is_none() => {
+                Plan::wait(DeletionWait::Absence(id.clone())).pending()
+            }
             None => released(observed, &live, now),
         };
     }
-    match &status.launch {
+    match &status.creation {
         None => match live.first() {
             // The status was lost: a machine of ours goes the whole way, too.
-            Some(instance) => {
-                Plan::act(vec![Action::RecordInstance(instance.id.clone())], DeletionWait::Adopted(instance.id.clone())).pending()
-            }
+            Some(instance) => Plan::act(
+                vec![Action::RecordInstance(instance.id.clone())],
+                DeletionWait::Adopted(instance.id.clone()),
+            )
+            .pending(),
             None => released(observed, &live, now),
         },
-        Some(launch) => match judge(attempt_facts(observed, launch, true), observed.timing.token_resend, now) {
-            Verdict::Adopt(id) => Plan::act(vec![Action::RecordInstance(id.clone())], DeletionWait::Found(id)).pending(),
-            Verdict::Refused | Verdict::ProvenAbsent(_) => released(observed, &live, now),
-            Verdict::Resend => Plan::wait(DeletionWait::NotResent).pending(),
-            Verdict::Wait(doubt, _) => Plan::wait(LaunchWait::InDoubt(launch.attempt, doubt)).pending(),
-        },
+        Some(launch) => {
+            match judge(attempt_facts(observed, launch, true), observed.timing.client_token_max_age, now) {
+                Verdict::Adopt(id) => {
+                    Plan::act(vec![Action::RecordInstance(id.clone())], DeletionWait::Found(id)).pending()
+                }
+                Verdict::Refused(_) | Verdict::ProvenAbsent(_) => released(observed, &live, now),
+                Verdict::Resend => Plan::wait(DeletionWait::NotResent).pending(),
+                Verdict::Wait(doubt, _) => {
+                    Plan::wait(LaunchWait::InDoubt(launch.attempt.number, doubt)).pending()
+                }
+            }
+        }
     }
 }
 
 /// EC2 shows the Node's instance.
-fn known(observed: &Observed, instance: &Instance, live: &[&Instance], now: Timestamp) -> Plan {
+fn known(
+    observed: &Observed,
+    instance: &Instance,
+    live: &[&Instance],
+    judged: &Judged,
+    now: Timestamp,
+) -> Plan {
     let id = &instance.id;
-    let fence = observed.node.status.as_ref().and_then(|status| status.fence.as_ref());
+    let declared = match &judged.loss {
+        Judgement::Lost(declared) => Some(declared),
+        Judgement::Well | Judgement::Suspected(_) | Judgement::Due(..) => None,
+    };
     match instance.state {
         InstanceState::Terminated => released(observed, live, now),
-        InstanceState::ShuttingDown if fence.is_none() => Plan::wait(DeletionWait::ShuttingDown(vec![id.clone()])).pending(),
+        InstanceState::ShuttingDown if declared.is_none() => {
+            Plan::wait(DeletionWait::ShuttingDown(vec![id.clone()])).pending()
+        }
         InstanceState::Pending
         | InstanceState::Running
         | InstanceState::Stopping
         | InstanceState::Stopped
         | InstanceState::ShuttingDown
-        | InstanceState::Unknown => match fence {
-            Some(fence) => given_up(observed, instance, fence, now),
+        | InstanceState::Unknown => match declared {
+            Some(declared) => declared_lost(observed, instance, declared, now),
             None => drained(observed, instance, now),
         },
     }
 }
 
-/// The machine was given up: a stopped one is terminated, another is fenced first.
-fn given_up(observed: &Observed, instance: &Instance, fence: &Fence, now: Timestamp) -> Plan {
+/// The machine was declared lost: a stopped one is terminated, another is fenced first.
+fn declared_lost(observed: &Observed, instance: &Instance, declared: &Lost, now: Timestamp) -> Plan {
     let id = &instance.id;
     if instance.state != InstanceState::Stopped {
-        return fence::staged(observed, id, fence, now);
+        return fence::staged(observed, id, declared, now);
     }
-    let loss = fence.message.clone();
+    let loss = declared.fence.message.clone();
     let mut plan = terminate(observed, id, loss.clone(), DeletionWait::StoppedTerminated { loss }, now);
     plan.actions.splice(0..0, fence::out_of_service(observed, true));
     plan
@@ -86,8 +110,14 @@ fn given_up(observed: &Observed, instance: &Instance, fence: &Fence, now: Timest
 /// Empties the machine and terminates it.
 fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     let deleted_at = observed.node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
-    if let Err(blocker) = safety::may_drain(instance, observed.core_node.as_ref(), deleted_at, observed.timing.registration, now) {
-        let bound = later(deleted_at.unwrap_or(now), observed.timing.registration);
+    if let Err(blocker) = safety::may_drain(
+        instance,
+        observed.core_node.as_ref(),
+        deleted_at,
+        observed.timing.registration_timeout,
+        now,
+    ) {
+        let bound = later(deleted_at.unwrap_or(now), observed.timing.registration_timeout);
         return Plan::wait(blocker).until(bound, now);
     }
     let mut actions = Vec::new();
@@ -98,18 +128,34 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
         actions.extend(evictions(observed, false));
     }
     let kubelet = safety::kubelet(observed.core_node.as_ref());
-    let pods: Vec<String> = observed.pods.iter().map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any())).collect();
-    match safety::may_terminate(instance, kubelet, &pods, &observed.attachments, observed.timing.silence, now) {
+    let pods: Vec<String> = observed
+        .pods
+        .iter()
+        .map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any()))
+        .collect();
+    match safety::may_terminate(
+        instance,
+        kubelet,
+        &pods,
+        &observed.attachments,
+        observed.timing.kubelet_silence_timeout,
+        now,
+    ) {
         Ok(()) => {
             let wait = DeletionWait::Terminated(instance.id.clone());
-            let mut plan = terminate(observed, &instance.id, messages::NODE_DELETED.to_owned(), wait, now);
+            let mut plan =
+                terminate(observed, &instance.id, messages::events::NODE_DELETED.to_owned(), wait, now);
             plan.actions.splice(0..0, actions);
             plan
         }
         Err(blocker) => {
             // A VolumeAttachment that goes wakes us; pods and what EC2 has attached do not.
             let wakes = pods.is_empty() && !observed.attachments.is_empty();
-            let requeue = Some(if wakes { observed.timing.recheck } else { observed.timing.recheck.div_f64(5.0) });
+            let requeue = Some(if wakes {
+                observed.timing.requeue_interval
+            } else {
+                observed.timing.requeue_interval.div_f64(5.0)
+            });
             Plan { requeue, ..Plan::act(actions, blocker) }
         }
     }
@@ -121,9 +167,16 @@ fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
         let mut actions = Vec::new();
         let mut blockers = Vec::new();
         for instance in live {
-            match safety::may_terminate_duplicate(instance, is_own(observed, instance), observed.core_node_of(instance)) {
+            match safety::may_terminate_duplicate(
+                instance,
+                is_own(observed, instance),
+                observed.core_node_of(instance),
+            ) {
                 Ok(()) if again_to_terminate(observed, &instance.id, now) == Again::Now => {
-                    actions.push(Action::Terminate(instance.id.clone(), messages::NODE_DELETED.to_owned()));
+                    actions.push(Action::Terminate(
+                        instance.id.clone(),
+                        messages::events::NODE_DELETED.to_owned(),
+                    ));
                 }
                 Ok(()) => {}
                 Err(blocker) => blockers.push(blocker),
@@ -136,14 +189,20 @@ fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
         };
         return Plan::act(actions, wait).pending();
     }
-    if let Some(shutting) = observed.instances.instances.iter().find(|instance| instance.state == InstanceState::ShuttingDown) {
+    if let Some(shutting) =
+        observed.instances.instances.iter().find(|instance| instance.state == InstanceState::ShuttingDown)
+    {
         return Plan::wait(DeletionWait::ShuttingDown(vec![shutting.id.clone()])).pending();
     }
     let mut actions = fence::out_of_service(observed, false);
-    // While something is attached the Kubernetes node must stay: without it Kubernetes waits six minutes before it detaches.
+    // While something is attached the Kubernetes node must stay: without it Kubernetes waits six minutes
+    // before it detaches.
     let status = observed.node.status.clone().unwrap_or_default();
     if let Some(attached) = fence::attached(observed, &status, now).filter(|_| observed.core_node.is_some()) {
-        return Plan { requeue: Some(observed.timing.recheck), ..Plan::act(actions, DeletionWait::Attached(attached)) };
+        return Plan {
+            requeue: Some(observed.timing.requeue_interval),
+            ..Plan::act(actions, DeletionWait::Attached(attached))
+        };
     }
     if let Some(core_node) = &observed.core_node {
         actions.push(Action::ReleaseCoreNode(Box::new(core_node.clone())));

@@ -1,8 +1,10 @@
-//! After an instance ended before it joined: pauses, the stall and what ends it, capacity that was missing after all.
+//! After an instance ended before it joined: pauses, the stall and what ends it, capacity that was missing
+//! after all.
 
 use super::*;
 
-/// Attempt `attempt`, after so many that never joined, whose instance is terminated; Launched is false since 100.
+/// Attempt `attempt`, after so many that never joined, whose instance is terminated; Launched is false since
+/// 100.
 fn ended(attempt: i32, never_joined: i32, change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = with_launch(world(), launch_of(attempt, "r7i.large", 0, never_joined, at(0)));
     status(&mut observed).instance_id = Some(id("i-1"));
@@ -17,7 +19,8 @@ fn follows(attempt: i32, never_joined: i32, now: i64) -> Row {
 }
 
 fn capacity(observed: &mut Observed) {
-    observed.instances.instances[0].state_reason = Some("Server.InsufficientInstanceCapacity: none left".into());
+    observed.instances.instances[0].state_reason =
+        Some("Server.InsufficientInstanceCapacity: none left".into());
 }
 
 fn unavailable(observed: &mut Observed, zone: &str, until: i64) {
@@ -47,7 +50,12 @@ fn another_machine_follows_after_one_five_and_fifteen_minutes_and_then_none() {
             at(10),
             waits(Reason::NeverJoined).again(290),
         ),
-        ("no class when the pause is over", ended(1, 0, |it| it.class = None), at(160), stalls(Reason::NodeClassNotFound).again(60)),
+        (
+            "no class when the pause is over",
+            ended(1, 0, |it| it.class = None),
+            at(160),
+            stalls(Reason::NodeClassNotFound).again(60),
+        ),
     ]);
 }
 
@@ -63,14 +71,19 @@ fn a_stalled_node_goes_on_when_a_person_changed_something_and_not_when_capacity_
     };
     let stays = || stalls(Reason::NeverJoined);
     hold(vec![
-        ("the preferred type is out of capacity", stalled(|it| unavailable(it, "us-east-1a", 2000)), at(1000), stays()),
+        (
+            "the preferred type is out of capacity",
+            stalled(|it| unavailable(it, "us-east-1a", 2000)),
+            at(1000),
+            stays(),
+        ),
         ("nothing is", stalled(|_| {}), at(1000), stays()),
         ("the class is gone", stalled(|it| it.class = None), at(1000), stays()),
         (
             "a type that was tried second stays tried when the first is back",
             {
                 let mut observed = stalled(|_| {});
-                status(&mut observed).launch = Some(launch_of(4, "r6i.large", 2, 3, at(0)));
+                status(&mut observed).creation = Some(launch_of(4, "r6i.large", 2, 3, at(0)));
                 observed
             },
             at(1000),
@@ -82,7 +95,12 @@ fn a_stalled_node_goes_on_when_a_person_changed_something_and_not_when_capacity_
             at(1000),
             launches(launch_of(5, "r6i.large", 0, 0, at(1000))),
         ),
-        ("a reordered list changes nothing about this machine", stalled(|it| it.node.spec.instance_types.reverse()), at(1000), stays()),
+        (
+            "a reordered list changes nothing about this machine",
+            stalled(|it| it.node.spec.instance_types.reverse()),
+            at(1000),
+            stays(),
+        ),
         (
             "its subnet left the class",
             class(|it| {
@@ -107,7 +125,7 @@ fn a_stalled_node_goes_on_when_a_person_changed_something_and_not_when_capacity_
     let fixed = class(|it| it.spec.image_id = "ami-2".into());
     let plan = plan(&fixed, at(1000));
     let [Action::Launch(next, _)] = plan.actions.as_slice() else { panic!("{plan:?}") };
-    assert_eq!((next.attempt, next.never_joined, next.image_id.as_str()), (5, 0, "ami-2"));
+    assert_eq!((next.attempt.number, next.never_joined, next.image_id.as_str()), (5, 0, "ami-2"));
 }
 
 #[test]
@@ -122,7 +140,10 @@ fn a_stall_says_where_to_look() {
 fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine() {
     let marks = || Row {
         again: Some(Duration::from_millis(100)),
-        ..acts(vec![Action::MarkUnavailable("r7i.large".into(), "us-east-1a".into())], Reason::InsufficientCapacity)
+        ..acts(
+            vec![Action::MarkUnavailable("r7i.large".into(), "us-east-1a".into())],
+            Reason::InsufficientCapacity,
+        )
     };
     let only = |it: &mut Observed| {
         it.node.spec.instance_types = vec!["r7i.large".into()];
@@ -160,7 +181,9 @@ fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine()
         ),
         (
             "any other reason is a machine that never joined",
-            ended(1, 0, |it| it.instances.instances[0].state_reason = Some("Client.InternalError: key".into())),
+            ended(1, 0, |it| {
+                it.instances.instances[0].state_reason = Some("Client.InternalError: key".into());
+            }),
             at(110),
             waits(Reason::NeverJoined).again(50),
         ),
@@ -186,7 +209,7 @@ fn a_machine_that_was_not_wanted_any_more_is_followed_at_once_and_not_counted() 
 }
 
 #[test]
-fn a_machine_that_joined_is_never_followed_here_but_given_up() {
+fn a_machine_that_joined_is_never_followed_here_but_declared_lost() {
     let rows = [
         ("the status says so", ended(1, 0, joined)),
         ("it joined between two looks", ended(1, 0, |it| it.core_node = Some(core_node()))),
@@ -200,7 +223,7 @@ fn a_machine_that_joined_is_never_followed_here_but_given_up() {
     ];
     for (name, observed) in rows {
         let plan = plan(&observed, now());
-        assert!(matches!(plan.actions.first(), Some(Action::GiveUp(_))), "{name}: {plan:?}");
+        assert!(matches!(plan.actions.first(), Some(Action::DeclareLost(_))), "{name}: {plan:?}");
         assert!(!plan.actions.iter().any(|action| matches!(action, Action::Launch(..))), "{name}: {plan:?}");
         assert_eq!(plan.waiting.unwrap().reason(), Reason::InstanceLost, "{name}");
     }
@@ -210,7 +233,7 @@ fn a_machine_that_joined_is_never_followed_here_but_given_up() {
 fn a_status_that_was_lost_but_for_the_id_goes_on_from_what_ec2_shows() {
     let lost = |attempt: i32| {
         ended(attempt, 0, |it| {
-            status(it).launch = None;
+            status(it).creation = None;
         })
     };
     hold(vec![

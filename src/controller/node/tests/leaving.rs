@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::api::keys::DATABASE_NODE_LABEL;
-use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
 
 fn leaves(observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
@@ -37,27 +37,53 @@ fn a_node_that_has_no_machine_is_released_only_when_none_can_come() {
             now(),
             waits(Reason::Deleting),
         ),
-        ("EC2 was not seen yet", leaves(world(), |it| it.instances.swept_at = None), now(), waits(Reason::AwaitingInventory)),
+        (
+            "EC2 was not seen yet",
+            leaves(world(), |it| it.instances.swept_at = None),
+            now(),
+            waits(Reason::AwaitingInventory),
+        ),
         ("nothing was ever decided", deleting(world()), now(), released()),
         ("an attempt without an answer is never sent again", deleting(attempted()), now(), doubts()),
         (
             "nor when its pause is over",
             leaves(attempted(), |it| {
-                it.sent = Some(Sent { last: at(1), times: 1, in_doubt: true, refused_after_doubt: false, not_before: at(2) });
+                it.sent = Some(Sent {
+                    last: at(1),
+                    times: 1,
+                    in_doubt: true,
+                    refused_after_doubt: false,
+                    not_before: at(2),
+                });
             }),
             now(),
             doubts(),
         ),
         ("nor without a class", leaves(attempted(), |it| it.class = None), now(), doubts()),
-        ("one empty sweep releases nothing", leaves(attempted(), |it| it.instances.empty = empty(9, 9)), now(), doubts()),
-        ("absence is proven", leaves(attempted(), |it| it.instances.empty = empty(1, 1201)), at(1202), released()),
+        (
+            "one empty sweep releases nothing",
+            leaves(attempted(), |it| it.instances.empty = empty(9, 9)),
+            now(),
+            doubts(),
+        ),
+        (
+            "absence is proven",
+            leaves(attempted(), |it| it.instances.empty = empty(1, 1201)),
+            at(1202),
+            released(),
+        ),
         (
             "it was launched after all: recorded, then taken down",
             leaves(attempted(), |it| it.instances.instances = vec![instance("i-1", InstanceState::Running)]),
             now(),
             acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
         ),
-        ("refused for certain", deleting(with_launch(world(), refused("InvalidAMIID.NotFound", at(2)))), now(), released()),
+        (
+            "refused for certain",
+            deleting(with_launch(world(), refused("InvalidAMIID.NotFound", at(2)))),
+            now(),
+            released(),
+        ),
         (
             "the status was lost: a machine of ours goes the whole way",
             leaves(world(), |it| it.instances.instances = vec![instance("i-1", InstanceState::Running)]),
@@ -74,6 +100,7 @@ fn a_node_that_has_no_machine_is_released_only_when_none_can_come() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_machine_is_emptied_before_it_is_terminated() {
     let full = |change: fn(&mut Observed)| {
         leaves(settled(), |it| {
@@ -91,13 +118,37 @@ fn a_machine_is_emptied_before_it_is_terminated() {
             "cordoned first, and pods are asked to end",
             leaves(settled(), |it| it.pods = vec![pod("orders-0", false)]),
             now(),
-            acts(vec![Action::Cordon(CORE_NODE.into(), "core-uid".into()), evicts("orders-0", false)], Reason::AwaitingDrain).again(1),
+            acts(
+                vec![Action::Cordon(CORE_NODE.into(), "core-uid".into()), evicts("orders-0", false)],
+                Reason::AwaitingDrain,
+            )
+            .again(1),
         ),
-        ("a pod is asked once", full(|it| it.pods = vec![pod("orders-0", true)]), now(), waits(Reason::AwaitingDrain).again(1)),
-        ("a VolumeAttachment", full(|it| it.attachments = vec!["csi-1".into()]), now(), waits(Reason::AwaitingDetach).again(5)),
+        (
+            "a pod is asked once",
+            full(|it| it.pods = vec![pod("orders-0", true)]),
+            now(),
+            waits(Reason::AwaitingDrain).again(1),
+        ),
+        (
+            "a VolumeAttachment",
+            full(|it| it.attachments = vec!["csi-1".into()]),
+            now(),
+            waits(Reason::AwaitingDetach).again(5),
+        ),
         ("empty", full(|_| {}), now(), ends(vec![])),
-        ("empty, and not cordoned yet", deleting(settled()), now(), ends(vec![Action::Cordon(CORE_NODE.into(), "core-uid".into())])),
-        ("the CSI driver says detached while an older sweep shows the volume", full(data_of), now(), ends(vec![])),
+        (
+            "empty, and not cordoned yet",
+            deleting(settled()),
+            now(),
+            ends(vec![Action::Cordon(CORE_NODE.into(), "core-uid".into())]),
+        ),
+        (
+            "the CSI driver says detached while an older sweep shows the volume",
+            full(data_of),
+            now(),
+            ends(vec![]),
+        ),
         ("before it joined", deleting(launched(InstanceState::Pending)), now(), ends(vec![])),
         ("while its kubelet is awaited", deleting(launched(InstanceState::Running)), now(), ends(vec![])),
         (
@@ -145,7 +196,9 @@ fn a_machine_is_emptied_before_it_is_terminated() {
         ),
         (
             "asked for once",
-            full(|it| it.asked = BTreeMap::from([(id("i-1"), Asked { at: at(9), held_up: None })])),
+            full(|it| {
+                it.asked = BTreeMap::from([(id("i-1"), IssuedRequest { at: at(9), call_blocked: None })]);
+            }),
             now(),
             waits(Reason::AwaitingTermination).pending(),
         ),
@@ -199,7 +252,7 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
             "EC2 does not show it, and the status was lost but for the id: neither",
             leaves(settled(), |it| {
                 it.instances.instances.clear();
-                status(it).launch = None;
+                status(it).creation = None;
             }),
             now(),
             waits(Reason::AwaitingTermination).pending(),
@@ -217,7 +270,7 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
             "absence is proven without the attempt",
             leaves(settled(), |it| {
                 it.instances.instances.clear();
-                status(it).launch = None;
+                status(it).creation = None;
                 it.instances.empty = EmptyRuns { by_token: None, ..empty(1, 1201) };
             }),
             at(1202),
@@ -244,11 +297,18 @@ fn a_second_instance_goes_before_the_node_does() {
         ),
         (
             "asked for once",
-            with_second(InstanceState::Running, |it| it.asked = BTreeMap::from([(id("i-2"), Asked { at: at(9), held_up: None })])),
+            with_second(InstanceState::Running, |it| {
+                it.asked = BTreeMap::from([(id("i-2"), IssuedRequest { at: at(9), call_blocked: None })]);
+            }),
             now(),
             waits(Reason::AwaitingTermination).pending(),
         ),
-        ("it is ending", with_second(InstanceState::ShuttingDown, |_| {}), now(), waits(Reason::AwaitingTermination).pending()),
+        (
+            "it is ending",
+            with_second(InstanceState::ShuttingDown, |_| {}),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
         (
             "a database may run on it",
             with_second(InstanceState::Running, |it| {

@@ -1,16 +1,16 @@
-//! A machine that had joined and is lost: judged, held back, and told of.
+//! A machine that had joined and is lost: judged, postponed, and reported.
 
 use pretty_assertions::assert_eq;
+use strum::IntoEnumIterator;
 
 use super::*;
-use crate::api::node::Fence;
-use crate::api::node::{MachineHealth, ReplacementCause};
+use crate::api::node::{Fence, MachineHealth, ReplacementCause};
 use crate::cloud::InstanceHealth;
-use crate::controller::node::plan::action::Repair;
-use crate::controller::node::plan::loss::{Cause, Judgement, judge};
-use crate::controller::node::status::{changes, fenced_after, status as told};
+use crate::controller::blocker::Blocker;
+use crate::controller::node::cause::Cause;
+use crate::controller::node::plan::judgement::Judgement;
+use crate::controller::node::status::status as told;
 use crate::controller::pass::acted::Acted;
-use crate::controller::waiting::HeldUp;
 
 pub(super) fn with(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = settled();
@@ -26,7 +26,7 @@ pub(super) fn silent_since(observed: &mut Observed, since: i64) {
     observed.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(since))));
 }
 
-fn impaired_since(observed: &mut Observed, since: i64) {
+pub(super) fn impaired_since(observed: &mut Observed, since: i64) {
     observed.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: true }];
     status(observed).impaired_since = Some(Time(at(since)));
 }
@@ -41,7 +41,7 @@ fn gone_since(observed: &mut Observed, since: i64) {
     status(observed).conditions = conditions::merge(&[], &entries, Some(3), at(since));
 }
 
-/// The machine is given up since then, for its kubelet's silence since 0.
+/// The machine is declared lost since then, for its kubelet's silence since 0.
 pub(super) fn lost_since(observed: &mut Observed, since: i64) {
     let fence = Fence {
         started_at: Time(at(since)),
@@ -70,11 +70,30 @@ enum Verdict {
     Lost,
 }
 
+/// The status after a pass in which everything that was planned was done.
+pub(super) fn after(observed: &Observed, now: i64) -> NodeStatus {
+    let plan = plan(observed, at(now));
+    let mut object = observed.node.clone();
+    for action in &plan.actions {
+        if let Action::DeclareLost(fence) = action {
+            object.status.get_or_insert_with(NodeStatus::default).fence = Some((**fence).clone());
+        }
+    }
+    told(observed, &plan, &Acted::new(object), at(now))
+}
+
+pub(super) fn of(status: &NodeStatus, kind: ConditionType) -> (String, String, String) {
+    let found = conditions::find(&status.conditions, kind).unwrap();
+    (found.status.clone(), found.reason.clone(), found.message.clone())
+}
+
 fn verdict(observed: &Observed, now: i64) -> Verdict {
-    match judge(observed, &observed.node.status.clone().unwrap_or_default(), at(now)) {
+    match plan(observed, at(now)).judged.loss {
         Judgement::Well => Verdict::Well,
-        Judgement::Suspected(loss) => Verdict::Suspected(loss.cause, loss.due.as_second() - at(0).as_second()),
-        Judgement::Due(loss) => Verdict::Due(loss.cause),
+        Judgement::Suspected(loss) => {
+            Verdict::Suspected(loss.cause, loss.due.as_second() - at(0).as_second())
+        }
+        Judgement::Due(loss, _) => Verdict::Due(loss.cause),
         Judgement::Lost(_) => Verdict::Lost,
     }
 }
@@ -87,7 +106,12 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         ("settled", settled(), 10, Well),
         ("terminated", in_state(InstanceState::Terminated), 10, Due(Cause::Terminated)),
         ("stopped", in_state(InstanceState::Stopped), 10, Due(Cause::Stopped)),
-        ("being terminated from outside", in_state(InstanceState::ShuttingDown), 10, Due(Cause::ShuttingDown)),
+        (
+            "being terminated from outside",
+            in_state(InstanceState::ShuttingDown),
+            10,
+            Due(Cause::ShuttingDown),
+        ),
         ("being stopped from outside", in_state(InstanceState::Stopping), 10, Due(Cause::Stopping)),
         ("being started again", in_state(InstanceState::Pending), 10, Well),
         ("impaired for four minutes", with(|it| impaired_since(it, 0)), 299, Suspected(Cause::Impaired, 300)),
@@ -110,7 +134,12 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         ),
         ("not Ready for four minutes", with(|it| silent_since(it, 0)), 299, Suspected(Cause::NotReady, 300)),
         ("not Ready for five", with(|it| silent_since(it, 0)), 300, Due(Cause::NotReady)),
-        ("its Kubernetes node gone for four minutes", with(|it| gone_since(it, 0)), 299, Suspected(Cause::NodeGone, 300)),
+        (
+            "its Kubernetes node gone for four minutes",
+            with(|it| gone_since(it, 0)),
+            299,
+            Suspected(Cause::NodeGone, 300),
+        ),
         ("its Kubernetes node gone for five", with(|it| gone_since(it, 0)), 300, Due(Cause::NodeGone)),
         (
             "not Ready, and then impaired: the first counts",
@@ -187,7 +216,12 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
             10_000,
             Well,
         ),
-        ("given up stays given up, however well it is again", with(|it| lost_since(it, 300)), 400, Lost),
+        (
+            "declared lost stays declared lost, however well it is again",
+            with(|it| lost_since(it, 300)),
+            400,
+            Lost,
+        ),
     ];
     for (name, observed, now, expected) in rows {
         assert_eq!(verdict(&observed, now), expected, "{name}");
@@ -196,76 +230,153 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
 
 #[test]
 fn every_cause_has_a_reason_of_its_own_kind_and_only_what_may_pass_has_a_grace() {
-    for cause in Cause::ALL {
+    for cause in Cause::iter() {
         assert!(!(cause.is_proof() && cause.has_grace()), "{cause:?}");
     }
     let both = with(|it| {
         silent_since(it, 0);
         impaired_since(it, 60);
     });
-    let Judgement::Due(loss) = judge(&both, both.node.status.as_ref().unwrap(), at(300)) else { panic!("it is due") };
-    for words in ["ip-10-0-0-1 is not Ready", "checks of instance i-1 fail", &at(0).to_string(), &at(60).to_string()] {
+    let Judgement::Due(loss, _) = plan(&both, at(300)).judged.loss else { panic!("it is due") };
+    for words in
+        ["ip-10-0-0-1 is not Ready", "checks of instance i-1 fail", &at(0).to_string(), &at(60).to_string()]
+    {
         assert!(loss.signs.message().contains(words), "{words} is not in {}", loss.signs.message());
     }
 }
 
 #[test]
-fn a_kubernetes_node_that_somebody_deletes_under_a_machine_that_is_well_asks_for_a_replacement() {
-    let deleted = |it: &mut Observed| it.core_node.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
+fn a_kubernetes_node_that_another_client_deletes_under_a_machine_that_is_well_asks_for_a_replacement() {
+    let deleted =
+        |it: &mut Observed| it.core_node.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
     let observed = with(deleted);
     hold(vec![
-        ("EC2 is being asked whether the machine has ended", observed.clone(), now(), waits(Reason::NodeNotReady).again(9)),
+        (
+            "EC2 is being asked whether the machine has ended",
+            observed.clone(),
+            now(),
+            waits(Reason::NodeNotReady).again(9),
+        ),
         ("it cannot be undone", observed.clone(), at(19), waits(Reason::KubernetesNodeDeleted)),
     ]);
     let status = after(&observed, 19);
-    assert_eq!(condition(&status.conditions, ConditionType::Ready), ("False".into(), "KubernetesNodeDeleted".into()));
+    let ready = condition(&status.conditions, ConditionType::Ready);
+    assert_eq!(ready, ("False".into(), "KubernetesNodeDeleted".into()));
     assert_eq!(condition(&status.conditions, ConditionType::Lost), ("False".into(), "Progressing".into()));
     let needed = status.replacement_needed.unwrap();
     assert_eq!(needed.cause, ReplacementCause::KubernetesNodeDeleted);
     assert!(needed.message.contains("ip-10-0-0-1"), "{}", needed.message);
-    assert_eq!((after(&observed, 10).replacement_needed, status.health), (None, Some(MachineHealth::Healthy)));
+    assert_eq!(
+        (after(&observed, 10).replacement_needed, status.health),
+        (None, Some(MachineHealth::Healthy))
+    );
 }
 
 #[test]
-fn a_repair_that_another_pass_leaves_no_place_for_shows_as_held_back() {
+fn a_repair_that_another_pass_leaves_no_place_for_shows_as_postponed() {
     let observed = in_state(InstanceState::Stopped);
-    let held_up = HeldUp { reason: Reason::RepairHeldBack, class: None, message: "five are running".into(), until: None };
-    let acted = Acted { object: observed.node.clone(), finished: false, held_up: Some(held_up), error: None };
-    let status = told(&observed, &plan(&observed, now()), &acted, Repair::Postponed, now());
-    assert_eq!(of(&status, ConditionType::Lost), ("False".into(), "RepairHeldBack".into(), "five are running".into()));
-    assert_eq!(status.health, Some(MachineHealth::RepairHeldBack));
-    let status = told(&observed, &plan(&observed, now()), &acted, Repair::AsPlanned, now());
-    assert_eq!(condition(&status.conditions, ConditionType::Lost), ("False".into(), "InstanceStopped".into()));
+    let blocked = |call_blocked| {
+        let acted = Acted { call_blocked: Some(call_blocked), ..Acted::new(observed.node.clone()) };
+        told(&observed, &plan(&observed, now()), &acted, now())
+    };
+    let status = blocked(CallBlocked::RepairPostponed {
+        loss: "it is lost".into(),
+        blocker: Blocker::RepairsAtLimit { underway: 5, limit: 5 },
+        until: at(5),
+    });
+    let message = "it is lost; repair postponed: 5 databases are already being repaired (limit 5)";
+    assert_eq!(of(&status, ConditionType::Lost), ("False".into(), "RepairPostponed".into(), message.into()));
+    assert_eq!(status.health, Some(MachineHealth::RepairPostponed));
+    let status = blocked(CallBlocked::RateLimited { until: at(5) });
+    assert_eq!(
+        condition(&status.conditions, ConditionType::Lost),
+        ("False".into(), "InstanceStopped".into())
+    );
 }
 
 #[test]
-fn a_repair_is_held_back_by_too_many_others_an_old_inventory_and_a_zone_that_looks_down() {
+fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_looks_down() {
     type Change = fn(&mut Observed);
     let rows: [(&str, InstanceState, Change, bool); 11] = [
         ("alone", InstanceState::Running, |_| {}, true),
         ("four others", InstanceState::Running, |it| it.fleet.repairs = 4, true),
         ("five others", InstanceState::Running, |it| it.fleet.repairs = 5, false),
-        ("five others, and this one is terminated", InstanceState::Terminated, |it| it.fleet.repairs = 5, false),
-        ("five others of a thousand", InstanceState::Running, |it| (it.fleet.repairs, it.fleet.nodes) = (5, 1000), true),
-        ("ten others of a thousand", InstanceState::Running, |it| (it.fleet.repairs, it.fleet.nodes) = (10, 1000), false),
-        ("the inventory is three sweeps old", InstanceState::Running, |it| it.instances.swept_at = Some(at(120)), true),
+        (
+            "five others, and this one is terminated",
+            InstanceState::Terminated,
+            |it| it.fleet.repairs = 5,
+            false,
+        ),
+        (
+            "five others of a thousand",
+            InstanceState::Running,
+            |it| (it.fleet.repairs, it.fleet.nodes) = (5, 1000),
+            true,
+        ),
+        (
+            "ten others of a thousand",
+            InstanceState::Running,
+            |it| (it.fleet.repairs, it.fleet.nodes) = (10, 1000),
+            false,
+        ),
+        (
+            "the inventory is three sweeps old",
+            InstanceState::Running,
+            |it| it.instances.swept_at = Some(at(120)),
+            true,
+        ),
         ("the inventory is older", InstanceState::Running, |it| it.instances.swept_at = Some(at(119)), false),
-        ("two of four in its zone", InstanceState::Running, |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 2), true),
-        ("three of four in its zone", InstanceState::Running, |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 3), false),
+        (
+            "two of four in its zone",
+            InstanceState::Running,
+            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 2),
+            true,
+        ),
+        (
+            "three of four in its zone",
+            InstanceState::Running,
+            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 3),
+            false,
+        ),
         ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
     ];
     let more: [(&str, InstanceState, Change, bool); 6] = [
-        ("three of three: too few to judge a zone", InstanceState::Running, |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (3, 3), true),
+        (
+            "three of three: too few to judge a zone",
+            InstanceState::Running,
+            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (3, 3),
+            true,
+        ),
         (
             "a terminated one does not come back with its zone",
             InstanceState::Terminated,
             |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 4),
             true,
         ),
-        ("its zone looked down within the grace", InstanceState::Running, |it| it.fleet.zone_down_at = Some(at(1)), false),
-        ("its zone looked down long ago", InstanceState::Running, |it| it.fleet.zone_down_at = Some(at(0)), true),
-        ("its zone looked down, and it is terminated", InstanceState::Terminated, |it| it.fleet.zone_down_at = Some(at(299)), true),
-        ("a stopped one may", InstanceState::Stopped, |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 4), false),
+        (
+            "its zone looked down within the grace",
+            InstanceState::Running,
+            |it| it.fleet.zone_down_at = Some(at(1)),
+            false,
+        ),
+        (
+            "its zone looked down long ago",
+            InstanceState::Running,
+            |it| it.fleet.zone_down_at = Some(at(0)),
+            true,
+        ),
+        (
+            "its zone looked down, and it is terminated",
+            InstanceState::Terminated,
+            |it| it.fleet.zone_down_at = Some(at(299)),
+            true,
+        ),
+        (
+            "a stopped one may",
+            InstanceState::Stopped,
+            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 4),
+            false,
+        ),
     ];
     for (name, state, change, begins) in rows.into_iter().chain(more) {
         let mut observed = in_state(state);
@@ -273,95 +384,16 @@ fn a_repair_is_held_back_by_too_many_others_an_old_inventory_and_a_zone_that_loo
         observed.instances.swept_at = Some(at(299));
         change(&mut observed);
         let plan = plan(&observed, at(300));
-        assert_eq!(matches!(plan.actions.first(), Some(Action::GiveUp(_))), begins, "{name}: {plan:?}");
+        assert_eq!(matches!(plan.actions.first(), Some(Action::DeclareLost(_))), begins, "{name}: {plan:?}");
         if !begins {
-            assert_eq!(Row::of(plan), waits(Reason::RepairHeldBack).again(5), "{name}");
+            assert_eq!(Row::of(plan), waits(Reason::RepairPostponed).again(5), "{name}");
             let status = after(&observed, 300);
-            assert_eq!(condition(&status.conditions, ConditionType::Lost), ("False".into(), "RepairHeldBack".into()), "{name}");
-            assert_eq!(status.health, Some(MachineHealth::RepairHeldBack), "{name}");
+            assert_eq!(
+                condition(&status.conditions, ConditionType::Lost),
+                ("False".into(), "RepairPostponed".into()),
+                "{name}"
+            );
+            assert_eq!(status.health, Some(MachineHealth::RepairPostponed), "{name}");
         }
     }
-}
-
-/// The status after a pass in which everything that was planned was done.
-fn after(observed: &Observed, now: i64) -> NodeStatus {
-    let plan = plan(observed, at(now));
-    let mut object = observed.node.clone();
-    for action in &plan.actions {
-        if let Action::GiveUp(fence) = action {
-            object.status.get_or_insert_with(NodeStatus::default).fence = Some((**fence).clone());
-        }
-    }
-    told(observed, &plan, &Acted { object, finished: false, held_up: None, error: None }, Repair::AsPlanned, at(now))
-}
-
-fn of(status: &NodeStatus, kind: ConditionType) -> (String, String, String) {
-    let found = conditions::find(&status.conditions, kind).unwrap();
-    (found.status.clone(), found.reason.clone(), found.message.clone())
-}
-
-#[test]
-fn a_loss_is_told_from_the_first_suspicion_to_the_proof_with_an_event_each() {
-    let events = |old: &NodeStatus, new: &NodeStatus| changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>();
-    let mut observed = settled();
-    let well = after(&observed, 10);
-    assert_eq!(of(&well, ConditionType::Lost), ("False".into(), "Progressing".into(), "there is no sign that the machine is lost".into()));
-    assert!(conditions::find(&well.conditions, ConditionType::Fenced).is_none());
-
-    observed.node.status = Some(well.clone());
-    silent_since(&mut observed, 20);
-    let suspected = after(&observed, 30);
-    let (state, reason, words) = of(&suspected, ConditionType::Lost);
-    assert_eq!((state.as_str(), reason.as_str()), ("False", "NodeNotReady"));
-    assert!(words.contains(&at(20).to_string()) && words.contains(&at(320).to_string()), "{words}");
-    assert_eq!(events(&well, &suspected), ["MachineSuspected"]);
-
-    observed.node.status = Some(suspected.clone());
-    observed.instances.swept_at = Some(at(318));
-    let lost = after(&observed, 320);
-    let (state, reason, words) = of(&lost, ConditionType::Lost);
-    assert_eq!((state.as_str(), reason.as_str()), ("True", "NodeNotReady"));
-    assert!(words.contains(&at(20).to_string()), "{words}");
-    assert_eq!(condition(&lost.conditions, ConditionType::Fenced), ("False".into(), "Fencing".into()));
-    assert_eq!(condition(&lost.conditions, ConditionType::Ready), ("False".into(), "InstanceLost".into()));
-    assert_eq!(events(&suspected, &lost), Vec::<&str>::new(), "the decision has its event where it is written down");
-
-    observed.node.status = Some(lost.clone());
-    let failed = after(&observed, 680);
-    let (state, reason, words) = of(&failed, ConditionType::Fenced);
-    assert_eq!((state.as_str(), reason.as_str()), ("False", "FenceFailed"));
-    assert!(words.contains("the volume is not moved") && words.contains(&at(680).to_string()), "{words}");
-    assert_eq!(events(&lost, &failed), ["FenceFailed"]);
-
-    observed.node.status = Some(failed.clone());
-    observed.instances.instances[0].state = InstanceState::Stopped;
-    let proven = after(&observed, 700);
-    let words = "EC2 reports instance i-1 stopped: nothing on it can write any more";
-    assert_eq!(of(&proven, ConditionType::Fenced), ("True".into(), "AsExpected".into(), words.into()));
-    assert_eq!(of(&proven, ConditionType::Lost), of(&lost, ConditionType::Lost), "and stays so");
-    assert_eq!(events(&failed, &proven), ["MachineFenced"]);
-    assert_eq!(fenced_after(&failed, &proven), Some(Duration::from_secs(680)));
-    assert_eq!(fenced_after(&proven, &proven), None);
-}
-
-#[test]
-fn a_machine_that_is_taken_down_by_force_says_when_it_is_fenced() {
-    let mut observed = deleting(settled());
-    assert!(conditions::find(&after(&observed, 10).conditions, ConditionType::Fenced).is_none());
-    silent_since(&mut observed, 0);
-    assert_eq!(condition(&after(&observed, 300).conditions, ConditionType::Fenced), ("False".into(), "Fencing".into()));
-    observed.instances.instances[0].state = InstanceState::Terminated;
-    assert_eq!(condition(&after(&observed, 310).conditions, ConditionType::Fenced), ("True".into(), "AsExpected".into()));
-}
-
-#[test]
-fn an_impairment_is_remembered_from_its_first_sight_and_forgotten_when_it_passes() {
-    let mut observed = with(|it| impaired_since(it, 0));
-    status(&mut observed).impaired_since = None;
-    let first = after(&observed, 10);
-    assert_eq!(first.impaired_since, Some(Time(at(10))));
-    observed.node.status = Some(first);
-    assert_eq!(after(&observed, 50).impaired_since, Some(Time(at(10))));
-    observed.instances.unhealthy.clear();
-    assert_eq!(after(&observed, 60).impaired_since, None);
 }

@@ -1,43 +1,34 @@
-//! Every sentence about a Node, as a file: a changed one shows in a review. `FREEHOLD_BLESS=1` writes the file anew.
+//! Every sentence about a Node, in a golden file: a changed one shows in a review.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
-use strum::EnumCount;
+use strum::IntoEnumIterator;
 
 use super::*;
+use crate::controller::blocker::Blocker;
 use crate::controller::creation::judge::Doubt;
+use crate::controller::messages as shared;
 use crate::controller::node::cause::{Cause, LossSigns};
 use crate::controller::node::messages;
-use crate::controller::node::wait::{
-    Attached, DeletionWait, FenceStep, JoinWait, LaunchWait, LossWait, Missing, NodeWait, Proof, Unwanted,
-};
-use crate::controller::safety::Blocker;
-use crate::controller::waiting::HeldUp;
-
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/controller/node/messages.golden.txt");
-
-/// The examples of an enum name each of its variants.
-fn complete<T: EnumCount>(examples: impl IntoIterator<Item = T>) -> Vec<T>
-where
-    for<'a> &'a T: Into<&'static str>,
-{
-    let examples: Vec<T> = examples.into_iter().collect();
-    let named: BTreeSet<&'static str> = examples.iter().map(Into::into).collect();
-    assert_eq!(named.len(), T::COUNT, "a variant has no example: {named:?}");
-    examples
-}
+use crate::controller::node::wait::NodeWait;
+use crate::controller::node::wait::deletion::DeletionWait;
+use crate::controller::node::wait::join::{JoinWait, Missing};
+use crate::controller::node::wait::launch::{LaunchWait, Unwanted};
+use crate::controller::node::wait::loss::{Attached, FenceStep, LossWait, Proof};
+use crate::controller::tests::golden::{Sentence, compare_sentences, complete, variant};
 
 fn texts(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 fn blocker() -> Blocker {
-    Blocker { reason: Reason::AwaitingDrain, message: "pods still run on the machine: team-a/orders-0".to_owned() }
+    Blocker::PodsRemain(texts(&["team-a/orders-0"]))
 }
 
 fn signs() -> LossSigns {
-    LossSigns { instance: id("i-1"), core_node: CORE_NODE.to_owned(), causes: Cause::ALL.iter().map(|cause| (*cause, at(0))).collect() }
+    LossSigns {
+        instance: id("i-1"),
+        core_node: CORE_NODE.to_owned(),
+        causes: Cause::iter().map(|cause| (cause, at(0))).collect(),
+    }
 }
 
 fn loss() -> String {
@@ -49,19 +40,34 @@ fn attached() -> Attached {
 }
 
 fn launches_waited_for() -> Vec<LaunchWait> {
-    let refusal = || Refusal { code: "UnauthorizedOperation".to_owned(), message: "no".to_owned(), at: Time(at(0)) };
+    let refusal =
+        || Refusal { code: "UnauthorizedOperation".to_owned(), message: "no".to_owned(), at: Time(at(0)) };
     let class = || "default".to_owned();
     let unwanted = complete([
         Unwanted::Type("r7i.large".to_owned()),
         Unwanted::Zone { instance: "us-east-1a".to_owned(), volume: "us-east-1b".to_owned() },
     ]);
-    let doubts = [Doubt::FirstLookUp, Doubt::Pause, Doubt::Deleting, Doubt::TokenTooOld, Doubt::RequestChanged, Doubt::RefusedAfterDoubt];
+    let doubts = [
+        Doubt::FirstLookUp,
+        Doubt::Pause,
+        Doubt::Deleting,
+        Doubt::TokenTooOld,
+        Doubt::RequestChanged,
+        Doubt::RefusedAfterDoubt,
+    ];
     let mut waits = vec![
         LaunchWait::ClassNotFound(class()),
         LaunchWait::NoSubnet { class: class(), zones: texts(&["us-east-1a", "us-east-1b"]) },
-        LaunchWait::NoAllowedType { class: class(), wanted: texts(&["r7i.large"]), allowed: texts(&["m7i.*"]) },
+        LaunchWait::NoAllowedType {
+            class: class(),
+            wanted: texts(&["r7i.large"]),
+            allowed: texts(&["m7i.*"]),
+        },
         LaunchWait::NoCapacity {
-            refused: vec![("r7i.large".to_owned(), "us-east-1a".to_owned()), ("r6i.large".to_owned(), "us-east-1b".to_owned())],
+            refused: vec![
+                ("r7i.large".to_owned(), "us-east-1a".to_owned()),
+                ("r6i.large".to_owned(), "us-east-1b".to_owned()),
+            ],
             until: at(100),
         },
         LaunchWait::NoCapacityFor(id("i-1"), Some("Server.InsufficientInstanceCapacity".to_owned())),
@@ -100,12 +106,22 @@ fn joins_waited_for() -> Vec<JoinWait> {
         JoinWait::KubernetesNodeDeleted(CORE_NODE.to_owned()),
     ];
     waits.extend(missing().into_iter().map(JoinWait::Initialization));
-    waits.extend(missing().into_iter().map(|missing| JoinWait::InitializationOverdue { missing, limit, node: node.to_owned() }));
+    waits.extend(missing().into_iter().map(|missing| JoinWait::InitializationOverdue {
+        missing,
+        limit,
+        node: node.to_owned(),
+    }));
     complete(waits)
 }
 
 fn steps() -> Vec<FenceStep> {
-    complete([FenceStep::Stop, FenceStep::ForceStop, FenceStep::Terminate, FenceStep::Alternate, FenceStep::AwaitProof])
+    complete([
+        FenceStep::Stop,
+        FenceStep::ForceStop,
+        FenceStep::Terminate,
+        FenceStep::Alternate,
+        FenceStep::AwaitProof,
+    ])
 }
 
 fn losses_waited_for() -> Vec<LossWait> {
@@ -141,86 +157,87 @@ fn deletions_waited_for() -> Vec<DeletionWait> {
 }
 
 fn waits_of_every_kind() -> Vec<NodeWait> {
-    let held_up = HeldUp { reason: Reason::Throttled, class: None, message: "EC2 answered: slow down".to_owned(), until: None };
+    let call_blocked = answered(Call::StopInstances, "RequestLimitExceeded", None);
     let mut waits = vec![NodeWait::Finalizer, NodeWait::FirstSync];
     waits.extend(launches_waited_for().into_iter().map(NodeWait::from));
     waits.extend(joins_waited_for().into_iter().map(NodeWait::from));
     waits.extend(losses_waited_for().into_iter().map(NodeWait::from));
     waits.extend(deletions_waited_for().into_iter().map(NodeWait::from));
-    waits.extend([NodeWait::Blocked(blocker()), NodeWait::CallBlocked(held_up)]);
+    waits.extend([NodeWait::Blocked(blocker()), NodeWait::CallBlocked(call_blocked)]);
     complete(waits)
 }
 
 fn name(wait: &NodeWait) -> String {
-    let kind: &str = wait.into();
-    let variant: &str = match wait {
-        NodeWait::Launch(wait) => wait.into(),
-        NodeWait::Join(wait) => wait.into(),
-        NodeWait::Loss(wait) => wait.into(),
-        NodeWait::Deletion(wait) => wait.into(),
-        NodeWait::Finalizer | NodeWait::FirstSync | NodeWait::Blocked(_) | NodeWait::CallBlocked(_) => return kind.to_owned(),
+    let variant_of_family = match wait {
+        NodeWait::Launch(wait) => variant(wait),
+        NodeWait::Join(wait) => variant(wait),
+        NodeWait::Loss(wait) => variant(wait),
+        NodeWait::Deletion(wait) => variant(wait),
+        NodeWait::Finalizer | NodeWait::FirstSync | NodeWait::Blocked(_) | NodeWait::CallBlocked(_) => {
+            return variant(wait);
+        }
     };
-    format!("{kind}::{variant}")
+    format!("{}::{variant_of_family}", variant(wait))
 }
 
 /// The sentences of conditions and events, and why an instance is terminated.
 fn others() -> Vec<(&'static str, String)> {
     let launch = launch(1);
     let mut others: Vec<(&'static str, String)> = [
-        ("NODE_DELETED", messages::NODE_DELETED),
-        ("STOPPED_BEFORE_JOIN", messages::STOPPED_BEFORE_JOIN),
+        ("NODE_DELETED", messages::events::NODE_DELETED),
+        ("STOPPED_BEFORE_JOIN", messages::events::STOPPED_BEFORE_JOIN),
         ("READY", messages::READY),
         ("INITIALIZED", messages::INITIALIZED),
-        ("NOT_STALLED", messages::NOT_STALLED),
+        ("NOT_STALLED", shared::NOT_STALLED),
         ("NOT_COMPARED", messages::NOT_COMPARED),
         ("UP_TO_DATE", messages::UP_TO_DATE),
-        ("EARLIER_STEP", messages::EARLIER_STEP),
+        ("EARLIER_STEP", shared::EARLIER_STEP),
         ("NOT_LOST", messages::NOT_LOST),
         ("FENCED_BY_TERMINATION", messages::FENCED_BY_TERMINATION),
         ("DRAINED", messages::DRAINED),
         ("DETACHED", messages::DETACHED),
         ("TERMINATED", messages::TERMINATED),
-        ("RELEASED", messages::RELEASED),
+        ("RELEASED", messages::events::RELEASED),
     ]
     .map(|(name, text)| (name, text.to_owned()))
     .into();
     others.extend([
-        ("not_registered_within", messages::not_registered_within(Duration::from_secs(900))),
-        ("second_instance", messages::second_instance(&id("i-1"))),
+        ("not_registered_within", messages::events::not_registered_within(Duration::from_secs(900))),
+        ("second_instance", messages::events::second_instance(&id("i-1"))),
         ("launched", messages::launched(&id("i-1"))),
         ("registered", messages::registered(CORE_NODE)),
         ("drifted", messages::drifted("default", &["imageID", "userData"])),
-        ("suspected", messages::suspected(&LossSigns { causes: vec![(Cause::NotReady, at(0))], ..signs() }, at(300))),
-        ("node_ready", messages::node_ready(CORE_NODE)),
-        ("recorded", messages::recorded(&id("i-1"))),
-        ("out_of_service", messages::out_of_service(CORE_NODE)),
-        ("cordoned", messages::cordoned(CORE_NODE)),
-        ("declared_lost", messages::declared_lost(&loss())),
-        ("repair_postponed", messages::repair_postponed(&loss(), 5, 5)),
-        ("terminating", messages::terminating(&id("i-1"), messages::NODE_DELETED)),
-        ("stopping", messages::stopping(&id("i-1"), false)),
-        ("stopping, by force", messages::stopping(&id("i-1"), true)),
-        ("instance_launched", messages::instance_launched(&id("i-1"), &launch)),
-        ("launch_refused", messages::launch_refused(&launch, &"EC2 answered no")),
+        (
+            "suspected",
+            messages::suspected(&LossSigns { causes: vec![(Cause::NotReady, at(0))], ..signs() }, at(300)),
+        ),
+        ("node_ready", messages::events::node_ready(CORE_NODE)),
+        ("recorded", messages::events::recorded(&id("i-1"))),
+        ("out_of_service", messages::events::out_of_service(CORE_NODE)),
+        ("cordoned", messages::events::cordoned(CORE_NODE)),
+        ("declared_lost", messages::events::declared_lost(&loss())),
+        ("terminating", messages::events::terminating(&id("i-1"), messages::events::NODE_DELETED)),
+        ("stopping", messages::events::stopping(&id("i-1"), false)),
+        ("stopping, by force", messages::events::stopping(&id("i-1"), true)),
+        ("instance_launched", messages::events::instance_launched(&id("i-1"), &launch)),
+        ("launch_refused", messages::events::launch_refused(&launch, &"EC2 answered no")),
     ]);
-    let proofs = complete([Proof::Terminated(id("i-1")), Proof::Stopped(id("i-1")), Proof::Forgotten(id("i-1")), Proof::Absent(id("i-1"))]);
+    let proofs = complete([
+        Proof::Terminated(id("i-1")),
+        Proof::Stopped(id("i-1")),
+        Proof::Forgotten(id("i-1")),
+        Proof::Absent(id("i-1")),
+    ]);
     others.extend(proofs.iter().map(|proof| ("fenced", messages::fenced(proof))));
     others.extend(steps().into_iter().map(|step| ("not_fenced", messages::not_fenced(step, at(0)))));
     others
 }
 
 #[test]
-fn every_sentence_is_the_one_in_the_file() {
-    let mut text = String::new();
-    for wait in waits_of_every_kind() {
-        let stalled = if wait.is_stalled() { "stalled" } else { "-" };
-        writeln!(text, "{} | {} | {stalled} | {}", name(&wait), wait.reason().as_str(), wait.message()).unwrap();
-    }
-    for (name, sentence) in others() {
-        writeln!(text, "{name} | - | - | {sentence}").unwrap();
-    }
-    if std::env::var_os("FREEHOLD_BLESS").is_some() {
-        std::fs::write(FILE, &text).unwrap();
-    }
-    pretty_assertions::assert_eq!(std::fs::read_to_string(FILE).unwrap_or_default(), text, "FREEHOLD_BLESS=1 writes it anew");
+fn every_sentence_is_in_the_golden_file() {
+    let waits = waits_of_every_kind();
+    let waits =
+        waits.iter().map(|wait| Sentence::wait(name(wait), wait.reason(), wait.is_stalled(), wait.message()));
+    let others = others().into_iter().map(|(name, sentence)| Sentence::other(name, sentence));
+    compare_sentences("node", &waits.chain(others).collect::<Vec<_>>());
 }

@@ -1,4 +1,5 @@
-//! An instance with an id that EC2 does not show: nothing follows but on proof, and the proof is kept while a plan rests on it.
+//! An instance with an id that EC2 does not show: nothing follows but on proof, and the proof is kept while a
+//! plan rests on it.
 
 use super::*;
 
@@ -21,7 +22,12 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
             late,
             waits(Reason::Launching).pending(),
         ),
-        ("a window that is a second short", missing(|it| it.instances.empty = empty(1, 1200)), late, waits(Reason::Launching).pending()),
+        (
+            "a window that is a second short",
+            missing(|it| it.instances.empty = empty(1, 1200)),
+            late,
+            waits(Reason::Launching).pending(),
+        ),
         (
             "a window that began before this process did",
             missing(|it| {
@@ -50,31 +56,37 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
             launches(launch_of(2, "r7i.large", 0, 1, late)),
         ),
         (
-            "a machine that had joined is lost, and its repair held back: pending, or the proof would be forgotten",
+            "a machine that had joined is lost, and its repair postponed: pending, or the proof would be \
+                forgotten",
             missing(|it| {
                 joined(it);
                 it.instances.empty = empty(1, 1201);
                 it.fleet.repairs = 5;
             }),
             late,
-            waits(Reason::RepairHeldBack).again(5).pending(),
+            waits(Reason::RepairPostponed).again(5).pending(),
         ),
-        ("a machine that had joined is not lost without proof", missing(joined), late, waits(Reason::Launching).pending().again(300)),
+        (
+            "a machine that had joined is not lost without proof",
+            missing(joined),
+            late,
+            waits(Reason::Launching).pending().again(300),
+        ),
         (
             "the status was lost but for the id: proven by tag",
             missing(|it| {
                 let status = status(it);
-                status.launch = None;
+                status.creation = None;
                 status.core_node_name = Some(CORE_NODE.into());
                 it.instances.empty = EmptyRuns { by_token: None, ..empty(1, 1201) };
                 it.fleet.repairs = 5;
             }),
             late,
-            waits(Reason::RepairHeldBack).again(5).pending(),
+            waits(Reason::RepairPostponed).again(5).pending(),
         ),
         (
             "the status was lost but for the id: not proven by one sweep",
-            missing(|it| status(it).launch = None),
+            missing(|it| status(it).creation = None),
             late,
             waits(Reason::Launching).pending(),
         ),

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::api::keys::DATABASE_NODE_LABEL;
-use crate::controller::memory::issued_requests::Asked;
+use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::node::registration::is_awaited;
-use crate::controller::waiting::HeldUp;
 
 fn launched_with(state: InstanceState, change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = launched(state);
@@ -18,8 +17,8 @@ fn settled_with(change: impl FnOnce(&mut Observed)) -> Observed {
     observed
 }
 
-fn asked(seconds: i64, held_up: Option<HeldUp>) -> Asked {
-    Asked { at: at(seconds), held_up }
+fn asked(seconds: i64, call_blocked: Option<CallBlocked>) -> IssuedRequest {
+    IssuedRequest { at: at(seconds), call_blocked }
 }
 
 /// It registered at 5, and its kubelet is not Ready.
@@ -35,6 +34,7 @@ fn unready() -> Observed {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn an_instance_starts_joins_and_is_made_ready() {
     hold(vec![
         (
@@ -59,9 +59,14 @@ fn an_instance_starts_joins_and_is_made_ready() {
         ),
         (
             "it registered: held first",
-            launched_with(InstanceState::Running, |it| it.core_node = Some(core_node_with(&[], &ready("False", at(5))))),
+            launched_with(InstanceState::Running, |it| {
+                it.core_node = Some(core_node_with(&[], &ready("False", at(5))));
+            }),
             now(),
-            acts(vec![Action::HoldCoreNode(Box::new(core_node_with(&[], &ready("False", at(5)))))], Reason::AwaitingInitialization),
+            acts(
+                vec![Action::HoldCoreNode(Box::new(core_node_with(&[], &ready("False", at(5)))))],
+                Reason::AwaitingInitialization,
+            ),
         ),
         (
             "its Kubernetes node is being deleted before it was held",
@@ -76,12 +81,19 @@ fn an_instance_starts_joins_and_is_made_ready() {
         ),
         (
             "not Ready yet",
-            launched_with(InstanceState::Running, |it| it.core_node = Some(core_node_with(&[FINALIZER], &ready("False", at(5))))),
+            launched_with(InstanceState::Running, |it| {
+                it.core_node = Some(core_node_with(&[FINALIZER], &ready("False", at(5))));
+            }),
             now(),
             waits(Reason::AwaitingInitialization),
         ),
         ("not Ready in its time", unready(), at(904), waits(Reason::AwaitingInitialization).again(1)),
-        ("not Ready when its time is over: a person is asked", unready(), at(905), stalls(Reason::AwaitingInitialization)),
+        (
+            "not Ready when its time is over: a person is asked",
+            unready(),
+            at(905),
+            stalls(Reason::AwaitingInitialization),
+        ),
         (
             "without the EBS driver when its time is over",
             {
@@ -105,8 +117,18 @@ fn an_instance_starts_joins_and_is_made_ready() {
             now(),
             waits(Reason::NodeNotReady).again(299),
         ),
-        ("its Kubernetes node is gone", settled_with(|it| it.core_node = None), now(), waits(Reason::NodeNotReady).again(300)),
-        ("the NodeClass is gone: nothing changes for what runs", settled_with(|it| it.class = None), now(), done()),
+        (
+            "its Kubernetes node is gone",
+            settled_with(|it| it.core_node = None),
+            now(),
+            waits(Reason::NodeNotReady).again(300),
+        ),
+        (
+            "the NodeClass is gone: nothing changes for what runs",
+            settled_with(|it| it.class = None),
+            now(),
+            done(),
+        ),
         (
             "the NodeClass changed: nothing is replaced",
             settled_with(|it| it.class.as_mut().unwrap().spec.image_id = "ami-2".into()),
@@ -124,7 +146,8 @@ fn an_instance_starts_joins_and_is_made_ready() {
 
 #[test]
 fn a_machine_that_has_not_joined_is_ended_when_it_never_will_or_is_not_wanted() {
-    let late = || launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(1)));
+    let late =
+        || launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(1)));
     let register = "its kubelet did not register within 900s";
     hold(vec![
         ("a second before the end", late(), at(900), waits(Reason::AwaitingRegistration).again(1)),
@@ -132,19 +155,30 @@ fn a_machine_that_has_not_joined_is_ended_when_it_never_will_or_is_not_wanted() 
             "it never registered: its console is read first",
             late(),
             at(901),
-            acts(vec![Action::LogConsole(id("i-1")), terminates("i-1", register)], Reason::NeverJoined).pending(),
+            acts(vec![Action::LogConsole(id("i-1")), terminates("i-1", register)], Reason::NeverJoined)
+                .pending(),
         ),
         (
             "it was stopped before it joined",
             launched(InstanceState::Stopped),
             now(),
-            acts(vec![terminates("i-1", "it was stopped before it joined the cluster")], Reason::InstanceLost).pending(),
+            acts(
+                vec![terminates("i-1", "it was stopped before it joined the cluster")],
+                Reason::InstanceLost,
+            )
+            .pending(),
         ),
         (
             "its type left the list",
-            launched_with(InstanceState::Running, |it| it.node.spec.instance_types = vec!["r6i.large".into()]),
+            launched_with(InstanceState::Running, |it| {
+                it.node.spec.instance_types = vec!["r6i.large".into()];
+            }),
             now(),
-            acts(vec![terminates("i-1", "its type r7i.large is no longer in instanceTypes")], Reason::Launching).pending(),
+            acts(
+                vec![terminates("i-1", "its type r7i.large is no longer in instanceTypes")],
+                Reason::Launching,
+            )
+            .pending(),
         ),
         (
             "the list was reordered",
@@ -156,14 +190,19 @@ fn a_machine_that_has_not_joined_is_ended_when_it_never_will_or_is_not_wanted() 
             "the volume is in another zone",
             launched_with(InstanceState::Running, |it| it.node.spec.zone = Some("us-east-1b".into())),
             now(),
-            acts(vec![terminates("i-1", "it is in us-east-1a and the volume is in us-east-1b")], Reason::Launching).pending(),
+            acts(
+                vec![terminates("i-1", "it is in us-east-1a and the volume is in us-east-1b")],
+                Reason::Launching,
+            )
+            .pending(),
         ),
     ]);
 }
 
 #[test]
-fn a_kubelet_counts_as_awaited_only_while_nothing_is_given_up_for_its_absence() {
-    let late = || launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(1)));
+fn a_kubelet_counts_as_awaited_only_while_nothing_is_declared_lost_for_its_absence() {
+    let late =
+        || launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(1)));
     let mut other_type = late();
     other_type.node.spec.instance_types = vec!["m7i.large".into()];
     let rows = vec![
@@ -173,14 +212,19 @@ fn a_kubelet_counts_as_awaited_only_while_nothing_is_given_up_for_its_absence() 
         ("being deleted", deleting(late()), 2),
     ];
     for (name, observed, second) in rows {
-        let ends = plan(&observed, at(second)).actions.iter().any(|action| matches!(action, Action::Terminate(..)));
-        assert_eq!(is_awaited(&observed.node, &observed.instances.instances[0], &observed.timing, at(second)), !ends, "{name}");
+        let ends =
+            plan(&observed, at(second)).actions.iter().any(|action| matches!(action, Action::Terminate(..)));
+        assert_eq!(
+            is_awaited(&observed.node, &observed.instances.instances[0], &observed.timing, at(second)),
+            !ends,
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
-    let late = |swept: i64, asked: Asked| {
+    let late = |swept: i64, asked: IssuedRequest| {
         launched_with(InstanceState::Running, |it| {
             launched_is(it, true, Reason::AsExpected, at(1));
             it.instances.swept_at = Some(at(swept));
@@ -188,14 +232,27 @@ fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
         })
     };
     let forbidden =
-        |until: Option<i64>| HeldUp { reason: Reason::Forbidden, class: None, message: "EC2 forbids it".into(), until: until.map(at) };
+        |until: Option<i64>| answered(Call::TerminateInstances, "UnauthorizedOperation", until.map(at));
     let again = || {
-        let actions = vec![Action::LogConsole(id("i-1")), terminates("i-1", "its kubelet did not register within 900s")];
+        let actions = vec![
+            Action::LogConsole(id("i-1")),
+            terminates("i-1", "its kubelet did not register within 900s"),
+        ];
         acts(actions, Reason::NeverJoined).pending()
     };
     hold(vec![
-        ("accepted, and the last sweep is older", late(999, asked(1000, None)), at(1001), waits(Reason::NeverJoined).pending()),
-        ("a sweep at once may not show it yet", late(1005, asked(1000, None)), at(1006), waits(Reason::NeverJoined).pending()),
+        (
+            "accepted, and the last sweep is older",
+            late(999, asked(1000, None)),
+            at(1001),
+            waits(Reason::NeverJoined).pending(),
+        ),
+        (
+            "a sweep at once may not show it yet",
+            late(1005, asked(1000, None)),
+            at(1006),
+            waits(Reason::NeverJoined).pending(),
+        ),
         ("still running five seconds later: once more", late(1006, asked(1000, None)), at(1006), again()),
         (
             "refused: its pause",
@@ -203,8 +260,18 @@ fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
             at(1006),
             waits(Reason::Forbidden).again(294).pending(),
         ),
-        ("refused: the pause is over", late(1299, asked(1000, Some(forbidden(Some(1300))))), at(1300), again()),
-        ("refused without a time", late(1006, asked(1000, Some(forbidden(None)))), at(1006), waits(Reason::Forbidden).again(54).pending()),
+        (
+            "refused: the pause is over",
+            late(1299, asked(1000, Some(forbidden(Some(1300))))),
+            at(1300),
+            again(),
+        ),
+        (
+            "refused without a time",
+            late(1006, asked(1000, Some(forbidden(None)))),
+            at(1006),
+            waits(Reason::Forbidden).again(54).pending(),
+        ),
     ]);
 }
 
@@ -225,13 +292,23 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
         .unwrap()
     };
     let mut rows = vec![
-        ("it is terminated", second(|_| {}), now(), Row { actions: vec![terminates("i-2", why)], ..done().pending() }),
-        ("asked for once", second(|it| it.asked = BTreeMap::from([(id("i-2"), asked(9, None))])), now(), done().pending()),
+        (
+            "it is terminated",
+            second(|_| {}),
+            now(),
+            Row { actions: vec![terminates("i-2", why)], ..done().pending() },
+        ),
+        (
+            "asked for once",
+            second(|it| it.asked = BTreeMap::from([(id("i-2"), asked(9, None))])),
+            now(),
+            done().pending(),
+        ),
         (
             "a data volume is attached to it",
             second(|it| it.instances.instances[1].volumes.push(VolumeId("vol-data".into()))),
             now(),
-            waits(Reason::DuplicateInstance),
+            waits(Reason::DuplicateInstance).again(60),
         ),
         (
             "it is terminated before another is launched",
@@ -241,7 +318,10 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
             }),
             at(61),
             Row {
-                actions: vec![terminates("i-2", why), Action::Launch(Box::new(launch_of(2, "r7i.large", 0, 1, at(61))), "boot".into())],
+                actions: vec![
+                    terminates("i-2", why),
+                    Action::Launch(Box::new(launch_of(2, "r7i.large", 0, 1, at(61))), "boot".into()),
+                ],
                 ..waits(Reason::Launching).pending()
             },
         ),
@@ -252,8 +332,18 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
     }
     let mut used = second(|_| {});
     used.other_core_nodes = vec![labelled("aws:///us-east-1a/i-2")];
-    rows.push(("its core Node has a database's label", used.clone(), now(), waits(Reason::DuplicateInstance)));
+    rows.push((
+        "its core Node has a database's label",
+        used.clone(),
+        now(),
+        waits(Reason::DuplicateInstance).again(60),
+    ));
     used.other_core_nodes = vec![labelled("aws:///us-east-1a/i-3")];
-    rows.push(("another machine's label does not matter", used, now(), Row { actions: vec![terminates("i-2", why)], ..done().pending() }));
+    rows.push((
+        "another machine's label does not matter",
+        used,
+        now(),
+        Row { actions: vec![terminates("i-2", why)], ..done().pending() },
+    ));
     hold(rows);
 }

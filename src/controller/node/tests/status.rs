@@ -3,27 +3,31 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::node::plan::action::Repair;
 use crate::controller::node::status::{changes, status as told};
 use crate::controller::pass::acted::Acted;
-use crate::controller::waiting::HeldUp;
 
 fn acted(observed: &Observed) -> Acted<Node> {
-    Acted { object: observed.node.clone(), finished: false, held_up: None, error: None }
+    Acted { object: observed.node.clone(), finished: false, call_blocked: None, error: None }
 }
 
 /// The status after a pass that did nothing but look.
 fn after(observed: &Observed, now: Timestamp) -> NodeStatus {
-    told(observed, &plan(observed, now), &acted(observed), Repair::AsPlanned, now)
+    told(observed, &plan(observed, now), &acted(observed), now)
 }
 
 fn whole(status: &NodeStatus) -> Vec<(&str, &str, &str, &str)> {
-    status.conditions.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str())).collect()
+    status
+        .conditions
+        .iter()
+        .map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str()))
+        .collect()
 }
 
 const NOBODY: (&str, &str, &str, &str) = ("Stalled", "False", "Progressing", "no manual action required");
-const SAME: (&str, &str, &str, &str) = ("Drifted", "False", "UpToDate", "the machine is as its NodeClass says");
-const FOUND: (&str, &str, &str, &str) = ("Lost", "False", "Progressing", "there is no sign that the machine is lost");
+const SAME: (&str, &str, &str, &str) =
+    ("Drifted", "False", "UpToDate", "the machine is as its NodeClass says");
+const FOUND: (&str, &str, &str, &str) =
+    ("Lost", "False", "Progressing", "there is no sign that the machine is lost");
 const EARLIER: &str = "waiting for an earlier step";
 
 #[test]
@@ -75,16 +79,27 @@ fn a_stall_shows_as_stalled() {
     let status = after(&observed, now());
     let expected = ("True".to_owned(), "NodeClassNotFound".to_owned());
     assert_eq!(condition(&status.conditions, ConditionType::Stalled), expected);
-    assert_eq!(condition(&status.conditions, ConditionType::Ready), ("False".to_owned(), "NodeClassNotFound".to_owned()));
+    assert_eq!(
+        condition(&status.conditions, ConditionType::Ready),
+        ("False".to_owned(), "NodeClassNotFound".to_owned())
+    );
 }
 
 #[test]
 fn what_ec2_just_answered_is_told_before_what_was_planned() {
     let observed = world();
-    let held_up = HeldUp { reason: Reason::QuotaExceeded, class: None, message: "EC2 answered no".into(), until: None };
-    let acted = Acted { held_up: Some(held_up), ..acted(&observed) };
-    let status = told(&observed, &plan(&observed, now()), &acted, Repair::AsPlanned, now());
-    assert_eq!(whole(&status)[1], ("Launched", "False", "QuotaExceeded", "EC2 answered no"));
+    let call_blocked = answered(Call::RunInstances, "VcpuLimitExceeded", None);
+    let acted = Acted { call_blocked: Some(call_blocked), ..acted(&observed) };
+    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    assert_eq!(
+        whole(&status)[1],
+        (
+            "Launched",
+            "False",
+            "QuotaExceeded",
+            "EC2 answered RunInstances with VcpuLimitExceeded: what EC2 says"
+        )
+    );
 }
 
 #[test]
@@ -98,11 +113,14 @@ fn a_changed_class_shows_as_drift_by_field_and_a_missing_one_does_not() {
     class.kms_key_id = Some("key".into());
     class.root_volume.size = 50;
     class.subnets.remove(0);
-    let words = "NodeClass default has changed since (imageID, subnets, securityGroupIDs, instanceProfile, userData, rootVolume, kmsKeyID); \
-                 the next machine is made as it says now";
+    let words = "NodeClass default has changed since (imageID, subnets, securityGroupIDs, instanceProfile, \
+                 userData, rootVolume, kmsKeyID); the next machine is made as it says now";
     assert_eq!(whole(&after(&observed, now()))[4], ("Drifted", "True", "NodeClassChanged", words));
     observed.class = None;
-    assert_eq!(condition(&after(&observed, now()).conditions, ConditionType::Drifted), ("False".into(), "Pending".into()));
+    assert_eq!(
+        condition(&after(&observed, now()).conditions, ConditionType::Drifted),
+        ("False".into(), "Pending".into())
+    );
 }
 
 #[test]
@@ -111,7 +129,10 @@ fn initialized_stays_when_a_node_is_not_ready_for_a_while_and_ready_does_not() {
     observed.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(9))));
     observed.driver_registered = false;
     let status = after(&observed, now());
-    assert_eq!(condition(&status.conditions, ConditionType::Initialized), ("True".into(), "AsExpected".into()));
+    assert_eq!(
+        condition(&status.conditions, ConditionType::Initialized),
+        ("True".into(), "AsExpected".into())
+    );
     assert_eq!(condition(&status.conditions, ConditionType::Ready), ("False".into(), "NodeNotReady".into()));
 }
 
@@ -179,8 +200,13 @@ fn a_transition_has_its_time_and_a_new_generation_does_not_change_it() {
     observed.core_node = Some(core_node());
     observed.node.metadata.generation = Some(4);
     let second = after(&observed, at(20));
-    let time = |status: &NodeStatus, kind| conditions::find(&status.conditions, kind).unwrap().last_transition_time.0;
-    assert_eq!((time(&second, ConditionType::Launched), time(&second, ConditionType::Registered)), (at(10), at(20)));
+    let time = |status: &NodeStatus, kind| {
+        conditions::find(&status.conditions, kind).unwrap().last_transition_time.0
+    };
+    assert_eq!(
+        (time(&second, ConditionType::Launched), time(&second, ConditionType::Registered)),
+        (at(10), at(20))
+    );
     assert!(second.conditions.iter().all(|it| it.observed_generation == Some(4)));
     assert_eq!(second.observed_generation, Some(4));
 }
@@ -189,11 +215,15 @@ fn a_transition_has_its_time_and_a_new_generation_does_not_change_it() {
 fn the_fields_of_the_create_protocol_are_told_as_the_last_write_left_them() {
     let observed = settled();
     let mut written = observed.node.clone();
-    let other = NodeStatus { launch: Some(launch(7)), instance_id: Some(id("i-7")), ..written.status.clone().unwrap() };
+    let other = NodeStatus {
+        creation: Some(launch(7)),
+        instance_id: Some(id("i-7")),
+        ..written.status.clone().unwrap()
+    };
     written.status = Some(other);
     let acted = Acted { object: written, ..acted(&observed) };
-    let status = told(&observed, &plan(&observed, now()), &acted, Repair::AsPlanned, now());
-    assert_eq!((status.launch, status.instance_id), (Some(launch(7)), Some(id("i-7"))));
+    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    assert_eq!((status.creation, status.instance_id), (Some(launch(7)), Some(id("i-7"))));
 }
 
 #[test]
@@ -201,7 +231,8 @@ fn what_ec2_shows_is_told_and_stays_when_it_shows_nothing() {
     let mut observed = launched(InstanceState::Running);
     let status = after(&observed, now());
     let facts = |it: &NodeStatus| (it.provider_id.clone(), it.instance_type.clone(), it.zone.clone());
-    let expected = (Some("aws:///us-east-1a/i-1".into()), Some("r7i.large".into()), Some("us-east-1a".into()));
+    let expected =
+        (Some("aws:///us-east-1a/i-1".into()), Some("r7i.large".into()), Some("us-east-1a".into()));
     assert_eq!(facts(&status), expected);
     observed.node.status = Some(status);
     observed.instances.instances.clear();

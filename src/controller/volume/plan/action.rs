@@ -1,4 +1,5 @@
-//! What a plan of the Volume controller is made of: the actions, how far the Volume is, and what is waited for.
+//! What a plan of the Volume controller is made of: the actions, how far the Volume is, and what is waited
+//! for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 
-use crate::api::volume::{ModificationRecord, VolumeLaunch};
+use crate::api::creation::Attempt;
+use crate::api::volume::{ModificationRecord, VolumeCreation};
 use crate::api::{SnapshotId, VolumeId};
 use crate::cloud::ModifyVolumeRequest;
 use crate::controller::volume::wait::VolumeWait;
@@ -27,6 +29,8 @@ pub struct Plan {
     pub interest: VolumeInterest,
     /// A change of size, type, IOPS or throughput is due, and EC2 does not show it.
     pub due: bool,
+    /// What this pass has to read from EC2 before it can decide: it is read, and the plan is made again.
+    pub look_up: Option<VolumeId>,
 }
 
 /// What of a Volume is about to change in EC2 and is looked up often.
@@ -58,10 +62,22 @@ pub enum Stage {
 impl Plan {
     /// Everything is as wanted: nothing is done, and nothing waited for.
     pub(in crate::controller::volume) fn done() -> Self {
-        Self { actions: Vec::new(), waiting: None, stage: Stage::AsWanted, requeue: None, interest: VolumeInterest::Settled, due: false }
+        Self {
+            actions: Vec::new(),
+            waiting: None,
+            stage: Stage::AsWanted,
+            requeue: None,
+            interest: VolumeInterest::Settled,
+            due: false,
+            look_up: None,
+        }
     }
 
-    pub(in crate::controller::volume) fn act(stage: Stage, actions: Vec<Action>, wait: impl Into<VolumeWait>) -> Self {
+    pub(in crate::controller::volume) fn act(
+        stage: Stage,
+        actions: Vec<Action>,
+        wait: impl Into<VolumeWait>,
+    ) -> Self {
         Self { actions, ..Self::wait(stage, wait) }
     }
 
@@ -92,17 +108,15 @@ impl Plan {
 pub enum Action {
     /// Put our finalizer on the Volume.
     AddFinalizer,
-    /// Ask EC2 for this volume by its id, and stop here if it is there: tags can be taken off.
-    ConfirmGone(VolumeId),
     /// Intent, CreateVolume, id: one compound action.
-    Create(Box<VolumeLaunch>),
+    Create(Box<VolumeCreation>),
     /// CreateVolume again, identical.
     Resend,
     /// Announce that this kept volume is this Volume's from now on, then tag it so: one compound action.
     Adopt(VolumeId, BTreeMap<String, String>),
     /// CreateTags again, identical.
     Retag(VolumeId, BTreeMap<String, String>),
-    /// Give back the record of a kept volume that was never taken.
+    /// Release the record of a retained volume that was never adopted.
     ReleaseRecord(Box<PersistentVolume>),
     /// Record the volume that a look-up found.
     RecordVolume(VolumeId),
@@ -120,8 +134,8 @@ pub enum Action {
     DeleteClaim(Box<PersistentVolumeClaim>),
     /// Mark the PersistentVolume as the record of what was kept.
     MarkRetained(Box<PersistentVolume>),
-    /// Announce the final snapshot, then CreateSnapshot.
-    Snapshot(VolumeId),
+    /// Intent, CreateSnapshot, id: one compound action.
+    Snapshot(VolumeId, Attempt),
     /// Record the final snapshot that a look-up found.
     RecordSnapshot(SnapshotId),
     /// DeleteVolume.

@@ -1,4 +1,5 @@
-//! The plan of a Volume that adopts a retained EBS volume: checked once more, announced, tagged anew, and its old record closed. Pure.
+//! The plan of a Volume that adopts a retained EBS volume: checked once more, announced, tagged anew, and its
+//! old record closed. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,6 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
 use super::facts::owner_of;
-
 use crate::api::{VolumeId, keys};
 use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, VolumeState, identity};
@@ -18,7 +18,8 @@ use crate::controller::volume::observe::Observed;
 use crate::controller::volume::wait::VolumeWait;
 use crate::controller::volume::wait::creation::{AdoptionRefusal, AdoptionWait};
 
-/// Nothing is announced yet: the retained volume is adopted, or the plan says why not. An empty one is never made instead.
+/// Nothing is announced yet: the retained volume is adopted, or the plan says why not. An empty one is never
+/// made instead.
 pub(super) fn take(observed: &Observed, name: &str, size: i32) -> Plan {
     let kept = match recorded(observed, name) {
         Ok(kept) => kept,
@@ -27,14 +28,14 @@ pub(super) fn take(observed: &Observed, name: &str, size: i32) -> Plan {
     let id = &kept.volume_id;
     let Some(volume) = observed.former.volumes.iter().find(|volume| volume.id == *id) else {
         let wait = AdoptionWait::NotListed { id: id.clone(), record: name.to_owned() };
-        return Plan::wait(Stage::Nothing, wait).after(observed.timing.recheck);
+        return Plan::wait(Stage::Nothing, wait).after(observed.timing.requeue_interval);
     };
     if let Err(cause) = fits(observed, volume, size) {
         return refused(observed, name, cause);
     }
     if volume.state != VolumeState::Available {
         let wait = AdoptionWait::NotAvailable { id: id.clone(), state: volume.state };
-        return Plan::wait(Stage::Nothing, wait).after(observed.timing.recheck).pending();
+        return Plan::wait(Stage::Nothing, wait).after(observed.timing.requeue_interval).pending();
     }
     let actions = vec![Action::Adopt(id.clone(), tags(observed))];
     Plan::act(Stage::Nothing, actions, AdoptionWait::Adopting(id.clone())).pending()
@@ -44,7 +45,8 @@ pub(super) fn take(observed: &Observed, name: &str, size: i32) -> Plan {
 fn recorded(observed: &Observed, name: &str) -> Result<Retained, AdoptionRefusal> {
     let volume = &observed.volume;
     let namespace = volume.namespace().unwrap_or_default();
-    let kept = observed.record.as_ref().and_then(retention::read).filter(|kept| kept.persistent_volume == name);
+    let kept =
+        observed.record.as_ref().and_then(retention::read).filter(|kept| kept.persistent_volume == name);
     let Some(kept) = kept.filter(|kept| kept.namespace == namespace) else {
         return Err(AdoptionRefusal::NoRecord { namespace });
     };
@@ -58,8 +60,8 @@ fn recorded(observed: &Observed, name: &str) -> Result<Retained, AdoptionRefusal
     Ok(kept)
 }
 
-/// Whether the EBS volume itself is what its record says. That it carries this cluster's tag and the former Volume's UID is how it
-/// was found.
+/// Whether the EBS volume itself is what its record says. That it carries this cluster's tag and the former
+/// Volume's UID is how it was found.
 fn fits(observed: &Observed, volume: &EbsVolume, size: i32) -> Result<(), AdoptionRefusal> {
     let namespace = observed.volume.namespace().unwrap_or_default();
     let tag = volume.tags.get(keys::DATABASE_TAG).and_then(|database| database.split_once('/'));
@@ -78,42 +80,52 @@ fn fits(observed: &Observed, volume: &EbsVolume, size: i32) -> Result<(), Adopti
 
 fn refused(observed: &Observed, name: &str, cause: AdoptionRefusal) -> Plan {
     let wait = AdoptionWait::Refused { record: name.to_owned(), cause };
-    Plan::wait(Stage::Nothing, wait).after(observed.timing.recheck.saturating_mul(12))
+    Plan::wait(Stage::Nothing, wait).after(observed.timing.requeue_interval.saturating_mul(12))
 }
 
 fn tags(observed: &Observed) -> BTreeMap<String, String> {
     identity::adoption_tags(&owner_of(&observed.volume, &observed.cluster_id))
 }
 
-/// Announced, and EC2 still shows the former owner's tag: the same call again, until it shows ours. What was announced is always
-/// finished, before a deletion, too.
+/// Announced, and EC2 still shows the former owner's tag: the same call again, until it shows ours. What was
+/// announced is always finished, before a deletion, too.
 pub(super) fn moving(observed: &Observed, id: &VolumeId, now: Timestamp) -> Option<Plan> {
     observed.former.volumes.iter().find(|volume| volume.id == *id)?;
-    let plan = match again(observed.asked.get(&Call::CreateTags), observed.volumes.swept_at, observed.timing.recheck, now) {
+    let plan = match again(
+        observed.asked.get(&Call::CreateTags),
+        observed.volumes.swept_at,
+        observed.timing.requeue_interval,
+        now,
+    ) {
         Again::Now => {
             let actions = vec![Action::Retag(id.clone(), tags(observed))];
             Plan::act(Stage::Nothing, actions, AdoptionWait::Tagging(id.clone()))
         }
         Again::OnceShown => Plan::wait(Stage::Nothing, AdoptionWait::TagsNotShown(id.clone())),
-        Again::Later(held_up, until) => Plan::wait(Stage::Nothing, VolumeWait::Blocked(held_up.clone())).until(until, now),
+        Again::Later(call_blocked, until) => {
+            Plan::wait(Stage::Nothing, VolumeWait::Blocked(call_blocked.clone())).until(until, now)
+        }
     };
     Some(plan.pending())
 }
 
-/// The former record goes once this Volume's own is there and bound.
+/// The former record goes once this Volume's own is there and bound. It carries the UID of another Volume, so
+/// its watch does not find this one.
 pub(super) fn closing(observed: &Observed, id: &VolumeId) -> Option<Plan> {
     let close = close_record(observed, id)?;
-    Some(Plan::act(Stage::Bound, vec![close], AdoptionWait::ClosingRecord(id.clone())))
+    let plan = Plan::act(Stage::Bound, vec![close], AdoptionWait::ClosingRecord(id.clone()));
+    Some(plan.after(observed.timing.requeue_interval))
 }
 
-/// Deletes the former record of an EBS volume that this Volume has taken over.
+/// Deletes the former record of an EBS volume that this Volume has adopted.
 pub(super) fn close_record(observed: &Observed, id: &VolumeId) -> Option<Action> {
     let record = held(observed)?;
     let is_of_this = retention::read(record).is_some_and(|kept| kept.volume_id == *id);
-    (is_of_this && record.metadata.deletion_timestamp.is_none()).then(|| Action::DeletePersistentVolume(Box::new(record.clone())))
+    (is_of_this && record.metadata.deletion_timestamp.is_none())
+        .then(|| Action::DeletePersistentVolume(Box::new(record.clone())))
 }
 
-/// Gives back a record whose volume was never taken.
+/// Releases a record whose volume was never adopted.
 pub(super) fn release(observed: &Observed) -> Option<Action> {
     held(observed).map(|record| Action::ReleaseRecord(Box::new(record.clone())))
 }

@@ -1,4 +1,5 @@
-//! The plan of a Volume whose EBS volume is there: PersistentVolume and claim first, then what the spec wants. Pure.
+//! The plan of a Volume whose EBS volume is there: PersistentVolume and claim first, then what the spec
+//! wants. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
@@ -7,7 +8,6 @@ use kube::{Resource, ResourceExt};
 use super::action::{Action, Plan, Stage};
 use super::facts::class_not_found;
 use super::{adoption, modification};
-
 use crate::api::{Size, Volume, VolumeStatus};
 use crate::cloud::EbsVolume;
 use crate::controller::volume::build;
@@ -15,7 +15,13 @@ use crate::controller::volume::observe::Observed;
 use crate::controller::volume::wait::modification::BindingWait;
 
 /// The EBS volume is there: bound next, then as wanted.
-pub(super) fn plan(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i32, now: Timestamp) -> Plan {
+pub(super) fn plan(
+    observed: &Observed,
+    status: &VolumeStatus,
+    volume: &EbsVolume,
+    size: i32,
+    now: Timestamp,
+) -> Plan {
     let storage_class = observed.class.as_ref().map(|class| &class.spec.storage_class_name);
     let Some(persistent_volume) = &observed.persistent_volume else {
         let Some(storage_class) = storage_class else { return class_not_found(observed, Stage::Created) };
@@ -25,46 +31,59 @@ pub(super) fn plan(observed: &Observed, status: &VolumeStatus, volume: &EbsVolum
         return Plan::act(Stage::Created, actions, BindingWait::CreatingPersistentVolume);
     };
     if !build::is_record_of(persistent_volume, &observed.volume) {
-        return conflict("PersistentVolume", persistent_volume.name_any());
+        return conflict(observed, "PersistentVolume", persistent_volume.name_any());
     }
     if let Some(named) = observed.recorded_volume().filter(|named| *named != volume.id) {
         let persistent_volume = persistent_volume.name_any();
-        return Plan::wait(Stage::Created, BindingWait::OtherVolume { persistent_volume, named, id: volume.id.clone() });
+        return Plan::wait(
+            Stage::Created,
+            BindingWait::OtherVolume { persistent_volume, named, id: volume.id.clone() },
+        );
     }
     let Some(claim) = &observed.claim else {
         let Some(storage_class) = storage_class else { return class_not_found(observed, Stage::Created) };
         let size = Size::from_gib(volume.size);
-        // A PersistentVolume that belonged to another claim is opened after this one was made: where none can be made (the namespace
-        // goes), it stays Released, the record of what is kept.
-        let actions = vec![Action::CreateClaim(Box::new(build::claim(&observed.volume, &size, storage_class)))];
+        // A PersistentVolume that belonged to another claim is opened after this one was made: where none can
+        // be made (the namespace goes), it stays Released, the record of what is kept.
+        let actions =
+            vec![Action::CreateClaim(Box::new(build::claim(&observed.volume, &size, storage_class)))];
         return Plan::act(Stage::Created, actions, BindingWait::CreatingClaim);
     };
     if !is_ours(observed, claim) {
-        return conflict("PersistentVolumeClaim", claim.name_any());
+        return conflict(observed, "PersistentVolumeClaim", claim.name_any());
     }
     if claim.metadata.deletion_timestamp.is_some() {
         return Plan::wait(Stage::Created, BindingWait::ClaimDeleted(claim.name_any()));
     }
     if claim.status.as_ref().and_then(|status| status.phase.as_deref()) != Some("Bound") {
-        let wait = BindingWait::NotBound { claim: claim.name_any(), persistent_volume: persistent_volume.name_any() };
+        let wait = BindingWait::NotBound {
+            claim: claim.name_any(),
+            persistent_volume: persistent_volume.name_any(),
+        };
         // The claim was made, and the PersistentVolume still belongs to the one before it.
-        let claimed_by = persistent_volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref()).and_then(|claim| claim.uid.as_ref());
+        let claimed_by = persistent_volume
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.claim_ref.as_ref())
+            .and_then(|claim| claim.uid.as_ref());
         if claimed_by.is_some() && claimed_by != claim.metadata.uid.as_ref() {
             let reopen = Action::ReopenPersistentVolume(Box::new(persistent_volume.clone()));
             return Plan::act(Stage::Created, vec![reopen], wait);
         }
         return Plan::wait(Stage::Created, wait);
     }
-    adoption::closing(observed, &volume.id).unwrap_or_else(|| modification::plan(observed, status, volume, claim, size, now))
+    adoption::closing(observed, &volume.id)
+        .unwrap_or_else(|| modification::plan(observed, status, volume, claim, size, now))
 }
 
 fn is_ours(observed: &Observed, claim: &PersistentVolumeClaim) -> bool {
-    claim
-        .owner_references()
-        .iter()
-        .any(|owner| Some(&owner.uid) == observed.volume.metadata.uid.as_ref() && owner.kind == Volume::kind(&()))
+    claim.owner_references().iter().any(|owner| {
+        Some(&owner.uid) == observed.volume.metadata.uid.as_ref() && owner.kind == Volume::kind(&())
+    })
 }
 
-fn conflict(kind: &'static str, name: String) -> Plan {
+/// What belongs to something else is not watched.
+fn conflict(observed: &Observed, kind: &'static str, name: String) -> Plan {
     Plan::wait(Stage::Created, BindingWait::NameConflict { kind, name })
+        .after(observed.timing.requeue_interval.saturating_mul(12))
 }

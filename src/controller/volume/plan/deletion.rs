@@ -5,9 +5,8 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
-use super::facts::{attempt_facts, blocked, owner_of, proven_absent};
+use super::facts::{attempt_facts, blocked, once_confirmed, owner_of, proven_absent};
 use super::{adoption, snapshot};
-
 use crate::api::{DeletionPolicy, Size, VolumeId, VolumeStatus, keys, names};
 use crate::cloud::call::Call;
 use crate::cloud::identity;
@@ -28,30 +27,47 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if observed.volumes.swept_at.is_none() {
         return Plan::wait(Stage::Nothing, VolumeWait::FirstSync);
     }
-    if !observed.house_is_torn_down && observed.owner.as_ref().is_some_and(|owner| owner.metadata.deletion_timestamp.is_none()) {
-        return Plan::wait(Stage::Bound, DeletionWait::DatabaseRemains).after(observed.timing.recheck.saturating_mul(12));
+    if !observed.teardown
+        && observed.owner.as_ref().is_some_and(|owner| owner.metadata.deletion_timestamp.is_none())
+    {
+        return Plan::wait(Stage::Bound, DeletionWait::DatabaseRemains)
+            .after(observed.timing.requeue_interval.saturating_mul(12));
     }
     let status = observed.volume.status.clone().unwrap_or_default();
     if let Some(claim) = observed.claim.as_ref().filter(|claim| {
-        claim.metadata.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == observed.volume.metadata.uid.as_ref())
+        claim
+            .metadata
+            .owner_references
+            .iter()
+            .flatten()
+            .any(|owner| Some(&owner.uid) == observed.volume.metadata.uid.as_ref())
     }) {
-        let actions =
-            if claim.metadata.deletion_timestamp.is_none() { vec![Action::DeleteClaim(Box::new(claim.clone()))] } else { Vec::new() };
+        let actions = if claim.metadata.deletion_timestamp.is_none() {
+            vec![Action::DeleteClaim(Box::new(claim.clone()))]
+        } else {
+            Vec::new()
+        };
         return Plan::act(Stage::Bound, actions, DeletionWait::ClaimRemains(claim.name_any()));
     }
-    match (&status.volume_id, &status.launch) {
+    match (&status.volume_id, &status.creation) {
         (Some(id), _) => identified(observed, &status, id, now),
         (None, None) => unrecorded(observed),
-        (None, Some(launch)) => match judge(attempt_facts(observed, launch, true), observed.timing.token_resend, now) {
-            Verdict::Adopt(id) => record(id, Found::ByAttempt).pending(),
-            Verdict::Refused | Verdict::ProvenAbsent(_) => finished(observed),
-            Verdict::Resend => Plan::wait(Stage::Nothing, DeletionWait::NotResent).pending(),
-            Verdict::Wait(doubt, _) => Plan::wait(Stage::Nothing, CreationWait::InDoubt { attempt: launch.attempt, doubt }).pending(),
-        },
+        (None, Some(creation)) => {
+            match judge(attempt_facts(observed, creation, true), observed.timing.client_token_max_age, now) {
+                Verdict::Adopt(id) => record(id, Found::ByAttempt).pending(),
+                Verdict::Refused(_) | Verdict::ProvenAbsent(_) => finished(observed),
+                Verdict::Resend => Plan::wait(Stage::Nothing, DeletionWait::NotResent).pending(),
+                Verdict::Wait(doubt, _) => Plan::wait(
+                    Stage::Nothing,
+                    CreationWait::InDoubt { attempt: creation.attempt.number, doubt },
+                )
+                .pending(),
+            }
+        }
     }
 }
 
-/// Nothing was ever asked for; whatever carries our identity all the same is taken on first.
+/// Nothing was ever requested; a resource that carries this Volume's identity all the same is adopted first.
 fn unrecorded(observed: &Observed) -> Plan {
     match observed.volumes.volumes.as_slice() {
         [] => {
@@ -66,7 +82,10 @@ fn unrecorded(observed: &Observed) -> Plan {
             plan
         }
         [one] => record(one.id.clone(), Found::ByTags),
-        several => Plan::wait(Stage::Nothing, DeletionWait::Several(several.iter().map(|volume| volume.id.clone()).collect())),
+        several => Plan::wait(
+            Stage::Nothing,
+            DeletionWait::Several(several.iter().map(|volume| volume.id.clone()).collect()),
+        ),
     }
 }
 
@@ -74,48 +93,59 @@ fn record(id: VolumeId, found: Found) -> Plan {
     Plan::act(Stage::Nothing, vec![Action::RecordVolume(id.clone())], DeletionWait::Recording(id, found))
 }
 
-/// The policy that counts: the newest that the Database says; and nobody decided on this deletion when the house around it is torn
-/// down.
+/// The policy that counts: the newest that the Database says; in a teardown it is Retain, since that is no
+/// decision about this very volume.
 pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
-    let newest = observed.owner.as_ref().map_or(observed.volume.spec.deletion_policy, |owner| owner.spec.deletion_policy);
-    if observed.house_is_torn_down { DeletionPolicy::Retain } else { newest }
+    let newest = observed
+        .owner
+        .as_ref()
+        .map_or(observed.volume.spec.deletion_policy, |owner| owner.spec.deletion_policy);
+    if observed.teardown { DeletionPolicy::Retain } else { newest }
 }
 
 fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Timestamp) -> Plan {
     let seen = observed.volumes.volumes.iter().find(|volume| volume.id == *id);
     match seen.map(|volume| (volume, volume.state)) {
-        Some((_, VolumeState::Creating)) => Plan::wait(Stage::Nothing, CreationWait::Creating(id.clone())).pending(),
-        // EC2 has accepted its deletion, whether it shows that or not yet: whatever the policy says now, it can't be kept any more.
-        Some(_) if status.deleted_at.is_some() => Plan::wait(Stage::Created, DeletionWait::DeletingVolume(id.clone())).pending(),
+        Some((_, VolumeState::Creating)) => {
+            Plan::wait(Stage::Nothing, CreationWait::Creating(id.clone())).pending()
+        }
+        // EC2 has accepted its deletion, whether it shows that or not yet: whatever the policy says now, it
+        // can't be kept any more.
+        Some(_) if status.deleted_at.is_some() => {
+            Plan::wait(Stage::Created, DeletionWait::DeletingVolume(id.clone())).pending()
+        }
         Some((_, VolumeState::Deleting | VolumeState::Deleted)) => {
-            Plan::act(Stage::Created, vec![Action::NoteDeleted], DeletionWait::DeletingVolume(id.clone())).pending()
+            Plan::act(Stage::Created, vec![Action::NoteDeleted], DeletionWait::DeletingVolume(id.clone()))
+                .pending()
         }
-        Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Error | VolumeState::Unknown)) => {
-            match effective_policy(observed) {
-                DeletionPolicy::Retain => retained(observed, volume, now),
-                DeletionPolicy::Snapshot => snapshot::plan(observed, status, volume, now).unwrap_or_else(|| deleted(observed, volume, now)),
-                DeletionPolicy::Delete => deleted(observed, volume, now),
-            }
-        }
+        Some((
+            volume,
+            VolumeState::Available | VolumeState::InUse | VolumeState::Error | VolumeState::Unknown,
+        )) => match effective_policy(observed) {
+            DeletionPolicy::Retain => retained(observed, volume, now),
+            DeletionPolicy::Snapshot => snapshot::plan(observed, status, volume, now)
+                .unwrap_or_else(|| deleted(observed, volume, now)),
+            DeletionPolicy::Delete => deleted(observed, volume, now),
+        },
         None => adoption::moving(observed, id, now).unwrap_or_else(|| gone(observed, status, id)),
     }
 }
 
 /// EC2 does not show the volume.
 fn gone(observed: &Observed, status: &VolumeStatus, id: &VolumeId) -> Plan {
-    let was_deleted = status
-        .deleted_at
-        .as_ref()
-        .is_some_and(|at| observed.volumes.swept_at.is_some_and(|swept| swept.duration_since(at.0) > SignedDuration::from_secs(1)));
-    let proven = proven_absent(observed, status.launch.as_ref()).is_some();
+    let was_deleted = status.deleted_at.as_ref().is_some_and(|at| {
+        observed
+            .volumes
+            .swept_at
+            .is_some_and(|swept| swept.duration_since(at.0) > SignedDuration::from_secs(1))
+    });
+    let proven = proven_absent(observed, status.creation.as_ref()).is_some();
     if was_deleted {
         return finished(observed);
     }
     if proven {
-        // Tags can be taken off: before its record goes, EC2 is asked for the volume itself.
-        let mut plan = finished(observed).pending();
-        plan.actions.insert(0, Action::ConfirmGone(id.clone()));
-        return plan;
+        let wait = DeletionWait::ProvingAbsence(id.clone());
+        return once_confirmed(observed, id, finished(observed).pending(), wait);
     }
     Plan::wait(Stage::Nothing, DeletionWait::ProvingAbsence(id.clone())).pending()
 }
@@ -125,14 +155,14 @@ fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     let uid = observed.volume.uid().unwrap_or_default();
     let mut actions = Vec::new();
     match &observed.persistent_volume {
-        // Somebody deletes it: one that stays is made once it is gone.
+        // It is being deleted outside Freehold: one that stays is created once it is gone.
         Some(record) if record.metadata.deletion_timestamp.is_some() => {
             let wait = DeletionWait::RecordDeleted { id: volume.id.clone(), record: record.name_any() };
-            return Plan::wait(Stage::Created, wait).after(observed.timing.recheck);
+            return Plan::wait(Stage::Created, wait).after(observed.timing.requeue_interval);
         }
         Some(record) if !build::is_record_of(record, &observed.volume) => {
             let wait = DeletionWait::RecordNotOurs { id: volume.id.clone(), record: record.name_any(), uid };
-            return Plan::wait(Stage::Created, wait).after(observed.timing.recheck);
+            return Plan::wait(Stage::Created, wait).after(observed.timing.requeue_interval);
         }
         Some(record) if record.labels().get(keys::RETAINED_LABEL).is_none() => {
             actions.push(Action::MarkRetained(Box::new(marked(observed, volume, record.clone(), now))));
@@ -142,21 +172,39 @@ fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     }
     actions.extend(adoption::close_record(observed, &volume.id));
     actions.push(Action::RemoveFinalizer);
-    Plan::act(Stage::Created, actions, DeletionWait::Retaining { id: volume.id.clone(), record: names::persistent_volume(&uid) })
+    Plan::act(
+        Stage::Created,
+        actions,
+        DeletionWait::Retaining { id: volume.id.clone(), record: names::persistent_volume(&uid) },
+    )
 }
 
-/// The record of a volume that never had a PersistentVolume: claimed by a claim that is gone, so that it shows as Released.
+/// The record of a volume that never had a PersistentVolume: claimed by a claim that is gone, so that it
+/// shows as Released.
 fn record_of(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> PersistentVolume {
-    let storage_class = observed.class.as_ref().map(|class| class.spec.storage_class_name.clone()).unwrap_or_default();
-    let record = build::persistent_volume(&observed.volume, &volume.id, &Size::from_gib(volume.size), &storage_class, None);
+    let storage_class =
+        observed.class.as_ref().map(|class| class.spec.storage_class_name.clone()).unwrap_or_default();
+    let record = build::persistent_volume(
+        &observed.volume,
+        &volume.id,
+        &Size::from_gib(volume.size),
+        &storage_class,
+        None,
+    );
     marked(observed, volume, record, now)
 }
 
-/// The PersistentVolume as the record of what was kept: it says what, when and why, and is Released, since the claim that it names
-/// can come no more.
-fn marked(observed: &Observed, volume: &EbsVolume, mut record: PersistentVolume, now: Timestamp) -> PersistentVolume {
+/// The PersistentVolume as the record of what was kept: it says what, when and why, and is Released, since
+/// the claim that it names can come no more.
+fn marked(
+    observed: &Observed,
+    volume: &EbsVolume,
+    mut record: PersistentVolume,
+    now: Timestamp,
+) -> PersistentVolume {
     let name = observed.volume.name_any();
-    let because = if observed.house_is_torn_down { messages::RETAINED_BY_TEARDOWN } else { messages::RETAINED_BY_POLICY };
+    let because =
+        if observed.teardown { messages::RETAINED_BY_TEARDOWN } else { messages::RETAINED_BY_POLICY };
     let engine = observed.volume.labels().get(keys::ENGINE_LABEL);
     let size = Size::from_gib(volume.size);
     let marks = retention::marks(&name, engine, observed.owner.as_ref(), &size, because, now);
@@ -174,10 +222,12 @@ fn marked(observed: &Observed, volume: &EbsVolume, mut record: PersistentVolume,
 /// Delete: only what is available and ours.
 fn deleted(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     if !observed.attachments.is_empty() {
-        return Plan::wait(Stage::Created, DeletionWait::NotDetached(volume.id.clone())).after(observed.timing.recheck);
+        return Plan::wait(Stage::Created, DeletionWait::NotDetached(volume.id.clone()))
+            .after(observed.timing.requeue_interval);
     }
     let owner = owner_of(&observed.volume, &observed.cluster_id);
-    match safety::may_delete_volume(volume, &identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid)) {
+    match safety::may_delete_volume(volume, &identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid))
+    {
         Ok(()) => blocked(observed, Call::DeleteVolume, Stage::Created, now).unwrap_or_else(|| {
             let actions = vec![Action::DeleteVolume(volume.id.clone())];
             Plan::act(Stage::Created, actions, DeletionWait::DeletingVolume(volume.id.clone())).pending()

@@ -1,45 +1,74 @@
-//! What the parts of the plan of the Volume controller share: questions about what was observed, and plans that several parts make. Pure.
+//! What the parts of the plan of the Volume controller share: questions about what was observed, and plans
+//! that several parts make. Pure.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::action::{Plan, Stage};
-
-use crate::api::volume::VolumeLaunch;
+use crate::api::volume::VolumeCreation;
 use crate::api::{Volume, VolumeId, keys};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
+use crate::controller::call_blocked::CallBlocked;
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::volume::observe::Observed;
 use crate::controller::volume::wait::VolumeWait;
-use crate::controller::waiting::HeldUp;
 
-/// The facts that the protocol judges an attempt by. EC2 cannot be asked for volumes by token: the attempt's tag tells.
-pub(super) fn attempt_facts(observed: &Observed, launch: &VolumeLaunch, deleting: bool) -> Facts<VolumeId> {
+/// The facts that the protocol judges an attempt by. EC2 cannot list volumes by token: the attempt's tag
+/// shows.
+pub(super) fn attempt_facts(
+    observed: &Observed,
+    creation: &VolumeCreation,
+    deleting: bool,
+) -> Facts<VolumeId> {
     // A later attempt than the status knows: the status is older than what was done (a restored etcd).
-    let made = observed.volumes.volumes.iter().filter(|volume| identity::attempt(&volume.tags) >= Some(launch.attempt));
+    let made = observed
+        .volumes
+        .volumes
+        .iter()
+        .filter(|volume| identity::attempt(&volume.tags) >= Some(creation.attempt.number));
     let found = made.max_by_key(|volume| identity::attempt(&volume.tags));
     Facts {
         deleting,
-        started_at: launch.started_at.0,
-        refused: launch.refused.is_some(),
+        started_at: creation.attempt.started_at.0,
+        refused: creation.attempt.refused.clone(),
+        has_token: true,
         sent: observed.sent,
         found: found.map(|volume| volume.id.clone()),
         looked_up: observed.volumes.swept_at.is_some_and(|at| at >= observed.process_started),
-        absent: proven_absent(observed, Some(launch)),
+        absent: proven_absent(observed, Some(creation)),
         same_request: true,
     }
 }
 
-/// The proof that this attempt's volume does not exist. Without the attempt (the status was lost) nothing was sent later than by an
-/// earlier process.
-pub(super) fn proven_absent(observed: &Observed, launch: Option<&VolumeLaunch>) -> Option<AbsenceProven> {
-    let last = launch.map_or(observed.process_started, |launch| {
-        last_possible_send(observed.sent.as_ref(), launch.started_at.0, observed.process_started)
-    });
+/// The proof that this attempt's volume does not exist. The attempt is unknown when the status was lost.
+pub(super) fn proven_absent(observed: &Observed, creation: Option<&VolumeCreation>) -> Option<AbsenceProven> {
+    let attempt = creation.map(|creation| &creation.attempt);
+    let last = last_possible_send(attempt, observed.sent.as_ref(), observed.process_started);
     absence::prove(last, observed.volumes.empty, TokenLookup::NotPossible, observed.timing.absence_window)
+}
+
+/// This plan, which rests on the absence of an EBS volume, once EC2 does not show it by its id either: the
+/// absence is proven by tag, and tags can be taken off. `wait` is waited for until then.
+pub(super) fn once_confirmed(
+    observed: &Observed,
+    id: &VolumeId,
+    plan: Plan,
+    wait: impl Into<VolumeWait>,
+) -> Plan {
+    let recheck = observed.timing.requeue_interval;
+    match observed.is_shown_by_id {
+        Some(false) => plan,
+        Some(true) => Plan::wait(Stage::Nothing, VolumeWait::WithoutTags(id.clone()))
+            .pending()
+            .after(recheck.saturating_mul(12)),
+        None => {
+            let plan = Plan::wait(Stage::Nothing, wait).pending().after(recheck);
+            Plan { look_up: Some(id.clone()), ..plan }
+        }
+    }
 }
 
 /// Whom the EBS volume belongs to.
@@ -56,19 +85,23 @@ pub(in crate::controller::volume) fn owner_of(volume: &Volume, cluster_id: &str)
 
 pub(super) fn class_not_found(observed: &Observed, stage: Stage) -> Plan {
     let name = observed.volume.spec.node_class_name.clone();
-    Plan::wait(stage, VolumeWait::ClassNotFound(name)).after(observed.timing.sweep_instances)
+    Plan::wait(stage, VolumeWait::ClassNotFound(name)).after(observed.timing.instance_sync_interval)
 }
 
 /// What EC2 last answered to this call and when it may be made again, as long as it must not be made.
-pub(super) fn last_refusal(observed: &Observed, call: Call, now: Timestamp) -> Option<(&HeldUp, Timestamp)> {
-    match again(observed.asked.get(&call), observed.volumes.swept_at, observed.timing.recheck, now) {
-        Again::Later(held_up, until) => Some((held_up, until)),
+pub(super) fn last_refusal(
+    observed: &Observed,
+    call: Call,
+    now: Timestamp,
+) -> Option<(&CallBlocked, Timestamp)> {
+    match again(observed.asked.get(&call), observed.volumes.swept_at, observed.timing.requeue_interval, now) {
+        Again::Later(call_blocked, until) => Some((call_blocked, until)),
         Again::Now | Again::OnceShown => None,
     }
 }
 
 /// The plan of a Volume whose next call was not accepted by EC2 and must not be made again yet.
 pub(super) fn blocked(observed: &Observed, call: Call, stage: Stage, now: Timestamp) -> Option<Plan> {
-    let (held_up, until) = last_refusal(observed, call, now)?;
-    Some(Plan::wait(stage, VolumeWait::Blocked(held_up.clone())).until(until, now).pending())
+    let (call_blocked, until) = last_refusal(observed, call, now)?;
+    Some(Plan::wait(stage, VolumeWait::Blocked(call_blocked.clone())).until(until, now).pending())
 }

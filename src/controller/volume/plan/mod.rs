@@ -1,4 +1,5 @@
-//! The plan step of the Volume controller: compares what is with what should be, and decides the actions. Pure.
+//! The plan step of the Volume controller: compares what is with what should be, and decides the actions.
+//! Pure.
 
 mod adoption;
 mod binding;
@@ -8,6 +9,7 @@ mod deletion;
 pub(super) mod facts;
 mod modification;
 mod snapshot;
+mod wakes;
 
 pub mod action;
 
@@ -19,7 +21,6 @@ use super::observe::Observed;
 use super::remembered;
 use super::wait::VolumeWait;
 use super::wait::creation::CreationWait;
-
 use crate::api::{VolumeId, VolumeStatus};
 use crate::cloud::VolumeState;
 use crate::cluster::finalizer;
@@ -27,7 +28,12 @@ use crate::cluster::finalizer;
 /// Decides what to do about a Volume. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let plan = decide(observed, now);
-    debug_assert_eq!(check::violations(observed, &plan), Vec::<String>::new(), "the plan of {}", observed.volume.name_any());
+    debug_assert_eq!(
+        check::violations(observed, &plan),
+        Vec::<String>::new(),
+        "the plan of {}",
+        observed.volume.name_any()
+    );
     plan
 }
 
@@ -45,9 +51,9 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
         return Plan::wait(Stage::Nothing, VolumeWait::InvalidSize(observed.volume.spec.size.clone()));
     };
     let status = observed.volume.status.clone().unwrap_or_default();
-    match (&status.launch, &status.volume_id) {
+    match (&status.creation, &status.volume_id) {
         (_, Some(id)) => identified(observed, &status, id, size, now),
-        (Some(launch), None) => creation::unidentified(observed, launch, size, now),
+        (Some(creation), None) => creation::unidentified(observed, creation, size, now),
         (None, None) => creation::uncreated(observed, size, now),
     }
 }
@@ -56,33 +62,40 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
 fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i32, now: Timestamp) -> Plan {
     let seen = observed.volumes.volumes.iter().find(|volume| volume.id == *id);
     match seen.map(|volume| (volume, volume.state)) {
-        Some((_, VolumeState::Creating)) => Plan::wait(Stage::Nothing, CreationWait::Creating(id.clone())).pending(),
+        Some((_, VolumeState::Creating)) => {
+            Plan::wait(Stage::Nothing, CreationWait::Creating(id.clone())).pending()
+        }
         Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Unknown)) => {
             binding::plan(observed, status, volume, size, now)
         }
         Some((_, VolumeState::Error)) => Plan::wait(Stage::Nothing, VolumeWait::Broken(id.clone())),
-        None => adoption::moving(observed, id, now).unwrap_or_else(|| missing(observed, status, id, size, now)),
+        None => {
+            adoption::moving(observed, id, now).unwrap_or_else(|| missing(observed, status, id, size, now))
+        }
         Some((_, VolumeState::Deleting | VolumeState::Deleted)) => missing(observed, status, id, size, now),
     }
 }
 
 /// EC2 does not show the volume that the status names.
 fn missing(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i32, now: Timestamp) -> Plan {
-    let proven = facts::proven_absent(observed, status.launch.as_ref()).is_some();
+    let proven = facts::proven_absent(observed, status.creation.as_ref()).is_some();
     // What was proven once need not be proven again while EC2 goes on not showing it.
     let was_lost = remembered::lost_since(status).is_some();
-    match (observed.has_held(), proven || was_lost, &status.launch) {
-        (true, true, _) => Plan::wait(Stage::Nothing, VolumeWait::Lost { volume: observed.volume.name_any(), id: id.clone() }),
+    match (observed.has_held(), proven || was_lost, &status.creation) {
+        (true, true, _) => Plan::wait(
+            Stage::Nothing,
+            VolumeWait::Lost { volume: observed.volume.name_any(), id: id.clone() },
+        ),
         (true, false, _) => Plan::wait(Stage::Nothing, VolumeWait::Missing(id.clone())).pending(),
         // A volume may vanish soon after it was made (a KMS refusal is asynchronous): it never held anything.
         // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
-        (false, true, launch) if proven => {
-            let attempt = launch.as_ref().map_or(1, |launch| launch.attempt) + 1;
-            let mut plan = creation::next_attempt(observed, attempt, size, now).pending();
-            if !plan.actions.is_empty() {
-                plan.actions.insert(0, Action::ConfirmGone(id.clone()));
+        (false, true, creation) if proven => {
+            let attempt = creation.as_ref().map_or(1, |creation| creation.attempt.number) + 1;
+            let plan = creation::next_attempt(observed, attempt, size, now).pending();
+            if plan.actions.is_empty() {
+                return plan;
             }
-            plan
+            facts::once_confirmed(observed, id, plan, CreationWait::NotListed(id.clone()))
         }
         (false, _, _) => Plan::wait(Stage::Nothing, CreationWait::NotListed(id.clone())).pending(),
     }

@@ -10,19 +10,18 @@ use kube::ResourceExt;
 
 use super::action::{Action, Modify, Plan, Stage, VolumeInterest};
 use super::facts::last_refusal;
-
 use crate::api::volume::{ModificationRecord, VolumeSpec};
-use crate::api::{Size, VolumeStatus};
+use crate::api::{Size, VolumeId, VolumeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::{Class, EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
-use crate::controller::conditions::whole_second;
 use crate::controller::volume::observe::Observed;
 use crate::controller::volume::remembered;
 use crate::controller::volume::wait::VolumeWait;
 use crate::controller::volume::wait::modification::ModificationWait;
-use crate::time::later;
+use crate::time::{later, whole_second};
 
-/// How many modifications EBS allows for a volume in a rolling day (since January 2026; EBS user guide, "Modify a volume").
+/// How many modifications EBS allows for a volume in a rolling day (since January 2026; EBS user guide,
+/// "Modify a volume").
 const DAILY_MODIFICATIONS: usize = 4;
 
 /// What EBS gives a gp3 volume that asks for nothing else (EBS user guide, "General Purpose SSD volumes").
@@ -78,10 +77,11 @@ pub(super) fn plan(
     if size < volume.size && claim_request(claim).is_some_and(|requested| size < requested) {
         return Plan::wait(Stage::Bound, ModificationWait::ShrinkRefused { wanted: size, size: volume.size });
     }
-    // What EC2 has more of than is asked for stays: EBS volumes only grow.
+    // What EC2 has more of than is requested stays: EBS volumes only grow.
     let wanted = Shape::wanted(&observed.volume.spec, size.max(volume.size));
     // The new size may be shown before it can be used, which is from "optimizing" on.
-    let is_early = observed.volumes.modification.as_ref().is_some_and(|it| it.state == ModificationState::Modifying);
+    let is_early =
+        observed.volumes.modification.as_ref().is_some_and(|it| it.state == ModificationState::Modifying);
     if !wanted.is_met_by(volume) || is_early {
         return Plan { due: !wanted.is_met_by(volume), ..modify(observed, status, volume, &wanted, now) };
     }
@@ -89,32 +89,40 @@ pub(super) fn plan(
 }
 
 /// EC2 does not show what is wanted yet.
-fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted: &Shape, now: Timestamp) -> Plan {
+fn modify(
+    observed: &Observed,
+    status: &VolumeStatus,
+    volume: &EbsVolume,
+    wanted: &Shape,
+    now: Timestamp,
+) -> Plan {
     let id = &volume.id;
     if let Some(refusal) = remembered::modification_refused(status, observed.volume.metadata.generation) {
         return Plan::wait(Stage::Bound, ModificationWait::Refused(refusal));
     }
     let modification = observed.volumes.modification.as_ref();
-    if let Some(running) = modification.filter(|it| matches!(it.state, ModificationState::Modifying | ModificationState::Optimizing)) {
+    if let Some(running) = modification
+        .filter(|it| matches!(it.state, ModificationState::Modifying | ModificationState::Optimizing))
+    {
         return modifying(ModificationWait::Running { id: id.clone(), state: running.state });
     }
     // Edits within a few seconds become one call: the budget is four a day.
     let gathering_since = status.change_due_since.as_ref().map_or(now, |since| since.0);
-    let ripe = later(gathering_since, observed.timing.coalesce);
+    let ripe = later(gathering_since, observed.timing.modify_coalesce_window);
     if now < ripe {
         return modifying(ModificationWait::Coalescing(id.clone())).until(ripe, now);
     }
-    if let Some(last) = status.modifications.last().filter(|last| wanted.is_recorded_as(last) || !has_ended(modification, last)) {
-        // The answer may be lost, and EC2 may not show yet what it was asked for: it is given time before it is asked again.
-        let due = later(last.at.0.max(observed.process_started), observed.timing.modification_doubt);
-        if now < due {
-            return modifying(ModificationWait::NotShown(id.clone())).until(due, now);
-        }
+    if let Some(due) = unconfirmed_until(observed, status, wanted).filter(|due| now < *due) {
+        return modifying(ModificationWait::NotShown(id.clone())).until(due, now);
     }
-    let replaces_last = status.modifications.last().is_some_and(|last| wanted.is_recorded_as(last) && !was_shown(modification, last));
+    let replaces_last = status
+        .modifications
+        .last()
+        .is_some_and(|last| wanted.is_recorded_as(last) && !was_shown(modification, last));
     let counted = &status.modifications[..status.modifications.len() - usize::from(replaces_last)];
     // EC2 counts from when it took the call, which may be a little after it was decided on.
-    let window = observed.timing.modification_window.saturating_add(observed.timing.modification_doubt);
+    let window =
+        observed.timing.modify_budget_window.saturating_add(observed.timing.modify_unconfirmed_timeout);
     if let Some(next) = next_allowed(counted, window, now) {
         let wait = ModificationWait::Budget { id: id.clone(), allowed: DAILY_MODIFICATIONS, until: next };
         return Plan::wait(Stage::Bound, wait).until(next, now);
@@ -122,26 +130,39 @@ fn modify(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, wanted
     if let Some(plan) = refused(observed, now) {
         return plan;
     }
-    // An answer that does not come at all (the right to ask may be missing) does not keep the change for ever: EC2 refuses one too many.
-    let looked_up = later(ripe, observed.timing.modification_doubt);
+    // An answer that does not come at all (the right to ask may be missing) does not keep the change for
+    // ever: EC2 refuses one too many.
+    let looked_up = later(ripe, observed.timing.modify_unconfirmed_timeout);
     if !observed.volumes.modification_is_known && now < looked_up {
         return modifying(ModificationWait::LookingUp(id.clone())).until(looked_up, now);
     }
+    request(id, wanted, replaces_last, now)
+}
+
+/// Until when EC2 is given time to show the last modification before another call: its answer may be lost,
+/// and EC2 may not show yet what was requested.
+fn unconfirmed_until(observed: &Observed, status: &VolumeStatus, wanted: &Shape) -> Option<Timestamp> {
+    let modification = observed.volumes.modification.as_ref();
+    let last = status
+        .modifications
+        .last()
+        .filter(|last| wanted.is_recorded_as(last) || !has_ended(modification, last))?;
+    Some(later(last.at.0.max(observed.process_started), observed.timing.modify_unconfirmed_timeout))
+}
+
+/// One ModifyVolume for everything that is wanted.
+fn request(id: &VolumeId, wanted: &Shape, replaces_last: bool, now: Timestamp) -> Plan {
+    let Shape { size, volume_type, iops, throughput } = wanted.clone();
     let record = ModificationRecord {
         at: Time(whole_second(now)),
-        size: wanted.size,
-        volume_type: wanted.volume_type.clone(),
-        iops: wanted.iops,
-        throughput: wanted.throughput,
+        size,
+        volume_type: volume_type.clone(),
+        iops,
+        throughput,
     };
-    let request = ModifyVolumeRequest {
-        id: id.clone(),
-        size: record.size,
-        volume_type: record.volume_type.clone(),
-        iops: record.iops,
-        throughput: record.throughput,
-    };
-    let wait = ModificationWait::Modifying { id: id.clone(), size: record.size, volume_type: record.volume_type.clone() };
+    let request =
+        ModifyVolumeRequest { id: id.clone(), size, volume_type: volume_type.clone(), iops, throughput };
+    let wait = ModificationWait::Modifying { id: id.clone(), size, volume_type };
     let actions = vec![Action::Modify(Box::new(Modify { record, request, replaces_last }))];
     Plan { actions, ..modifying(wait) }
 }
@@ -153,8 +174,8 @@ fn modifying(wait: ModificationWait) -> Plan {
 
 /// EC2 did not accept the last call, and it must not be made again yet.
 fn refused(observed: &Observed, now: Timestamp) -> Option<Plan> {
-    let (held_up, until) = last_refusal(observed, Call::ModifyVolume, now)?;
-    let interest = match held_up.class {
+    let (call_blocked, until) = last_refusal(observed, Call::ModifyVolume, now)?;
+    let interest = match call_blocked.class() {
         // What was refused as invalid was another spec, or this one would be stalled.
         Some(Class::Invalid) => return None,
         // A budget of a day is not worth a look every few seconds.
@@ -163,7 +184,11 @@ fn refused(observed: &Observed, now: Timestamp) -> Option<Plan> {
         Some(Class::State) => VolumeInterest::Modification,
         Some(_) | None => VolumeInterest::Volume,
     };
-    Some(Plan::wait(Stage::Bound, VolumeWait::Blocked(held_up.clone())).until(until, now).interested_in(interest))
+    Some(
+        Plan::wait(Stage::Bound, VolumeWait::Blocked(call_blocked.clone()))
+            .until(until, now)
+            .interested_in(interest),
+    )
 }
 
 /// Whether EC2 shows that this modification is over.
@@ -180,7 +205,8 @@ fn was_shown(modification: Option<&Modification>, last: &ModificationRecord) -> 
 /// When the next modification is allowed, if it is not allowed now.
 fn next_allowed(past: &[ModificationRecord], window: Duration, now: Timestamp) -> Option<Timestamp> {
     let window = SignedDuration::try_from(window).unwrap_or(SignedDuration::MAX);
-    let recent: Vec<Timestamp> = past.iter().map(|record| record.at.0).filter(|at| now.duration_since(*at) < window).collect();
+    let recent: Vec<Timestamp> =
+        past.iter().map(|record| record.at.0).filter(|at| now.duration_since(*at) < window).collect();
     let oldest_that_counts = recent.len().checked_sub(DAILY_MODIFICATIONS)?;
     recent.get(oldest_that_counts)?.checked_add(window).ok()
 }
@@ -189,15 +215,22 @@ fn next_allowed(past: &[ModificationRecord], window: Duration, now: Timestamp) -
 fn grow_claim(claim: &PersistentVolumeClaim, size: i32) -> Plan {
     if claim_request(claim).is_some_and(|requested| requested < size) {
         let mut grown = claim.clone();
-        if let Some(requests) =
-            grown.spec.as_mut().and_then(|spec| spec.resources.as_mut()).and_then(|resources| resources.requests.as_mut())
+        if let Some(requests) = grown
+            .spec
+            .as_mut()
+            .and_then(|spec| spec.resources.as_mut())
+            .and_then(|resources| resources.requests.as_mut())
         {
             requests.insert("storage".to_owned(), Quantity(Size::from_gib(size).0));
         }
         let wait = ModificationWait::GrowingClaim { claim: claim.name_any(), size };
         return Plan::act(Stage::Bound, vec![Action::GrowClaim(Box::new(grown))], wait);
     }
-    let capacity = claim.status.as_ref().and_then(|status| status.capacity.as_ref()).and_then(|capacity| capacity.get("storage"));
+    let capacity = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.capacity.as_ref())
+        .and_then(|capacity| capacity.get("storage"));
     if capacity.and_then(gib).is_none_or(|capacity| capacity < size) {
         return Plan::wait(Stage::Bound, ModificationWait::GrowingFileSystem(size));
     }
@@ -208,7 +241,8 @@ fn claim_request(claim: &PersistentVolumeClaim) -> Option<i32> {
     claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?.get("storage").and_then(gib)
 }
 
-/// The GiB of a quantity that Kubernetes may have written in a form of its own (`2Ti` for `2048Gi`, or bytes).
+/// The GiB of a quantity that Kubernetes may have written in a form of its own (`2Ti` for `2048Gi`, or
+/// bytes).
 fn gib(quantity: &Quantity) -> Option<i32> {
     let text = quantity.0.as_str();
     if let Some(gib) = Size(text.to_owned()).gib() {

@@ -1,8 +1,8 @@
-//! A Volume that takes over a kept EBS volume: what it must be sure of, that a take-over once announced is finished, and its records.
+//! A Volume that takes over a kept EBS volume: what it must be sure of, that a take-over once announced is
+//! finished, and its records.
 
 use super::*;
 use crate::api::names;
-use crate::cloud::call::Call;
 
 /// The UID of the Volume that had the kept volume, as its record's name holds it.
 const FORMER: &str = "5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99";
@@ -17,10 +17,12 @@ fn kept() -> PersistentVolume {
         "metadata": {
             "name": record_name(), "uid": "record-uid", "resourceVersion": "7",
             "labels": {
-                "freehold.dev/retained": "true", "freehold.dev/volume-uid": FORMER, "freehold.dev/database": "orders",
+                "freehold.dev/retained": "true", "freehold.dev/volume-uid": FORMER,
+                "freehold.dev/database": "orders",
                 "freehold.dev/database-uid": "former-database", "app.kubernetes.io/name": "questdb",
             },
-            "annotations": {"freehold.dev/database": "team-a/orders", "freehold.dev/adopted-by": "orders/database-uid"},
+            "annotations": {"freehold.dev/database": "team-a/orders",
+            "freehold.dev/adopted-by": "orders/database-uid"},
         },
         "spec": {
             "capacity": {"storage": "100Gi"},
@@ -95,8 +97,18 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
     hold(vec![
         ("all is as it should be", asked(|_| {}), now(), takes()),
         ("there is no record", asked(|it| it.record = None), now(), refuses()),
-        ("the record is another namespace's", annotated("freehold.dev/database", "team-b/orders"), now(), refuses()),
-        ("another Database holds it", annotated("freehold.dev/adopted-by", "orders/another"), now(), refuses()),
+        (
+            "the record is another namespace's",
+            annotated("freehold.dev/database", "team-b/orders"),
+            now(),
+            refuses(),
+        ),
+        (
+            "another Database holds it",
+            annotated("freehold.dev/adopted-by", "orders/another"),
+            now(),
+            refuses(),
+        ),
         (
             "nobody holds it",
             asked(|it| {
@@ -113,8 +125,18 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
             now(),
             refuses(),
         ),
-        ("another file system", asked(|it| it.volume.spec.file_system = crate::api::database::FileSystem::Ext4), now(), refuses()),
-        ("another zone than EC2 shows", asked(|it| it.former.volumes[0].zone = "us-east-1a".into()), now(), refuses()),
+        (
+            "another file system",
+            asked(|it| it.volume.spec.file_system = crate::api::database::FileSystem::Ext4),
+            now(),
+            refuses(),
+        ),
+        (
+            "another zone than EC2 shows",
+            asked(|it| it.former.volumes[0].zone = "us-east-1a".into()),
+            now(),
+            refuses(),
+        ),
         ("less than it has", asked(|it| it.former.volumes[0].size = 101), now(), refuses()),
         (
             "EC2's tag names another namespace",
@@ -152,28 +174,51 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
 fn a_take_over_that_was_announced_is_finished_calmly() {
     let told = |until: Option<i64>| {
         move |it: &mut Observed| {
-            let said = |until| HeldUp {
-                reason: Reason::Forbidden,
-                class: Some(Class::Forbidden),
-                message: "EC2 forbids it".to_owned(),
-                until: Some(at(until)),
-            };
-            it.asked = BTreeMap::from([(Call::CreateTags, Asked { at: at(9), held_up: until.map(said) })]);
+            let said = |until| answered(Call::CreateTags, "UnauthorizedOperation", Some(at(until)));
+            it.asked = BTreeMap::from([(
+                Call::CreateTags,
+                IssuedRequest { at: at(9), call_blocked: until.map(said) },
+            )]);
         }
     };
-    let tags_it = || acts(Stage::Nothing, vec![Action::Retag(id("vol-9"), tags())], Reason::Adopting).pending();
-    let own = || build::persistent_volume(&announced(true, |_| {}).volume, &id("vol-9"), &Size("100Gi".into()), "freehold", None);
+    let tags_it =
+        || acts(Stage::Nothing, vec![Action::Retag(id("vol-9"), tags())], Reason::Adopting).pending();
+    let own = || {
+        build::persistent_volume(
+            &announced(true, |_| {}).volume,
+            &id("vol-9"),
+            &Size("100Gi".into()),
+            "freehold",
+            None,
+        )
+    };
     let bound = |change: fn(&mut Observed)| {
         announced(true, |it| {
-            it.persistent_volume = Some(build::persistent_volume(&it.volume, &id("vol-9"), &Size("100Gi".into()), "freehold", None));
+            it.persistent_volume = Some(build::persistent_volume(
+                &it.volume,
+                &id("vol-9"),
+                &Size("100Gi".into()),
+                "freehold",
+                None,
+            ));
             it.claim = Some(claim("100Gi", "100Gi"));
             change(it);
         })
     };
     hold(vec![
         ("EC2 shows the former tags: the same call again", announced(false, |_| {}), now(), tags_it()),
-        ("it was asked a moment ago", announced(false, told(None)), now(), waits(Stage::Nothing, Reason::Adopting).pending()),
-        ("forbidden: its pause", announced(false, told(Some(309))), now(), waits(Stage::Nothing, Reason::Forbidden).pending().again(299)),
+        (
+            "it was asked a moment ago",
+            announced(false, told(None)),
+            now(),
+            waits(Stage::Nothing, Reason::Adopting).pending(),
+        ),
+        (
+            "forbidden: its pause",
+            announced(false, told(Some(309))),
+            now(),
+            waits(Stage::Nothing, Reason::Forbidden).pending().again(299),
+        ),
         (
             "shown nowhere: it is never replaced by an empty one",
             announced(false, |it| it.former.volumes.clear()),
@@ -184,26 +229,47 @@ fn a_take_over_that_was_announced_is_finished_calmly() {
             "ours: its own record is made",
             announced(true, |_| {}),
             now(),
-            acts(Stage::Created, vec![Action::CreatePersistentVolume(Box::new(own()))], Reason::AwaitingBinding),
+            acts(
+                Stage::Created,
+                vec![Action::CreatePersistentVolume(Box::new(own()))],
+                Reason::AwaitingBinding,
+            ),
         ),
         (
             "bound: the former record goes",
             bound(|_| {}),
             now(),
-            acts(Stage::Bound, vec![Action::DeletePersistentVolume(Box::new(kept()))], Reason::Adopting),
+            acts(Stage::Bound, vec![Action::DeletePersistentVolume(Box::new(kept()))], Reason::Adopting)
+                .again(5),
         ),
         ("it is gone", bound(|it| it.record = None), now(), done()),
-        ("it is going", bound(|it| it.record.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)))), now(), done()),
+        (
+            "it is going",
+            bound(|it| it.record.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)))),
+            now(),
+            done(),
+        ),
     ]);
 }
 
 #[test]
 fn a_deletion_gives_back_what_was_not_taken_and_finishes_what_was_announced() {
     let leaves = |policy: DeletionPolicy, observed: Observed| deleting(policy, observed);
-    let gives_back = || acts(Stage::Nothing, vec![Action::ReleaseRecord(Box::new(kept())), Action::RemoveFinalizer], Reason::Deleting);
+    let gives_back = || {
+        acts(
+            Stage::Nothing,
+            vec![Action::ReleaseRecord(Box::new(kept())), Action::RemoveFinalizer],
+            Reason::Deleting,
+        )
+    };
     for policy in [DeletionPolicy::Retain, DeletionPolicy::Snapshot, DeletionPolicy::Delete] {
         hold(vec![
-            ("never announced: the record is given back, whatever the policy", leaves(policy, asked(|_| {})), now(), gives_back()),
+            (
+                "never announced: the record is released, whatever the policy",
+                leaves(policy, asked(|_| {})),
+                now(),
+                gives_back(),
+            ),
             (
                 "announced: it becomes ours first",
                 leaves(policy, announced(false, |_| {})),
@@ -216,22 +282,39 @@ fn a_deletion_gives_back_what_was_not_taken_and_finishes_what_was_announced() {
         leaves(
             policy,
             announced(true, |it| {
-                it.persistent_volume = Some(build::persistent_volume(&it.volume, &id("vol-9"), &Size("100Gi".into()), "freehold", None));
+                it.persistent_volume = Some(build::persistent_volume(
+                    &it.volume,
+                    &id("vol-9"),
+                    &Size("100Gi".into()),
+                    "freehold",
+                    None,
+                ));
             }),
         )
     };
     let kept_again = plan(&held(DeletionPolicy::Retain), now());
-    let [Action::MarkRetained(own), Action::DeletePersistentVolume(old), Action::RemoveFinalizer] = kept_again.actions.as_slice() else {
+    let [Action::MarkRetained(own), Action::DeletePersistentVolume(old), Action::RemoveFinalizer] =
+        kept_again.actions.as_slice()
+    else {
         panic!("{kept_again:?}")
     };
-    assert_eq!((own.name_any(), old.name_any()), ("freehold-volume-uid".to_owned(), record_name()), "one record stays");
+    assert_eq!(
+        (own.name_any(), old.name_any()),
+        ("freehold-volume-uid".to_owned(), record_name()),
+        "one record stays"
+    );
     let mut deleted = held(DeletionPolicy::Delete);
     deleted.volumes.volumes.clear();
     status(&mut deleted).deleted_at = Some(Time(at(6)));
     let deleted = plan(&deleted, now());
-    let [Action::DeletePersistentVolume(own), Action::DeletePersistentVolume(old), Action::RemoveFinalizer] = deleted.actions.as_slice()
+    let [Action::DeletePersistentVolume(own), Action::DeletePersistentVolume(old), Action::RemoveFinalizer] =
+        deleted.actions.as_slice()
     else {
         panic!("{deleted:?}")
     };
-    assert_eq!((own.name_any(), old.name_any()), ("freehold-volume-uid".to_owned(), record_name()), "no record of nothing stays");
+    assert_eq!(
+        (own.name_any(), old.name_any()),
+        ("freehold-volume-uid".to_owned(), record_name()),
+        "no record of nothing stays"
+    );
 }

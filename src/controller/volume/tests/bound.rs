@@ -19,7 +19,8 @@ fn used(record: &mut PersistentVolume) {
 #[test]
 fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
     let made = Stage::Created;
-    let claim_to_make = || Action::CreateClaim(Box::new(build::claim(&volume(None), &Size("100Gi".into()), "freehold")));
+    let claim_to_make =
+        || Action::CreateClaim(Box::new(build::claim(&volume(None), &Size("100Gi".into()), "freehold")));
     let mut reopened = record();
     used(&mut reopened);
     hold(vec![
@@ -35,8 +36,18 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
             now(),
             acts(made, vec![Action::CreatePersistentVolume(Box::new(record()))], Reason::AwaitingBinding),
         ),
-        ("no class to make it by", with(available(), |it| it.class = None), now(), stalls(made, Reason::NodeClassNotFound).again(60)),
-        ("then the claim", with_record(|_| {}), now(), acts(made, vec![claim_to_make()], Reason::AwaitingBinding)),
+        (
+            "no class to make it by",
+            with(available(), |it| it.class = None),
+            now(),
+            stalls(made, Reason::NodeClassNotFound).again(60),
+        ),
+        (
+            "then the claim",
+            with_record(|_| {}),
+            now(),
+            acts(made, vec![claim_to_make()], Reason::AwaitingBinding),
+        ),
         (
             "no class to make the claim by",
             with(with_record(|_| {}), |it| it.class = None),
@@ -60,18 +71,25 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
         ),
         (
             "not bound yet",
-            with(settled(), |it| it.claim.as_mut().unwrap().status.as_mut().unwrap().phase = Some("Pending".into())),
+            with(settled(), |it| {
+                it.claim.as_mut().unwrap().status.as_mut().unwrap().phase = Some("Pending".into());
+            }),
             now(),
             waits(made, Reason::AwaitingBinding),
         ),
         (
-            "a claim that somebody deleted",
+            "a claim that another client deleted",
             with(settled(), |it| it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)))),
             now(),
             waits(made, Reason::AwaitingBinding),
         ),
         ("settled", settled(), now(), done()),
-        ("settled, and the NodeClass is gone: what is bound needs none", with(settled(), |it| it.class = None), now(), done()),
+        (
+            "settled, and the NodeClass is gone: what is bound needs none",
+            with(settled(), |it| it.class = None),
+            now(),
+            done(),
+        ),
     ]);
 }
 
@@ -79,25 +97,38 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
 fn what_has_our_names_and_is_not_ours_is_left_alone() {
     let made = Stage::Created;
     let conflict = || stalls(made, Reason::NameConflict);
+    let not_watched = || conflict().again(60);
     let rows = vec![
-        ("another's PersistentVolume", with_record(|it| it.metadata.labels = None), now(), conflict()),
+        ("another's PersistentVolume", with_record(|it| it.metadata.labels = None), now(), not_watched()),
         (
             "a PersistentVolume of ours that names another EBS volume",
             with_record(|it| it.spec.as_mut().unwrap().csi.as_mut().unwrap().volume_handle = "vol-9".into()),
             now(),
             conflict(),
         ),
-        ("another's claim", with(settled(), |it| it.claim.as_mut().unwrap().metadata.owner_references = None), now(), conflict()),
+        (
+            "another's claim",
+            with(settled(), |it| it.claim.as_mut().unwrap().metadata.owner_references = None),
+            now(),
+            not_watched(),
+        ),
         (
             "the claim of another Volume of the name",
-            with(settled(), |it| it.claim.as_mut().unwrap().metadata.owner_references.as_mut().unwrap()[0].uid = "other".into()),
+            with(settled(), |it| {
+                it.claim.as_mut().unwrap().metadata.owner_references.as_mut().unwrap()[0].uid =
+                    "other".into();
+            }),
             now(),
-            conflict(),
+            not_watched(),
         ),
     ];
     for (name, observed, now, _) in &rows {
         let said = plan(observed, *now);
-        assert!(["freehold-volume-uid", "orders-k3f9q"].iter().any(|it| message(&said).contains(it)), "{name}: {}", message(&said));
+        assert!(
+            ["freehold-volume-uid", "orders-k3f9q"].iter().any(|it| message(&said).contains(it)),
+            "{name}: {}",
+            message(&said)
+        );
     }
     hold(rows);
 }

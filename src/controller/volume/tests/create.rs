@@ -31,8 +31,18 @@ fn a_new_volume_gets_its_finalizer_then_waits_for_a_sweep_then_is_made() {
             waits(nothing, Reason::AwaitingInventory),
         ),
         ("it is made", world(), now(), creates(1, now())),
-        ("no NodeClass", with(world(), |it| it.class = None), now(), stalls(nothing, Reason::NodeClassNotFound).again(60)),
-        ("a closed quota gate", with(world(), quota_closed), now(), waits(nothing, Reason::QuotaExceeded).again(60)),
+        (
+            "no NodeClass",
+            with(world(), |it| it.class = None),
+            now(),
+            stalls(nothing, Reason::NodeClassNotFound).again(60),
+        ),
+        (
+            "a closed quota gate",
+            with(world(), quota_closed),
+            now(),
+            waits(nothing, Reason::QuotaExceeded).again(60),
+        ),
         (
             "a size that is none",
             with(world(), |it| it.volume.spec.size = Size("1.5Gi".into())),
@@ -54,11 +64,19 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
         ),
         (
             "of several a person picks",
-            with(world(), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)]),
+            with(world(), |it| {
+                it.volumes.volumes =
+                    vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)];
+            }),
             now(),
             stalls(nothing, Reason::InDoubt),
         ),
-        ("a PersistentVolume of ours names it", with(world(), |it| it.persistent_volume = Some(record())), now(), records("vol-1")),
+        (
+            "a PersistentVolume of ours names it",
+            with(world(), |it| it.persistent_volume = Some(record())),
+            now(),
+            records("vol-1"),
+        ),
         (
             "and what it names is looked for",
             with(world(), |it| {
@@ -79,8 +97,10 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
             stalls(nothing, Reason::VolumeLost),
         ),
     ]);
-    let several =
-        with(world(), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)]);
+    let several = with(world(), |it| {
+        it.volumes.volumes =
+            vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)];
+    });
     assert!(message(&plan(&several, now())).contains("vol-1, vol-2"));
 }
 
@@ -105,9 +125,24 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             records("vol-2").pending(),
         ),
         ("found at start-up and looked up: the same call", attempted(), now(), resends()),
-        ("not before the first sweep of this process", with(attempted(), |it| it.process_started = at(9)), now(), doubts()),
-        ("our own send: after its pause", with(attempted(), |it| it.sent = Some(sent(9))), now(), doubts().again(1)),
-        ("our own send: then the same call", with(attempted(), |it| it.sent = Some(sent(8))), now(), resends()),
+        (
+            "not before the first sweep of this process",
+            with(attempted(), |it| it.process_started = at(9)),
+            now(),
+            doubts(),
+        ),
+        (
+            "our own send: after its pause",
+            with(attempted(), |it| it.sent = Some(sent(9))),
+            now(),
+            doubts().again(1),
+        ),
+        (
+            "our own send: then the same call",
+            with(attempted(), |it| it.sent = Some(sent(8))),
+            now(),
+            resends(),
+        ),
         (
             "a closed quota gate holds it back",
             with(attempted(), quota_closed),
@@ -122,7 +157,12 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             resends(),
         ),
         ("nor does a class that is gone", with(attempted(), |it| it.class = None), now(), resends()),
-        ("refused after doubt", with(attempted(), |it| it.sent = Some(Sent { refused_after_doubt: true, ..sent(1) })), now(), doubts()),
+        (
+            "refused after doubt",
+            with(attempted(), |it| it.sent = Some(Sent { refused_after_doubt: true, ..sent(1) })),
+            now(),
+            doubts(),
+        ),
         (
             "proven absent",
             with(attempted(), |it| {
@@ -157,7 +197,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
 fn a_definite_refusal_is_answered_by_its_class() {
     let refused_with = |code: &str, change: fn(&mut Observed)| {
         with(world(), |it| {
-            status(it).launch = Some(refused(code, at(2)));
+            status(it).creation = Some(refused(code, at(2)));
             change(it);
         })
     };
@@ -169,14 +209,24 @@ fn a_definite_refusal_is_answered_by_its_class() {
             now(),
             waits(nothing, Reason::Forbidden).again(292),
         ),
-        ("no permission: the pause is over", refused_with("UnauthorizedOperation", |_| {}), at(302), creates(2, at(302))),
+        (
+            "no permission: the pause is over",
+            refused_with("UnauthorizedOperation", |_| {}),
+            at(302),
+            creates(2, at(302)),
+        ),
         (
             "no capacity: after a pause",
             refused_with("InsufficientVolumeCapacity", |_| {}),
             now(),
             waits(nothing, Reason::InsufficientCapacity).again(172),
         ),
-        ("no capacity: the pause is over", refused_with("InsufficientVolumeCapacity", |_| {}), at(182), creates(2, at(182))),
+        (
+            "no capacity: the pause is over",
+            refused_with("InsufficientVolumeCapacity", |_| {}),
+            at(182),
+            creates(2, at(182)),
+        ),
         (
             "invalid: nothing until the spec changes",
             refused_with("InvalidParameterValue", |_| {}),
@@ -193,7 +243,7 @@ fn a_definite_refusal_is_answered_by_its_class() {
     let changed = refused_with("InvalidParameterValue", |it| it.volume.spec.iops = Some(4000));
     let plan = plan(&changed, now());
     let [Action::Create(next)] = plan.actions.as_slice() else { panic!("{plan:?}") };
-    assert_eq!((next.attempt, next.iops, &next.refused), (2, Some(4000), &None));
+    assert_eq!((next.attempt.number, next.iops, &next.attempt.refused), (2, Some(4000), &None));
 }
 
 #[test]
@@ -212,7 +262,25 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
             "never held anything, and proven absent",
             missing(|it| it.volumes.empty = Some(run(1, 1201))),
             at(1202),
-            creates(2, at(1202)).confirmed("vol-1"),
+            waits(nothing, Reason::Creating).pending().again(5).looks_up("vol-1"),
+        ),
+        (
+            "proven absent, and EC2 does not show it by its id",
+            missing(|it| {
+                it.volumes.empty = Some(run(1, 1201));
+                it.is_shown_by_id = Some(false);
+            }),
+            at(1202),
+            creates(2, at(1202)),
+        ),
+        (
+            "proven absent, and EC2 shows it by its id: its tags were taken off",
+            missing(|it| {
+                it.volumes.empty = Some(run(1, 1201));
+                it.is_shown_by_id = Some(true);
+            }),
+            at(1202),
+            waits(nothing, Reason::VolumeLost).pending().again(60),
         ),
         (
             "proven absent, and no class: the proof is kept",
@@ -223,7 +291,12 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
             at(1202),
             stalls(nothing, Reason::NodeClassNotFound).again(60).pending(),
         ),
-        ("held data: looked for", with(missing(|_| {}), held), at(5000), waits(nothing, Reason::VolumeLost).pending()),
+        (
+            "held data: looked for",
+            with(missing(|_| {}), held),
+            at(5000),
+            waits(nothing, Reason::VolumeLost).pending(),
+        ),
         (
             "held data: a second short of proof",
             with(missing(|it| it.volumes.empty = Some(run(1, 1200))), held),
@@ -248,8 +321,18 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
             at(6000),
             waits(nothing, Reason::Creating).pending(),
         ),
-        ("being deleted from outside", with(created(VolumeState::Deleting), held), now(), waits(nothing, Reason::VolumeLost).pending()),
-        ("still being made", created(VolumeState::Creating), now(), waits(nothing, Reason::Creating).pending()),
+        (
+            "being deleted from outside",
+            with(created(VolumeState::Deleting), held),
+            now(),
+            waits(nothing, Reason::VolumeLost).pending(),
+        ),
+        (
+            "still being made",
+            created(VolumeState::Creating),
+            now(),
+            waits(nothing, Reason::Creating).pending(),
+        ),
         ("broken", created(VolumeState::Error), now(), stalls(nothing, Reason::VolumeLost)),
     ]);
     let lost = with(missing(|it| it.volumes.empty = Some(run(1, 1201))), held);

@@ -1,15 +1,14 @@
 //! Size, type, IOPS and throughput: one ModifyVolume, its budget and its refusals, then the claim.
 
 use super::*;
-use crate::cloud::call::Call;
 use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::status as told;
 
-const DAY: i64 = 86_400;
+pub(super) const DAY: i64 = 86_400;
 
 /// 200 GiB with 6000 IOPS are wanted of the settled world's 100 GiB, since long enough.
-fn wanted(change: impl FnOnce(&mut Observed)) -> Observed {
+pub(super) fn wanted(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = settled();
     observed.volume.spec.size = Size("200Gi".into());
     observed.volume.spec.iops = Some(6000);
@@ -18,12 +17,24 @@ fn wanted(change: impl FnOnce(&mut Observed)) -> Observed {
     observed
 }
 
-fn record(at_second: i64, size: i32, iops: i32) -> ModificationRecord {
-    ModificationRecord { at: Time(at(at_second)), size, volume_type: "gp3".into(), iops: Some(iops), throughput: Some(125) }
+pub(super) fn record(at_second: i64, size: i32, iops: i32) -> ModificationRecord {
+    ModificationRecord {
+        at: Time(at(at_second)),
+        size,
+        volume_type: "gp3".into(),
+        iops: Some(iops),
+        throughput: Some(125),
+    }
 }
 
-fn modifies(when: i64, size: i32, iops: i32) -> Row {
-    let request = ModifyVolumeRequest { id: id("vol-1"), size, volume_type: "gp3".into(), iops: Some(iops), throughput: Some(125) };
+pub(super) fn modifies(when: i64, size: i32, iops: i32) -> Row {
+    let request = ModifyVolumeRequest {
+        id: id("vol-1"),
+        size,
+        volume_type: "gp3".into(),
+        iops: Some(iops),
+        throughput: Some(125),
+    };
     let modify = Modify { record: record(when, size, iops), request, replaces_last: false };
     acts(Stage::Bound, vec![Action::Modify(Box::new(modify))], Reason::Modifying).pending()
 }
@@ -36,7 +47,7 @@ fn modifies_instead(when: i64, size: i32, iops: i32) -> Row {
     row
 }
 
-fn modification(state: ModificationState, started: i64) -> Modification {
+pub(super) fn modification(state: ModificationState, started: i64) -> Modification {
     Modification { volume: id("vol-1"), state, started_at: Some(at(started)) }
 }
 
@@ -47,7 +58,12 @@ fn waits_for_ec2() -> Row {
 #[test]
 fn edits_are_gathered_and_become_one_call() {
     hold(vec![
-        ("the first look at a change gathers", wanted(|it| status(it).change_due_since = None), now(), waits_for_ec2().again(3)),
+        (
+            "the first look at a change gathers",
+            wanted(|it| status(it).change_due_since = None),
+            now(),
+            waits_for_ec2().again(3),
+        ),
         ("a second before it is ripe", wanted(|_| {}), at(2), waits_for_ec2().again(1)),
         ("ripe: size and IOPS in one call", wanted(|_| {}), at(3), modifies(3, 200, 6000)),
         (
@@ -56,8 +72,18 @@ fn edits_are_gathered_and_become_one_call() {
             at(3),
             waits_for_ec2().again(60),
         ),
-        ("nor a minute later: it is asked", wanted(|it| it.volumes.modification_is_known = false), at(63), modifies(63, 200, 6000)),
-        ("IOPS alone", wanted(|it| it.volume.spec.size = Size("100Gi".into())), at(3), modifies(3, 100, 6000)),
+        (
+            "nor a minute later: it is asked",
+            wanted(|it| it.volumes.modification_is_known = false),
+            at(63),
+            modifies(63, 200, 6000),
+        ),
+        (
+            "IOPS alone",
+            wanted(|it| it.volume.spec.size = Size("100Gi".into())),
+            at(3),
+            modifies(3, 100, 6000),
+        ),
         (
             "IOPS taken back: EBS' own default is asked for",
             wanted(|it| {
@@ -68,7 +94,12 @@ fn edits_are_gathered_and_become_one_call() {
             at(3),
             modifies(3, 100, 3000),
         ),
-        ("EC2 has more than is asked for: that stays", wanted(|it| it.volumes.volumes[0].size = 300), at(3), modifies(3, 300, 6000)),
+        (
+            "EC2 has more than is asked for: that stays",
+            wanted(|it| it.volumes.volumes[0].size = 300),
+            at(3),
+            modifies(3, 300, 6000),
+        ),
     ]);
 }
 
@@ -92,10 +123,17 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
             change(it);
         })
     };
-    let running = |state: ModificationState| move |it: &mut Observed| it.volumes.modification = Some(modification(state, 5));
+    let running = |state: ModificationState| {
+        move |it: &mut Observed| it.volumes.modification = Some(modification(state, 5))
+    };
     hold(vec![
         ("modifying", with(asked(|_| {}), running(ModificationState::Modifying)), at(5000), waits_for_ec2()),
-        ("optimizing: another change waits", with(asked(|_| {}), running(ModificationState::Optimizing)), at(5000), waits_for_ec2()),
+        (
+            "optimizing: another change waits",
+            with(asked(|_| {}), running(ModificationState::Optimizing)),
+            at(5000),
+            waits_for_ec2(),
+        ),
         ("asked for, and not shown yet", asked(|_| {}), at(10), waits_for_ec2().again(55)),
         (
             "completed, and the sweep is older",
@@ -103,8 +141,18 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
             at(10),
             waits_for_ec2().again(55),
         ),
-        ("never shown: asked for again, and it counts once", asked(|_| {}), at(65), modifies_instead(65, 200, 6000)),
-        ("a restart gives it the time again", asked(|it| it.process_started = at(60)), at(65), waits_for_ec2().again(55)),
+        (
+            "never shown: asked for again, and it counts once",
+            asked(|_| {}),
+            at(65),
+            modifies_instead(65, 200, 6000),
+        ),
+        (
+            "a restart gives it the time again",
+            asked(|it| it.process_started = at(60)),
+            at(65),
+            waits_for_ec2().again(55),
+        ),
         (
             "asked for more than is wanted now, since EC2 had more: still the same",
             wanted(|it| {
@@ -114,7 +162,12 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
             at(10),
             waits_for_ec2().again(55),
         ),
-        ("another edit while the last one is not shown", asked(|it| it.volume.spec.iops = Some(7000)), at(10), waits_for_ec2().again(55)),
+        (
+            "another edit while the last one is not shown",
+            asked(|it| it.volume.spec.iops = Some(7000)),
+            at(10),
+            waits_for_ec2().again(55),
+        ),
         (
             "another edit once the last one is over",
             with(asked(|it| it.volume.spec.iops = Some(7000)), running(ModificationState::Completed)),
@@ -128,92 +181,6 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
             modifies(65, 200, 6000),
         ),
     ]);
-}
-
-#[test]
-fn the_fifth_change_in_a_day_waits_for_the_first_to_be_a_day_old() {
-    let past = |seconds: &'static [i64]| {
-        wanted(|it| {
-            status(it).modifications = seconds.iter().map(|second| record(*second, 150, 3000)).collect();
-        })
-    };
-    let over = |observed: Observed| with(observed, |it| it.volumes.modification = Some(modification(ModificationState::Completed, 50_000)));
-    let budget = || waits(Stage::Bound, Reason::ModificationBudget);
-    hold(vec![
-        ("the fourth", over(past(&[100, 200, 300])), at(50_000), modifies(50_000, 200, 6000)),
-        ("the fifth", over(past(&[100, 200, 300, 400])), at(50_000), budget().again(36_560)),
-        ("a second before", over(past(&[100, 200, 300, 400])), at(DAY + 159), budget().again(1)),
-        (
-            "to the second, and EC2's own a minute later at most",
-            over(past(&[100, 200, 300, 400])),
-            at(DAY + 160),
-            modifies(DAY + 160, 200, 6000),
-        ),
-        ("those of earlier days do not count", over(past(&[-2 * DAY, 100, 200, 300])), at(50_000), modifies(50_000, 200, 6000)),
-        ("more than four remembered: the fourth last counts", over(past(&[50, 100, 200, 300, 400])), at(50_000), budget().again(36_560)),
-    ]);
-    let said = plan(&over(past(&[100, 200, 300, 400])), at(50_000));
-    assert!(message(&said).contains(&at(DAY + 160).to_string()), "{}", message(&said));
-}
-
-#[test]
-fn a_refusal_is_not_hammered() {
-    let invalid = |change: fn(&mut Observed)| {
-        wanted(|it| {
-            says(it, ConditionType::Modified, false, Reason::ModificationRefused, at(0));
-            change(it);
-        })
-    };
-    let used_up = |it: &mut Observed| {
-        let message = "EC2 says no (it is asked again after then)".to_owned();
-        let held_up = HeldUp { reason: Reason::ModificationBudget, class: Some(Class::ModificationBudget), message, until: Some(at(3605)) };
-        it.asked = BTreeMap::from([(Call::ModifyVolume, Asked { at: at(5), held_up: Some(held_up) })]);
-    };
-    let budget = || waits(Stage::Bound, Reason::ModificationBudget);
-    let said = |until: i64| move |it: &mut Observed| it.asked = BTreeMap::from([(Call::ModifyVolume, forbidden(5, until))]);
-    hold(vec![
-        ("invalid: nothing until the spec changes", invalid(|_| {}), at(100_000), stalls(Stage::Bound, Reason::ModificationRefused)),
-        ("invalid, and the spec changed", invalid(|it| it.volume.metadata.generation = Some(4)), at(3), modifies(3, 200, 6000)),
-        (
-            "invalid, and the spec changed within a minute",
-            invalid(|it| {
-                it.volume.metadata.generation = Some(4);
-                let held_up = HeldUp {
-                    reason: Reason::ModificationRefused,
-                    class: Some(Class::Invalid),
-                    message: "EC2 says no".to_owned(),
-                    until: None,
-                };
-                it.asked = BTreeMap::from([(Call::ModifyVolume, Asked { at: at(0), held_up: Some(held_up) })]);
-            }),
-            at(3),
-            modifies(3, 200, 6000),
-        ),
-        (
-            "invalid, and what EC2 has is wanted again",
-            invalid(|it| {
-                it.volume.spec.size = Size("100Gi".into());
-                it.volume.spec.iops = None;
-            }),
-            at(3),
-            done(),
-        ),
-        ("forbidden: its pause", wanted(said(305)), at(10), waits(Stage::Bound, Reason::Forbidden).again(295).pending()),
-        ("forbidden: the pause is over", wanted(said(305)), at(305), modifies(305, 200, 6000)),
-        ("EC2 says that the budget is used up, though we count less", wanted(used_up), at(10), budget().again(3595)),
-        ("edited meanwhile: still used up", with(wanted(used_up), |it| it.volume.spec.iops = Some(7000)), at(10), budget().again(3595)),
-        (
-            "set back meanwhile: nothing is due",
-            with(wanted(used_up), |it| {
-                it.volume.spec.size = Size("100Gi".into());
-                it.volume.spec.iops = None;
-            }),
-            at(10),
-            done(),
-        ),
-        ("an hour later it is asked again", wanted(used_up), at(3605), modifies(3605, 200, 6000)),
-    ]);
-    assert_eq!(message(&plan(&invalid(|_| {}), at(9))), "as EC2 said");
 }
 
 #[test]
@@ -231,24 +198,43 @@ fn the_claim_grows_when_ec2_has_the_size_and_the_file_system_follows() {
         acts(Stage::Bound, vec![Action::GrowClaim(Box::new(wanted))], Reason::AwaitingFileSystem)
     };
     hold(vec![
-        ("EC2 shows the size already: no call, the claim asks for it", grown("100Gi", "100Gi"), now(), asks_for("200Gi")),
+        (
+            "EC2 shows the size already: no call, the claim asks for it",
+            grown("100Gi", "100Gi"),
+            now(),
+            asks_for("200Gi"),
+        ),
         (
             "not before it can be used",
-            with(grown("100Gi", "100Gi"), |it| it.volumes.modification = Some(modification(ModificationState::Modifying, 5))),
+            with(grown("100Gi", "100Gi"), |it| {
+                it.volumes.modification = Some(modification(ModificationState::Modifying, 5));
+            }),
             now(),
             waits_for_ec2(),
         ),
         (
             "optimizing is enough",
-            with(grown("100Gi", "100Gi"), |it| it.volumes.modification = Some(modification(ModificationState::Optimizing, 5))),
+            with(grown("100Gi", "100Gi"), |it| {
+                it.volumes.modification = Some(modification(ModificationState::Optimizing, 5));
+            }),
             now(),
             asks_for("200Gi"),
         ),
-        ("the file system is awaited", grown("200Gi", "100Gi"), now(), waits(Stage::Bound, Reason::AwaitingFileSystem)),
+        (
+            "the file system is awaited",
+            grown("200Gi", "100Gi"),
+            now(),
+            waits(Stage::Bound, Reason::AwaitingFileSystem),
+        ),
         ("it has grown", grown("200Gi", "200Gi"), now(), done()),
         ("in bytes, too", grown("200Gi", "214748364800"), now(), done()),
         ("in MiB, too", grown("200Gi", "204800Mi"), now(), done()),
-        ("a capacity that cannot be read is awaited", grown("200Gi", "much"), now(), waits(Stage::Bound, Reason::AwaitingFileSystem)),
+        (
+            "a capacity that cannot be read is awaited",
+            grown("200Gi", "much"),
+            now(),
+            waits(Stage::Bound, Reason::AwaitingFileSystem),
+        ),
         (
             "a volume that was grown by hand beyond the spec is as wanted",
             with(settled(), |it| it.volumes.volumes[0].size = 300),
@@ -260,7 +246,8 @@ fn the_claim_grows_when_ec2_has_the_size_and_the_file_system_follows() {
 
 #[test]
 fn edits_are_gathered_whatever_was_waited_for_before() {
-    // The file system of a paused database was awaited since yesterday, which is no reason to take the next edit alone.
+    // The file system of a paused database was awaited since yesterday, which is no reason to take the next
+    // edit alone.
     let paused = |since: Option<i64>| {
         with(settled(), |it| {
             it.volumes.volumes[0].size = 200;
@@ -275,13 +262,23 @@ fn edits_are_gathered_whatever_was_waited_for_before() {
         ("a second later", paused(Some(10)), at(11), waits_for_ec2().again(2)),
         ("ripe", paused(Some(10)), at(13), modifies(13, 300, 3000)),
     ]);
-    let acted = |observed: &Observed| Acted { object: observed.volume.clone(), finished: false, held_up: None, error: None };
-    let since =
-        |observed: &Observed, second: i64| told(observed, &plan(observed, at(second)), &acted(observed), at(second)).change_due_since;
+    let acted = |observed: &Observed| Acted {
+        object: observed.volume.clone(),
+        finished: false,
+        call_blocked: None,
+        error: None,
+    };
+    let since = |observed: &Observed, second: i64| {
+        told(observed, &plan(observed, at(second)), &acted(observed), at(second)).change_due_since
+    };
     assert_eq!(since(&paused(None), 10), Some(Time(at(10))), "noted when it is first seen");
     assert_eq!(since(&paused(Some(10)), 11), Some(Time(at(10))), "and kept");
     assert_eq!(since(&settled(), 11), None);
-    assert_eq!(since(&with(paused(Some(10)), |it| it.volume.spec.size = Size("200Gi".into())), 11), None, "set back in time");
+    assert_eq!(
+        since(&with(paused(Some(10)), |it| it.volume.spec.size = Size("200Gi".into())), 11),
+        None,
+        "set back in time"
+    );
 }
 
 #[test]
@@ -303,8 +300,18 @@ fn shrinking_is_refused_with_a_way_out_and_costs_no_call() {
         it.volume.spec.iops = Some(6000);
     });
     hold(vec![
-        ("smaller than EC2 and the claim", smaller.clone(), now(), stalls(Stage::Bound, Reason::ShrinkRefused)),
-        ("set back", with(smaller.clone(), |it| it.volume.spec.size = Size("200Gi".into())), now(), waits_for_ec2().again(3)),
+        (
+            "smaller than EC2 and the claim",
+            smaller.clone(),
+            now(),
+            stalls(Stage::Bound, Reason::ShrinkRefused),
+        ),
+        (
+            "set back",
+            with(smaller.clone(), |it| it.volume.spec.size = Size("200Gi".into())),
+            now(),
+            waits_for_ec2().again(3),
+        ),
     ]);
     for word in ["100 GiB", "200 GiB"] {
         assert!(message(&plan(&smaller, now())).contains(word));

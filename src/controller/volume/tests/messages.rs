@@ -1,35 +1,18 @@
-//! Every sentence of the Volume controller, as one file that a person can read: `messages.golden.txt` (FREEHOLD_BLESS=1 writes it anew).
+//! Every sentence about a Volume, in a golden file: a changed one shows in a review.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
-
-use strum::VariantNames;
 
 use super::*;
 use crate::api::volume::ModificationRefusal;
 use crate::cloud::{CloudError, ModificationState, ModifyVolumeRequest};
+use crate::controller::blocker::Blocker;
 use crate::controller::creation::judge::Doubt;
-use crate::controller::safety::Blocker;
-use crate::controller::volume::messages as words;
+use crate::controller::messages as shared;
+use crate::controller::tests::golden::{Sentence, compare_sentences, complete, variant};
+use crate::controller::volume::messages;
 use crate::controller::volume::wait::creation::{AdoptionRefusal, AdoptionWait, CreationWait, Found};
 use crate::controller::volume::wait::deletion::{DeletionWait, SnapshotWait};
 use crate::controller::volume::wait::modification::{BindingWait, ModificationWait};
-
-const GOLDEN: &str = "src/controller/volume/messages.golden.txt";
-
-/// The name of the variant of a value.
-fn variant(value: &impl Debug) -> String {
-    let shown = format!("{value:?}");
-    shown.chars().take_while(|it| it.is_alphanumeric()).collect()
-}
-
-/// The examples, which must have every variant of their type.
-fn all<T: Debug + VariantNames>(examples: Vec<T>) -> Vec<T> {
-    let shown: BTreeSet<String> = examples.iter().map(variant).collect();
-    let every: BTreeSet<String> = T::VARIANTS.iter().map(|&name| name.to_owned()).collect();
-    assert_eq!(shown, every, "an example of every variant");
-    examples
-}
 
 fn vol() -> VolumeId {
     id("vol-1")
@@ -52,7 +35,14 @@ fn refusal(code: &str) -> Refusal {
 }
 
 fn creation() -> Vec<CreationWait> {
-    let doubts = [Doubt::FirstLookUp, Doubt::Pause, Doubt::Deleting, Doubt::TokenTooOld, Doubt::RequestChanged, Doubt::RefusedAfterDoubt];
+    let doubts = [
+        Doubt::FirstLookUp,
+        Doubt::Pause,
+        Doubt::Deleting,
+        Doubt::TokenTooOld,
+        Doubt::RequestChanged,
+        Doubt::RefusedAfterDoubt,
+    ];
     let mut examples = vec![
         CreationWait::Recording(vol(), Found::ByAttempt),
         CreationWait::Recording(vol(), Found::ByTags),
@@ -69,11 +59,11 @@ fn creation() -> Vec<CreationWait> {
         CreationWait::NotListed(vol()),
     ];
     examples.extend(doubts.map(|doubt| CreationWait::InDoubt { attempt: 2, doubt }));
-    all(examples)
+    complete(examples)
 }
 
 fn adoption() -> Vec<AdoptionWait> {
-    let refusals = all(vec![
+    let refusals = complete(vec![
         AdoptionRefusal::NoRecord { namespace: "team-a".into() },
         AdoptionRefusal::NotHeld,
         AdoptionRefusal::FileSystem("xfs"),
@@ -90,11 +80,11 @@ fn adoption() -> Vec<AdoptionWait> {
         AdoptionWait::ClosingRecord(vol()),
     ];
     examples.extend(refusals.into_iter().map(|cause| AdoptionWait::Refused { record: record_name(), cause }));
-    all(examples)
+    complete(examples)
 }
 
 fn binding() -> Vec<BindingWait> {
-    all(vec![
+    complete(vec![
         BindingWait::CreatingPersistentVolume,
         BindingWait::CreatingClaim,
         BindingWait::NameConflict { kind: "PersistentVolume", name: record_name() },
@@ -105,7 +95,7 @@ fn binding() -> Vec<BindingWait> {
 }
 
 fn modification() -> Vec<ModificationWait> {
-    all(vec![
+    complete(vec![
         ModificationWait::ShrinkRefused { wanted: 100, size: 200 },
         ModificationWait::Refused(ModificationRefusal { generation: 3, message: "what EC2 says".into() }),
         ModificationWait::Running { id: vol(), state: ModificationState::Optimizing },
@@ -120,7 +110,7 @@ fn modification() -> Vec<ModificationWait> {
 }
 
 fn deletion() -> Vec<DeletionWait> {
-    all(vec![
+    complete(vec![
         DeletionWait::OtherFinalizers,
         DeletionWait::DatabaseRemains,
         DeletionWait::ClaimRemains(claim_name()),
@@ -130,7 +120,7 @@ fn deletion() -> Vec<DeletionWait> {
         DeletionWait::Several(vec![vol(), id("vol-2")]),
         DeletionWait::NotResent,
         DeletionWait::NotDetached(vol()),
-        DeletionWait::Unsafe(Blocker { reason: Reason::AwaitingVolumeDeletion, message: "why it must not be deleted".into() }),
+        DeletionWait::Unsafe(Blocker::NotAvailable(vol(), VolumeState::InUse)),
         DeletionWait::DeletingVolume(vol()),
         DeletionWait::ProvingAbsence(vol()),
         DeletionWait::Retaining { id: vol(), record: record_name() },
@@ -141,7 +131,7 @@ fn deletion() -> Vec<DeletionWait> {
 }
 
 fn snapshot() -> Vec<SnapshotWait> {
-    all(vec![
+    complete(vec![
         SnapshotWait::NotDetached(vol()),
         SnapshotWait::FirstSync,
         SnapshotWait::Recording(snap()),
@@ -157,14 +147,15 @@ fn waits_of_every_kind() -> Vec<(String, VolumeWait)> {
     fn named<T: Debug + Into<VolumeWait>>(family: &str, waits: Vec<T>) -> Vec<(String, VolumeWait)> {
         waits.into_iter().map(|wait| (format!("{family}::{}", variant(&wait)), wait.into())).collect()
     }
-    let held_up = HeldUp { reason: Reason::Forbidden, class: Some(Class::Forbidden), message: "what EC2 says".into(), until: None };
+    let call_blocked = answered(Call::CreateVolume, "UnauthorizedOperation", None);
     let single = vec![
         VolumeWait::AddingFinalizer,
         VolumeWait::FirstSync,
         VolumeWait::InvalidSize(Size("1.5Gi".into())),
         VolumeWait::ClassNotFound("default".into()),
-        VolumeWait::Blocked(held_up),
+        VolumeWait::Blocked(call_blocked),
         VolumeWait::Missing(vol()),
+        VolumeWait::WithoutTags(vol()),
         VolumeWait::Broken(vol()),
         VolumeWait::Lost { volume: "orders-k3f9q".into(), id: vol() },
     ];
@@ -175,48 +166,47 @@ fn waits_of_every_kind() -> Vec<(String, VolumeWait)> {
     waits.extend(named("Modification", modification()));
     waits.extend(named("Deletion", deletion()));
     waits.extend(named("Snapshot", snapshot()));
-    all(waits.iter().map(|(_, wait)| wait.clone()).collect());
+    complete(waits.iter().map(|(_, wait)| wait.clone()));
     waits
 }
 
-fn other_sentences() -> Vec<(&'static str, String)> {
+fn others() -> Vec<(&'static str, String)> {
     let error = CloudError::in_doubt("CreateVolume", "what EC2 says");
-    let request = ModifyVolumeRequest { id: vol(), size: 200, volume_type: "gp3".into(), iops: Some(6000), throughput: Some(125) };
+    let request = ModifyVolumeRequest {
+        id: vol(),
+        size: 200,
+        volume_type: "gp3".into(),
+        iops: Some(6000),
+        throughput: Some(125),
+    };
     vec![
-        ("condition Created", words::CREATED.to_owned()),
-        ("condition Bound", words::BOUND.to_owned()),
-        ("condition Modified", words::MODIFIED.to_owned()),
-        ("condition Ready", words::READY.to_owned()),
-        ("condition after the first that is not true", words::EARLIER_STEP.to_owned()),
-        ("condition Stalled, false", words::NOT_STALLED.to_owned()),
-        ("condition, the volume is there after all", words::still_there(&vol())),
-        ("retention record, by teardown", words::RETAINED_BY_TEARDOWN.to_owned()),
-        ("retention record, by policy", words::RETAINED_BY_POLICY.to_owned()),
-        ("event VolumeRecorded", words::recorded(&vol())),
-        ("event VolumeCreated", words::created(&vol(), &launch(1, at(0)))),
-        ("event CreationRefused", words::creation_refused(&error)),
-        ("event VolumeModifying", words::modifying(&request)),
-        ("event ModificationRefused", words::modification_refused(&error)),
-        ("event VolumeAdopted", words::adopted(&vol())),
-        ("event FinalSnapshotStarted", words::snapshot_started(&snap(), &vol())),
-        ("event FinalSnapshotRefused", words::snapshot_refused(&error)),
-        ("event VolumeDeleted", words::deleted(&vol())),
-        ("event VolumeReady", words::ready(Some(&Size("100Gi".into())))),
+        ("condition Created", messages::CREATED.to_owned()),
+        ("condition Bound", messages::BOUND.to_owned()),
+        ("condition Modified", messages::MODIFIED.to_owned()),
+        ("condition Ready", messages::READY.to_owned()),
+        ("condition after the first that is not true", shared::EARLIER_STEP.to_owned()),
+        ("condition Stalled, false", shared::NOT_STALLED.to_owned()),
+        ("retention record, by teardown", messages::RETAINED_BY_TEARDOWN.to_owned()),
+        ("retention record, by policy", messages::RETAINED_BY_POLICY.to_owned()),
+        ("event VolumeRecorded", messages::events::recorded(&vol())),
+        ("event VolumeCreated", messages::events::created(&vol(), &launch(1, at(0)))),
+        ("event CreationRefused", messages::events::creation_refused(&error)),
+        ("event VolumeModifying", messages::events::modifying(&request)),
+        ("event ModificationRefused", messages::events::modification_refused(&error)),
+        ("event VolumeAdopted", messages::events::adopted(&vol())),
+        ("event FinalSnapshotStarted", messages::events::snapshot_started(&snap(), &vol())),
+        ("event FinalSnapshotRefused", messages::events::snapshot_refused(&error)),
+        ("event VolumeDeleted", messages::events::deleted(&vol())),
+        ("event VolumeReady", messages::events::ready(Some(&Size("100Gi".into())))),
     ]
 }
 
 #[test]
-fn every_sentence_is_as_the_golden_file_has_it() {
-    let mut lines = Vec::new();
-    for (name, wait) in waits_of_every_kind() {
-        let stalled = if wait.is_stalled() { "stalled" } else { "-" };
-        lines.push(format!("{name} | {} | {stalled} | {}\n", wait.reason().as_str(), wait.message()));
-    }
-    lines.extend(other_sentences().into_iter().map(|(name, sentence)| format!("{name} | {sentence}\n")));
-    let text = lines.concat();
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN);
-    if std::env::var_os("FREEHOLD_BLESS").is_some() {
-        std::fs::write(&path, &text).unwrap();
-    }
-    pretty_assertions::assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "FREEHOLD_BLESS=1 writes {GOLDEN}");
+fn every_sentence_is_in_the_golden_file() {
+    let waits = waits_of_every_kind();
+    let waits = waits
+        .iter()
+        .map(|(name, wait)| Sentence::wait(name.clone(), wait.reason(), wait.is_stalled(), wait.message()));
+    let others = others().into_iter().map(|(name, sentence)| Sentence::other(name, sentence));
+    compare_sentences("volume", &waits.chain(others).collect::<Vec<_>>());
 }

@@ -1,7 +1,6 @@
 //! Deletion under the policy Snapshot: detached, announced, completed, and only then deleted.
 
 use super::*;
-use crate::cloud::call::Call;
 
 fn leaves(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = deleting(DeletionPolicy::Snapshot, settled());
@@ -15,21 +14,29 @@ fn leaves(change: impl FnOnce(&mut Observed)) -> Observed {
 fn announced(name: Option<&str>, change: impl FnOnce(&mut Observed)) -> Observed {
     leaves(|it| {
         let snapshot_id = name.map(|name| SnapshotId(name.to_owned()));
-        status(it).final_snapshot = Some(FinalSnapshot { started_at: Time(at(6)), snapshot_id });
+        status(it).final_snapshot =
+            Some(FinalSnapshot { attempt: Attempt::new(1, Time(at(6))), snapshot_id });
         change(it);
     })
 }
 
 fn snapshot(name: &str, state: SnapshotState) -> Snapshot {
-    Snapshot { id: SnapshotId(name.into()), volume: id("vol-1"), state, started_at: Some(at(6)), tags: BTreeMap::new() }
+    Snapshot {
+        id: SnapshotId(name.into()),
+        volume: id("vol-1"),
+        state,
+        started_at: Some(at(6)),
+        tags: BTreeMap::new(),
+    }
 }
 
 fn awaits() -> Row {
     waits(Stage::Created, Reason::AwaitingSnapshot).pending()
 }
 
-fn takes() -> Row {
-    acts(Stage::Created, vec![Action::Snapshot(id("vol-1"))], Reason::AwaitingSnapshot).pending()
+fn takes(attempt: i32, when: Timestamp) -> Row {
+    let action = Action::Snapshot(id("vol-1"), Attempt::new(attempt, Time(when)));
+    acts(Stage::Created, vec![action], Reason::AwaitingSnapshot).pending()
 }
 
 fn deletes() -> Row {
@@ -37,7 +44,8 @@ fn deletes() -> Row {
 }
 
 fn records(name: &str) -> Row {
-    acts(Stage::Created, vec![Action::RecordSnapshot(SnapshotId(name.into()))], Reason::AwaitingSnapshot).pending()
+    acts(Stage::Created, vec![Action::RecordSnapshot(SnapshotId(name.into()))], Reason::AwaitingSnapshot)
+        .pending()
 }
 
 #[test]
@@ -47,7 +55,7 @@ fn the_final_snapshot_is_taken_of_a_detached_volume() {
         ("attached by the driver", leaves(|it| it.attachments = vec!["csi-1".into()]), now(), detach()),
         ("in use", leaves(|it| it.volumes.volumes[0].state = VolumeState::InUse), now(), detach()),
         ("snapshots were not looked at yet", leaves(|it| it.snapshots.swept_at = None), now(), awaits()),
-        ("announced and taken", leaves(|_| {}), now(), takes()),
+        ("announced and taken", leaves(|_| {}), now(), takes(1, now())),
         (
             "refused: its pause",
             leaves(|it| it.asked = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
@@ -58,7 +66,7 @@ fn the_final_snapshot_is_taken_of_a_detached_volume() {
             "refused: the pause is over",
             leaves(|it| it.asked = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
             at(305),
-            takes(),
+            takes(1, at(305)),
         ),
     ]);
 }
@@ -76,11 +84,40 @@ fn an_announced_snapshot_without_an_id_is_looked_for_and_taken_again_only_on_pro
             now(),
             records("snap-1"),
         ),
-        ("one that failed, if there is no other", shown(vec![snapshot("snap-0", SnapshotState::Error)]), now(), records("snap-0")),
+        (
+            "one that failed, if there is no other",
+            shown(vec![snapshot("snap-0", SnapshotState::Error)]),
+            now(),
+            records("snap-0"),
+        ),
         ("another volume's is not ours", shown(vec![of_another]), now(), awaits()),
-        ("proven never taken", announced(None, |it| it.snapshots.empty = Some(run(7, 1207))), at(1208), takes()),
-        ("a second short of it", announced(None, |it| it.snapshots.empty = Some(run(7, 1206))), at(1208), awaits()),
-        ("a run that began before it was announced", announced(None, |it| it.snapshots.empty = Some(run(6, 1300))), at(1301), awaits()),
+        (
+            "refused, and the pause of the call is over",
+            announced(None, |it| {
+                let attempt = status(it).final_snapshot.as_mut().map(|snapshot| &mut snapshot.attempt);
+                attempt.unwrap().refused = refused("UnauthorizedOperation", at(7)).attempt.refused;
+            }),
+            now(),
+            takes(2, now()),
+        ),
+        (
+            "proven never taken",
+            announced(None, |it| it.snapshots.empty = Some(run(7, 1207))),
+            at(1208),
+            takes(2, at(1208)),
+        ),
+        (
+            "a second short of it",
+            announced(None, |it| it.snapshots.empty = Some(run(7, 1206))),
+            at(1208),
+            awaits(),
+        ),
+        (
+            "a run that began before it was announced",
+            announced(None, |it| it.snapshots.empty = Some(run(6, 1300))),
+            at(1301),
+            awaits(),
+        ),
         (
             "an earlier process may have sent until this one started",
             announced(None, |it| {
@@ -95,19 +132,33 @@ fn an_announced_snapshot_without_an_id_is_looked_for_and_taken_again_only_on_pro
 
 #[test]
 fn the_volume_is_deleted_only_after_its_snapshot_is_complete() {
-    let in_state = |state: SnapshotState| announced(Some("snap-1"), |it| it.snapshots.snapshots = vec![snapshot("snap-1", state)]);
+    let in_state = |state: SnapshotState| {
+        announced(Some("snap-1"), |it| it.snapshots.snapshots = vec![snapshot("snap-1", state)])
+    };
     hold(vec![
         ("not complete", in_state(SnapshotState::Pending), now(), awaits()),
         ("complete", in_state(SnapshotState::Completed), now(), deletes()),
-        ("failed: the volume is kept", in_state(SnapshotState::Error), now(), stalls(Stage::Created, Reason::AwaitingSnapshot)),
+        (
+            "failed: the volume is kept",
+            in_state(SnapshotState::Error),
+            now(),
+            stalls(Stage::Created, Reason::AwaitingSnapshot),
+        ),
         (
             "another complete one does not count",
-            announced(Some("snap-1"), |it| it.snapshots.snapshots = vec![snapshot("snap-2", SnapshotState::Completed)]),
+            announced(Some("snap-1"), |it| {
+                it.snapshots.snapshots = vec![snapshot("snap-2", SnapshotState::Completed)];
+            }),
             now(),
             awaits(),
         ),
         ("not shown: the volume is kept", announced(Some("snap-1"), |_| {}), now(), awaits()),
-        ("proven gone: another is taken", announced(Some("snap-1"), |it| it.snapshots.empty = Some(run(7, 1207))), at(1208), takes()),
+        (
+            "proven gone: another is taken",
+            announced(Some("snap-1"), |it| it.snapshots.empty = Some(run(7, 1207))),
+            at(1208),
+            takes(2, at(1208)),
+        ),
         (
             "complete, and a machine has it again",
             with(in_state(SnapshotState::Completed), |it| it.volumes.volumes[0].state = VolumeState::InUse),

@@ -3,12 +3,13 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::api::creation::Attempt;
 use crate::api::volume::ModificationRefusal;
 use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::status as told;
 
 fn acted(observed: &Observed) -> Acted<Volume> {
-    Acted { object: observed.volume.clone(), finished: false, held_up: None, error: None }
+    Acted { object: observed.volume.clone(), finished: false, call_blocked: None, error: None }
 }
 
 fn after(observed: &Observed, now: Timestamp) -> VolumeStatus {
@@ -18,13 +19,18 @@ fn after(observed: &Observed, now: Timestamp) -> VolumeStatus {
 type Whole<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 fn whole(status: &VolumeStatus) -> Vec<Whole<'_>> {
-    status.conditions.iter().map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str())).collect()
+    status
+        .conditions
+        .iter()
+        .map(|it| (it.type_.as_str(), it.status.as_str(), it.reason.as_str(), it.message.as_str()))
+        .collect()
 }
 
 const NOBODY: Whole<'_> = ("Stalled", "False", "Progressing", "no manual action required");
 const EARLIER: &str = "waiting for an earlier step";
 const EXISTS: Whole<'_> = ("Created", "True", "AsExpected", "the EBS volume exists");
-const BOUND: Whole<'_> = ("Bound", "True", "AsExpected", "the PersistentVolume and the claim are bound to each other");
+const BOUND: Whole<'_> =
+    ("Bound", "True", "AsExpected", "the PersistentVolume and the claim are bound to each other");
 
 #[test]
 fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() {
@@ -70,7 +76,11 @@ fn a_spec_that_was_edited_during_the_pass_is_not_called_observed() {
     let status = told(&observed, &plan(&observed, now()), &acted, now());
     let seen = observed.volume.metadata.generation;
     assert_eq!(status.observed_generation, seen);
-    assert!(status.conditions.iter().all(|condition| condition.observed_generation == seen), "{:?}", status.conditions);
+    assert!(
+        status.conditions.iter().all(|condition| condition.observed_generation == seen),
+        "{:?}",
+        status.conditions
+    );
 }
 
 #[test]
@@ -99,17 +109,17 @@ fn a_refused_modification_is_told_in_ec2s_words_and_stalls_this_generation() {
     observed.volume.spec.iops = Some(90_000);
     status(&mut observed).change_due_since = Some(Time(at(0)));
     says(&mut observed, ConditionType::Modified, false, Reason::Modifying, at(0));
-    let held_up =
-        HeldUp { reason: Reason::ModificationRefused, class: Some(Class::Invalid), message: "EC2 answered no".into(), until: None };
-    let acted = Acted { held_up: Some(held_up), ..acted(&observed) };
+    let call_blocked = answered(Call::ModifyVolume, "InvalidParameterValue", None);
+    let answer = "EC2 answered ModifyVolume with InvalidParameterValue: what EC2 says";
+    let acted = Acted { call_blocked: Some(call_blocked), ..acted(&observed) };
     let first = told(&observed, &plan(&observed, now()), &acted, now());
-    assert_eq!(whole(&first)[3], ("Modified", "False", "ModificationRefused", "EC2 answered no"));
-    let refusal = ModificationRefusal { generation: 3, message: "EC2 answered no".into() };
+    assert_eq!(whole(&first)[3], ("Modified", "False", "ModificationRefused", answer));
+    let refusal = ModificationRefusal { generation: 3, message: answer.into() };
     assert_eq!(first.modification_refused, Some(refusal.clone()));
     observed.volume.status = Some(first);
     let second = after(&observed, at(11));
     assert_eq!(second.modification_refused, Some(refusal), "as long as it is waited on");
-    assert_eq!(whole(&second)[4], ("Stalled", "True", "ModificationRefused", "EC2 answered no"));
+    assert_eq!(whole(&second)[4], ("Stalled", "True", "ModificationRefused", answer));
     observed.volume.status = Some(second.clone());
     assert_eq!(after(&observed, at(12)), second, "and nothing more is written");
 }
@@ -122,12 +132,17 @@ fn a_second_look_at_the_same_world_writes_nothing() {
     lost.volumes.volumes.clear();
     let mut proven = lost.clone();
     proven.volumes.empty = Some(run(-3000, -1000));
-    status(&mut proven).launch.as_mut().unwrap().started_at = Time(at(-4000));
+    status(&mut proven).creation.as_mut().unwrap().attempt.started_at = Time(at(-4000));
     proven.process_started = at(-5000);
     let mut budget = gathering.clone();
     says(&mut budget, ConditionType::Modified, false, Reason::Modifying, at(0));
-    let used =
-        |second: i64| ModificationRecord { at: Time(at(second)), size: 150, volume_type: "gp3".into(), iops: None, throughput: None };
+    let used = |second: i64| ModificationRecord {
+        at: Time(at(second)),
+        size: 150,
+        volume_type: "gp3".into(),
+        iops: None,
+        throughput: None,
+    };
     status(&mut budget).modifications = [-400, -300, -200, -100].map(used).to_vec();
     let mut retaken = deleting(DeletionPolicy::Snapshot, settled());
     retaken.claim = None;
@@ -166,18 +181,22 @@ fn a_transition_has_its_time_and_a_new_generation_does_not_change_it() {
 fn the_fields_of_other_writers_are_told_as_the_last_write_left_them_and_the_size_as_ec2_shows_it() {
     let observed = with(settled(), |it| it.volumes.volumes[0].size = 120);
     let written = VolumeStatus {
-        launch: Some(launch(7, at(3))),
+        creation: Some(launch(7, at(3))),
         volume_id: Some(id("vol-1")),
         ever_held: true,
         persistent_volume_name: Some("freehold-volume-uid".into()),
-        final_snapshot: Some(FinalSnapshot { started_at: Time(at(6)), snapshot_id: None }),
+        final_snapshot: Some(FinalSnapshot { attempt: Attempt::new(1, Time(at(6))), snapshot_id: None }),
         deleted_at: Some(Time(at(7))),
         ..VolumeStatus::default()
     };
     let acted = Acted { object: volume(Some(written.clone())), ..acted(&observed) };
     let status = told(&observed, &plan(&observed, now()), &acted, now());
-    let expected =
-        VolumeStatus { conditions: status.conditions.clone(), observed_generation: Some(3), size: Some(Size("120Gi".into())), ..written };
+    let expected = VolumeStatus {
+        conditions: status.conditions.clone(),
+        observed_generation: Some(3),
+        size: Some(Size("120Gi".into())),
+        ..written
+    };
     assert_eq!(status, expected);
 }
 
@@ -186,7 +205,7 @@ fn a_lost_volume_is_lost_since_it_was_first_seen_so_until_ec2_shows_it_again() {
     let mut lost = settled();
     lost.volumes.volumes.clear();
     lost.process_started = at(-5000);
-    status(&mut lost).launch.as_mut().unwrap().started_at = Time(at(-4000));
+    status(&mut lost).creation.as_mut().unwrap().attempt.started_at = Time(at(-4000));
     assert_eq!(after(&lost, now()).lost_since, None, "not before its absence is proven");
     lost.volumes.empty = Some(run(-3000, -1000));
     let first = after(&lost, now());
@@ -194,7 +213,9 @@ fn a_lost_volume_is_lost_since_it_was_first_seen_so_until_ec2_shows_it_again() {
     lost.volumes.empty = None;
     lost.volume.status = Some(first.clone());
     assert_eq!(after(&lost, at(20)), first, "proven once, it stays so");
-    let shown = with(settled(), |it| it.volume.status = Some(VolumeStatus { volume_id: Some(id("vol-1")), ever_held: true, ..first }));
+    let shown = with(settled(), |it| {
+        it.volume.status = Some(VolumeStatus { volume_id: Some(id("vol-1")), ever_held: true, ..first });
+    });
     assert_eq!(after(&shown, at(30)).lost_since, None);
 }
 
@@ -214,10 +235,21 @@ fn a_field_that_an_older_operator_left_behind_does_not_count_against_its_conditi
     let mut found = with(settled(), |it| it.volumes.volumes.clear());
     says(&mut found, ConditionType::Stalled, false, Reason::Progressing, at(-100));
     status(&mut found).lost_since = Some(Time(at(-200)));
-    let reason = |observed: &Observed| plan(observed, now()).waiting.map(|waiting| (waiting.reason(), waiting.is_stalled()));
-    assert_eq!(reason(&found), Some((Reason::VolumeLost, false)), "EC2 has shown it since: its absence is to be proven again");
+    let reason = |observed: &Observed| {
+        plan(observed, now()).waiting.map(|waiting| (waiting.reason(), waiting.is_stalled()))
+    };
+    assert_eq!(
+        reason(&found),
+        Some((Reason::VolumeLost, false)),
+        "EC2 has shown it since: its absence is to be proven again"
+    );
     let mut edited = with(settled(), |it| it.volume.spec.iops = Some(90_000));
     says(&mut edited, ConditionType::Modified, false, Reason::ModificationRefused, at(-100));
-    status(&mut edited).modification_refused = Some(ModificationRefusal { generation: 2, message: "an earlier spec".into() });
-    assert_eq!(message(&plan(&edited, now())), "as EC2 said", "the refusal of this generation, not of an earlier one");
+    status(&mut edited).modification_refused =
+        Some(ModificationRefusal { generation: 2, message: "an earlier spec".into() });
+    assert_eq!(
+        message(&plan(&edited, now())),
+        "as EC2 said",
+        "the refusal of this generation, not of an earlier one"
+    );
 }

@@ -1,6 +1,6 @@
 //! Why a Volume has no EBS volume yet: its creation, or its adoption of a retained one. Pure.
 
-use crate::api::node::Refusal;
+use crate::api::creation::Refusal;
 use crate::api::{Reason, VolumeId};
 use crate::cloud::VolumeState;
 use crate::controller::creation::judge::Doubt;
@@ -129,7 +129,9 @@ pub enum AdoptionRefusal {
 impl CreationWait {
     pub(super) fn reason(&self) -> Reason {
         match self {
-            Self::Recording(..) | Self::Requesting { .. } | Self::Creating(_) | Self::NotListed(_) => Reason::Creating,
+            Self::Recording(..) | Self::Requesting { .. } | Self::Creating(_) | Self::NotListed(_) => {
+                Reason::Creating
+            }
             Self::Several(_) | Self::Resending(_) | Self::InDoubt { .. } => Reason::InDoubt,
             Self::Quota => Reason::QuotaExceeded,
             Self::Throttled => Reason::Throttled,
@@ -144,9 +146,11 @@ impl AdoptionWait {
     pub(super) fn reason(&self) -> Reason {
         match self {
             Self::NotListed { .. } | Self::Refused { .. } => Reason::AdoptionRefused,
-            Self::NotAvailable { .. } | Self::Adopting(_) | Self::Tagging(_) | Self::TagsNotShown(_) | Self::ClosingRecord(_) => {
-                Reason::Adopting
-            }
+            Self::NotAvailable { .. }
+            | Self::Adopting(_)
+            | Self::Tagging(_)
+            | Self::TagsNotShown(_)
+            | Self::ClosingRecord(_) => Reason::Adopting,
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Why a Volume that is being deleted is not gone yet. Pure.
 
 use super::creation::Found;
-
 use crate::api::{Reason, SnapshotId, VolumeId};
-use crate::controller::safety::Blocker;
+use crate::controller::blocker::Blocker;
 
 /// Why a Volume that is being deleted is not gone yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +93,7 @@ impl DeletionWait {
             | Self::Gone => Reason::Deleting,
             Self::ClaimRemains(_) | Self::NotDetached(_) => Reason::AwaitingDetach,
             Self::Several(_) | Self::NotResent => Reason::InDoubt,
-            Self::Unsafe(blocker) => blocker.reason,
+            Self::Unsafe(blocker) => blocker.reason(),
             Self::DeletingVolume(_) | Self::ProvingAbsence(_) => Reason::AwaitingVolumeDeletion,
             Self::RecordNotOurs { .. } => Reason::NameConflict,
         }

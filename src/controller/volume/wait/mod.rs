@@ -1,4 +1,5 @@
-//! What a Volume waits for: a value with the data of the wait, its reason, and whether a person must act. Pure.
+//! What a Volume waits for: a value with the data of the wait, its reason, and whether a person must act.
+//! Pure.
 //!
 //! The sentences are in `messages`.
 
@@ -9,9 +10,8 @@ pub mod modification;
 use self::creation::{AdoptionWait, CreationWait};
 use self::deletion::{DeletionWait, SnapshotWait};
 use self::modification::{BindingWait, ModificationWait};
-
 use crate::api::{Reason, Size, VolumeId};
-use crate::controller::waiting::HeldUp;
+use crate::controller::call_blocked::CallBlocked;
 
 /// What a Volume waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,9 +26,11 @@ pub enum VolumeWait {
     /// The NodeClass of this name does not exist.
     ClassNotFound(String),
     /// EC2 did not accept a call about the EBS volume; the call is made again later.
-    Blocked(HeldUp),
+    Blocked(CallBlocked),
     /// EC2 does not list this EBS volume, which may hold data.
     Missing(VolumeId),
+    /// EC2 shows this EBS volume by its id, and not by this Volume's tags.
+    WithoutTags(VolumeId),
     /// EC2 shows this EBS volume in the state error.
     Broken(VolumeId),
     /// The EBS volume held data and is gone.
@@ -60,8 +62,10 @@ impl VolumeWait {
             Self::FirstSync => Reason::AwaitingInventory,
             Self::InvalidSize(_) => Reason::InvalidSpec,
             Self::ClassNotFound(_) => Reason::NodeClassNotFound,
-            Self::Blocked(held_up) => held_up.reason,
-            Self::Missing(_) | Self::Broken(_) | Self::Lost { .. } => Reason::VolumeLost,
+            Self::Blocked(call_blocked) => call_blocked.reason(),
+            Self::Missing(_) | Self::WithoutTags(_) | Self::Broken(_) | Self::Lost { .. } => {
+                Reason::VolumeLost
+            }
             Self::Creation(wait) => wait.reason(),
             Self::Adoption(wait) => wait.reason(),
             Self::Binding(wait) => wait.reason(),
@@ -75,12 +79,22 @@ impl VolumeWait {
     pub fn is_stalled(&self) -> bool {
         match self {
             Self::InvalidSize(_) | Self::ClassNotFound(_) | Self::Broken(_) | Self::Lost { .. } => true,
-            Self::AddingFinalizer | Self::FirstSync | Self::Blocked(_) | Self::Missing(_) => false,
+            Self::AddingFinalizer
+            | Self::FirstSync
+            | Self::Blocked(_)
+            | Self::Missing(_)
+            | Self::WithoutTags(_) => false,
             Self::Creation(wait) => matches!(wait, CreationWait::Several(_) | CreationWait::Invalid(_)),
             Self::Adoption(wait) => matches!(wait, AdoptionWait::Refused { .. }),
-            Self::Binding(wait) => matches!(wait, BindingWait::NameConflict { .. } | BindingWait::OtherVolume { .. }),
-            Self::Modification(wait) => matches!(wait, ModificationWait::ShrinkRefused { .. } | ModificationWait::Refused(_)),
-            Self::Deletion(wait) => matches!(wait, DeletionWait::Several(_) | DeletionWait::RecordNotOurs { .. }),
+            Self::Binding(wait) => {
+                matches!(wait, BindingWait::NameConflict { .. } | BindingWait::OtherVolume { .. })
+            }
+            Self::Modification(wait) => {
+                matches!(wait, ModificationWait::ShrinkRefused { .. } | ModificationWait::Refused(_))
+            }
+            Self::Deletion(wait) => {
+                matches!(wait, DeletionWait::Several(_) | DeletionWait::RecordNotOurs { .. })
+            }
             Self::Snapshot(wait) => matches!(wait, SnapshotWait::Failed { .. }),
         }
     }

@@ -100,7 +100,10 @@ impl BindingWait {
     pub(super) fn reason(&self) -> Reason {
         match self {
             Self::NameConflict { .. } | Self::OtherVolume { .. } => Reason::NameConflict,
-            Self::CreatingPersistentVolume | Self::CreatingClaim | Self::ClaimDeleted(_) | Self::NotBound { .. } => Reason::AwaitingBinding,
+            Self::CreatingPersistentVolume
+            | Self::CreatingClaim
+            | Self::ClaimDeleted(_)
+            | Self::NotBound { .. } => Reason::AwaitingBinding,
         }
     }
 }
@@ -111,9 +114,11 @@ impl ModificationWait {
             Self::ShrinkRefused { .. } => Reason::ShrinkRefused,
             Self::Refused(_) => Reason::ModificationRefused,
             Self::Budget { .. } => Reason::ModificationBudget,
-            Self::Running { .. } | Self::Coalescing(_) | Self::NotShown(_) | Self::LookingUp(_) | Self::Modifying { .. } => {
-                Reason::Modifying
-            }
+            Self::Running { .. }
+            | Self::Coalescing(_)
+            | Self::NotShown(_)
+            | Self::LookingUp(_)
+            | Self::Modifying { .. } => Reason::Modifying,
             Self::GrowingClaim { .. } | Self::GrowingFileSystem(_) => Reason::AwaitingFileSystem,
         }
     }

@@ -1,4 +1,5 @@
-//! The EC2 client of the virtual CSI driver, and of a person. It uses HTTP like any other, so the journal shows its calls.
+//! The EC2 client of the virtual CSI driver, and of a person. It uses HTTP like any other, so the journal
+//! shows its calls.
 
 use aws_sdk_ec2::config::retry::RetryConfig;
 use aws_sdk_ec2::config::{BehaviorVersion, Credentials, Region};
@@ -46,7 +47,10 @@ pub fn failed<E: ProvideErrorMetadata + std::fmt::Debug>(doing: String) -> impl 
 
 /// The volume as EC2 shows it; none if it is not there.
 pub async fn volume(client: &aws_sdk_ec2::Client, id: &str) -> Result<Option<Volume>, Error> {
-    let answer = client.describe_volumes().volume_ids(id).send().await.map_err(failed(format!("describe volume {id}")));
+    let answer = client.describe_volumes().volume_ids(id).send().await.map_err(failed(format!(
+        "describe \
+        volume {id}"
+    )));
     match answer {
         Ok(output) => Ok(output.volumes.unwrap_or_default().into_iter().next()),
         Err(error) if error.code == "InvalidVolume.NotFound" => Ok(None),
@@ -56,11 +60,17 @@ pub async fn volume(client: &aws_sdk_ec2::Client, id: &str) -> Result<Option<Vol
 
 /// The instance as EC2 shows it; none if it is not there.
 pub async fn instance(client: &aws_sdk_ec2::Client, id: &str) -> Result<Option<Instance>, Error> {
-    let answer = client.describe_instances().instance_ids(id).send().await.map_err(failed(format!("describe instance {id}")));
+    let answer = client.describe_instances().instance_ids(id).send().await.map_err(failed(format!(
+        "describe \
+        instance {id}"
+    )));
     match answer {
         Ok(output) => {
             let reservations = output.reservations.unwrap_or_default();
-            Ok(reservations.into_iter().flat_map(|reservation| reservation.instances.unwrap_or_default()).next())
+            Ok(reservations
+                .into_iter()
+                .flat_map(|reservation| reservation.instances.unwrap_or_default())
+                .next())
         }
         Err(error) if error.code == "InvalidInstanceID.NotFound" => Ok(None),
         Err(error) => Err(error),

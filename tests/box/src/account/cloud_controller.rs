@@ -20,7 +20,8 @@ pub async fn run(context: Context, removal: Duration) {
     let watching = Watching::new(context.tasks.clone(), context.stop.clone());
     let api = Api::<Node>::all(context.client.clone());
     let nodes = watching.store(api.clone());
-    // When each terminated instance was first seen so. Kept for ever: EC2 forgets an instance after an hour, its Node may still be there.
+    // When each terminated instance was first seen so. Kept for ever: EC2 forgets an instance after an hour,
+    // its Node may still be there.
     let mut terminated: HashMap<String, Instant> = HashMap::new();
     let mut changes = context.simulator.changes();
     while !context.stop.is_cancelled() {
@@ -31,7 +32,9 @@ pub async fn run(context: Context, removal: Duration) {
         }
         let mut next = RESYNC;
         for node in nodes.state() {
-            let Some(since) = membership::instance_id(&node).and_then(|id| terminated.get(id)) else { continue };
+            let Some(since) = membership::instance_id(&node).and_then(|id| terminated.get(id)) else {
+                continue;
+            };
             let left = removal.saturating_sub(since.elapsed());
             if node.metadata.deletion_timestamp.is_some() {
                 continue;
@@ -57,6 +60,7 @@ async fn delete(api: &Api<Node>, node: &Node) {
     match api.delete(&node.name_any(), &parameters).await {
         Ok(_) => tracing::info!(node = node.name_any(), "deleted the Node of a terminated machine"),
         Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
-        Err(error) => tracing::warn!(node = node.name_any(), %error, "could not delete the Node of a terminated machine"),
+        Err(error) => tracing::warn!(node = node.name_any(), %error,
+        "could not delete the Node of a terminated machine"),
     }
 }

@@ -4,12 +4,13 @@ pub(crate) mod cloud;
 mod cloud_controller;
 mod context;
 mod membership;
-pub mod node_kind;
 pub mod platform;
 pub mod real_machines;
 pub mod site;
 pub mod user_data;
 mod virtual_machines;
 
-pub use real_machines::{Machines, MaterialsError, Real};
+pub use box_materials::node_kind;
+pub use box_materials::real::{MaterialsError, Real};
+pub use real_machines::Machines;
 pub use site::{Error, Site, SiteOptions};

@@ -11,10 +11,12 @@ pub const LABEL: &str = "freehold.dev/platform";
 /// containerd's socket in a machine.
 const SOCKET: &str = "/run/containerd/containerd.sock";
 
-/// User data of a machine that joins, with this value of [`LABEL`], when it has imported these archives of images.
+/// User data of a machine that joins, with this value of [`LABEL`], when it has imported these archives of
+/// images.
 pub fn user_data(value: &str, archives: &[PathBuf]) -> String {
     let import = |archive: &PathBuf| {
-        let words: Vec<String> = import_arguments(Path::new(SOCKET), archive).iter().map(|word| format!("'{word}'")).collect();
+        let words: Vec<String> =
+            import_arguments(Path::new(SOCKET), archive).iter().map(|word| format!("'{word}'")).collect();
         // containerd starts at the same time.
         format!("until /opt/freehold-box/bin/ctr {}; do sleep 0.2; done\n", words.join(" "))
     };

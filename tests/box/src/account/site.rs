@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use box_materials::real::Real;
 use ec2sim::{Simulator, World};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::account::context::Context;
-use crate::account::real_machines::{Machines, Place, Real};
+use crate::account::real_machines::{Machines, Place};
 use crate::account::virtual_machines::{attacher, nodes, resizer};
 use crate::account::{cloud, cloud_controller, user_data};
 use crate::base::host_cleanup::Watcher;
@@ -25,25 +26,28 @@ use crate::machines::network;
 /// How long the site's tasks may take to end: they only have to notice it, but real machines shut down.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// Counts the sites of this process. Each has ids and addresses, and so names of Nodes, that no other had: their machines and disks share
-/// a control plane, whose controllers go on with a volume and a Node of a name long after their site has ended.
+/// Counts the sites of this process. Each has ids and addresses, and so names of Nodes, that no other had:
+/// their machines and disks share a control plane, whose controllers go on with a volume and a Node of a name
+/// long after their site has ended.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// How many sites have their addresses in one network `<n>.0.0.0/8`: those of real machines, which are the host's and not the process',
-/// come after them in the first.
+/// How many sites have their addresses in one network `<n>.0.0.0/8`: those of real machines, which are the
+/// host's and not the process', come after them in the first.
 const NUMBERS: u8 = network::NUMBERS.start;
 
 /// How a site behaves.
 #[derive(Clone, Debug)]
 pub struct SiteOptions {
-    /// The simulated EC2. The seed and the subnets' addresses are shifted, for each site of a process otherwise.
+    /// The simulated EC2. The seed and the subnets' addresses are shifted, for each site of a process
+    /// otherwise.
     pub simulator: ec2sim::Options,
-    /// What its instances are made of when they are machines of this host, with kubelets; without, they are Nodes in name, on which
-    /// pods run in name.
+    /// What its instances are made of when they are machines of this host, with kubelets; without, they are
+    /// Nodes in name, on which pods run in name.
     pub real: Option<Real>,
     /// Where the disks of real machines are kept beyond this run.
     pub state: Option<PathBuf>,
-    /// From an instance's start to its Node, or with real machines to the start of its operating system, on the wall clock.
+    /// From an instance's start to its Node, or with real machines to the start of its operating system, on
+    /// the wall clock.
     pub boot: Duration,
     /// From a machine's end to the deletion of its Node by the cloud-controller, on the wall clock.
     pub node_removal: Duration,
@@ -59,15 +63,23 @@ impl SiteOptions {
     /// No time at all for what is AWS', but for the cloud-controller, which looks when it looks.
     pub fn zero() -> Self {
         let simulator = ec2sim::Options { delays: ec2sim::Delays::zero(), ..ec2sim::Options::default() };
-        Self { simulator, real: None, state: None, boot: Duration::ZERO, node_removal: Duration::from_secs(10) }
+        Self {
+            simulator,
+            real: None,
+            state: None,
+            boot: Duration::ZERO,
+            node_removal: Duration::from_secs(10),
+        }
     }
 
-    /// As AWS and Amazon Linux take: 30 s from the call to the start of the operating system, 20 s to a stop or an end, 3 s to attach.
+    /// As AWS and Amazon Linux take: 30 s from the call to the start of the operating system, 20 s to a stop
+    /// or an end, 3 s to attach.
     pub fn realistic() -> Self {
         let (stop, realistic) = (Duration::from_secs(20), ec2sim::Delays::realistic());
         let delays = ec2sim::Delays { stopping: stop, shutting_down: stop, ..realistic };
         let simulator = ec2sim::Options { delays, ..ec2sim::Options::default() };
-        let (boot, node_removal) = (Duration::from_secs(30).saturating_sub(realistic.pending), Duration::from_secs(10));
+        let (boot, node_removal) =
+            (Duration::from_secs(30).saturating_sub(realistic.pending), Duration::from_secs(10));
         Self { simulator, real: None, state: None, boot, node_removal }
     }
 }
@@ -114,8 +126,8 @@ struct Parts {
 }
 
 impl Site {
-    /// Starts EC2's HTTP server on a free port and the tasks of machines, cloud-controller, CSI attacher and resizer. They run on
-    /// the current tokio runtime.
+    /// Starts EC2's HTTP server on a free port and the tasks of machines, cloud-controller, CSI attacher and
+    /// resizer. They run on the current tokio runtime.
     pub async fn start(control_plane: &ControlPlane, options: SiteOptions) -> Result<Self, Error> {
         let place = match &options.real {
             Some(_) => Some(Place::claim(control_plane, options.state.as_deref()).await?),
@@ -170,13 +182,14 @@ impl Site {
         self.endpoint.clone()
     }
 
-    /// What the account has: region, zones, subnets, images, security groups, profiles, keys, types. A `NodeClass` names these.
+    /// What the account has: region, zones, subnets, images, security groups, profiles, keys, types. A
+    /// `NodeClass` names these.
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// A `NodeClass` of this name, as an object for the API server: the account's first image and group, all its subnets and types,
-    /// and user data by which machines join as Freehold wants them.
+    /// A `NodeClass` of this name, as an object for the API server: the account's first image and group, all
+    /// its subnets and types, and user data by which machines join as Freehold wants them.
     pub fn node_class(&self, name: &str) -> Value {
         let world = &self.world;
         json!({
@@ -184,7 +197,8 @@ impl Site {
             "metadata": {"name": name},
             "spec": {
                 "imageID": world.images.first().map(|image| &image.id),
-                "subnets": world.subnets.iter().map(|subnet| json!({"id": subnet.id, "zone": subnet.zone})).collect::<Vec<_>>(),
+                "subnets": world.subnets.iter().map(|subnet| json!({"id": subnet.id,
+                "zone": subnet.zone})).collect::<Vec<_>>(),
                 "securityGroupIDs": world.security_groups.first().map(|group| [&group.id]),
                 "instanceProfile": world.instance_profiles.first(),
                 "userData": user_data::DEDICATED,
@@ -208,8 +222,8 @@ impl Site {
         self.real.as_ref().map(|parts| parts.volumes.violations()).unwrap_or_default()
     }
 
-    /// Ends the tasks and the server; real machines shut down. The Nodes of its machines stay, silent; stop the machines first to see
-    /// them go.
+    /// Ends the tasks and the server; real machines shut down. The Nodes of its machines stay, silent; stop
+    /// the machines first to see them go.
     pub async fn stop(mut self) {
         self.stop.cancel();
         self.tasks.close();
@@ -238,8 +252,13 @@ async fn start_real(
     let volumes = Disks::open(&place.folder.join("volumes"))?;
     let running = (context.tasks.clone(), context.stop.clone());
     let ec2 = (context.simulator.clone(), endpoint);
-    let (machines, watcher) = Machines::start(control_plane, place, ec2, (boot, real, volumes.clone()), running).await?;
-    context.tasks.spawn(volumes.clone().run(context.simulator.clone(), machines.leaders(), context.stop.clone()));
+    let (machines, watcher) =
+        Machines::start(control_plane, place, ec2, (boot, real, volumes.clone()), running).await?;
+    context.tasks.spawn(volumes.clone().run(
+        context.simulator.clone(),
+        machines.leaders(),
+        context.stop.clone(),
+    ));
     let setup = Setup {
         tools: &real.tools,
         folder: control_plane.folder(),
@@ -251,7 +270,12 @@ async fn start_real(
     context.tasks.spawn(controller.run(context.stop.clone()));
     let of = machines.clone();
     let machine = move |instance: &str| of.get(instance);
-    context.tasks.spawn(csi::run_nodes(context.client.clone(), machines.leaders(), machine, context.stop.clone()));
+    context.tasks.spawn(csi::run_nodes(
+        context.client.clone(),
+        machines.leaders(),
+        machine,
+        context.stop.clone(),
+    ));
     Ok(Parts { machines, volumes, watcher })
 }
 
@@ -278,7 +302,8 @@ mod tests {
 
     #[test]
     fn each_site_has_addresses_of_its_own_however_many_there_are() {
-        let all: HashSet<String> = (0..1000).map(|before| shifted("10.0.16.0/20", numbered(before))).collect();
+        let all: HashSet<String> =
+            (0..1000).map(|before| shifted("10.0.16.0/20", numbered(before))).collect();
         assert_eq!(all.len(), 1000);
         assert_eq!(shifted("10.0.16.0/20", numbered(0)), "10.0.16.0/20");
         assert_eq!(shifted("10.0.16.0/20", numbered(107)), "11.7.16.0/20");

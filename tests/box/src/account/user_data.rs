@@ -1,4 +1,5 @@
-//! The user data of the box's machines: a script that calls the machine image's bootstrap, as the images for EKS have it.
+//! The user data of the box's machines: a script that calls the machine image's bootstrap, as the images for
+//! EKS have it.
 //!
 //! ```sh
 //! #!/bin/sh
@@ -8,8 +9,8 @@
 //!     --node-status-update-frequency 1s
 //! ```
 //!
-//! A real machine runs it. A virtual one runs nothing: it reads the options of that call, and how it registers follows from them. One
-//! that finds no such call never joins, and its console says why.
+//! A real machine runs it. A virtual one runs nothing: it reads the options of that call, and how it
+//! registers follows from them. One that finds no such call never joins, and its console says why.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,9 @@ use serde::{Deserialize, Serialize};
 /// What makes a machine a node.
 pub const BOOTSTRAP: &str = "/opt/freehold-box/bootstrap";
 
-/// User data of a machine that is a database's own: with Freehold's label and taint. A kubelet says which volumes it uses in its Node's
-/// status only, and both ends of a move wait for that: every second, and not every ten.
+/// User data of a machine that is a database's own: with Freehold's label and taint. A kubelet says which
+/// volumes it uses in its Node's status only, and both ends of a move wait for that: every second, and not
+/// every ten.
 pub const DEDICATED: &str = "\
 #!/bin/sh
 /opt/freehold-box/bootstrap \\
@@ -28,7 +30,8 @@ pub const DEDICATED: &str = "\
     --node-status-update-frequency 1s
 ";
 
-/// The label domains in which a kubelet may set labels for itself, of those that belong to Kubernetes (kubelet's `--node-labels`).
+/// The label domains in which a kubelet may set labels for itself, of those that belong to Kubernetes
+/// (kubelet's `--node-labels`).
 const OPEN_DOMAINS: [&str; 2] = ["node.kubernetes.io", "kubelet.kubernetes.io"];
 
 /// How a machine registers.
@@ -68,8 +71,8 @@ pub enum Error {
 
     /// An option that the bootstrap does not take.
     #[error(
-        "user data calls {BOOTSTRAP} with `{0}`: it takes --node-labels KEY=VALUE,..., --register-with-taints KEY=VALUE:EFFECT,... and \
-         --node-status-update-frequency DURATION"
+        "user data calls {BOOTSTRAP} with `{0}`: it takes --node-labels KEY=VALUE,..., \
+         --register-with-taints KEY=VALUE:EFFECT,... and --node-status-update-frequency DURATION"
     )]
     Option(String),
 
@@ -86,7 +89,11 @@ impl UserData {
         }
         let script = text.replace("\\\n", " ");
         let calls = script.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-        let call = calls.filter_map(|line| line.split_once(BOOTSTRAP)).map(|(_, options)| options).next().ok_or(Error::NoBootstrap)?;
+        let call = calls
+            .filter_map(|line| line.split_once(BOOTSTRAP))
+            .map(|(_, options)| options)
+            .next()
+            .ok_or(Error::NoBootstrap)?;
         let mut words = call.split_ascii_whitespace().map(|word| word.trim_matches(['\'', '"']));
         let mut read = Self::default();
         while let Some(option) = words.next() {
@@ -122,10 +129,13 @@ fn taint(text: &str) -> Result<Taint, Error> {
     Ok(Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.to_owned() })
 }
 
-/// `NodeRestriction` and the kubelet refuse labels of Kubernetes' own domains, `*.node-restriction.kubernetes.io` among them.
+/// `NodeRestriction` and the kubelet refuse labels of Kubernetes' own domains,
+/// `*.node-restriction.kubernetes.io` among them.
 fn is_reserved(label: &str) -> bool {
     let Some((domain, _)) = label.split_once('/') else { return false };
-    let is_in = |parent: &str| domain == parent || domain.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'));
+    let is_in = |parent: &str| {
+        domain == parent || domain.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'))
+    };
     (is_in("kubernetes.io") || is_in("k8s.io")) && !OPEN_DOMAINS.into_iter().any(is_in)
 }
 
@@ -137,11 +147,16 @@ mod tests {
     fn labels_and_taints_are_read_from_the_call_of_the_bootstrap() {
         let expected = UserData {
             labels: BTreeMap::from([("freehold.dev/dedicated".to_owned(), "true".to_owned())]),
-            taints: vec![Taint { key: "freehold.dev/dedicated".to_owned(), value: String::new(), effect: "NoExecute".to_owned() }],
+            taints: vec![Taint {
+                key: "freehold.dev/dedicated".to_owned(),
+                value: String::new(),
+                effect: "NoExecute".to_owned(),
+            }],
         };
         assert_eq!(UserData::parse(DEDICATED), Ok(expected.clone()));
-        let others = "#!/bin/bash\nset -e\n# /opt/freehold-box/bootstrap --node-labels a=b\necho hello\nexec /opt/freehold-box/bootstrap \
-                      --node-labels 'freehold.dev/dedicated=true' --register-with-taints freehold.dev/dedicated=:NoExecute\n";
+        let others = "#!/bin/bash\nset -e\n# /opt/freehold-box/bootstrap --node-labels a=b\necho hello\nexec \
+                      /opt/freehold-box/bootstrap --node-labels 'freehold.dev/dedicated=true' \
+                      --register-with-taints freehold.dev/dedicated=:NoExecute\n";
         assert_eq!(UserData::parse(others), Ok(expected));
     }
 
@@ -152,14 +167,21 @@ mod tests {
 
     #[test]
     fn everything_else_is_refused() {
-        let call = |options: &str| UserData::parse(&format!("#!/bin/sh\n/opt/freehold-box/bootstrap {options}\n"));
+        let call = |options: &str| {
+            UserData::parse(&format!(
+                "#!/bin/sh\n/opt/freehold-box/bootstrap \
+            {options}\n"
+            ))
+        };
         assert_eq!(UserData::parse(""), Err(Error::NoScript));
         assert_eq!(UserData::parse("/opt/freehold-box/bootstrap\n"), Err(Error::NoScript));
         assert_eq!(UserData::parse("#!/bin/sh\necho hello\n"), Err(Error::NoBootstrap));
         assert_eq!(call("--script rm"), Err(Error::Option("--script".to_owned())));
         assert_eq!(call("--node-labels"), Err(Error::Option("--node-labels".to_owned())));
         assert_eq!(call("--register-with-taints a=b:Never"), Err(Error::Option("a=b:Never".to_owned())));
-        for label in ["freehold.dev.node-restriction.kubernetes.io/database", "node-role.kubernetes.io/control-plane"] {
+        for label in
+            ["freehold.dev.node-restriction.kubernetes.io/database", "node-role.kubernetes.io/control-plane"]
+        {
             assert_eq!(call(&format!("--node-labels {label}=mine")), Err(Error::Label(label.to_owned())));
         }
     }

@@ -1,5 +1,5 @@
-//! Removes everything that a site of real machines made on this host, also when the box itself is killed: one script, run by a
-//! process of its own that waits until the box has ended.
+//! Removes everything that a site of real machines made on this host, also when the box itself is killed: one
+//! script, run by a process of its own that waits until the box has ended.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,8 @@ const CLEAR: &str = include_str!("host_cleanup.sh");
 /// How long the script is waited for; it limits itself to less.
 const LIMIT: Duration = Duration::from_secs(25);
 
-/// Where a run's folder says which sites of real machines it has: a file named after the number, with the arguments of the script.
+/// Where a run's folder says which sites of real machines it has: a file named after the number, with the
+/// arguments of the script.
 const SITES: &str = "sites";
 
 /// What becomes of the machines' disks at the end.
@@ -43,14 +44,20 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Starts it, in a session of its own, where no terminal's signal reaches it; and writes into the run's folder what is to be
-    /// cleared should it be killed too.
+    /// Starts it, in a session of its own, where no terminal's signal reaches it; and writes into the run's
+    /// folder what is to be cleared should it be killed too.
     pub fn start(number: u8, folder: &Path, disks: Disks, run: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(run.join(SITES))?;
-        std::fs::write(run.join(SITES).join(number.to_string()), format!("{}\n{}", disks.word(), folder.display()))?;
+        std::fs::write(
+            run.join(SITES).join(number.to_string()),
+            format!("{}\n{}", disks.word(), folder.display()),
+        )?;
         let script = format!("cat >/dev/null\n{CLEAR}");
         let mut command = Command::new("setsid");
-        command.args(["sh", "-c", &script, "freehold-box-clear", &number.to_string()]).arg(folder).arg(disks.word());
+        command
+            .args(["sh", "-c", &script, "freehold-box-clear", &number.to_string()])
+            .arg(folder)
+            .arg(disks.word());
         // Not in the run's folder, which is removed under it.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
@@ -61,7 +68,9 @@ impl Watcher {
     /// Clears now, and says whether that came to an end.
     pub async fn clear(mut self) -> bool {
         self.control_pipe = None;
-        tokio::time::timeout(LIMIT, self.child.wait()).await.is_ok_and(|ended| ended.is_ok_and(|status| status.success()))
+        tokio::time::timeout(LIMIT, self.child.wait())
+            .await
+            .is_ok_and(|ended| ended.is_ok_and(|status| status.success()))
     }
 }
 

@@ -27,7 +27,8 @@ impl Watching {
         Self { wake: Arc::new(Notify::new()), tasks, stop }
     }
 
-    /// A local copy of all objects that `api` sees. It fills as the API server answers; an object's absence in it proves nothing.
+    /// A local copy of all objects that `api` sees. It fills as the API server answers; an object's absence
+    /// in it proves nothing.
     pub fn store<K>(&self, api: Api<K>) -> Store<K>
     where
         K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,

@@ -72,7 +72,8 @@ struct ResponseStatus {
     code: u16,
 }
 
-/// All requests about objects so far, in the order of their answers. A last line that is still being written is left out.
+/// All requests about objects so far, in the order of their answers. A last line that is still being written
+/// is left out.
 pub fn requests(log: &Path) -> io::Result<Vec<Request>> {
     requests_since(log, &mut 0)
 }
@@ -85,7 +86,12 @@ pub fn requests_since(log: &Path, place: &mut u64) -> io::Result<Vec<Request>> {
     file.read_to_string(&mut text)?;
     let whole = text.rfind('\n').and_then(|end| text.get(..=end)).unwrap_or_default();
     *place += u64::try_from(whole.len()).unwrap_or_default();
-    whole.lines().filter(|line| !line.is_empty()).map(|line| Ok(serde_json::from_str::<Event>(line)?)).filter_map(request).collect()
+    whole
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| Ok(serde_json::from_str::<Event>(line)?))
+        .filter_map(request)
+        .collect()
 }
 
 fn request(event: io::Result<Event>) -> Option<io::Result<Request>> {
@@ -94,7 +100,11 @@ fn request(event: io::Result<Event>) -> Option<io::Result<Request>> {
         Err(error) => return Some(Err(error)),
     };
     let object = event.object_ref?;
-    let resource = if object.subresource.is_empty() { object.resource } else { format!("{}/{}", object.resource, object.subresource) };
+    let resource = if object.subresource.is_empty() {
+        object.resource
+    } else {
+        format!("{}/{}", object.resource, object.subresource)
+    };
     Some(Ok(Request {
         user: event.user.username,
         user_agent: event.user_agent,
@@ -104,7 +114,10 @@ fn request(event: io::Result<Event>) -> Option<io::Result<Request>> {
         namespace: object.namespace,
         name: object.name,
         code: event.response_status.map_or(0, |status| status.code),
-        is_forbidden: event.annotations.get("authorization.k8s.io/decision").is_some_and(|decision| decision == "forbid"),
+        is_forbidden: event
+            .annotations
+            .get("authorization.k8s.io/decision")
+            .is_some_and(|decision| decision == "forbid"),
     }))
 }
 
@@ -117,7 +130,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.log");
         let event = r#"{"verb":"patch","user":{"username":"freehold"},"userAgent":"freehold/1","objectRef":{"apiGroup":"freehold.dev","resource":"nodes","subresource":"status","name":"a"},"responseStatus":{"code":200},"annotations":{"authorization.k8s.io/decision":"allow"}}"#;
-        std::fs::write(&log, format!("{event}\n{{\"verb\":\"get\",\"user\":{{\"username\":\"x\"}}}}\n{{\"verb\":\"ge")).unwrap();
+        std::fs::write(
+            &log,
+            format!("{event}\n{{\"verb\":\"get\",\"user\":{{\"username\":\"x\"}}}}\n{{\"verb\":\"ge"),
+        )
+        .unwrap();
         let expected = Request {
             user: "freehold".to_owned(),
             user_agent: "freehold/1".to_owned(),

@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
 };
 use serde_json::json;
 use time::{Duration, OffsetDateTime};
@@ -37,7 +38,10 @@ pub enum Error {
     },
 
     /// The file of a key or certificate that was made before.
-    #[error("failed to read {path}, which an earlier run of this box made: remove the state folder to begin anew")]
+    #[error(
+        "failed to read {path}, which an earlier run of this box made: remove the state folder to begin \
+        anew"
+    )]
     Read {
         /// Which file.
         path: PathBuf,
@@ -86,8 +90,9 @@ impl Authority {
         Ok(authority)
     }
 
-    /// The authority whose `ca.crt` and `ca.key` are in `kept`, made now if there is none, with copies of both in `folder`, where it
-    /// writes what it signs. Machines that outlive a run trust the same authority in the next.
+    /// The authority whose `ca.crt` and `ca.key` are in `kept`, made now if there is none, with copies of
+    /// both in `folder`, where it writes what it signs. Machines that outlive a run trust the same authority
+    /// in the next.
     pub fn load_or_create(kept: &Path, folder: &Path) -> Result<Self, Error> {
         if !kept.join("ca.key").exists() {
             Self::create(kept)?;
@@ -95,7 +100,8 @@ impl Authority {
         let key = KeyPair::from_pem(&read(&kept.join("ca.key"))?).map_err(make("the authority"))?;
         let certificate = read(&kept.join("ca.crt"))?;
         // The issuer is no more than a name and a key, and the name is always the same.
-        let authority = Self { folder: folder.to_owned(), certificate, issuer: Issuer::new(authority_params()?, key) };
+        let authority =
+            Self { folder: folder.to_owned(), certificate, issuer: Issuer::new(authority_params()?, key) };
         authority.write("ca.crt", &authority.certificate)?;
         authority.write("ca.key", &authority.issuer.key().serialize_pem())?;
         Ok(authority)
@@ -124,32 +130,50 @@ impl Authority {
         self.sign(name, None, addresses, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
-    /// A key pair that signs service account tokens: `<name>.key` and `<name>.pub`; the one of `kept` if there is one, so that the
-    /// tokens of an earlier run hold.
+    /// A key pair that signs service account tokens: `<name>.key` and `<name>.pub`; the one of `kept` if
+    /// there is one, so that the tokens of an earlier run hold.
     pub fn signing_key(&self, name: &str, kept: &Path) -> Result<(), Error> {
         let path = kept.join(format!("{name}.key"));
-        let key = if path.exists() { KeyPair::from_pem(&read(&path)?).map_err(make(name))? } else { new_key(name)? };
+        let key = if path.exists() {
+            KeyPair::from_pem(&read(&path)?).map_err(make(name))?
+        } else {
+            new_key(name)?
+        };
         write(&path, &key.serialize_pem())?;
         self.write(&format!("{name}.key"), &key.serialize_pem())?;
         self.write(&format!("{name}.pub"), &key.public_key_pem())
     }
 
     /// A client's kubeconfig `<name>.kubeconfig` for this user in this group, complete in one file.
-    pub fn kubeconfig(&self, name: &str, user: &str, group: Option<&str>, server: &str) -> Result<PathBuf, Error> {
+    pub fn kubeconfig(
+        &self,
+        name: &str,
+        user: &str,
+        group: Option<&str>,
+        server: &str,
+    ) -> Result<PathBuf, Error> {
         let file = format!("{name}.kubeconfig");
         self.write(&file, &self.kubeconfig_text(user, group, server, None)?)?;
         Ok(self.folder.join(file))
     }
 
-    /// The text of a client's kubeconfig; `server_name` is what the server's certificate says, where that is not the name in the URL.
-    pub fn kubeconfig_text(&self, user: &str, group: Option<&str>, server: &str, server_name: Option<&str>) -> Result<String, Error> {
+    /// The text of a client's kubeconfig; `server_name` is what the server's certificate says, where that is
+    /// not the name in the URL.
+    pub fn kubeconfig_text(
+        &self,
+        user: &str,
+        group: Option<&str>,
+        server: &str,
+        server_name: Option<&str>,
+    ) -> Result<String, Error> {
         let signed = self.sign(user, group, Vec::new(), ExtendedKeyUsagePurpose::ClientAuth)?;
         let encode = |text: &str| data_encoding::BASE64.encode(text.as_bytes());
         let mut cluster = json!({"server": server, "certificate-authority-data": encode(&self.certificate)});
         if let (Some(cluster), Some(server_name)) = (cluster.as_object_mut(), server_name) {
             cluster.insert("tls-server-name".to_owned(), server_name.into());
         }
-        let identity = json!({"client-certificate-data": encode(&signed.certificate), "client-key-data": encode(&signed.key)});
+        let identity = json!({"client-certificate-data": encode(&signed.certificate),
+        "client-key-data": encode(&signed.key)});
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -161,7 +185,13 @@ impl Authority {
         serde_norway::to_string(&config).map_err(|source| Error::Kubeconfig { name: user.to_owned(), source })
     }
 
-    fn sign(&self, name: &str, group: Option<&str>, addresses: Vec<String>, usage: ExtendedKeyUsagePurpose) -> Result<Signed, Error> {
+    fn sign(
+        &self,
+        name: &str,
+        group: Option<&str>,
+        addresses: Vec<String>,
+        usage: ExtendedKeyUsagePurpose,
+    ) -> Result<Signed, Error> {
         let mut params = params(name, group, addresses).map_err(make(name))?;
         params.extended_key_usages = vec![usage];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -210,12 +240,17 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 fn authority_params() -> Result<CertificateParams, Error> {
     let mut params = params("freehold-box", None, Vec::new()).map_err(make("the authority"))?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::CrlSign];
+    params.key_usages =
+        vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::CrlSign];
     Ok(params)
 }
 
 /// Common name = the user, organisation = the group, as the API server reads client certificates.
-fn params(name: &str, group: Option<&str>, addresses: Vec<String>) -> Result<CertificateParams, rcgen::Error> {
+fn params(
+    name: &str,
+    group: Option<&str>,
+    addresses: Vec<String>,
+) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(addresses)?;
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);

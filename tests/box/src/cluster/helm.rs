@@ -46,6 +46,10 @@ impl Helm {
         let output = helm.args(&args).env_remove("KUBECONFIG").kill_on_drop(true).output().await;
         let output = output.map_err(|error| failed(error.to_string()))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if output.status.success() { Ok(text(&output.stdout)) } else { Err(failed(text(&output.stdout) + &text(&output.stderr))) }
+        if output.status.success() {
+            Ok(text(&output.stdout))
+        } else {
+            Err(failed(text(&output.stdout) + &text(&output.stderr)))
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! The Kubernetes cluster: its programs, its control plane, the kubelet of all virtual machines, and the audit log.
+//! The Kubernetes cluster: its programs, its control plane, the kubelet of all virtual machines, and the
+//! audit log.
 
 pub mod audit;
 pub mod certificates;
@@ -6,5 +7,6 @@ pub mod control_plane;
 pub mod helm;
 pub mod run_folder;
 pub mod shared;
-pub mod tools;
 pub mod virtual_kubelet;
+
+pub use box_materials::tools;

@@ -61,7 +61,8 @@ impl Drop for RunFolder {
     }
 }
 
-/// Held for milliseconds only, by everyone who makes or sweeps: so a folder without an owner is never one in the making.
+/// Held for milliseconds only, by everyone who makes or sweeps: so a folder without an owner is never one in
+/// the making.
 fn hold(runs: &Path) -> io::Result<File> {
     let lock = File::create(runs.join("lock"))?;
     lock.lock()?;
@@ -109,7 +110,8 @@ mod tests {
     fn left_behind(cache: &Cache, process: Identity) -> PathBuf {
         let path = cache.runs().join("box-1-0");
         make_private_folder(&path).unwrap();
-        // This id lives, but its process started at another time: the owner is dead and its id was given to another process.
+        // This id lives, but its process started at another time: the owner is dead and its id was given to
+        // another process.
         let owner = Identity { started: 1, ..Identity::of_self().unwrap() };
         std::fs::write(path.join(OWNER), owner.to_string()).unwrap();
         std::fs::write(path.join(PROCESSES), format!("{process}\n")).unwrap();

@@ -1,8 +1,10 @@
 //! The kubelet of all virtual machines: simulates the pods that are bound to Nodes which heartbeat.
 //!
-//! kwok's own pod stages make a pod Ready whatever its volumes do, and a marker that they could wait for would have to be written
-//! into each pod, where a real cluster writes nothing. So the pods are simulated here: a pod starts once every volume of it is attached
-//! to its Node and the Secrets and `ConfigMaps` that it names are there, ends when it is deleted, and stays as it is while its machine is dead, as under a real kubelet.
+//! kwok's own pod stages make a pod Ready whatever its volumes do, and a marker that they could wait for
+//! would have to be written into each pod, where a real cluster writes nothing. So the pods are simulated
+//! here: a pod starts once every volume of it is attached to its Node and the Secrets and `ConfigMaps` that
+//! it names are there, ends when it is deleted, and stays as it is while its machine is dead, as under a real
+//! kubelet.
 
 mod act;
 mod plan;
@@ -55,6 +57,8 @@ pub async fn run(client: Client, stop: CancellationToken) {
             attachments: attachments.state(),
         };
         let actions = plan::plan(&world, Timestamp::now(), &mut addresses);
-        futures::stream::iter(actions).for_each_concurrent(CONCURRENCY, |action| act::act(&client, action)).await;
+        futures::stream::iter(actions)
+            .for_each_concurrent(CONCURRENCY, |action| act::act(&client, action))
+            .await;
     }
 }

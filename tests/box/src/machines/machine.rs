@@ -1,18 +1,19 @@
-//! A real machine: namespaces and control groups of this host in which containerd and a kubelet run as on an instance of EC2.
+//! A real machine: namespaces and control groups of this host in which containerd and a kubelet run as on an
+//! instance of EC2.
 //!
 //! ```text
 //!   SiteResources (what the machines of a site share) ──► Machine::boot(spec)
 //!        disk folder ─► network ─► control groups ─► init.sh in new namespaces ─► services; on the first boot: user data
 //! ```
 //!
-//! A machine's disk is a folder that lives as long as its instance. What it has: files.rs. How its namespaces look: init.sh. How user
-//! data makes it a node: bootstrap.sh. Where everything goes in the end, whatever happened: base/host_cleanup.sh.
+//! A machine's disk is a folder that lives as long as its instance. What it has: files.rs. How its namespaces
+//! look: init.sh. How user data makes it a node: bootstrap.sh. Where everything goes in the end, whatever
+//! happened: base/host_cleanup.sh.
 
 mod cgroups;
 mod error;
 mod files;
 mod namespaces;
-mod requirements;
 mod services;
 mod spec;
 mod user_data;
@@ -27,8 +28,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdin};
 use tokio::sync::Mutex;
 
+pub use box_materials::requirements::missing;
 pub use error::Error;
-pub use requirements::missing;
 pub use spec::{Console, SiteResources, Spec};
 
 use crate::machines::network::{self, Veth};
@@ -37,7 +38,8 @@ use files::Disk;
 use namespaces::{Namespaces, clean, joining};
 use services::{Services, send};
 
-/// How long a machine's namespaces may take to be set up: 0.2 s, many times that on a host that compiles meanwhile.
+/// How long a machine's namespaces may take to be set up: 0.2 s, many times that on a host that compiles
+/// meanwhile.
 const INIT_LIMIT: Duration = Duration::from_secs(60);
 /// How often the end of a machine's processes is looked at.
 const POLL: Duration = Duration::from_millis(50);
@@ -66,11 +68,16 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Boots it: makes or finds its disk, sets up its namespaces, starts its services, and on its first boot runs its user data in the
-    /// background. Returns after about 0.3 s, when programs can run in it; its Node is Ready about 2 s later.
+    /// Boots it: makes or finds its disk, sets up its namespaces, starts its services, and on its first boot
+    /// runs its user data in the background. Returns after about 0.3 s, when programs can run in it; its Node
+    /// is Ready about 2 s later.
     pub async fn boot(resources: Arc<SiteResources>, spec: Spec, console: Console) -> Result<Self, Error> {
         let short = short(&spec.instance);
-        let veth = Veth { name: resources.network.name_of(short), address: spec.private_ip, pods: resources.network.pods(spec.slot) };
+        let veth = Veth {
+            name: resources.network.name_of(short),
+            address: spec.private_ip,
+            pods: resources.network.pods(spec.slot),
+        };
         let doing = format!("make the control groups of {}", spec.instance);
         let groups = Groups::create(resources.network.number(), short).map_err(network::system(doing))?;
         // From here on its drop removes what was made so far.
@@ -84,14 +91,30 @@ impl Machine {
         making.is_done = true;
         drop(making);
 
-        let namespaces = Namespaces { holder: holder.id().unwrap_or_default(), cgroup_files: groups.cgroup_files() };
+        let namespaces =
+            Namespaces { holder: holder.id().unwrap_or_default(), cgroup_files: groups.cgroup_files() };
         let services = Arc::new(Services::new(namespaces.clone(), disk.services(), disk.logs()));
         services.start_enabled();
         let (holder, is_over) = (Mutex::new(holder), AtomicBool::new(false));
-        let machine = Self { resources, spec, veth, groups, namespaces, holder, _holder_stdin: holder_stdin, services, is_over };
+        let machine = Self {
+            resources,
+            spec,
+            veth,
+            groups,
+            namespaces,
+            holder,
+            _holder_stdin: holder_stdin,
+            services,
+            is_over,
+        };
         if !disk.was_initialised() {
             disk.remember_initialised().map_err(network::system("remember that the user data was run"))?;
-            user_data::start(machine.namespaces.clone(), machine.services.clone(), machine.spec.user_data.clone(), console);
+            user_data::start(
+                machine.namespaces.clone(),
+                machine.services.clone(),
+                machine.spec.user_data.clone(),
+                console,
+            );
         }
         Ok(machine)
     }
@@ -106,14 +129,14 @@ impl Machine {
         self.namespaces.holder
     }
 
-    /// A command that runs `program` in the machine: in its namespaces and its control groups, as root. The process that it starts is
-    /// the program itself, and it is killed with the machine.
+    /// A command that runs `program` in the machine: in its namespaces and its control groups, as root. The
+    /// process that it starts is the program itself, and it is killed with the machine.
     pub fn enter(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         self.namespaces.command(program)
     }
 
-    /// Starts a service of the machine, or keeps it running that was stopped: [`KUBELET`], [`CONTAINERD`], or any program in
-    /// /etc/freehold-box/services. One that ends is started again after 2 s.
+    /// Starts a service of the machine, or keeps it running that was stopped: [`KUBELET`], [`CONTAINERD`], or
+    /// any program in /etc/freehold-box/services. One that ends is started again after 2 s.
     pub fn start_service(&self, name: &str) {
         self.services.start(name);
     }
@@ -165,8 +188,8 @@ impl Machine {
         Ok(self.resources.network.restore(&self.veth).await?)
     }
 
-    /// Shuts down as an operating system does: services stop, containers are asked to end, what is left after `grace` is killed, and
-    /// file systems are unmounted. Nothing of the machine ever runs again.
+    /// Shuts down as an operating system does: services stop, containers are asked to end, what is left after
+    /// `grace` is killed, and file systems are unmounted. Nothing of the machine ever runs again.
     pub async fn shut_down(&self, grace: Duration) {
         let started = Instant::now();
         self.thaw().await;
@@ -178,8 +201,8 @@ impl Machine {
         self.end().await;
     }
 
-    /// The power goes: all processes stand still at once, `meanwhile` is called (the disks then have what they have), and nothing of
-    /// the machine ever runs again.
+    /// The power goes: all processes stand still at once, `meanwhile` is called (the disks then have what
+    /// they have), and nothing of the machine ever runs again.
     pub async fn cut_power(&self, meanwhile: impl FnOnce() + Send + 'static) {
         self.services.abandon();
         let groups = self.groups.clone();
@@ -239,21 +262,37 @@ fn remove(resources: &SiteResources, veth: &Veth, groups: &Groups) {
     resources.network.disconnect_now(veth);
 }
 
-/// What a machine's things are called: the part of an instance's id that differs from others, short enough for an interface's name.
+/// What a machine's things are called: the part of an instance's id that differs from others, short enough
+/// for an interface's name.
 fn short(instance: &str) -> &str {
     instance.get(instance.len().saturating_sub(8)..).unwrap_or(instance)
 }
 
 /// Starts the process that sets the namespaces up and holds them.
-fn init(resources: &SiteResources, spec: &Spec, disk: &Disk, veth: &Veth, groups: &Groups) -> Result<(Child, Option<ChildStdin>), Error> {
+fn init(
+    resources: &SiteResources,
+    spec: &Spec,
+    disk: &Disk,
+    veth: &Veth,
+    groups: &Groups,
+) -> Result<(Child, Option<ChildStdin>), Error> {
     let mut command = joining(&groups.cgroup_files());
     command.arg("nsenter").arg(format!("--net={}", veth.namespace().display())).arg("--");
-    command.args(["unshare", "--mount", "--uts", "--propagation", "private", "--", "/bin/sh"]).arg(disk.init());
-    command.arg(disk.folder()).args([&spec.private_dns, &machine_id(&spec.instance), &spec.private_ip.to_string()]);
+    command
+        .args(["unshare", "--mount", "--uts", "--propagation", "private", "--", "/bin/sh"])
+        .arg(disk.init());
+    command.arg(disk.folder()).args([
+        &spec.private_dns,
+        &machine_id(&spec.instance),
+        &spec.private_ip.to_string(),
+    ]);
     command.arg(resources.network.gateway().to_string()).args(&resources.programs);
     clean(&mut command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut holder = tokio::process::Command::from(command).spawn().map_err(network::system("start a machine"))?;
+    let mut holder = tokio::process::Command::from(command).spawn().map_err(network::system(
+        "start a \
+        machine",
+    ))?;
     let holder_stdin = holder.stdin.take();
     Ok((holder, holder_stdin))
 }

@@ -1,5 +1,5 @@
-//! The network of real machines on this host: a number of its own, addresses, a way to the API server, and for each machine a pair of
-//! virtual interfaces.
+//! The network of real machines on this host: a number of its own, addresses, a way to the API server, and
+//! for each machine a pair of virtual interfaces.
 //!
 //! ```text
 //!   10.<N>.0.1   fh<N>            the host as the machines see it: API server and EC2, forwarded to the loopback
@@ -7,7 +7,8 @@
 //!   10.<128+N>.k.0/24             its pods, routed through it
 //! ```
 //!
-//! Everything here belongs to network namespaces or to interfaces named after the number: no rule of the host's firewall is touched.
+//! Everything here belongs to network namespaces or to interfaces named after the number: no rule of the
+//! host's firewall is touched.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,7 +21,8 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The numbers of sites with real machines. Those below are for sites with virtual machines, which count within their process.
+/// The numbers of sites with real machines. Those below are for sites with virtual machines, which count
+/// within their process.
 pub const NUMBERS: std::ops::Range<u8> = 100..120;
 
 /// The port of the API server as machines see it.
@@ -33,11 +35,15 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(20);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing free.
-    #[error("failed to find a free network 10.{}.0.0/16 to 10.{}.0.0/16 for real machines: other boxes or the host's own network have all", NUMBERS.start, NUMBERS.end - 1)]
+    #[error("failed to find a free network 10.{}.0.0/16 to 10.{}.0.0/16 for real machines: other boxes or \
+        the host's own network have all", NUMBERS.start, NUMBERS.end - 1)]
     NoNumber,
 
     /// The one that kept machines have is in use.
-    #[error("failed to take the network 10.{0}.0.0/16 of this state folder's machines: another box or the host's own network has it")]
+    #[error(
+        "failed to take the network 10.{0}.0.0/16 of this state folder's machines: another box or the \
+        host's own network has it"
+    )]
     Taken(u8),
 
     /// A command.
@@ -70,7 +76,11 @@ pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Erro
 
 /// Runs a program to its end and gives its standard output.
 pub(crate) async fn run(doing: &str, program: &str, args: &[&str]) -> Result<String, Error> {
-    let failed = |output: String| Error::Command { doing: doing.to_owned(), command: format!("{program} {}", args.join(" ")), output };
+    let failed = |output: String| Error::Command {
+        doing: doing.to_owned(),
+        command: format!("{program} {}", args.join(" ")),
+        output,
+    };
     let command = Command::new(program).args(args).stdin(Stdio::null()).kill_on_drop(true).output();
     match tokio::time::timeout(COMMAND_LIMIT, command).await {
         Ok(Ok(output)) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
@@ -85,7 +95,8 @@ async fn ip(doing: &str, line: &str) -> Result<String, Error> {
     run(doing, "ip", &line.split_ascii_whitespace().collect::<Vec<_>>()).await
 }
 
-/// A site's network: its number, and what is forwarded. It is removed by [`crate::base::host_cleanup`], not here.
+/// A site's network: its number, and what is forwarded. It is removed by [`crate::base::host_cleanup`], not
+/// here.
 #[derive(Debug)]
 pub struct Network {
     number: u8,
@@ -94,11 +105,12 @@ pub struct Network {
 }
 
 impl Network {
-    /// Claims a number, this one if it is given, by making the interface that bears it: of two boxes only one can. The interface's
-    /// alias says whose it is: `owner`.
+    /// Claims a number, this one if it is given, by making the interface that bears it: of two boxes only one
+    /// can. The interface's alias says whose it is: `owner`.
     pub async fn claim(owner: &Path, number: Option<u8>) -> Result<Self, Error> {
         // For this host and for good, as Docker and every other container runtime do it.
-        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").map_err(system("let this host forward between its networks"))?;
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")
+            .map_err(system("let this host forward between its networks"))?;
         let candidates = number.map_or(NUMBERS, |number| number..number.saturating_add(1));
         for candidate in candidates {
             if is_routed(candidate).await? {
@@ -112,10 +124,16 @@ impl Network {
                 }
                 made?;
             }
-            let network = Self { number: candidate, tasks: TaskTracker::new(), stop: CancellationToken::new() };
+            let network =
+                Self { number: candidate, tasks: TaskTracker::new(), stop: CancellationToken::new() };
             let doing = "set up the network of the machines";
             // Not in one step with the making: the kernel ignores an alias there.
-            run(doing, "ip", &["link", "set", &format!("fh{candidate}"), "alias", &owner.display().to_string()]).await?;
+            run(
+                doing,
+                "ip",
+                &["link", "set", &format!("fh{candidate}"), "alias", &owner.display().to_string()],
+            )
+            .await?;
             ip(doing, &format!("address add {}/32 dev fh{candidate}", network.gateway())).await?;
             ip(doing, &format!("link set fh{candidate} up")).await?;
             return Ok(network);
@@ -179,16 +197,22 @@ impl Network {
 
     /// The machine's veth is cut: nothing reaches it or its pods, and it reaches nothing.
     pub async fn cut(&self, veth: &Veth) -> Result<(), Error> {
-        ip(&format!("cut the network of {}", veth.address), &format!("link set {} down", veth.name)).await.map(drop)
+        ip(&format!("cut the network of {}", veth.address), &format!("link set {} down", veth.name))
+            .await
+            .map(drop)
     }
 
-    /// The veth works (again). The routes are made again, because they go with the interface when it goes down.
+    /// The veth works (again). The routes are made again, because they go with the interface when it goes
+    /// down.
     pub async fn restore(&self, veth: &Veth) -> Result<(), Error> {
-        let (doing, name, address) = (format!("connect the machine at {}", veth.address), &veth.name, veth.address);
+        let (doing, name, address) =
+            (format!("connect the machine at {}", veth.address), &veth.name, veth.address);
         let host = self.gateway();
         ip(&doing, &format!("link set {name} up")).await?;
         ip(&doing, &format!("route replace {address}/32 dev {name} src {host}")).await?;
-        ip(&doing, &format!("route replace {} via {address} dev {name} onlink src {host}", veth.pods)).await.map(drop)
+        ip(&doing, &format!("route replace {} via {address} dev {name} onlink src {host}", veth.pods))
+            .await
+            .map(drop)
     }
 
     /// Removes the veth and the namespace; harmless if they are not there.
@@ -202,7 +226,8 @@ impl Network {
     pub fn disconnect_now(&self, veth: &Veth) {
         for args in [["link", "delete", &veth.name], ["netns", "delete", &veth.name]] {
             let mut command = std::process::Command::new("ip");
-            let _ = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            let _ =
+                command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         }
     }
 
@@ -242,10 +267,15 @@ fn link(number: u8) -> PathBuf {
     Path::new("/sys/class/net").join(format!("fh{number}"))
 }
 
-/// Whether this host has a route into one of the networks that go with this number: the host's own, or another box's.
+/// Whether this host has a route into one of the networks that go with this number: the host's own, or
+/// another box's.
 async fn is_routed(number: u8) -> Result<bool, Error> {
     for second in [u16::from(number), 128 + u16::from(number)] {
-        let routes = ip("look at the routes of this host", &format!("-4 route show table all root 10.{second}.0.0/16")).await?;
+        let routes = ip(
+            "look at the routes of this host",
+            &format!("-4 route show table all root 10.{second}.0.0/16"),
+        )
+        .await?;
         if !routes.trim().is_empty() {
             return Ok(true);
         }

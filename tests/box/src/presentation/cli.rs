@@ -1,4 +1,5 @@
-//! The command line: `up`, `down`, `status`, `env`, the demo, the measurement, and the daemon that `up` starts.
+//! The command line: `up`, `down`, `status`, `env`, the demo, the measurement, and the daemon that `up`
+//! starts.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -35,7 +36,8 @@ enum Command {
     Env(Named),
     /// Shows a database's life on a box of its own: created, grown, deleted.
     Demo(Demo),
-    /// Measures how long a client is without its database in a planned replacement and after a loss, on real machines.
+    /// Measures how long a client is without its database in a planned replacement and after a loss, on real
+    /// machines.
     Measure(Measure),
     /// The background process of `up`.
     #[command(hide = true)]
@@ -63,7 +65,8 @@ struct Up {
     #[arg(long, value_enum, default_value_t = Pace::Fast)]
     delays: Pace,
 
-    /// A folder in which the cluster's and EC2's state is kept for the next `up`; without it they end with the box.
+    /// A folder in which the cluster's and EC2's state is kept for the next `up`; without it they end with
+    /// the box.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 
@@ -74,7 +77,8 @@ struct Up {
 
 /// A name becomes part of paths and of a socket's folder.
 fn parse_name(text: &str) -> Result<String, String> {
-    let is_usable = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+    let is_usable =
+        |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
     if (1..=30).contains(&text.len()) && text.chars().all(is_usable) {
         Ok(text.to_owned())
     } else {
@@ -112,11 +116,16 @@ impl Up {
 async fn start(cache: &Cache, up: Up) -> Result<(), Box<dyn StdError + Send + Sync>> {
     let settings = up.into_settings(cache)?;
     if let Some(record) = daemon::running(cache, &settings.name) {
-        eprintln!("box `{}` is already running; `cargo box down{}` stops it", settings.name, named(&settings.name));
+        eprintln!(
+            "box `{}` is already running; `cargo box down{}` stops it",
+            settings.name,
+            named(&settings.name)
+        );
         print!("{}", record.exports());
         return Ok(());
     }
-    // Here and not in the background: it takes minutes the first time, and its progress belongs on this terminal.
+    // Here and not in the background: it takes minutes the first time, and its progress belongs on this
+    // terminal.
     settings.nodes.prepare(cache, &Progress::on_stderr()).await?;
     let progress = Progress::on_stderr();
     let record = daemon::up(cache, &settings, &progress).await?;

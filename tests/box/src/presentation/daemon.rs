@@ -30,7 +30,8 @@ pub use files::{Record, is_of_a_demo, remember_operator, running, violations};
 const UP_LIMIT: Duration = Duration::from_mins(3);
 /// How long it usually takes, in seconds; only the progress shows it.
 const UP_SECONDS: u64 = 10;
-/// How long it, or the operator of its demo, may take to stop before it is killed: the sum of its own limits and some air.
+/// How long it, or the operator of its demo, may take to stop before it is killed: the sum of its own limits
+/// and some air.
 const DOWN_LIMIT: Duration = Duration::from_secs(30);
 /// How often its record is looked at.
 const POLL: Duration = Duration::from_millis(100);
@@ -38,7 +39,8 @@ const POLL: Duration = Duration::from_millis(100);
 /// How long things take in a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pace {
-    /// EC2 and the machines' firmware take no time, Kubernetes is as it comes: what is left is the work itself.
+    /// EC2 and the machines' firmware take no time, Kubernetes is as it comes: what is left is the work
+    /// itself.
     Zero,
     /// Fractions of seconds: for development and tests.
     Fast,
@@ -97,7 +99,8 @@ impl Settings {
         options.simulator.state = self.state.as_ref().map(|folder| folder.join("ec2"));
         options.state.clone_from(&self.state);
         if real.is_some() && self.pace != Pace::Zero {
-            // A real machine takes its time to shut down; what is left of it at the end of this loses its power.
+            // A real machine takes its time to shut down; what is left of it at the end of this loses its
+            // power.
             let least = Duration::from_secs(10);
             let delays = &mut options.simulator.delays;
             delays.stopping = delays.stopping.max(least);
@@ -111,7 +114,8 @@ impl Settings {
 /// Starts a box in a session of its own and waits until it is ready.
 pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Result<Record, Error> {
     let files = Files::of(cache, &settings.name);
-    make_private_folder(&files.folder).map_err(system(format!("make the folder {}", files.folder.display())))?;
+    make_private_folder(&files.folder)
+        .map_err(system(format!("make the folder {}", files.folder.display())))?;
     let log = File::create(files.log()).map_err(system(format!("write {}", files.log().display())))?;
     let again = log.try_clone().map_err(system("share the log"))?;
     let program = std::env::current_exe().map_err(system("find this program"))?;
@@ -122,15 +126,20 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
     if let Some(state) = &settings.state {
         command.arg("--state").arg(state);
     }
-    let mut child = command.stdin(Stdio::null()).stdout(log).stderr(again).spawn().map_err(system("start the box in the background"))?;
-    // At once, before the box does it: `down` stops it even if this process is interrupted while it waits here.
+    let mut child = command.stdin(Stdio::null()).stdout(log).stderr(again).spawn().map_err(system(
+        "start the \
+        box in the background",
+    ))?;
+    // At once, before the box does it: `down` stops it even if this process is interrupted while it waits
+    // here.
     if let (None, Some(identity)) = (living(&files.identity()), Identity::of(child.id())) {
         write_identity(&files, identity)?;
     }
 
     let started = Instant::now();
     loop {
-        if let Some(record) = running(cache, &settings.name).filter(|record| record.identity.id == child.id()) {
+        if let Some(record) = running(cache, &settings.name).filter(|record| record.identity.id == child.id())
+        {
             return Ok(record);
         }
         let has_ended = child.try_wait().is_ok_and(|status| status.is_some());
@@ -138,7 +147,11 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
             if let (false, Some(identity)) = (has_ended, Identity::of(child.id())) {
                 identity.signal(Signal::SIGKILL);
             }
-            return Err(Error::DidNotStart { name: settings.name.clone(), log: files.log(), tail: tail(&files.log()) });
+            return Err(Error::DidNotStart {
+                name: settings.name.clone(),
+                log: files.log(),
+                tail: tail(&files.log()),
+            });
         }
         let what = format!("starting the control plane and EC2 (about {UP_SECONDS} s)");
         progress.at(started.elapsed().as_secs().min(UP_SECONDS), UP_SECONDS, &what);
@@ -148,13 +161,15 @@ pub async fn up(cache: &Cache, settings: &Settings, progress: &Progress) -> Resu
 
 /// Is the box, until SIGTERM or SIGINT.
 pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
-    // Away from the terminal: a Ctrl-C there is not meant for the box. Fails only for a process that leads a session already.
+    // Away from the terminal: a Ctrl-C there is not meant for the box. Fails only for a process that leads a
+    // session already.
     let _ = nix::unistd::setsid();
     // The client logs each failed request, and there are many while readiness is asked for.
     let filter = tracing_subscriber::EnvFilter::new("info,kube_client::client::builder=off");
     tracing_subscriber::fmt().with_ansi(false).with_writer(io::stderr).with_env_filter(filter).init();
     let files = Files::of(cache, &settings.name);
-    make_private_folder(&files.folder).map_err(system(format!("make the folder {}", files.folder.display())))?;
+    make_private_folder(&files.folder)
+        .map_err(system(format!("make the folder {}", files.folder.display())))?;
     let lock = File::create(files.lock()).map_err(system(format!("write {}", files.lock().display())))?;
     lock.try_lock().map_err(|_| Error::Taken(settings.name.clone()))?;
     let identity = Identity::of_self().ok_or_else(|| Error::Taken(settings.name.clone()))?;
@@ -194,7 +209,13 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
-fn record(identity: Identity, nodes: NodeKind, control_plane: &ControlPlane, site: &Site, files: &Files) -> Record {
+fn record(
+    identity: Identity,
+    nodes: NodeKind,
+    control_plane: &ControlPlane,
+    site: &Site,
+    files: &Files,
+) -> Record {
     Record {
         identity,
         nodes,
@@ -217,7 +238,8 @@ async fn record_violations(site: &Site, files: &Files) {
         if violations.len() > recorded {
             recorded = violations.len();
             if let Err(error) = std::fs::write(files.violations(), violations.join("\n")) {
-                tracing::error!(%error, ?violations, "what must never happen has happened, and cannot be written down");
+                tracing::error!(%error, ?violations,
+                "what must never happen has happened, and cannot be written down");
             }
         }
         tokio::time::sleep(POLL).await;

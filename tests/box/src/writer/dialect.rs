@@ -7,7 +7,8 @@ use clap::ValueEnum;
 /// An engine that speaks PostgreSQL's wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dialect {
-    /// QuestDB. With `cairo.commit.mode=sync` it answers an insert once the write-ahead log is on the disk; by default before.
+    /// QuestDB. With `cairo.commit.mode=sync` it answers an insert once the write-ahead log is on the disk;
+    /// by default before.
     Questdb,
 
     /// PostgreSQL: it answers an insert once the write-ahead log is on the disk.
@@ -27,10 +28,16 @@ impl Dialect {
     pub(super) fn create(self, table: &str) -> String {
         match self {
             Self::Questdb => {
-                format!("CREATE TABLE IF NOT EXISTS {table} (written TIMESTAMP, number LONG) TIMESTAMP(written) PARTITION BY HOUR WAL")
+                format!(
+                    "CREATE TABLE IF NOT EXISTS {table} (written TIMESTAMP, number LONG) \
+                    TIMESTAMP(written) PARTITION BY HOUR WAL"
+                )
             }
             Self::Postgresql => {
-                format!("CREATE TABLE IF NOT EXISTS {table} (written TIMESTAMPTZ NOT NULL DEFAULT now(), number BIGINT NOT NULL)")
+                format!(
+                    "CREATE TABLE IF NOT EXISTS {table} (written TIMESTAMPTZ NOT NULL DEFAULT now(), \
+                    number BIGINT NOT NULL)"
+                )
             }
         }
     }
@@ -55,18 +62,24 @@ impl Dialect {
         match self {
             Self::Questdb => vec![
                 format!(
-                    "CREATE TABLE IF NOT EXISTS {table} (written TIMESTAMP, source SYMBOL, number LONG, reading DOUBLE) \
-                     TIMESTAMP(written) PARTITION BY DAY WAL"
+                    "CREATE TABLE IF NOT EXISTS {table} (written TIMESTAMP, source SYMBOL, number LONG, \
+                     reading DOUBLE) TIMESTAMP(written) PARTITION BY DAY WAL"
                 ),
                 // A second apart: some days have their own folders.
                 format!(
-                    "INSERT INTO {table} SELECT timestamp_sequence('2026-01-01', 1000000L), rnd_symbol('a', 'b', 'c'), x, rnd_double() \
-                     FROM long_sequence({rows})"
+                    "INSERT INTO {table} SELECT timestamp_sequence('2026-01-01', 1000000L), rnd_symbol('a', \
+                     'b', 'c'), x, rnd_double() FROM long_sequence({rows})"
                 ),
             ],
             Self::Postgresql => vec![
-                format!("CREATE TABLE IF NOT EXISTS {table} (number BIGINT PRIMARY KEY, reading DOUBLE PRECISION NOT NULL)"),
-                format!("INSERT INTO {table} SELECT number, random() FROM generate_series(1, {rows}) AS number ON CONFLICT DO NOTHING"),
+                format!(
+                    "CREATE TABLE IF NOT EXISTS {table} (number BIGINT PRIMARY KEY, reading DOUBLE \
+                    PRECISION NOT NULL)"
+                ),
+                format!(
+                    "INSERT INTO {table} SELECT number, random() FROM generate_series(1, {rows}) AS \
+                    number ON CONFLICT DO NOTHING"
+                ),
             ],
         }
     }
@@ -78,13 +91,14 @@ impl Dialect {
         }
     }
 
-    /// Says how far the table's write-ahead log is applied: (applied, accepted, suspended, why). Until it is, a query does not see
-    /// all rows that were acknowledged.
+    /// Says how far the table's write-ahead log is applied: (applied, accepted, suspended, why). Until it is,
+    /// a query does not see all rows that were acknowledged.
     pub(super) fn applied(self, table: &str) -> Option<String> {
         match self {
-            Self::Questdb => {
-                Some(format!("SELECT writerTxn, sequencerTxn, suspended, errorMessage FROM wal_tables() WHERE name = '{table}'"))
-            }
+            Self::Questdb => Some(format!(
+                "SELECT writerTxn, sequencerTxn, suspended, errorMessage FROM wal_tables() \
+                    WHERE name = '{table}'"
+            )),
             Self::Postgresql => None,
         }
     }

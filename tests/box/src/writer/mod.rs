@@ -1,4 +1,5 @@
-//! A client that writes numbered rows through everything that happens to a database, and knows which of them must be found.
+//! A client that writes numbered rows through everything that happens to a database, and knows which of them
+//! must be found.
 
 mod dialect;
 mod gaps;
@@ -27,7 +28,8 @@ pub use tally::{Tally, Untrue};
 use gaps::Gaps;
 use session::Session;
 
-/// From one row to the next: a hundred rows a second show an outage to a hundredth of a second and leave a small machine alone.
+/// From one row to the next: a hundred rows a second show an outage to a hundredth of a second and leave a
+/// small machine alone.
 pub const PACE: Duration = Duration::from_millis(10);
 
 /// How long is waited after a failed connection.
@@ -135,8 +137,8 @@ impl Shared {
 }
 
 impl Writer {
-    /// Starts writing a row each `pace`, as soon as the database can be found and connected to, on the current tokio runtime. It
-    /// goes on through every failure until it is stopped.
+    /// Starts writing a row each `pace`, as soon as the database can be found and connected to, on the
+    /// current tokio runtime. It goes on through every failure until it is stopped.
     pub fn start(target: Target, pace: Duration) -> Self {
         let shared = Arc::new(Shared { state: Mutex::default(), acknowledged: watch::Sender::new(0) });
         let stop = CancellationToken::new();
@@ -178,11 +180,16 @@ impl Writer {
         }
         let state = self.shared.state();
         let waited_for = "had no row acknowledged";
-        Err(TooLong { waited_for, limit, attempts: state.failures - failures, last: state.last_failure.clone() })
+        Err(TooLong {
+            waited_for,
+            limit,
+            attempts: state.failures - failures,
+            last: state.last_failure.clone(),
+        })
     }
 
-    /// Reads all rows back while it goes on writing: what was acknowledged before must be found, and what is found must have been
-    /// sent by the end. Failures are met with another attempt, until the limit.
+    /// Reads all rows back while it goes on writing: what was acknowledged before must be found, and what is
+    /// found must have been sent by the end. Failures are met with another attempt, until the limit.
     pub async fn verify(&self, limit: Duration) -> Result<Tally, TooLong> {
         let acknowledged = self.written().acknowledged;
         let (found, twice) = read_back(&self.target, limit).await?;
@@ -198,8 +205,8 @@ impl Writer {
 }
 
 impl Target {
-    /// Makes another table with at least so many rows, so that the engine has something to find when it starts, and waits until a query sees
-    /// them all.
+    /// Makes another table with at least so many rows, so that the engine has something to find when it
+    /// starts, and waits until a query sees them all.
     pub async fn fill(&self, table: &str, rows: u64, limit: Duration) -> Result<(), TooLong> {
         let fill = async || {
             let session = Session::open(&self.source).await?;
@@ -265,7 +272,8 @@ async fn write(target: Target, pace: Duration, shared: Arc<Shared>, stop: Cancel
                 shared.acknowledge(number);
                 session = Some(open);
             }
-            // The session is given up with the statement: a late answer to it must not be taken for another one's.
+            // The session is given up with the statement: a late answer to it must not be taken for another
+            // one's.
             Err(error) => {
                 shared.fail(error);
                 tokio::time::sleep(RETRY).await;
@@ -295,7 +303,11 @@ async fn read_back(target: &Target, limit: Duration) -> Result<(Rows, Rows), Too
 }
 
 /// Does something again and again until it succeeds, or the limit is over.
-async fn in_attempts<T>(waited_for: &'static str, limit: Duration, work: impl AsyncFn() -> Result<T, Error>) -> Result<T, TooLong> {
+async fn in_attempts<T>(
+    waited_for: &'static str,
+    limit: Duration,
+    work: impl AsyncFn() -> Result<T, Error>,
+) -> Result<T, TooLong> {
     let mut attempts = 0;
     let mut last = None;
     let done = async {
@@ -323,7 +335,12 @@ async fn read_once(target: &Target, limit: Duration) -> Result<(Rows, Rows), Err
 }
 
 /// Waits until a query sees what is acknowledged now.
-async fn await_applied(session: &Session, statement: &str, table: &str, limit: Duration) -> Result<(), Error> {
+async fn await_applied(
+    session: &Session,
+    statement: &str,
+    table: &str,
+    limit: Duration,
+) -> Result<(), Error> {
     let started = Instant::now();
     let accepted = session.applied(statement, table).await?.accepted;
     loop {

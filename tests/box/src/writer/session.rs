@@ -98,10 +98,17 @@ impl Session {
     pub async fn open(source: &Source) -> Result<Self, Error> {
         let Access { address, username, password, database } = source.access().await?;
         let mut config = Config::new();
-        config.hostaddr(address.ip()).port(address.port()).user(username).password(password).dbname(database).application_name("writer");
+        config
+            .hostaddr(address.ip())
+            .port(address.port())
+            .user(username)
+            .password(password)
+            .dbname(database)
+            .application_name("writer");
         let connected = timeout(CONNECT_LIMIT, config.connect(NoTls)).await;
         let silent = |_| Error::Silent { what: format!("a connection to {address}"), limit: CONNECT_LIMIT };
-        let (client, connection) = connected.map_err(silent)?.map_err(|source| Error::Connect { address, source })?;
+        let (client, connection) =
+            connected.map_err(silent)?.map_err(|source| Error::Connect { address, source })?;
         let driver = tokio::spawn(async move {
             // Its end, good or bad, is what the client's next call says.
             let _ = connection.await;
@@ -130,7 +137,8 @@ impl Session {
         row.try_get(0).map_err(|source| Error::Statement { what: statement.to_owned(), source })
     }
 
-    /// Reads one column of numbers: each number, and those that came more than once. Zero stands for a row without a number.
+    /// Reads one column of numbers: each number, and those that came more than once. Zero stands for a row
+    /// without a number.
     pub async fn numbers(&self, statement: &str) -> Result<(Rows, Rows), Error> {
         let read = async {
             let rows = self.client.query_raw(statement, std::iter::empty::<i64>()).await?;
@@ -172,7 +180,12 @@ impl fmt::Debug for Session {
     }
 }
 
-async fn within<T>(limit: Duration, what: &str, answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, Error> {
-    let answered = timeout(limit, answer).await.map_err(|_| Error::Silent { what: what.to_owned(), limit })?;
+async fn within<T>(
+    limit: Duration,
+    what: &str,
+    answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, Error> {
+    let answered =
+        timeout(limit, answer).await.map_err(|_| Error::Silent { what: what.to_owned(), limit })?;
     answered.map_err(|source| Error::Statement { what: what.to_owned(), source })
 }

@@ -19,7 +19,8 @@ pub enum Source {
     /// Always the same.
     Given(Access),
 
-    /// The Secret of the Database's credentials and the ready address behind its Service: a pod that is replaced has another one.
+    /// The Secret of the Database's credentials and the ready address behind its Service: a pod that is
+    /// replaced has another one.
     Database {
         /// The cluster.
         client: kube::Client,
@@ -57,7 +58,8 @@ pub enum NoAccess {
     },
 
     /// It did not answer.
-    #[error("the API server did not answer within {} s: see whether the box runs, with `cargo box status`", LIMIT.as_secs())]
+    #[error("the API server did not answer within {} s: see whether the box runs, with `cargo box status`",
+    LIMIT.as_secs())]
     Silent,
 
     /// The Secret lacks something.
@@ -80,7 +82,9 @@ impl Source {
         match self {
             Self::Given(access) => Ok(access.clone()),
             Self::Database { client, namespace, name } => {
-                tokio::time::timeout(LIMIT, look_up(client, namespace, name)).await.map_err(|_| NoAccess::Silent)?
+                tokio::time::timeout(LIMIT, look_up(client, namespace, name))
+                    .await
+                    .map_err(|_| NoAccess::Silent)?
             }
         }
     }
@@ -89,17 +93,24 @@ impl Source {
 async fn look_up(client: &kube::Client, namespace: &str, name: &str) -> Result<Access, NoAccess> {
     let secret_name = format!("{name}-admin");
     let secret = Api::<Secret>::namespaced(client.clone(), namespace).get(&secret_name).await;
-    let secret = secret.map_err(|source| NoAccess::Read { what: format!("the Secret {secret_name}"), source })?;
+    let secret =
+        secret.map_err(|source| NoAccess::Read { what: format!("the Secret {secret_name}"), source })?;
     let entry = |key: &'static str| {
-        let value = secret.data.as_ref().and_then(|data| data.get(key)).and_then(|value| String::from_utf8(value.0.clone()).ok());
+        let value = secret
+            .data
+            .as_ref()
+            .and_then(|data| data.get(key))
+            .and_then(|value| String::from_utf8(value.0.clone()).ok());
         value.ok_or_else(|| NoAccess::Secret { secret: secret_name.clone(), key })
     };
     // The Service's port is the container's: Freehold never maps one to another.
-    let port = entry("port")?.parse().map_err(|_| NoAccess::Secret { secret: secret_name.clone(), key: "port" })?;
+    let port =
+        entry("port")?.parse().map_err(|_| NoAccess::Secret { secret: secret_name.clone(), key: "port" })?;
 
     let of_service = ListParams::default().labels(&format!("{SERVICE_LABEL}={name}"));
     let slices = Api::<EndpointSlice>::namespaced(client.clone(), namespace).list(&of_service).await;
-    let slices = slices.map_err(|source| NoAccess::Read { what: format!("the EndpointSlices of {name}"), source })?;
+    let slices =
+        slices.map_err(|source| NoAccess::Read { what: format!("the EndpointSlices of {name}"), source })?;
     let address = ready_address(&slices.items).ok_or_else(|| NoAccess::NoAddress(name.to_owned()))?;
     Ok(Access {
         address: SocketAddr::new(address, port),
@@ -112,7 +123,9 @@ async fn look_up(client: &kube::Client, namespace: &str, name: &str) -> Result<A
 /// The address that the cluster's DNS or kube-proxy would send a client to.
 fn ready_address(slices: &[EndpointSlice]) -> Option<IpAddr> {
     let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
-    let ready = endpoints.filter(|endpoint| endpoint.conditions.as_ref().is_some_and(|conditions| conditions.ready == Some(true)));
+    let ready = endpoints.filter(|endpoint| {
+        endpoint.conditions.as_ref().is_some_and(|conditions| conditions.ready == Some(true))
+    });
     ready.flat_map(|endpoint| &endpoint.addresses).find_map(|address| address.parse().ok())
 }
 
@@ -123,16 +136,26 @@ mod tests {
     use super::*;
 
     fn slice(endpoints: &serde_json::Value) -> EndpointSlice {
-        serde_json::from_value(json!({"addressType": "IPv4", "metadata": {"name": "orders-x"}, "endpoints": endpoints})).unwrap()
+        serde_json::from_value(json!({"addressType": "IPv4", "metadata": {"name": "orders-x"},
+        "endpoints": endpoints}))
+        .unwrap()
     }
 
     #[test]
     fn only_a_ready_address_is_taken() {
         let table = [
             ("no endpoint", json!([]), None),
-            ("a pod that is not ready", json!([{"addresses": ["10.1.0.7"], "conditions": {"ready": false}}]), None),
+            (
+                "a pod that is not ready",
+                json!([{"addresses": ["10.1.0.7"], "conditions": {"ready": false}}]),
+                None,
+            ),
             ("a pod of which nothing is known", json!([{"addresses": ["10.1.0.7"], "conditions": {}}]), None),
-            ("a ready pod", json!([{"addresses": ["10.1.0.7"], "conditions": {"ready": true}}]), Some("10.1.0.7")),
+            (
+                "a ready pod",
+                json!([{"addresses": ["10.1.0.7"], "conditions": {"ready": true}}]),
+                Some("10.1.0.7"),
+            ),
             (
                 "one that goes and one that came",
                 json!([

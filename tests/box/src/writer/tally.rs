@@ -32,8 +32,13 @@ impl Tally {
     /// An error unless what was acknowledged is found, what is found was sent, and nothing is there twice.
     pub fn check(&self) -> Result<(), Untrue> {
         let Self { sent, acknowledged, found, twice } = self;
-        let untrue = Untrue { lost: acknowledged.without(found), foreign: found.without(sent), twice: twice.clone() };
-        if untrue.lost.is_empty() && untrue.foreign.is_empty() && untrue.twice.is_empty() { Ok(()) } else { Err(untrue) }
+        let untrue =
+            Untrue { lost: acknowledged.without(found), foreign: found.without(sent), twice: twice.clone() };
+        if untrue.lost.is_empty() && untrue.foreign.is_empty() && untrue.twice.is_empty() {
+            Ok(())
+        } else {
+            Err(untrue)
+        }
     }
 }
 
@@ -42,11 +47,17 @@ impl std::error::Error for Untrue {}
 impl fmt::Display for Untrue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { lost, foreign, twice } = self;
-        let parts = [("acknowledged and lost", lost), ("found and never sent", foreign), ("found more than once", twice)];
+        let parts = [
+            ("acknowledged and lost", lost),
+            ("found and never sent", foreign),
+            ("found more than once", twice),
+        ];
         let parts: Vec<String> = parts
             .into_iter()
             .filter(|(_, rows)| !rows.is_empty())
-            .map(|(what, rows)| format!("{} {} {what}: {rows}", rows.len(), if rows.len() == 1 { "row" } else { "rows" }))
+            .map(|(what, rows)| {
+                format!("{} {} {what}: {rows}", rows.len(), if rows.len() == 1 { "row" } else { "rows" })
+            })
             .collect();
         f.write_str(&parts.join("; "))
     }
@@ -70,13 +81,20 @@ mod tests {
             ("a row in doubt is there", [&[1, 2, 3], &[1, 3], &[1, 2, 3], &[]], None),
             ("a row in doubt is not there", [&[1, 2, 3], &[1, 3], &[1, 3], &[]], None),
             ("lost", [&[1, 2, 3], &[1, 2, 3], &[1, 3], &[]], Some("1 row acknowledged and lost: 2")),
-            ("lost at the end", [&[1, 2, 3], &[1, 2, 3], &[1], &[]], Some("2 rows acknowledged and lost: 2 to 3")),
+            (
+                "lost at the end",
+                [&[1, 2, 3], &[1, 2, 3], &[1], &[]],
+                Some("2 rows acknowledged and lost: 2 to 3"),
+            ),
             ("foreign", [&[1, 2], &[1, 2], &[0, 1, 2, 9], &[]], Some("2 rows found and never sent: 0, 9")),
             ("twice", [&[1, 2], &[1, 2], &[1, 2], &[2]], Some("1 row found more than once: 2")),
             (
                 "all three",
                 [&[1, 2], &[1, 2], &[1, 3], &[1]],
-                Some("1 row acknowledged and lost: 2; 1 row found and never sent: 3; 1 row found more than once: 1"),
+                Some(
+                    "1 row acknowledged and lost: 2; 1 row found and never sent: 3; 1 row found more than \
+                    once: 1",
+                ),
             ),
         ];
         for (name, numbers, said) in table {

@@ -1,5 +1,6 @@
-//! The real EBS CSI driver, csi-attacher and csi-resizer against the simulator. Whose machine it is they can't see: an instance in EC2
-//! and two objects in the API server are enough for them. It needs no privileges.
+//! The real EBS CSI driver, csi-attacher and csi-resizer against the simulator. Whose machine it is they
+//! can't see: an instance in EC2 and two objects in the API server are enough for them. It needs no
+//! privileges.
 //!
 //! They act on every object of their driver, so the control plane is their own.
 
@@ -34,14 +35,21 @@ struct Kit {
 
 impl Kit {
     async fn new(simulator: Simulator, client: Client) -> Self {
-        let params = [("Action", "CreateVolume"), ("AvailabilityZone", "us-east-1a"), ("Size", "1"), ("VolumeType", "gp3")];
+        let params = [
+            ("Action", "CreateVolume"),
+            ("AvailabilityZone", "us-east-1a"),
+            ("Size", "1"),
+            ("VolumeType", "gp3"),
+        ];
         let volume = simulator.call("test", &params).unwrap().resource_ids().remove(0);
         let kit = Self { simulator, client, volume };
         let source = json!({
             "metadata": {"name": "data"},
             "spec": {
-                "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOncePod"], "storageClassName": STORAGE_CLASS,
-                "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": NAMESPACE, "name": "data"},
+                "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOncePod"],
+                "storageClassName": STORAGE_CLASS,
+                "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": NAMESPACE,
+                "name": "data"},
                 "csi": {"driver": EBS_DRIVER, "volumeHandle": kit.volume, "fsType": "xfs"},
             },
         });
@@ -72,15 +80,22 @@ impl Kit {
             self.simulator.instance(&instance).filter(|view| view.state == ec2sim::InstanceState::Running)
         })
         .await;
-        create(&self.nodes(), json!({"metadata": {"name": name}, "spec": {"providerID": format!("aws:///us-east-1a/{instance}")}})).await;
-        let drivers = json!([{"name": EBS_DRIVER, "nodeID": instance, "topologyKeys": ["topology.kubernetes.io/zone"]}]);
+        create(
+            &self.nodes(),
+            json!({"metadata": {"name": name},
+        "spec": {"providerID": format!("aws:///us-east-1a/{instance}")}}),
+        )
+        .await;
+        let drivers = json!([{"name": EBS_DRIVER, "nodeID": instance,
+        "topologyKeys": ["topology.kubernetes.io/zone"]}]);
         create(&self.csi_nodes(), json!({"metadata": {"name": name}, "spec": {"drivers": drivers}})).await;
         instance
     }
 
     /// What the attach/detach controller does when a pod is scheduled to this Node.
     async fn attach(&self, node: &str) {
-        let spec = json!({"attacher": EBS_DRIVER, "nodeName": node, "source": {"persistentVolumeName": "data"}});
+        let spec = json!({"attacher": EBS_DRIVER, "nodeName": node,
+        "source": {"persistentVolumeName": "data"}});
         create(&self.attachments(), json!({"metadata": {"name": "data"}, "spec": spec})).await;
         until("the VolumeAttachment being attached", || async {
             let attachment = self.attachments().get("data").await.unwrap();
@@ -92,7 +107,10 @@ impl Kit {
     /// What the attach/detach controller does when the pod is gone.
     async fn detach(&self) {
         self.attachments().delete("data", &DeleteParams::default()).await.unwrap();
-        until("the VolumeAttachment's end", || async { self.attachments().get_opt("data").await.unwrap().is_none().then_some(()) }).await;
+        until("the VolumeAttachment's end", || async {
+            self.attachments().get_opt("data").await.unwrap().is_none().then_some(())
+        })
+        .await;
     }
 
     fn truth(&self) -> VolumeView {
@@ -144,7 +162,8 @@ where
 #[test]
 fn the_real_driver_attaches_grows_and_detaches_by_the_simulator_and_survives_what_goes_missing() {
     shared::run(async {
-        let tools = Tools::ensure(&Cache::from_environment(), &[Bundle::Csi], &Progress::on_stderr()).await.unwrap();
+        let tools =
+            Tools::ensure(&Cache::from_environment(), &[Bundle::Csi], &Progress::on_stderr()).await.unwrap();
         let control_plane = ControlPlane::start(ControlPlaneOptions::named("csi")).await.unwrap();
         let simulator = Simulator::new(Options { delays: Delays::fast(), ..Options::default() }).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

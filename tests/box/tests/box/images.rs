@@ -1,4 +1,5 @@
-//! The images that machines start with: every one that the operator asks for is there, and a machine cannot change the others'.
+//! The images that machines start with: every one that the operator asks for is there, and a machine cannot
+//! change the others'.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -48,7 +49,8 @@ fn a_machine_starts_with_every_image_that_the_operator_asks_for() {
     shared::run(async {
         let cache = Cache::from_environment();
         let tools = Tools::ensure(&cache, &[Bundle::Node], &Progress::on_stderr()).await.unwrap();
-        let containerd = Containerd { daemon: tools.program(Program::Containerd), ctr: tools.program(Program::Ctr) };
+        let containerd =
+            Containerd { daemon: tools.program(Program::Containerd), ctr: tools.program(Program::Ctr) };
         let template = Template::ensure(&cache, &containerd, &Progress::on_stderr()).await.unwrap();
         let made = template.root().metadata().unwrap().ino();
         let again = Template::ensure(&cache, &containerd, &Progress::silent()).await.unwrap();
@@ -56,7 +58,8 @@ fn a_machine_starts_with_every_image_that_the_operator_asks_for() {
 
         let mut asked = vec![PAUSE.to_owned()];
         for version in QUESTDB_VERSIONS {
-            let engine = Engine { kind: EngineType::Questdb, version: Some(version.to_owned()), custom: None };
+            let engine =
+                Engine { kind: EngineType::Questdb, version: Some(version.to_owned()), custom: None };
             asked.push(whole(&engine::profile(&engine, &BTreeMap::new()).unwrap().image));
         }
         for name in &asked {
@@ -67,7 +70,8 @@ fn a_machine_starts_with_every_image_that_the_operator_asks_for() {
     });
 }
 
-/// A machine's containerd, started on what it was given, has all images, and whatever it writes stays its own.
+/// A machine's containerd, started on what it was given, has all images, and whatever it writes stays its
+/// own.
 async fn machine_has(template: &Template, cache: &Cache, containerd: &Containerd) {
     let folder = tempfile::Builder::new().prefix("machine-").tempdir_in(cache.images()).unwrap();
     let (root, socket) = (folder.path().join("root"), folder.path().join("containerd.sock"));
@@ -75,8 +79,9 @@ async fn machine_has(template: &Template, cache: &Cache, containerd: &Containerd
     template.install(&root).await.unwrap();
     let config = folder.path().join("config.toml");
     let text = format!(
-        "version = 3\nroot = \"{0}/root\"\nstate = \"{0}/state\"\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\", \
-         \"io.containerd.cri.v1.images\", \"io.containerd.cri.v1.runtime\", \"io.containerd.nri.v1.nri\"]\n[grpc]\naddress = \"{1}\"\n",
+        "version = 3\nroot = \"{0}/root\"\nstate = \"{0}/state\"\ndisabled_plugins = \
+         [\"io.containerd.grpc.v1.cri\", \"io.containerd.cri.v1.images\", \"io.containerd.cri.v1.runtime\", \
+         \"io.containerd.nri.v1.nri\"]\n[grpc]\naddress = \"{1}\"\n",
         folder.path().display(),
         socket.display(),
     );
@@ -85,7 +90,13 @@ async fn machine_has(template: &Template, cache: &Cache, containerd: &Containerd
     let launch = Launch { name: "containerd", program: &containerd.daemon, args, folder: folder.path() };
     let mut daemon = Process::start(launch).unwrap();
     let ctr = |args: &[&str]| {
-        let output = Command::new(&containerd.ctr).arg("-a").arg(&socket).args(["-n", "k8s.io"]).args(args).output().unwrap();
+        let output = Command::new(&containerd.ctr)
+            .arg("-a")
+            .arg(&socket)
+            .args(["-n", "k8s.io"])
+            .args(args)
+            .output()
+            .unwrap();
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
     };
     let started = Instant::now();
@@ -93,7 +104,11 @@ async fn machine_has(template: &Template, cache: &Cache, containerd: &Containerd
         if let Some(listed) = ctr(&["images", "list"]) {
             break listed;
         }
-        assert!(started.elapsed() < Duration::from_secs(30) && daemon.ended().is_none(), "{}", daemon.log_tail());
+        assert!(
+            started.elapsed() < Duration::from_secs(30) && daemon.ended().is_none(),
+            "{}",
+            daemon.log_tail()
+        );
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
     for name in template.names() {

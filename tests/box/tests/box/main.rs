@@ -43,7 +43,8 @@ fn a_machine_joins_as_its_user_data_says() {
         assert_eq!(node.name_any(), truth.private_dns);
         let spec = node.spec.as_ref().unwrap();
         assert_eq!(spec.provider_id, Some(format!("aws:///{}/{instance}", truth.zone)));
-        let taints: Vec<_> = spec.taints.iter().flatten().map(|taint| (taint.key.as_str(), taint.effect.as_str())).collect();
+        let taints: Vec<_> =
+            spec.taints.iter().flatten().map(|taint| (taint.key.as_str(), taint.effect.as_str())).collect();
         assert!(taints.contains(&("test/dedicated", "NoExecute")), "{taints:?}");
         for (label, value) in [
             ("test/dedicated", "true"),
@@ -54,7 +55,10 @@ fn a_machine_joins_as_its_user_data_says() {
             assert_eq!(node.labels().get(label).map(String::as_str), Some(value), "{label}");
         }
         let csi = Api::<CSINode>::all(world.client.clone());
-        let drivers = until("the CSINode", || async { csi.get_opt(&node.name_any()).await.unwrap() }).await.spec.drivers;
+        let drivers = until("the CSINode", || async { csi.get_opt(&node.name_any()).await.unwrap() })
+            .await
+            .spec
+            .drivers;
         assert_eq!(
             drivers.iter().map(|driver| (driver.name.as_str(), driver.node_id.as_str())).collect::<Vec<_>>(),
             [(EBS_DRIVER, instance.as_str())]
@@ -97,12 +101,22 @@ fn a_stopped_machine_stops_heartbeating_and_comes_back_under_its_name() {
         // On a dead machine no kubelet ends a pod.
         world.pods().delete("db", &DeleteParams::default()).await.unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(world.pods().get_opt("db").await.unwrap().is_some_and(|pod| pod.metadata.deletion_timestamp.is_some()));
+        assert!(
+            world
+                .pods()
+                .get_opt("db")
+                .await
+                .unwrap()
+                .is_some_and(|pod| pod.metadata.deletion_timestamp.is_some())
+        );
 
         world.site.simulator().outside(&Outside::Start.to(&instance)).unwrap();
         let again = world.node_with_ready(&instance, "True").await;
         assert_eq!((again.name_any(), again.uid()), (node.name_any(), node.uid()));
-        until("the pod's end", || async { world.pods().get_opt("db").await.unwrap().is_none().then_some(()) }).await;
+        until("the pod's end", || async {
+            world.pods().get_opt("db").await.unwrap().is_none().then_some(())
+        })
+        .await;
         world.site.stop().await;
     });
 }
@@ -148,7 +162,11 @@ fn a_volume_is_attached_over_http_before_its_pod_runs_and_detached_after_it() {
 
         let truth = || world.site.simulator().volume(&volume).unwrap().attachment;
         let waits = |pod: &Pod| {
-            let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
+            let statuses = pod
+                .status
+                .as_ref()
+                .and_then(|status| status.container_statuses.as_deref())
+                .unwrap_or_default();
             statuses.iter().any(|status| status.state.as_ref().is_some_and(|state| state.waiting.is_some()))
         };
         world.pod_is("waiting for its volume", waits).await;
@@ -168,7 +186,8 @@ fn a_volume_is_attached_over_http_before_its_pod_runs_and_detached_after_it() {
 
         world.pods().delete("db", &DeleteParams::default()).await.unwrap();
         until("the volume's return", || async { truth().is_none().then_some(()) }).await;
-        until("the VolumeAttachment's end", || async { world.attachment().await.is_none().then_some(()) }).await;
+        until("the VolumeAttachment's end", || async { world.attachment().await.is_none().then_some(()) })
+            .await;
         assert_eq!((world.calls("AttachVolume"), world.calls("DetachVolume")), (1, 1));
         world.site.stop().await;
     });
@@ -191,11 +210,13 @@ fn a_dead_machine_keeps_its_volume_until_it_is_declared_out_of_service() {
         tokio::time::sleep(Duration::from_secs(3)).await;
         assert!(world.attachment().await.unwrap().metadata.deletion_timestamp.is_none());
 
-        let taints =
-            json!({"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}]}});
+        let taints = json!({"spec": {"taints": [{"key": "node.kubernetes.io/out-of-service",
+        "value": "nodeshutdown",
+            "effect": "NoExecute"}]}});
         let nodes = Api::<Node>::all(world.client.clone());
         nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Strategic(taints)).await.unwrap();
-        until("the VolumeAttachment's end", || async { world.attachment().await.is_none().then_some(()) }).await;
+        until("the VolumeAttachment's end", || async { world.attachment().await.is_none().then_some(()) })
+            .await;
         assert!(world.site.simulator().volume(&volume).unwrap().attachment.is_none());
         world.site.stop().await;
     });
@@ -246,7 +267,9 @@ fn the_audit_log_names_the_user_of_the_operator() {
         .await;
         let seen: Vec<_> = seen
             .iter()
-            .map(|request| (request.verb.as_str(), request.resource.as_str(), request.is_write(), request.is_forbidden))
+            .map(|request| {
+                (request.verb.as_str(), request.resource.as_str(), request.is_write(), request.is_forbidden)
+            })
             .collect();
         assert_eq!(seen, [("create", "configmaps", true, true), ("get", "configmaps", false, true)]);
     });
@@ -262,7 +285,8 @@ fn two_boxes_run_side_by_side_and_a_stopped_one_leaves_nothing() {
         for client in [first.client(), second.client()] {
             client.apiserver_version().await.unwrap();
         }
-        let processes: Vec<Identity> = second.components().iter().filter_map(|part| Identity::of(part.id)).collect();
+        let processes: Vec<Identity> =
+            second.components().iter().filter_map(|part| Identity::of(part.id)).collect();
         assert_eq!(processes.len(), 5);
         let folder = second.folder().to_owned();
         site.stop().await;
@@ -282,7 +306,11 @@ fn own_cache() -> tempfile::TempDir {
 }
 
 fn cargo_box(cache: &tempfile::TempDir, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_freehold-box")).args(args).env("FREEHOLD_CACHE", cache.path()).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_freehold-box"))
+        .args(args)
+        .env("FREEHOLD_CACHE", cache.path())
+        .output()
+        .unwrap()
 }
 
 fn succeeded(output: &Output) -> String {
@@ -304,7 +332,8 @@ fn a_killed_box_is_cleaned_up_by_the_next() {
     let cache = own_cache();
     succeeded(&cargo_box(&cache, &["up"]));
     let killed = record(&cache);
-    let processes: Vec<Identity> = killed.components.iter().filter_map(|part| Identity::of(part.id)).collect();
+    let processes: Vec<Identity> =
+        killed.components.iter().filter_map(|part| Identity::of(part.id)).collect();
     assert_eq!(processes.len(), 5);
     killed.identity.signal(nix::sys::signal::Signal::SIGKILL);
     let started = Instant::now();
@@ -316,7 +345,14 @@ fn a_killed_box_is_cleaned_up_by_the_next() {
     assert_eq!(left.len(), 1);
 
     let exports = succeeded(&cargo_box(&cache, &["up"]));
-    assert!(exports.contains("export KUBECONFIG=") && exports.contains("export AWS_ENDPOINT_URL_EC2=http://127.0.0.1:"), "{exports}");
+    assert!(
+        exports.contains("export KUBECONFIG=")
+            && exports.contains(
+                "export \
+        AWS_ENDPOINT_URL_EC2=http://127.0.0.1:"
+            ),
+        "{exports}"
+    );
     assert!(!left[0].exists());
     assert_eq!(succeeded(&cargo_box(&cache, &["env"])), exports);
     let status = succeeded(&cargo_box(&cache, &["status"]));

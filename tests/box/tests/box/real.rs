@@ -1,7 +1,9 @@
-//! Real machines: they boot from user data, hang, lose power and network, come back, and leave nothing behind.
+//! Real machines: they boot from user data, hang, lose power and network, come back, and leave nothing
+//! behind.
 //!
-//! All share one site, on a control plane of its own: the CSI driver acts on every object of its name. On a host that cannot have them
-//! each says so and passes; with `FREEHOLD_NODES=real` in the environment it fails.
+//! All share one site, on a control plane of its own: the CSI driver acts on every object of its name. On a
+//! host that cannot have them each says so and passes; with `FREEHOLD_NODES=real` in the environment it
+//! fails.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
@@ -22,7 +24,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::{Client, ResourceExt as _};
 use tokio::sync::OnceCell;
 
-use crate::world::{launch, node, node_with_ready, until};
+use crate::world::{launch, node, node_with_ready, turn, until};
 
 static SITE: OnceCell<(ControlPlane, Site)> = OnceCell::const_new();
 
@@ -46,6 +48,7 @@ fn with_machines(test: impl AsyncFnOnce(World)) {
         return;
     }
     shared::run(async {
+        let _turn = turn().await;
         let (control_plane, site) = SITE.get_or_init(start).await;
         test(World { site, client: control_plane.client() }).await;
     });
@@ -81,12 +84,19 @@ impl World {
 
     /// The machine of another boot than the one that this process held.
     async fn booted_again(&self, instance: &str, before: u32) -> Arc<Machine> {
-        until("the machine of another boot", || async { self.machines().get(instance).filter(|machine| machine.pid() != before) }).await
+        until("the machine of another boot", || async {
+            self.machines().get(instance).filter(|machine| machine.pid() != before)
+        })
+        .await
     }
 
     async fn end(&self, instance: &str) {
-        self.site.simulator().call("test", &[("Action", "TerminateInstances"), ("InstanceId.1", instance)]).unwrap();
-        until("the Node's deletion", || async { node(&self.client, instance).await.is_none().then_some(()) }).await;
+        self.site
+            .simulator()
+            .call("test", &[("Action", "TerminateInstances"), ("InstanceId.1", instance)])
+            .unwrap();
+        until("the Node's deletion", || async { node(&self.client, instance).await.is_none().then_some(()) })
+            .await;
     }
 }
 
@@ -108,8 +118,13 @@ fn a_real_machine_boots_and_joins_as_its_user_data_says_and_leaves_nothing() {
         assert_eq!(found.name_any(), truth.private_dns);
         let spec = found.spec.as_ref().unwrap();
         assert_eq!(spec.provider_id, Some(format!("aws:///{}/{instance}", truth.zone)));
-        let taints: HashSet<_> = spec.taints.iter().flatten().map(|taint| (taint.key.as_str(), taint.effect.as_str())).collect();
-        assert!(taints.is_superset(&HashSet::from([("test/dedicated", "NoExecute"), ("test/more", "NoSchedule")])), "{taints:?}");
+        let taints: HashSet<_> =
+            spec.taints.iter().flatten().map(|taint| (taint.key.as_str(), taint.effect.as_str())).collect();
+        assert!(
+            taints
+                .is_superset(&HashSet::from([("test/dedicated", "NoExecute"), ("test/more", "NoSchedule")])),
+            "{taints:?}"
+        );
         for (label, value) in [
             ("test/dedicated", "true"),
             ("topology.kubernetes.io/zone", truth.zone.as_str()),
@@ -119,7 +134,8 @@ fn a_real_machine_boots_and_joins_as_its_user_data_says_and_leaves_nothing() {
             assert_eq!(found.labels().get(label).map(String::as_str), Some(value), "{label}");
         }
         let console = until("the console", || async {
-            Some(world.site.simulator().instance(&instance)?.console).filter(|console| console.contains("user-data: done"))
+            Some(world.site.simulator().instance(&instance)?.console)
+                .filter(|console| console.contains("user-data: done"))
         })
         .await;
         assert!(console.contains(&format!("hello from {}", truth.private_dns)), "{console}");
@@ -144,7 +160,10 @@ fn a_real_machine_keeps_its_files_and_never_runs_user_data_again() {
         let instance = launch(world.site, COUNTING);
         world.ready(&instance, "True").await;
         let machine = world.machine(&instance).await;
-        assert_eq!(says(&machine, "echo kept >/var/lib/file; echo volatile >/run/file; cat /var/lib/runs"), "once");
+        assert_eq!(
+            says(&machine, "echo kept >/var/lib/file; echo volatile >/run/file; cat /var/lib/runs"),
+            "once"
+        );
 
         world.outside(&Outside::Reboot, &instance);
         let again = world.booted_again(&instance, machine.pid()).await;
@@ -152,9 +171,12 @@ fn a_real_machine_keeps_its_files_and_never_runs_user_data_again() {
         until("the kubelet", || async { again.service(KUBELET) }).await;
         world.ready(&instance, "True").await;
 
-        let call = |action: &str| world.site.simulator().call("test", &[("Action", action), ("InstanceId.1", instance.as_str())]);
+        let call = |action: &str| {
+            world.site.simulator().call("test", &[("Action", action), ("InstanceId.1", instance.as_str())])
+        };
         call("StopInstances").unwrap();
-        until("the machine's end", || async { world.machines().get(&instance).is_none().then_some(()) }).await;
+        until("the machine's end", || async { world.machines().get(&instance).is_none().then_some(()) })
+            .await;
         world.ready(&instance, "Unknown").await;
         until("stopped", || async {
             let state = world.site.simulator().instance(&instance)?.state;
@@ -215,7 +237,8 @@ fn a_killed_kubelet_comes_back_by_itself_and_a_stopped_one_does_not() {
         let machine = world.machine(&instance).await;
         let before = machine.service(KUBELET).unwrap();
         assert!(machine.kill_service(KUBELET));
-        until("another kubelet", || async { machine.service(KUBELET).filter(|process| *process != before) }).await;
+        until("another kubelet", || async { machine.service(KUBELET).filter(|process| *process != before) })
+            .await;
         world.ready(&instance, "True").await;
 
         machine.stop_service(KUBELET).await;
@@ -233,12 +256,16 @@ fn a_real_machine_with_bad_user_data_never_joins_and_its_console_says_why() {
         let cases = [
             ("#freehold-box/v1\nlabels: {}\n", "not run"),
             ("#!/bin/sh\necho broken >&2\nexit 3\n", "broken"),
-            ("#!/bin/sh\n/opt/freehold-box/bootstrap --register-with-taints nonsense\n", "the taint nonsense"),
+            (
+                "#!/bin/sh\n/opt/freehold-box/bootstrap --register-with-taints nonsense\n",
+                "the taint nonsense",
+            ),
         ];
         for (text, expected) in cases {
             let instance = launch(world.site, text);
             let console = until("the console's line", || async {
-                Some(world.site.simulator().instance(&instance)?.console).filter(|console| console.contains("user-data: "))
+                Some(world.site.simulator().instance(&instance)?.console)
+                    .filter(|console| console.contains("user-data: "))
             })
             .await;
             assert!(console.contains(expected), "{console}");
@@ -306,9 +333,11 @@ fn traces(number: &str, disk: &Path) -> Vec<String> {
     }
     let folder = disk.parent().unwrap().display().to_string();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let loops = Command::new("losetup").args(["--list", "--noheadings", "--output", "BACK-FILE"]).output().unwrap();
+    let loops =
+        Command::new("losetup").args(["--list", "--noheadings", "--output", "BACK-FILE"]).output().unwrap();
     let loops = String::from_utf8_lossy(&loops.stdout).into_owned();
-    found.extend(mounts.lines().chain(loops.lines()).filter(|line| line.contains(&folder)).map(str::to_owned));
+    found
+        .extend(mounts.lines().chain(loops.lines()).filter(|line| line.contains(&folder)).map(str::to_owned));
     found.extend(disk.exists().then(|| disk.display().to_string()));
     found
 }

@@ -13,9 +13,16 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Nothing here takes longer, even on a machine that compiles meanwhile.
 pub const LIMIT: Duration = Duration::from_mins(5);
+
+/// Held by a test that has real machines: all tests start at once, and two cores are enough for two of these.
+pub async fn turn() -> SemaphorePermit<'static> {
+    static TURNS: Semaphore = Semaphore::const_new(2);
+    TURNS.acquire().await.unwrap()
+}
 
 /// Waits for a fact, looking ten times a second.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, fact: impl Fn() -> F) -> T {
@@ -53,7 +60,8 @@ impl World {
 
     pub fn dedicated(&self) -> String {
         self.launch(
-            "#!/bin/sh\n/opt/freehold-box/bootstrap --node-labels test/dedicated=true --register-with-taints test/dedicated=:NoExecute\n",
+            "#!/bin/sh\n/opt/freehold-box/bootstrap --node-labels test/dedicated=true --register-with-taints \
+                test/dedicated=:NoExecute\n",
         )
     }
 
@@ -68,14 +76,17 @@ impl World {
     /// A volume of 10 GiB in EC2 with its PV and PVC; gives the volume's id.
     pub async fn volume(&self) -> String {
         let zone = &self.site.world().subnets[0].zone;
-        let params = [("Action", "CreateVolume"), ("AvailabilityZone", zone), ("Size", "10"), ("VolumeType", "gp3")];
+        let params =
+            [("Action", "CreateVolume"), ("AvailabilityZone", zone), ("Size", "10"), ("VolumeType", "gp3")];
         let id = self.site.simulator().call("test", &params).unwrap().resource_ids().remove(0);
         let (name, namespace) = (self.namespace, self.namespace);
         let volume = json!({
             "metadata": {"name": name},
             "spec": {
-                "capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOncePod"], "storageClassName": STORAGE_CLASS,
-                "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": namespace, "name": "data"},
+                "capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOncePod"],
+                "storageClassName": STORAGE_CLASS,
+                "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": namespace,
+                "name": "data"},
                 "csi": {"driver": EBS_DRIVER, "volumeHandle": id, "fsType": "xfs"},
             },
         });
@@ -102,7 +113,12 @@ impl World {
 
     /// A pod on this Node, with the PVC if it is asked for.
     pub async fn pod(&self, node: &Node, with_volume: bool) {
-        let volumes = if with_volume { json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]) } else { json!([]) };
+        let volumes = if with_volume {
+            json!([{"name": "data",
+        "persistentVolumeClaim": {"claimName": "data"}}])
+        } else {
+            json!([])
+        };
         let pod = json!({
             "metadata": {"name": "db"},
             "spec": {
@@ -113,18 +129,27 @@ impl World {
         });
         // The service account of a new namespace comes a moment after it.
         until("the pod being accepted", || async {
-            self.pods().create(&PostParams::default(), &serde_json::from_value(pod.clone()).unwrap()).await.ok()
+            self.pods()
+                .create(&PostParams::default(), &serde_json::from_value(pod.clone()).unwrap())
+                .await
+                .ok()
         })
         .await;
     }
 
     pub async fn pod_is(&self, what: &str, is_so: impl Fn(&Pod) -> bool) -> Pod {
-        until(&format!("the pod being {what}"), || async { self.pods().get_opt("db").await.unwrap().filter(|pod| is_so(pod)) }).await
+        until(&format!("the pod being {what}"), || async {
+            self.pods().get_opt("db").await.unwrap().filter(|pod| is_so(pod))
+        })
+        .await
     }
 
     pub async fn attachment(&self) -> Option<VolumeAttachment> {
-        let all = Api::<VolumeAttachment>::all(self.client.clone()).list(&ListParams::default()).await.unwrap();
-        all.items.into_iter().find(|attachment| attachment.spec.source.persistent_volume_name.as_deref() == Some(self.namespace))
+        let all =
+            Api::<VolumeAttachment>::all(self.client.clone()).list(&ListParams::default()).await.unwrap();
+        all.items.into_iter().find(|attachment| {
+            attachment.spec.source.persistent_volume_name.as_deref() == Some(self.namespace)
+        })
     }
 
     /// How often the CSI driver's part called this action with success.
@@ -132,7 +157,10 @@ impl World {
         let journal = self.site.simulator().journal();
         journal
             .iter()
-            .filter(|entry| (entry.caller.as_str(), entry.action.as_str()) == ("csi-driver", action) && entry.fate == Fate::Committed)
+            .filter(|entry| {
+                (entry.caller.as_str(), entry.action.as_str()) == ("csi-driver", action)
+                    && entry.fate == Fate::Committed
+            })
             .count()
     }
 
@@ -173,7 +201,10 @@ pub fn launch(site: &Site, user_data: &str) -> String {
 pub async fn node(client: &Client, instance: &str) -> Option<Node> {
     let nodes = Api::<Node>::all(client.clone()).list(&ListParams::default()).await.unwrap();
     nodes.items.into_iter().find(|node| {
-        node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).is_some_and(|id| id.ends_with(&format!("/{instance}")))
+        node.spec
+            .as_ref()
+            .and_then(|spec| spec.provider_id.as_deref())
+            .is_some_and(|id| id.ends_with(&format!("/{instance}")))
     })
 }
 
@@ -195,5 +226,8 @@ pub fn is_ready(pod: &Pod) -> bool {
 }
 
 pub fn restarts(pod: &Pod) -> i32 {
-    pod.status.as_ref().and_then(|status| status.container_statuses.as_ref()).map_or(0, |all| all.iter().map(|one| one.restart_count).sum())
+    pod.status
+        .as_ref()
+        .and_then(|status| status.container_statuses.as_ref())
+        .map_or(0, |all| all.iter().map(|one| one.restart_count).sum())
 }

@@ -1,4 +1,5 @@
-//! The writer against a real PostgreSQL that is killed and started again; and what it says when rows are not as it left them.
+//! The writer against a real PostgreSQL that is killed and started again; and what it says when rows are not
+//! as it left them.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -45,19 +46,35 @@ impl Server {
     fn create() -> Option<Self> {
         if !Path::new(PROGRAMS).join("postgres").exists() {
             // Not by `eprintln!`, which the harness keeps to itself.
-            let _ =
-                writeln!(std::io::stderr(), "not run: the writer's tests, since {PROGRAMS}/postgres is not there (Debian: postgresql-15)");
+            let _ = writeln!(
+                std::io::stderr(),
+                "not run: the writer's tests, since {PROGRAMS}/postgres is not there (Debian: \
+                    postgresql-15)"
+            );
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("password"), PASSWORD).unwrap();
         if geteuid().is_root() {
-            assert!(Command::new("chown").args(["-R", "postgres"]).arg(folder.path()).status().unwrap().success());
+            assert!(
+                Command::new("chown").args(["-R", "postgres"]).arg(folder.path()).status().unwrap().success()
+            );
         }
         let (data, password) = (folder.path().join("data"), folder.path().join("password"));
         let password = format!("--pwfile={}", password.display());
-        let (path, args) =
-            program("initdb", &["-D", data.to_str().unwrap(), "-U", USER, &password, "--auth=scram-sha-256", "--locale=C.UTF-8", "-N"]);
+        let (path, args) = program(
+            "initdb",
+            &[
+                "-D",
+                data.to_str().unwrap(),
+                "-U",
+                USER,
+                &password,
+                "--auth=scram-sha-256",
+                "--locale=C.UTF-8",
+                "-N",
+            ],
+        );
         let made = Command::new(path).args(args).current_dir("/").output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
@@ -67,7 +84,16 @@ impl Server {
     fn start(&mut self) {
         let folder = self.folder.path();
         let (data, port) = (folder.join("data"), self.address.port().to_string());
-        let args = ["-D", data.to_str().unwrap(), "-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="];
+        let args = [
+            "-D",
+            data.to_str().unwrap(),
+            "-p",
+            &port,
+            "-c",
+            "listen_addresses=127.0.0.1",
+            "-c",
+            "unix_socket_directories=",
+        ];
         let (program, args) = program("postgres", &args);
         let launch = Launch { name: "postgres", program: &program, args, folder };
         self.process = Some(Process::start(launch).unwrap());
@@ -93,13 +119,20 @@ impl Server {
     }
 
     fn target(&self) -> Target {
-        let access =
-            Access { address: self.address, username: USER.to_owned(), password: PASSWORD.to_owned(), database: "postgres".to_owned() };
+        let access = Access {
+            address: self.address,
+            username: USER.to_owned(),
+            password: PASSWORD.to_owned(),
+            database: "postgres".to_owned(),
+        };
         Target { dialect: Dialect::Postgresql, source: Source::Given(access), table: TABLE }
     }
 
     async fn sql(&self, statement: &str) {
-        let config = format!("host=127.0.0.1 port={} user={USER} password={PASSWORD} dbname=postgres", self.address.port());
+        let config = format!(
+            "host=127.0.0.1 port={} user={USER} password={PASSWORD} dbname=postgres",
+            self.address.port()
+        );
         let (client, connection) = tokio_postgres::connect(&config, NoTls).await.unwrap();
         let connection = tokio::spawn(connection);
         client.batch_execute(statement).await.unwrap();
@@ -111,7 +144,10 @@ impl Server {
 async fn what_was_acknowledged_is_found_after_kills_and_the_outage_is_measured() {
     let Some(mut server) = Server::create() else { return };
     let writer = Writer::start(server.target(), PACE);
-    assert!(writer.is_served(Duration::from_millis(300)).await.unwrap_err().to_string().contains("no row acknowledged"));
+    assert!(writer.is_served(Duration::from_millis(300)).await.unwrap_err().to_string().contains(
+        "no row \
+        acknowledged"
+    ));
     assert_eq!((writer.first_answer(), writer.written().sent.len()), (None, 0));
     server.start_again().await;
     writer.is_served(LIMIT).await.unwrap();
@@ -152,7 +188,10 @@ async fn rows_that_are_lost_doubled_or_foreign_are_named() {
     server.sql(&format!("DELETE FROM {TABLE} WHERE number = 2")).await;
     server.sql(&format!("INSERT INTO {TABLE} (number) VALUES (1), (-7), (0)")).await;
     let untrue = written.verify(&server.target(), LIMIT).await.unwrap().check().unwrap_err();
-    assert_eq!(untrue.to_string(), "1 row acknowledged and lost: 2; 2 rows found and never sent: -7, 0; 1 row found more than once: 1");
+    assert_eq!(
+        untrue.to_string(),
+        "1 row acknowledged and lost: 2; 2 rows found and never sent: -7, 0; 1 row found more than once: 1"
+    );
 }
 
 #[tokio::test]
@@ -163,12 +202,21 @@ async fn a_row_without_an_answer_is_in_doubt_and_its_number_is_not_sent_again() 
     writer.is_served(LIMIT).await.unwrap();
 
     // No row is written as long as this lock is held: longer than the writer waits for an answer.
-    let config = format!("host=127.0.0.1 port={} user={USER} password={PASSWORD} dbname=postgres", server.address.port());
+    let config = format!(
+        "host=127.0.0.1 port={} user={USER} password={PASSWORD} dbname=postgres",
+        server.address.port()
+    );
     let (client, connection) = tokio_postgres::connect(&config, NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
     client.batch_execute(&format!("BEGIN; LOCK TABLE {TABLE} IN ACCESS EXCLUSIVE MODE")).await.unwrap();
     let unanswered = writer.is_served(Duration::from_secs(6)).await.unwrap_err();
-    assert!(freehold_box::base::error_chain::chain(&unanswered).contains("gave no answer within 5 s to INSERT INTO"), "{unanswered:?}");
+    assert!(
+        freehold_box::base::error_chain::chain(&unanswered).contains(
+            "gave no answer within 5 s to \
+        INSERT INTO"
+        ),
+        "{unanswered:?}"
+    );
     client.batch_execute("COMMIT").await.unwrap();
     connection.abort();
     writer.is_served(LIMIT).await.unwrap();

@@ -1,7 +1,10 @@
 //! Volumes at instances: attach and detach, with everything that EC2 refuses.
 
-use super::{Effects, Model, lifecycle::refuse_dry_run, schedule::Change};
-use crate::{AttachmentState, AttachmentView, InstanceState, Refusal, Response, Truth, VolumeState, params::Reader};
+use super::{Effects, Model, dry_run::refuse_dry_run, records::Change};
+use crate::{
+    AttachmentState, AttachmentView, InstanceState, InstanceView, Refusal, Response, Truth, VolumeState,
+    VolumeView, params::Reader,
+};
 
 impl Model {
     pub(super) fn attach_volume(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
@@ -16,33 +19,7 @@ impl Model {
         }
         let volume = &self.find_volume(&volume_id)?.view;
         let instance = &self.find_instance(&instance_id)?.view;
-        if self.holds(Truth::AttachRefusesUsedVolume) && volume.attachment.is_some() {
-            return Err(Refusal::new("VolumeInUse", format!("{volume_id} is already attached to an instance")));
-        }
-        if self.holds(Truth::AttachRefusesUsedVolume) && volume.state != VolumeState::Available {
-            return Err(Refusal::new("IncorrectState", format!("{volume_id} is not 'available'.")));
-        }
-        if self.holds(Truth::AttachRefusesOtherZone) && volume.zone != instance.zone {
-            return Err(Refusal::new(
-                "InvalidVolume.ZoneMismatch",
-                format!("The volume '{volume_id}' is not in the same availability zone as instance '{instance_id}'"),
-            ));
-        }
-        let takes_volumes = matches!(instance.state, InstanceState::Running | InstanceState::Stopped);
-        if self.holds(Truth::AttachRefusesInstanceState) && !takes_volumes {
-            return Err(Refusal::new("IncorrectState", format!("Instance '{instance_id}' is not 'running'.")));
-        }
-        let is_taken = self.volumes_of(&instance_id).any(|other| other.attachment.as_ref().is_some_and(|held| held.device == device));
-        if self.holds(Truth::AttachRefusesTakenDevice) && is_taken {
-            return Err(Refusal::value(format!("Invalid value '{device}' for unixDevice. Attachment point {device} is already in use")));
-        }
-        let most = self.world.instance_type(&instance.instance_type).map_or(usize::MAX, |known| known.volumes);
-        if self.holds(Truth::AttachRefusesTooMany) && self.volumes_of(&instance_id).count() >= most {
-            return Err(Refusal::new(
-                "AttachmentLimitExceeded",
-                format!("The instance '{instance_id}' can take no more than {most} volumes."),
-            ));
-        }
+        self.refuse_attachment(volume, instance, &device)?;
         refuse_dry_run(dry_run)?;
 
         let passes = self.holds(Truth::AttachmentPassesThroughStates);
@@ -67,6 +44,56 @@ impl Model {
         Ok(Response::Attachment(attachment))
     }
 
+    fn refuse_attachment(
+        &self,
+        volume: &VolumeView,
+        instance: &InstanceView,
+        device: &str,
+    ) -> Result<(), Refusal> {
+        if self.holds(Truth::AttachRefusesUsedVolume) && volume.attachment.is_some() {
+            return Err(Refusal::new(
+                "VolumeInUse",
+                format!("{} is already attached to an instance", volume.id),
+            ));
+        }
+        if self.holds(Truth::AttachRefusesUsedVolume) && volume.state != VolumeState::Available {
+            return Err(Refusal::new("IncorrectState", format!("{} is not 'available'.", volume.id)));
+        }
+        if self.holds(Truth::AttachRefusesOtherZone) && volume.zone != instance.zone {
+            return Err(Refusal::new(
+                "InvalidVolume.ZoneMismatch",
+                format!(
+                    "The volume '{}' is not in the same availability zone as instance '{}'",
+                    volume.id, instance.id
+                ),
+            ));
+        }
+        let takes_volumes = matches!(instance.state, InstanceState::Running | InstanceState::Stopped);
+        if self.holds(Truth::AttachRefusesInstanceState) && !takes_volumes {
+            return Err(Refusal::new(
+                "IncorrectState",
+                format!("Instance '{}' is not 'running'.", instance.id),
+            ));
+        }
+        let is_taken = self
+            .volumes_of(&instance.id)
+            .any(|other| other.attachment.as_ref().is_some_and(|held| held.device == device));
+        if self.holds(Truth::AttachRefusesTakenDevice) && is_taken {
+            return Err(Refusal::value(format!(
+                "Invalid value '{device}' for unixDevice. Attachment point {device} is already in use"
+            )));
+        }
+        let most =
+            self.world.instance_type(&instance.instance_type).map_or(usize::MAX, |known| known.volumes);
+        if self.holds(Truth::AttachRefusesTooMany) && self.volumes_of(&instance.id).count() >= most {
+            return Err(Refusal::new(
+                "AttachmentLimitExceeded",
+                format!("The instance '{}' can take no more than {most} volumes.", instance.id),
+            ));
+        }
+        Ok(())
+    }
+
     pub(super) fn detach_volume(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let volume_id = r.required("VolumeId")?;
         let instance_id = r.text("InstanceId");
@@ -78,7 +105,10 @@ impl Model {
             self.find_instance(id)?;
         }
         let Some(attachment) = volume.attachment.clone() else {
-            return Err(Refusal::new("IncorrectState", format!("Volume '{volume_id}' is in the '{}' state.", volume.state.as_str())));
+            return Err(Refusal::new(
+                "IncorrectState",
+                format!("Volume '{volume_id}' is in the '{}' state.", volume.state.as_str()),
+            ));
         };
         let is_other_instance = instance_id.is_some_and(|id| id != attachment.instance_id);
         if is_other_instance || device.is_some_and(|device| device != attachment.device) {
@@ -88,15 +118,23 @@ impl Model {
             ));
         }
         let instance = self.state.instances.get(&attachment.instance_id).map(|held| &held.view);
-        let is_root = instance.is_some_and(|view| view.root_device == attachment.device && view.state != InstanceState::Stopped);
+        let is_root = instance.is_some_and(|view| {
+            view.root_device == attachment.device && view.state != InstanceState::Stopped
+        });
         if self.holds(Truth::DetachRefusesRoot) && is_root {
             return Err(Refusal::new(
                 "OperationNotPermitted",
-                format!("Unable to detach root volume '{volume_id}' from instance '{}'", attachment.instance_id),
+                format!(
+                    "Unable to detach root volume '{volume_id}' from instance '{}'",
+                    attachment.instance_id
+                ),
             ));
         }
         if attachment.state == AttachmentState::Detaching && !force {
-            return Err(Refusal::new("IncorrectState", format!("Volume '{volume_id}' is in the 'detaching' state.")));
+            return Err(Refusal::new(
+                "IncorrectState",
+                format!("Volume '{volume_id}' is in the 'detaching' state."),
+            ));
         }
         refuse_dry_run(dry_run)?;
         if self.holds(Truth::AttachmentPassesThroughStates) {

@@ -2,7 +2,7 @@
 
 use super::{
     Effects, Model,
-    lifecycle::refuse_dry_run,
+    dry_run::refuse_dry_run,
     lists::{Query, Sizes, TYPES, USUAL, page, tag_values},
 };
 use crate::{Page, Refusal, Response, Truth, params::Reader, response::SubnetView, view::Tags};
@@ -78,7 +78,11 @@ impl Model {
         Ok(Response::Zones(page.items))
     }
 
-    pub(super) fn describe_instance_types(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
+    pub(super) fn describe_instance_types(
+        &self,
+        r: &mut Reader,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         let kind = Kind {
             id_key: "InstanceType",
             filters: &[
@@ -119,12 +123,23 @@ impl Model {
     pub(super) fn describe_images(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
         let kind = Kind {
             id_key: "ImageId",
-            filters: &["architecture", "image-id", "image-type", "is-public", "name", "owner-id", "state", "tag-key", "tag:"],
+            filters: &[
+                "architecture",
+                "image-id",
+                "image-type",
+                "is-public",
+                "name",
+                "owner-id",
+                "state",
+                "tag-key",
+                "tag:",
+            ],
             sizes: USUAL,
             not_found: "InvalidAMIID.NotFound",
         };
         let owners = r.list("Owner");
-        let is_ours = owners.is_empty() || owners.iter().any(|owner| *owner == "self" || *owner == self.world.account);
+        let is_ours =
+            owners.is_empty() || owners.iter().any(|owner| *owner == "self" || *owner == self.world.account);
         let images = if is_ours { self.world.images.clone() } else { Vec::new() };
         let page = self.catalog(
             r,
@@ -146,7 +161,11 @@ impl Model {
         Ok(Response::Images(page))
     }
 
-    pub(super) fn describe_security_groups(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
+    pub(super) fn describe_security_groups(
+        &self,
+        r: &mut Reader,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         let kind = Kind {
             id_key: "GroupId",
             filters: &["group-id", "group-name", "owner-id", "tag-key", "tag:", "vpc-id"],
@@ -187,10 +206,16 @@ impl Model {
         if let Some(unknown) = query.ids.iter().find(|id| !all.iter().any(|item| id_of(item) == **id))
             && self.holds(Truth::UnknownIdFailsWhole)
         {
-            return Err(Refusal::new(kind.not_found, format!("The {} '{unknown}' does not exist", kind.id_key)));
+            return Err(Refusal::new(
+                kind.not_found,
+                format!("The {} '{unknown}' does not exist", kind.id_key),
+            ));
         }
-        let named = (1u64..).zip(all).filter(|(_, item)| query.ids.is_empty() || query.ids.contains(&id_of(item)));
-        Ok(page(&query, named.collect(), &self.rules.truths, effects, |item| query.matches(|name| values(item, name))))
+        let named =
+            (1u64..).zip(all).filter(|(_, item)| query.ids.is_empty() || query.ids.contains(&id_of(item)));
+        Ok(page(&query, named.collect(), &self.rules.truths, effects, |item| {
+            query.matches(|name| values(item, name))
+        }))
     }
 
     fn zone_id(&self, name: &str) -> String {

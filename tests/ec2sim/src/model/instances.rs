@@ -42,7 +42,8 @@ impl Model {
         for instance in items {
             match reservations.last_mut().filter(|last| last.id == instance.reservation_id) {
                 Some(last) => last.instances.push(instance),
-                None => reservations.push(Reservation { id: instance.reservation_id.clone(), instances: vec![instance] }),
+                None => reservations
+                    .push(Reservation { id: instance.reservation_id.clone(), instances: vec![instance] }),
             }
         }
         Ok(Response::Instances(Page { items: reservations, next_token }))
@@ -55,7 +56,9 @@ impl Model {
         effects: &Effects,
         values: impl Fn(&InstanceView, &str) -> Vec<String>,
     ) -> Result<Page<InstanceView>, Refusal> {
-        self.refuse_disrupted(query, effects, |id| self.state.instances.get(id).map(|held| held.view.zone.as_str()))?;
+        self.refuse_disrupted(query, effects, |id| {
+            self.state.instances.get(id).map(|held| held.view.zone.as_str())
+        })?;
         let mut seen = Vec::new();
         if query.is_without_ids() {
             seen.extend(in_order(&self.state.instances).filter(|held| self.sees_in_lists(&held.visible)));
@@ -90,11 +93,9 @@ impl Model {
         if !id.starts_with("i-") {
             return Err(Refusal::new("InvalidInstanceID.Malformed", format!("Invalid id: \"{id}\"")));
         }
-        self.state
-            .instances
-            .get(id)
-            .filter(|held| self.sees_id(&held.visible))
-            .ok_or_else(|| Refusal::new("InvalidInstanceID.NotFound", format!("The instance ID '{id}' does not exist")))
+        self.state.instances.get(id).filter(|held| self.sees_id(&held.visible)).ok_or_else(|| {
+            Refusal::new("InvalidInstanceID.NotFound", format!("The instance ID '{id}' does not exist"))
+        })
     }
 
     /// The instance with its volumes.
@@ -105,7 +106,8 @@ impl Model {
 
     /// The volumes at an instance, in the order of their creation.
     pub(super) fn volumes_of(&self, instance_id: &str) -> impl Iterator<Item = &VolumeView> + use<'_> {
-        let is_at = |view: &VolumeView| view.attachment.as_ref().is_some_and(|held| held.instance_id == instance_id);
+        let is_at =
+            |view: &VolumeView| view.attachment.as_ref().is_some_and(|held| held.instance_id == instance_id);
         let mut found: Vec<_> = self.state.volumes.values().filter(|held| is_at(&held.view)).collect();
         found.sort_by_key(|held| held.order);
         found.into_iter().map(|held| &held.view)
@@ -123,7 +125,10 @@ impl Model {
     pub(super) fn reservation(&self, ids: &[String]) -> Reservation {
         let held = ids.iter().filter_map(|id| self.state.instances.get(id));
         let instances: Vec<InstanceView> = held.map(|held| self.with_attachments(&held.view)).collect();
-        Reservation { id: instances.first().map(|first| first.reservation_id.clone()).unwrap_or_default(), instances }
+        Reservation {
+            id: instances.first().map(|first| first.reservation_id.clone()).unwrap_or_default(),
+            instances,
+        }
     }
 }
 
@@ -132,8 +137,12 @@ fn instance_values(view: &InstanceView, name: &str) -> Vec<String> {
     match name {
         "architecture" => one(&view.architecture),
         "availability-zone" => one(&view.zone),
-        "block-device-mapping.device-name" => view.attachments.iter().map(|held| held.device.clone()).collect(),
-        "block-device-mapping.volume-id" => view.attachments.iter().map(|held| held.volume_id.clone()).collect(),
+        "block-device-mapping.device-name" => {
+            view.attachments.iter().map(|held| held.device.clone()).collect()
+        }
+        "block-device-mapping.volume-id" => {
+            view.attachments.iter().map(|held| held.volume_id.clone()).collect()
+        }
         "client-token" => view.client_token.iter().cloned().collect(),
         "iam-instance-profile.arn" => view.instance_profile.iter().cloned().collect(),
         "image-id" => one(&view.image_id),

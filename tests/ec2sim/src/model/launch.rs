@@ -2,14 +2,19 @@
 
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
-use super::{Effects, Model, launch_request::Launch, lists::unavailable, schedule::Change};
+use super::{Effects, Model, launch_request::Launch, lists::unavailable, records::Change};
 use crate::{
-    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, Refusal, Response, StateReason, Subnet, Truth, VolumeState,
-    VolumeView, params::Reader,
+    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, Refusal, Response, StateReason,
+    Subnet, Truth, VolumeState, VolumeView, params::Reader,
 };
 
 impl Model {
-    pub(super) fn run_instances(&mut self, r: &mut Reader, hash: &str, effects: &Effects) -> Result<Response, Refusal> {
+    pub(super) fn run_instances(
+        &mut self,
+        r: &mut Reader,
+        hash: &str,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         let launch = self.read_launch(r, hash)?;
         r.finish()?;
         if launch.dry_run && self.holds(Truth::DryRun) {
@@ -45,7 +50,10 @@ impl Model {
         };
         let count = usize::try_from(launch.count).unwrap_or(usize::MAX);
         if self.rules.limits.instances.is_some_and(|limit| live().count().saturating_add(count) > limit) {
-            return Err(Refusal::new("InstanceLimitExceeded", "Your quota allows for no more running instances."));
+            return Err(Refusal::new(
+                "InstanceLimitExceeded",
+                "Your quota allows for no more running instances.",
+            ));
         }
         let vcpus_of = |name: &str| self.world.instance_type(name).map_or(0, |known| known.vcpus);
         let used: u32 = live().map(|view| vcpus_of(&view.instance_type)).sum();
@@ -53,8 +61,8 @@ impl Model {
         if self.rules.limits.vcpus.is_some_and(|limit| used.saturating_add(asked) > limit) {
             return Err(Refusal::new(
                 "VcpuLimitExceeded",
-                "You have requested more vCPU capacity than your current vCPU limit allows for the instance bucket that the \
-                 specified instance type belongs to.",
+                "You have requested more vCPU capacity than your current vCPU limit allows for the instance \
+                 bucket that the specified instance type belongs to.",
             ));
         }
         Ok(())
@@ -68,7 +76,10 @@ impl Model {
         if !launch.instance_type.is_offered_in(zone) {
             return Err(Refusal::new(
                 "Unsupported",
-                format!("Your requested instance type ({name}) is not supported in your requested Availability Zone ({zone})."),
+                format!(
+                    "Your requested instance type ({name}) is not supported in your requested \
+                    Availability Zone ({zone})."
+                ),
             ));
         }
         refuse_capacity_out(name, zone, effects)?;
@@ -76,7 +87,8 @@ impl Model {
             return Err(Refusal::new(
                 "InsufficientFreeAddressesInSubnet",
                 format!(
-                    "There are not enough free addresses in subnet '{}' to satisfy the requested number of instances.",
+                    "There are not enough free addresses in subnet '{}' to satisfy the requested number of \
+                        instances.",
                     launch.subnet.id
                 ),
             ));
@@ -129,15 +141,22 @@ impl Model {
             };
             let held = self.hold(view, effects);
             self.state.instances.insert(id.clone(), held);
-            let death = self.make_mapped_volumes(&id, launch, effects).or_else(|| effects.launch_dies.clone());
+            let death =
+                self.make_mapped_volumes(&id, launch, effects).or_else(|| effects.launch_dies.clone());
             self.schedule_start(&id, death.filter(|_| self.holds(Truth::LaunchMayDie)));
             made.push(id);
         }
         made
     }
 
-    /// Makes the volumes of an instance; answers with the reason that it will die of, if one of them can't be made.
-    fn make_mapped_volumes(&mut self, instance_id: &str, launch: &Launch, effects: &Effects) -> Option<String> {
+    /// Makes the volumes of an instance; answers with the reason that it will die of, if one of them can't be
+    /// made.
+    fn make_mapped_volumes(
+        &mut self,
+        instance_id: &str,
+        launch: &Launch,
+        effects: &Effects,
+    ) -> Option<String> {
         for mapping in &launch.mappings {
             if self.rules.limits.volumes.is_some_and(|limit| self.state.volumes.len() >= limit) {
                 return Some("Client.VolumeLimitExceeded".into());
@@ -188,7 +207,8 @@ impl Model {
 
     fn addresses_in_use(&self, subnet: &Subnet) -> BTreeSet<Ipv4Addr> {
         let views = self.state.instances.values().map(|held| &held.view);
-        let live = views.filter(|view| view.subnet_id == subnet.id && view.state != InstanceState::Terminated);
+        let live =
+            views.filter(|view| view.subnet_id == subnet.id && view.state != InstanceState::Terminated);
         live.filter_map(|view| view.private_ip.parse().ok()).collect()
     }
 
@@ -197,15 +217,19 @@ impl Model {
         subnet.addresses.saturating_sub(used)
     }
 
-    /// The next free address after the highest one that was ever given, round the subnet: that of a machine that has just ended is not
-    /// given to the next one, whose host name it would be. The first four of a subnet are AWS's own (VPC user guide, "Subnet sizing").
+    /// The next free address after the highest one that was ever given, round the subnet: that of a machine
+    /// that has just ended is not given to the next one, whose host name it would be. The first four of a
+    /// subnet are AWS's own (VPC user guide, "Subnet sizing").
     fn free_address(&self, subnet: &Subnet) -> Option<Ipv4Addr> {
         let used = self.addresses_in_use(subnet);
         let base: Ipv4Addr = subnet.cidr.split('/').next()?.parse().ok()?;
         let first = u32::from(base) + 4;
         let end = first + subnet.addresses;
         let given = self.state.instances.values().filter(|held| held.view.subnet_id == subnet.id);
-        let highest = given.filter_map(|held| held.view.private_ip.parse().ok()).map(|address: Ipv4Addr| u32::from(address)).max();
+        let highest = given
+            .filter_map(|held| held.view.private_ip.parse().ok())
+            .map(|address: Ipv4Addr| u32::from(address))
+            .max();
         let next = highest.map_or(first, |highest| highest + 1).min(end);
         (next..end).chain(first..next).map(Ipv4Addr::from).find(|address| !used.contains(address))
     }
@@ -216,7 +240,10 @@ pub(super) fn refuse_capacity_out(name: &str, zone: &str, effects: &Effects) -> 
     if effects.capacity_out.iter().any(|(wanted, place)| is(wanted, name) && is(place, zone)) {
         return Err(Refusal::new(
             "InsufficientInstanceCapacity",
-            format!("We currently do not have sufficient {name} capacity in the Availability Zone you requested ({zone})."),
+            format!(
+                "We currently do not have sufficient {name} capacity in the Availability Zone you \
+                requested ({zone})."
+            ),
         ));
     }
     Ok(())

@@ -58,7 +58,8 @@ impl Model {
             .ok_or_else(|| Refusal::value(format!("Invalid value '{type_name}' for InstanceType.")))?;
         if instance_type.architecture != image.architecture {
             return Err(Refusal::value(format!(
-                "The architecture '{}' of the specified instance type does not match the architecture '{}' of the specified AMI.",
+                "The architecture '{}' of the specified instance type does not match the architecture '{}' \
+                    of the specified AMI.",
                 instance_type.architecture, image.architecture
             )));
         }
@@ -70,7 +71,8 @@ impl Model {
         let (subnet, named_zone) = self.read_place(r)?;
         let tags = TagSpecs::read(r, &["instance", "volume"])?;
         let mappings = self.read_mappings(r, &image)?;
-        let shutdown_behavior = r.text("InstanceInitiatedShutdownBehavior").unwrap_or_else(|| "stop".to_owned());
+        let shutdown_behavior =
+            r.text("InstanceInitiatedShutdownBehavior").unwrap_or_else(|| "stop".to_owned());
         if !["stop", "terminate"].contains(&shutdown_behavior.as_str()) {
             return Err(invalid("instanceInitiatedShutdownBehavior", &shutdown_behavior));
         }
@@ -97,9 +99,14 @@ impl Model {
 
     fn read_image(&self, id: &str) -> Result<Image, Refusal> {
         if !id.starts_with("ami-") {
-            return Err(Refusal::new("InvalidAMIID.Malformed", format!("Invalid id: \"{id}\" (expecting \"ami-...\")")));
+            return Err(Refusal::new(
+                "InvalidAMIID.Malformed",
+                format!("Invalid id: \"{id}\" (expecting \"ami-...\")"),
+            ));
         }
-        self.world.image(id).cloned().ok_or_else(|| Refusal::new("InvalidAMIID.NotFound", format!("The image id '[{id}]' does not exist")))
+        self.world.image(id).cloned().ok_or_else(|| {
+            Refusal::new("InvalidAMIID.NotFound", format!("The image id '[{id}]' does not exist"))
+        })
     }
 
     fn read_place(&self, r: &mut Reader) -> Result<(Subnet, Option<String>), Refusal> {
@@ -113,29 +120,42 @@ impl Model {
             return Err(Refusal::value(format!("Invalid availability zone: [{zone}]")));
         }
         if let Some(id) = r.text("SubnetId") {
-            let subnet = self
-                .world
-                .subnet(&id)
-                .cloned()
-                .ok_or_else(|| Refusal::new("InvalidSubnetID.NotFound", format!("The subnet ID '{id}' does not exist")))?;
+            let subnet = self.world.subnet(&id).cloned().ok_or_else(|| {
+                Refusal::new("InvalidSubnetID.NotFound", format!("The subnet ID '{id}' does not exist"))
+            })?;
             if zone.as_ref().is_some_and(|zone| *zone != subnet.zone) {
-                return Err(Refusal::value(format!("The subnet '{id}' is not in the specified availability zone")));
+                return Err(Refusal::value(format!(
+                    "The subnet '{id}' is not in the specified availability \
+                    zone"
+                )));
             }
             let zone = subnet.zone.clone();
             return Ok((subnet, Some(zone)));
         }
-        let subnet = self.world.subnets.iter().find(|subnet| zone.as_ref().is_none_or(|zone| *zone == subnet.zone));
-        let subnet = subnet
-            .cloned()
-            .ok_or_else(|| Refusal::new("MissingInput", "No subnets found for the default VPC in this zone. Please specify a subnet."))?;
+        let subnet =
+            self.world.subnets.iter().find(|subnet| zone.as_ref().is_none_or(|zone| *zone == subnet.zone));
+        let subnet = subnet.cloned().ok_or_else(|| {
+            Refusal::new(
+                "MissingInput",
+                "No subnets found for the default VPC in this zone. Please specify a subnet.",
+            )
+        })?;
         Ok((subnet, zone))
     }
 
     fn read_groups(&self, r: &mut Reader, subnet: &Subnet) -> Result<Vec<String>, Refusal> {
         let groups = r.list("SecurityGroupId");
         for id in &groups {
-            if !self.world.security_groups.iter().any(|group| group.id == *id && group.vpc_id == subnet.vpc_id) {
-                return Err(Refusal::new("InvalidGroup.NotFound", format!("The security group '{id}' does not exist")));
+            if !self
+                .world
+                .security_groups
+                .iter()
+                .any(|group| group.id == *id && group.vpc_id == subnet.vpc_id)
+            {
+                return Err(Refusal::new(
+                    "InvalidGroup.NotFound",
+                    format!("The security group '{id}' does not exist"),
+                ));
             }
         }
         Ok(groups)
@@ -144,9 +164,14 @@ impl Model {
     fn read_profile(&self, r: &mut Reader) -> Result<Option<String>, Refusal> {
         let (name, arn) = (r.text("IamInstanceProfile.Name"), r.text("IamInstanceProfile.Arn"));
         if name.is_some() && arn.is_some() {
-            return Err(Refusal::combination("The parameters iamInstanceProfile.name and .arn exclude each other"));
+            return Err(Refusal::combination(
+                "The parameters iamInstanceProfile.name and .arn exclude each \
+                other",
+            ));
         }
-        let known = |arn: &String| self.world.instance_profiles.iter().any(|name| self.world.instance_profile_arn(name) == *arn);
+        let known = |arn: &String| {
+            self.world.instance_profiles.iter().any(|name| self.world.instance_profile_arn(name) == *arn)
+        };
         let is_by_name = name.is_some();
         let Some(arn) = arn.or_else(|| name.map(|name| self.world.instance_profile_arn(&name))) else {
             return Ok(None);
@@ -157,7 +182,8 @@ impl Model {
         let (field, what) = if is_by_name { ("name", "name") } else { ("arn", "ARN") };
         let value = if is_by_name { arn.rsplit('/').next().unwrap_or_default() } else { &arn };
         Err(Refusal::value(format!(
-            "Value ({value}) for parameter iamInstanceProfile.{field} is invalid. Invalid IAM Instance Profile {what}"
+            "Value ({value}) for parameter iamInstanceProfile.{field} is invalid. Invalid IAM Instance \
+                Profile {what}"
         )))
     }
 
@@ -199,7 +225,9 @@ impl Model {
             }
             mappings.push(Mapping {
                 shape: new_shape(&wanted, "gp2", snapshot, &self.rules.truths)?,
-                delete_on_termination: r.optional_flag(&format!("{at}Ebs.DeleteOnTermination"))?.unwrap_or(is_root),
+                delete_on_termination: r
+                    .optional_flag(&format!("{at}Ebs.DeleteOnTermination"))?
+                    .unwrap_or(is_root),
                 device,
                 encrypted,
                 kms_key,
@@ -229,8 +257,12 @@ fn read_user_data(r: &mut Reader) -> Result<Option<String>, Refusal> {
         return Ok(None);
     };
     let unwrapped: String = encoded.chars().filter(|character| !character.is_whitespace()).collect();
-    let decoded =
-        data_encoding::BASE64.decode(unwrapped.as_bytes()).map_err(|_| Refusal::value("Invalid BASE64 encoding of user data."))?;
+    let decoded = data_encoding::BASE64.decode(unwrapped.as_bytes()).map_err(|_| {
+        Refusal::value(
+            "Invalid BASE64 \
+            encoding of user data.",
+        )
+    })?;
     if decoded.len() > USER_DATA {
         return Err(Refusal::value(format!("User data is limited to {USER_DATA} bytes")));
     }

@@ -1,7 +1,10 @@
 //! An instance's way through its states: terminate, stop, start, reboot, and what time does.
 
-use super::{Effects, Model, launch::refuse_capacity_out, schedule::Change};
-use crate::{AttachmentState, Health, InstanceState, InstanceView, Refusal, Response, StateChange, StateReason, Truth, params::Reader};
+use super::{Effects, Model, dry_run::refuse_dry_run, launch::refuse_capacity_out, records::Change};
+use crate::{
+    AttachmentState, Health, InstanceState, InstanceView, Refusal, Response, StateChange, StateReason, Truth,
+    params::Reader,
+};
 
 impl Model {
     pub(super) fn terminate_instances(&mut self, r: &mut Reader) -> Result<Response, Refusal> {
@@ -12,7 +15,8 @@ impl Model {
                 return Err(Refusal::new(
                     "OperationNotPermitted",
                     format!(
-                        "The instance '{id}' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again."
+                        "The instance '{id}' may not be terminated. Modify its 'disableApiTermination' \
+                            instance attribute and try again."
                     ),
                 ));
             }
@@ -35,7 +39,8 @@ impl Model {
         refuse_dry_run(dry_run)?;
         let hangs = effects.hangs && !force;
         Ok(self.change_each(&ids, |model, id| {
-            let is_hung = model.state.instances.get(id).is_some_and(|held| held.view.state == InstanceState::Stopping);
+            let is_hung =
+                model.state.instances.get(id).is_some_and(|held| held.view.state == InstanceState::Stopping);
             if !is_hung {
                 model.begin_stop(id, ("Client.UserInitiatedShutdown", "User initiated shutdown"), hangs);
             } else if force {
@@ -89,7 +94,12 @@ impl Model {
         Ok(dry_run)
     }
 
-    fn refuse_states(&self, ids: &[String], done: &str, fits: impl Fn(InstanceState) -> bool) -> Result<(), Refusal> {
+    fn refuse_states(
+        &self,
+        ids: &[String],
+        done: &str,
+        fits: impl Fn(InstanceState) -> bool,
+    ) -> Result<(), Refusal> {
         for id in ids {
             let state = self.find_instance(id)?.view.state;
             if self.holds(Truth::InstanceStateRefusals) && !fits(state) {
@@ -125,7 +135,10 @@ impl Model {
             self.release_volumes(id);
         }
         if self.holds(Truth::InstancePassesThroughStates) {
-            self.after(self.rules.delays.shutting_down, Change::InstanceTerminates { id: id.to_owned(), epoch });
+            self.after(
+                self.rules.delays.shutting_down,
+                Change::InstanceTerminates { id: id.to_owned(), epoch },
+            );
         } else {
             self.instance_terminates(id, epoch);
         }
@@ -198,7 +211,11 @@ impl Model {
 
     pub(super) fn launch_dies(&mut self, id: &str, epoch: u64, code: &str) {
         if self.is_current(id, epoch) {
-            let epoch = self.enter(id, InstanceState::ShuttingDown, Some((code, "The launch failed after it was accepted")));
+            let epoch = self.enter(
+                id,
+                InstanceState::ShuttingDown,
+                Some((code, "The launch failed after it was accepted")),
+            );
             self.instance_terminates(id, epoch);
         }
     }
@@ -229,7 +246,8 @@ impl Model {
         let ids: Vec<String> = self.volumes_of(instance_id).map(|volume| volume.id.clone()).collect();
         for id in ids {
             let attachment = self.state.volumes.get(&id).and_then(|held| held.view.attachment.as_ref());
-            let deletes = attachment.is_some_and(|held| held.delete_on_termination) && self.holds(Truth::DeleteOnTermination);
+            let deletes = attachment.is_some_and(|held| held.delete_on_termination)
+                && self.holds(Truth::DeleteOnTermination);
             self.set_attachment_state(&id, AttachmentState::Detached);
             if deletes {
                 self.begin_deletion(&id);
@@ -266,8 +284,4 @@ impl Model {
 fn not_checked(view: &mut InstanceView) {
     view.system_status = Health::NotApplicable;
     view.instance_status = Health::NotApplicable;
-}
-
-pub(super) fn refuse_dry_run(dry_run: bool) -> Result<(), Refusal> {
-    if dry_run { Err(Refusal::dry_run()) } else { Ok(()) }
 }

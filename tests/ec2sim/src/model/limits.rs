@@ -2,17 +2,8 @@
 //!
 //! Source: EC2 developer guide, "Request throttling for the Amazon EC2 API".
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-
-use super::Model;
+use super::{Model, records::Bucket};
 use crate::{Refusal, Truth, params::Reader};
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Bucket {
-    level: f64,
-    at: Timestamp,
-}
 
 /// How much a bucket holds and how much comes back in a second.
 type Rate = (f64, f64);
@@ -24,7 +15,9 @@ const MUTATE: Rate = (50.0, 5.0);
 fn requests(action: &str, unfiltered: bool) -> Rate {
     match action {
         "RunInstances" | "StartInstances" => (5.0, 2.0),
-        "TerminateInstances" | "CreateVolume" | "DeleteVolume" | "CreateSnapshot" | "DeleteSnapshot" => (100.0, 5.0),
+        "TerminateInstances" | "CreateVolume" | "DeleteVolume" | "CreateSnapshot" | "DeleteSnapshot" => {
+            (100.0, 5.0)
+        }
         "CreateTags" | "DeleteTags" => (100.0, 10.0),
         _ if action.starts_with("Describe") && unfiltered => DESCRIBE_ALL,
         _ if action.starts_with("Describe") || action.starts_with("Get") => DESCRIBE,

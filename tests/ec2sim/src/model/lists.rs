@@ -37,28 +37,49 @@ pub(super) struct Query {
     after: u64,
 }
 
+/// Reads the filters; refuses a name that is not known, and too many.
+fn read_filters(
+    reader: &mut Reader,
+    known: &[&str],
+    truths: &Truths,
+) -> Result<Vec<(String, Vec<String>)>, Refusal> {
+    let mut filters = Vec::new();
+    for index in reader.indexes("Filter") {
+        let name = reader.required(&format!("Filter.{index}.Name"))?;
+        let values = reader.list(&format!("Filter.{index}.Value"));
+        let is_known = known.contains(&name.as_str())
+            || (known.contains(&"tag:") && name.len() > 4 && name.starts_with("tag:"));
+        if is_known {
+            filters.push((name, values));
+        } else if truths.holds(Truth::UnknownRefused) && truths.holds(Truth::TokenFilterOnlyOnInstances) {
+            return Err(Refusal::value(format!("The filter '{name}' is invalid")));
+        }
+    }
+    let too_many = filters.len() > FILTERS || filters.iter().any(|(_, values)| values.len() > VALUES);
+    if truths.holds(Truth::FilterLimits) && too_many {
+        return Err(Refusal::new(
+            "FilterLimitExceeded",
+            format!(
+                "The request has more than {FILTERS} filters, or more than {VALUES} values in a \
+                filter"
+            ),
+        ));
+    }
+    Ok(filters)
+}
+
 impl Query {
-    /// Reads ids, filters and page; refuses filter names that are not in `known` (where `tag:` stands for all of them).
-    pub(super) fn read(reader: &mut Reader, id_key: &str, known: &[&str], sizes: &Sizes, truths: &Truths) -> Result<Self, Refusal> {
+    /// Reads ids, filters and page; refuses filter names that are not in `known` (where `tag:` stands for all
+    /// of them).
+    pub(super) fn read(
+        reader: &mut Reader,
+        id_key: &str,
+        known: &[&str],
+        sizes: &Sizes,
+        truths: &Truths,
+    ) -> Result<Self, Refusal> {
         let ids = reader.list(id_key);
-        let mut filters = Vec::new();
-        for index in reader.indexes("Filter") {
-            let name = reader.required(&format!("Filter.{index}.Name"))?;
-            let values = reader.list(&format!("Filter.{index}.Value"));
-            let is_known = known.contains(&name.as_str()) || (known.contains(&"tag:") && name.len() > 4 && name.starts_with("tag:"));
-            if is_known {
-                filters.push((name, values));
-            } else if truths.holds(Truth::UnknownRefused) && truths.holds(Truth::TokenFilterOnlyOnInstances) {
-                return Err(Refusal::value(format!("The filter '{name}' is invalid")));
-            }
-        }
-        let too_many = filters.len() > FILTERS || filters.iter().any(|(_, values)| values.len() > VALUES);
-        if truths.holds(Truth::FilterLimits) && too_many {
-            return Err(Refusal::new(
-                "FilterLimitExceeded",
-                format!("The request has more than {FILTERS} filters, or more than {VALUES} values in a filter"),
-            ));
-        }
+        let filters = read_filters(reader, known, truths)?;
         let max: Option<u32> = reader.number("MaxResults")?;
         if let Some(max) = max {
             // A page of more than 500 volumes is cut, not refused, whatever the number.
@@ -66,19 +87,28 @@ impl Query {
             let out = max < *sizes.range.start() || (upper_is_refused && max > *sizes.range.end());
             if truths.holds(Truth::MaxResultsRange) && out {
                 return Err(Refusal::value(format!(
-                    "Value ( {max} ) for parameter maxResults is invalid. Expecting a value between {} and {}.",
+                    "Value ( {max} ) for parameter maxResults is invalid. Expecting a value between {} and \
+                        {}.",
                     sizes.range.start(),
                     sizes.range.end()
                 )));
             }
             if truths.holds(Truth::MaxResultsWithoutIds) && !ids.is_empty() {
-                return Err(Refusal::combination(format!("The parameter {id_key} cannot be used with the parameter maxResults")));
+                return Err(Refusal::combination(format!(
+                    "The parameter {id_key} cannot be used with the \
+                    parameter maxResults"
+                )));
             }
         }
         let at_most = if truths.holds(Truth::VolumePagesOf500) { sizes.at_most } else { u32::MAX };
         let after = match reader.text("NextToken") {
             None => 0,
-            Some(token) => place(&token).ok_or_else(|| Refusal::value(format!("Value ({token}) for parameter nextToken is invalid.")))?,
+            Some(token) => place(&token).ok_or_else(|| {
+                Refusal::value(format!(
+                    "Value ({token}) for parameter \
+                nextToken is invalid."
+                ))
+            })?,
         };
         let max = max.map(|max| usize::try_from(max.min(at_most)).unwrap_or(usize::MAX));
         Ok(Self { ids, filters, max, after })
@@ -107,10 +137,18 @@ pub(super) fn tag_values(name: &str, tags: &Tags) -> Vec<String> {
     }
 }
 
-/// The part of `items` (with their order, ascending) that the query's page holds, of those that `matches` lets through.
+/// The part of `items` (with their order, ascending) that the query's page holds, of those that `matches`
+/// lets through.
 ///
-/// EC2 cuts pages before it filters them: a page may hold less than was asked for, or nothing, and still name a next one.
-pub(super) fn page<T>(query: &Query, items: Vec<(u64, T)>, truths: &Truths, effects: &Effects, matches: impl Fn(&T) -> bool) -> Page<T> {
+/// EC2 cuts pages before it filters them: a page may hold less than was asked for, or nothing, and still name
+/// a next one.
+pub(super) fn page<T>(
+    query: &Query,
+    items: Vec<(u64, T)>,
+    truths: &Truths,
+    effects: &Effects,
+    matches: impl Fn(&T) -> bool,
+) -> Page<T> {
     let mut left: Vec<(u64, T)> = items.into_iter().filter(|(order, _)| *order > query.after).collect();
     if effects.empty_page && truths.holds(Truth::EmptyPages) && query.is_without_ids() {
         return Page { items: Vec::new(), next_token: Some(token(query.after)) };
@@ -127,7 +165,8 @@ pub(super) fn page<T>(query: &Query, items: Vec<(u64, T)>, truths: &Truths, effe
 }
 
 impl Model {
-    /// While a zone is disrupted, a list that does not name ids fails; one with ids fails if one of them is there.
+    /// While a zone is disrupted, a list that does not name ids fails; one with ids fails if one of them is
+    /// there.
     pub(super) fn refuse_disrupted<'a>(
         &self,
         query: &Query,
@@ -137,7 +176,8 @@ impl Model {
         if effects.zones_down.is_empty() || !self.holds(Truth::ZoneDownFailsSweeps) {
             return Ok(());
         }
-        let is_down = |id: &String| zone_of(id).is_some_and(|zone| effects.zones_down.iter().any(|down| down == zone));
+        let is_down =
+            |id: &String| zone_of(id).is_some_and(|zone| effects.zones_down.iter().any(|down| down == zone));
         if query.is_without_ids() || query.ids.iter().any(is_down) {
             return Err(unavailable());
         }
@@ -158,7 +198,8 @@ fn place(token: &str) -> Option<u64> {
     std::str::from_utf8(&decoded).ok()?.strip_prefix("after:")?.parse().ok()
 }
 
-/// Whether `value` fits `pattern`, where `*` stands for any characters, `?` for one, and `\` takes the next one as it is.
+/// Whether `value` fits `pattern`, where `*` stands for any characters, `?` for one, and `\` takes the next
+/// one as it is.
 fn fits(pattern: &str, value: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let value: Vec<char> = value.chars().collect();
@@ -170,7 +211,9 @@ fn fits_chars(pattern: &[char], value: &[char]) -> bool {
         [] => value.is_empty(),
         ['*', rest @ ..] => (0..=value.len()).any(|skip| fits_chars(rest, &value[skip..])),
         ['?', rest @ ..] => !value.is_empty() && fits_chars(rest, &value[1..]),
-        ['\\', literal, rest @ ..] | [literal, rest @ ..] => value.first() == Some(literal) && fits_chars(rest, &value[1..]),
+        ['\\', literal, rest @ ..] | [literal, rest @ ..] => {
+            value.first() == Some(literal) && fits_chars(rest, &value[1..])
+        }
     }
 }
 

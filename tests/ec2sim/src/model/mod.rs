@@ -2,6 +2,7 @@
 
 mod attachments;
 mod catalog;
+mod dry_run;
 mod instances;
 mod launch;
 mod launch_request;
@@ -10,6 +11,7 @@ mod limits;
 mod lists;
 mod modifications;
 mod outside;
+mod records;
 mod schedule;
 mod shapes;
 mod snapshots;
@@ -25,15 +27,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    InstanceView, Refusal, Response, SnapshotView, Truth, Truths, VolumeView, World,
+    InstanceView, Refusal, Response, Sight, SnapshotView, Truth, Truths, VolumeView, World,
     options::{Delays, Limits, Options, Visibility},
     params::Reader,
 };
 
-use limits::Bucket;
-pub use outside::{Outside, OutsideAction, Sight};
-use schedule::Scheduled;
-use tokens::TokenRecord;
+use records::{Bucket, Scheduled, TokenRecord};
 
 /// How the model behaves; comes from the options at every start and is not part of the state.
 #[derive(Clone, Debug)]
@@ -84,7 +83,8 @@ struct Held<T> {
     visible: Visible,
     /// Lists are ordered by creation.
     order: u64,
-    /// Grows with each change of state, so that a change that was scheduled before is recognised as overtaken.
+    /// Grows with each change of state, so that a change that was scheduled before is recognised as
+    /// overtaken.
     epoch: u64,
 }
 
@@ -163,7 +163,12 @@ impl Model {
     }
 
     /// Carries out one request. The caller's identity is not looked at: all callers share one account.
-    pub(crate) fn call(&mut self, now: Timestamp, params: &[(String, String)], effects: &Effects) -> Result<Response, Refusal> {
+    pub(crate) fn call(
+        &mut self,
+        now: Timestamp,
+        params: &[(String, String)],
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         self.advance(now);
         let mut reader = Reader::new(params, &self.rules.truths)?;
         self.throttle(&reader)?;
@@ -197,7 +202,10 @@ impl Model {
             "DescribeInstanceTypes" => self.describe_instance_types(r, effects),
             "DescribeImages" => self.describe_images(r, effects),
             "DescribeSecurityGroups" => self.describe_security_groups(r, effects),
-            other if self.holds(Truth::UnknownRefused) => Err(Refusal::unsupported(format!("The action {other} is not modelled"))),
+            other if self.holds(Truth::UnknownRefused) => Err(Refusal::unsupported(format!(
+                "The action \
+                {other} is not modelled"
+            ))),
             _ => Ok(Response::Done),
         }
     }
@@ -239,7 +247,8 @@ impl Model {
     fn hold<T>(&mut self, view: T, effects: &Effects) -> Held<T> {
         let now = self.state.now;
         let lag = self.rules.visibility;
-        let mut visible = Visible { by_id: now + lag.by_id, by_filter: now + lag.by_filter, tags: now + lag.tags };
+        let mut visible =
+            Visible { by_id: now + lag.by_id, by_filter: now + lag.by_filter, tags: now + lag.tags };
         for (sight, time) in &effects.invisible {
             visible.hide(*sight, now + *time);
         }

@@ -1,7 +1,7 @@
 //! Growing volumes and making them faster, while they are in use.
 //!
-//! Source: EBS user guide, "Modify an Amazon EBS volume using Elastic Volumes operations"; since January 2026 four modifications
-//! in a rolling 24 hours took the place of the six hours' wait.
+//! Source: EBS user guide, "Modify an Amazon EBS volume using Elastic Volumes operations"; since January 2026
+//! four modifications in a rolling 24 hours took the place of the six hours' wait.
 
 use std::time::Duration;
 
@@ -9,12 +9,14 @@ use jiff::Timestamp;
 
 use super::{
     Effects, Model,
-    lifecycle::refuse_dry_run,
+    dry_run::refuse_dry_run,
     lists::{Query, VOLUMES, page},
-    schedule::Change,
+    records::Change,
     shapes::{Wanted, modified_shape},
 };
-use crate::{ModificationState, ModificationView, Refusal, Response, Truth, VolumeState, params::Reader};
+use crate::{
+    ModificationState, ModificationView, Refusal, Response, Truth, VolumeState, VolumeView, params::Reader,
+};
 
 /// How many modifications a volume may begin within [`WINDOW`].
 const BUDGET: usize = 4;
@@ -45,28 +47,16 @@ impl Model {
         let dry_run = self.read_end(r)?;
         let volume = &self.find_volume(&id)?.view;
         if !matches!(volume.state, VolumeState::Available | VolumeState::InUse) {
-            return Err(Refusal::new("IncorrectState", format!("Volume '{id}' is in the '{}' state.", volume.state.as_str())));
+            return Err(Refusal::new(
+                "IncorrectState",
+                format!("Volume '{id}' is in the '{}' state.", volume.state.as_str()),
+            ));
         }
         let target = modified_shape(&volume.shape, &wanted, &self.rules.truths)?;
-        let is_over = |state| matches!(state, ModificationState::Completed | ModificationState::Failed);
-        if let Some(last) = volume.modifications.last().filter(|last| !is_over(last.state))
-            && self.holds(Truth::OneModificationAtATime)
-        {
-            return Err(Refusal::new(
-                "IncorrectModificationState",
-                format!("You can't modify {id} because its last modification is in the state {}", last.state.as_str()),
-            ));
-        }
-        let now = self.state.now;
-        let recent = volume.modifications.iter().filter(|past| past.started_at + WINDOW > now).count();
-        if self.holds(Truth::ModificationBudget) && recent >= BUDGET {
-            return Err(Refusal::new(
-                "VolumeModificationRateExceeded",
-                format!("You've reached the maximum modification rate per volume limit: {BUDGET} in 24 hours for {id}."),
-            ));
-        }
+        self.refuse_modification(volume)?;
         refuse_dry_run(dry_run)?;
 
+        let now = self.state.now;
         let modification = ModificationView {
             volume_id: id.clone(),
             state: ModificationState::Modifying,
@@ -83,18 +73,57 @@ impl Model {
             }
             held.view.modifications.push(modification.clone());
             self.changed();
-            let change = if effects.fails { Change::Fails { id } } else { Change::ModificationOptimizes { id, started_at: now } };
+            let change = if effects.fails {
+                Change::Fails { id }
+            } else {
+                Change::ModificationOptimizes { id, started_at: now }
+            };
             self.after(self.rules.delays.modifying, change);
         }
         Ok(Response::Modification(modification))
     }
 
-    pub(super) fn describe_volumes_modifications(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
+    fn refuse_modification(&self, volume: &VolumeView) -> Result<(), Refusal> {
+        let is_over = |state| matches!(state, ModificationState::Completed | ModificationState::Failed);
+        if let Some(last) = volume.modifications.last().filter(|last| !is_over(last.state))
+            && self.holds(Truth::OneModificationAtATime)
+        {
+            return Err(Refusal::new(
+                "IncorrectModificationState",
+                format!(
+                    "You can't modify {} because its last modification is in the state {}",
+                    volume.id,
+                    last.state.as_str()
+                ),
+            ));
+        }
+        let now = self.state.now;
+        let recent = volume.modifications.iter().filter(|past| past.started_at + WINDOW > now).count();
+        if self.holds(Truth::ModificationBudget) && recent >= BUDGET {
+            return Err(Refusal::new(
+                "VolumeModificationRateExceeded",
+                format!(
+                    "You've reached the maximum modification rate per volume limit: {BUDGET} in 24 hours \
+                    for {}.",
+                    volume.id
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn describe_volumes_modifications(
+        &self,
+        r: &mut Reader,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         let query = Query::read(r, "VolumeId", &FILTERS, &VOLUMES, &self.rules.truths)?;
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
         refuse_dry_run(dry_run)?;
-        self.refuse_disrupted(&query, effects, |id| self.state.volumes.get(id).map(|held| held.view.zone.as_str()))?;
+        self.refuse_disrupted(&query, effects, |id| {
+            self.state.volumes.get(id).map(|held| held.view.zone.as_str())
+        })?;
         let mut items = Vec::new();
         if query.is_without_ids() {
             items.extend(self.state.volumes.values().filter(|held| self.sees_in_lists(&held.visible)));
@@ -111,7 +140,10 @@ impl Model {
             }
         }
         items.sort_by_key(|held| held.order);
-        let last = items.iter().filter_map(|held| Some((held.order, held.view.modifications.last()?.clone()))).collect();
+        let last = items
+            .iter()
+            .filter_map(|held| Some((held.order, held.view.modifications.last()?.clone())))
+            .collect();
         Ok(Response::Modifications(page(&query, last, &self.rules.truths, effects, |view| {
             query.matches(|name| modification_values(view, name))
         })))
@@ -123,7 +155,9 @@ impl Model {
             return;
         };
         let shape = &mut held.view.shape;
-        if let Some(modification) = held.view.modifications.iter_mut().find(|one| one.started_at == started_at) {
+        if let Some(modification) =
+            held.view.modifications.iter_mut().find(|one| one.started_at == started_at)
+        {
             modification.state = ModificationState::Optimizing;
             *shape = modification.target.clone();
             self.changed();
@@ -136,7 +170,9 @@ impl Model {
         let Some(held) = self.state.volumes.get_mut(id) else {
             return;
         };
-        if let Some(modification) = held.view.modifications.iter_mut().find(|one| one.started_at == started_at) {
+        if let Some(modification) =
+            held.view.modifications.iter_mut().find(|one| one.started_at == started_at)
+        {
             modification.state = ModificationState::Completed;
             modification.progress = 100;
             modification.ended_at = Some(now);

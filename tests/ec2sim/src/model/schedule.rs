@@ -3,79 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use super::{Model, OutsideAction};
-use crate::{ModificationState, SnapshotState, VolumeState};
-
-/// A change that time brings. The epoch is the resource's when it was scheduled: if it has grown, the change was overtaken.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Change {
-    InstanceRuns {
-        id: String,
-        epoch: u64,
-    },
-    LaunchDies {
-        id: String,
-        epoch: u64,
-        code: String,
-    },
-    StatusOk {
-        id: String,
-        epoch: u64,
-    },
-    InstanceStops {
-        id: String,
-        epoch: u64,
-    },
-    InstanceTerminates {
-        id: String,
-        epoch: u64,
-    },
-    InstanceForgotten {
-        id: String,
-    },
-    VolumeAvailable {
-        id: String,
-        epoch: u64,
-    },
-    VolumeGone {
-        id: String,
-    },
-    VolumeAttached {
-        id: String,
-        epoch: u64,
-    },
-    VolumeDetached {
-        id: String,
-        epoch: u64,
-    },
-    ModificationOptimizes {
-        id: String,
-        started_at: Timestamp,
-    },
-    ModificationCompletes {
-        id: String,
-        started_at: Timestamp,
-    },
-    SnapshotProgresses {
-        id: String,
-        percent: u8,
-    },
-    /// What was begun for this volume or snapshot ends badly.
-    Fails {
-        id: String,
-    },
-    Outside {
-        action: OutsideAction,
-    },
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Scheduled {
-    at: Timestamp,
-    change: Change,
-}
+use super::{
+    Model,
+    records::{Change, Scheduled},
+};
+use crate::{ModificationState, OutsideAction, SnapshotState, VolumeState};
 
 impl Model {
     /// Lets time pass until `now`. Time never goes back.

@@ -1,6 +1,7 @@
 //! What each volume type allows: sizes, IOPS, throughput and their ratios.
 //!
-//! Source: EBS user guide, "Amazon EBS volume types", as of 2026 (gp3 up to 64 TiB, 80,000 IOPS, 2,000 MiB/s).
+//! Source: EBS user guide, "Amazon EBS volume types", as of 2026 (gp3 up to 64 TiB, 80,000 IOPS, 2,000
+//! MiB/s).
 
 use crate::{Refusal, Shape, Truth, Truths, params::Reader};
 
@@ -15,10 +16,28 @@ struct VolumeType {
 }
 
 const TYPES: [VolumeType; 7] = [
-    VolumeType { name: "gp3", size: (1, 65_536), iops: Some((3000, 80_000, 500)), default_iops: Some(3000), throughput: Some((125, 2000)) },
+    VolumeType {
+        name: "gp3",
+        size: (1, 65_536),
+        iops: Some((3000, 80_000, 500)),
+        default_iops: Some(3000),
+        throughput: Some((125, 2000)),
+    },
     VolumeType { name: "gp2", size: (1, 16_384), iops: None, default_iops: None, throughput: None },
-    VolumeType { name: "io1", size: (4, 16_384), iops: Some((100, 64_000, 50)), default_iops: None, throughput: None },
-    VolumeType { name: "io2", size: (4, 65_536), iops: Some((100, 256_000, 1000)), default_iops: None, throughput: None },
+    VolumeType {
+        name: "io1",
+        size: (4, 16_384),
+        iops: Some((100, 64_000, 50)),
+        default_iops: None,
+        throughput: None,
+    },
+    VolumeType {
+        name: "io2",
+        size: (4, 65_536),
+        iops: Some((100, 256_000, 1000)),
+        default_iops: None,
+        throughput: None,
+    },
     VolumeType { name: "st1", size: (125, 16_384), iops: None, default_iops: None, throughput: None },
     VolumeType { name: "sc1", size: (125, 16_384), iops: None, default_iops: None, throughput: None },
     VolumeType { name: "standard", size: (1, 1024), iops: None, default_iops: None, throughput: None },
@@ -52,14 +71,23 @@ impl Wanted {
 }
 
 /// The shape of a new volume; `snapshot` is the size of what it is made from.
-pub(super) fn new_shape(wanted: &Wanted, default_type: &str, snapshot: Option<u32>, truths: &Truths) -> Result<Shape, Refusal> {
+pub(super) fn new_shape(
+    wanted: &Wanted,
+    default_type: &str,
+    snapshot: Option<u32>,
+    truths: &Truths,
+) -> Result<Shape, Refusal> {
     let name = wanted.volume_type.as_deref().unwrap_or(default_type);
     let kind = find(name)?;
     let size = wanted.size.or(snapshot).ok_or_else(|| Refusal::missing("size/snapshot"))?;
     if truths.holds(Truth::SnapshotMinimumSize) && snapshot.is_some_and(|least| size < least) {
         return Err(Refusal::value(format!("The size {size} GiB is smaller than the snapshot's")));
     }
-    if truths.holds(Truth::VolumeRanges) && kind.iops.is_some() && kind.default_iops.is_none() && wanted.iops.is_none() {
+    if truths.holds(Truth::VolumeRanges)
+        && kind.iops.is_some()
+        && kind.default_iops.is_none()
+        && wanted.iops.is_none()
+    {
         return Err(Refusal::missing("iops"));
     }
     let shape = Shape {
@@ -81,24 +109,29 @@ pub(super) fn modified_shape(old: &Shape, wanted: &Wanted, truths: &Truths) -> R
         return Err(Refusal::value("New size cannot be smaller than existing size"));
     }
     let kept_iops = old.iops.filter(|_| old.volume_type != "gp2").or(kind.default_iops);
-    let iops = if kind.iops.is_some() { wanted.iops.or(kept_iops) } else { wanted.iops.or_else(|| given_iops(kind, size)) };
+    let iops = if kind.iops.is_some() {
+        wanted.iops.or(kept_iops)
+    } else {
+        wanted.iops.or_else(|| given_iops(kind, size))
+    };
     if truths.holds(Truth::VolumeRanges) && kind.iops.is_some() && iops.is_none() {
         return Err(Refusal::missing("iops"));
     }
-    let throughput = wanted.throughput.or_else(|| kind.throughput.map(|(base, _)| old.throughput.unwrap_or(base)));
+    let throughput =
+        wanted.throughput.or_else(|| kind.throughput.map(|(base, _)| old.throughput.unwrap_or(base)));
     let shape = Shape { size, volume_type: name.to_owned(), iops, throughput };
     check(kind, wanted, &shape, truths)?;
     Ok(shape)
 }
 
 fn find(name: &str) -> Result<&'static VolumeType, Refusal> {
-    TYPES
-        .iter()
-        .find(|kind| kind.name == name)
-        .ok_or_else(|| Refusal::new("UnknownVolumeType", format!("Unsupported volume type '{name}' for volume creation.")))
+    TYPES.iter().find(|kind| kind.name == name).ok_or_else(|| {
+        Refusal::new("UnknownVolumeType", format!("Unsupported volume type '{name}' for volume creation."))
+    })
 }
 
-/// What a volume has without asking: gp3's default; for gp2 3 IOPS for each GiB, at least 100 and at most 16,000.
+/// What a volume has without asking: gp3's default; for gp2 3 IOPS for each GiB, at least 100 and at most
+/// 16,000.
 fn given_iops(kind: &VolumeType, size: u32) -> Option<u32> {
     if kind.name == "gp2" { Some(size.saturating_mul(3).clamp(100, 16_000)) } else { kind.default_iops }
 }
@@ -121,7 +154,10 @@ fn check(kind: &VolumeType, wanted: &Wanted, shape: &Shape, truths: &Truths) -> 
             }
         }
         (None, _) if wanted.iops.is_some() => {
-            return Err(Refusal::combination(format!("The parameter iops is not supported for {name} volumes.")));
+            return Err(Refusal::combination(format!(
+                "The parameter iops is not supported for {name} \
+                volumes."
+            )));
         }
         (_, _) => {}
     }
@@ -131,13 +167,17 @@ fn check(kind: &VolumeType, wanted: &Wanted, shape: &Shape, truths: &Truths) -> 
             let iops = shape.iops.unwrap_or(0);
             if u64::from(throughput) * u64::from(IOPS_PER_THROUGHPUT) > u64::from(iops) {
                 return Err(Refusal::value(format!(
-                    "Throughput (MiBps) to iops ratio of {:.6} is too high; maximum is 0.250000 MiBps per iops.",
+                    "Throughput (MiBps) to iops ratio of {:.6} is too high; maximum is 0.250000 MiBps per \
+                        iops.",
                     f64::from(throughput) / f64::from(iops)
                 )));
             }
         }
         (None, _) if wanted.throughput.is_some() => {
-            return Err(Refusal::combination(format!("The parameter throughput is not supported for {name} volumes.")));
+            return Err(Refusal::combination(format!(
+                "The parameter throughput is not supported for {name} \
+                volumes."
+            )));
         }
         (_, _) => {}
     }
@@ -146,10 +186,16 @@ fn check(kind: &VolumeType, wanted: &Wanted, shape: &Shape, truths: &Truths) -> 
 
 fn in_range(what: &str, unit: &str, value: u32, (least, most): (u32, u32)) -> Result<(), Refusal> {
     if value < least {
-        return Err(Refusal::value(format!("Volume {what} of {value}{unit} is too low; minimum is {least}{unit}.")));
+        return Err(Refusal::value(format!(
+            "Volume {what} of {value}{unit} is too low; minimum is \
+            {least}{unit}."
+        )));
     }
     if value > most {
-        return Err(Refusal::value(format!("Volume {what} of {value}{unit} is too high; maximum is {most}{unit}.")));
+        return Err(Refusal::value(format!(
+            "Volume {what} of {value}{unit} is too high; maximum is \
+            {most}{unit}."
+        )));
     }
     Ok(())
 }
@@ -158,7 +204,12 @@ fn in_range(what: &str, unit: &str, value: u32, (least, most): (u32, u32)) -> Re
 mod tests {
     use super::*;
 
-    fn new(volume_type: &str, size: u32, iops: Option<u32>, throughput: Option<u32>) -> Result<Shape, Refusal> {
+    fn new(
+        volume_type: &str,
+        size: u32,
+        iops: Option<u32>,
+        throughput: Option<u32>,
+    ) -> Result<Shape, Refusal> {
         let wanted = Wanted { size: Some(size), volume_type: Some(volume_type.into()), iops, throughput };
         new_shape(&wanted, "gp2", None, &Truths::all())
     }

@@ -3,18 +3,21 @@
 use std::time::Duration;
 
 use super::{
-    Effects, Held, Model, in_order,
-    lifecycle::refuse_dry_run,
+    Effects, Held, Model,
+    dry_run::refuse_dry_run,
+    in_order,
     lists::{Query, VOLUMES, page, tag_values},
-    schedule::Change,
+    records::Change,
     tags::TagSpecs,
 };
 use crate::{Refusal, Response, SnapshotState, SnapshotView, Truth, VolumeState, params::Reader};
 
-/// The pause between two snapshots of a volume (error-code reference, `SnapshotCreationPerVolumeRateExceeded`).
+/// The pause between two snapshots of a volume (error-code reference,
+/// `SnapshotCreationPerVolumeRateExceeded`).
 const PAUSE: Duration = Duration::from_secs(15);
 
-/// How many snapshots of one volume may be pending (EBS endpoints and quotas, "Concurrent snapshots per … volume").
+/// How many snapshots of one volume may be pending (EBS endpoints and quotas, "Concurrent snapshots per …
+/// volume").
 const CONCURRENT: usize = 5;
 
 /// The steps in which progress is seen, in per cent.
@@ -42,30 +45,13 @@ impl Model {
         let dry_run = self.read_end(r)?;
         let volume = self.find_volume(&volume_id)?.view.clone();
         if !matches!(volume.state, VolumeState::Available | VolumeState::InUse) {
-            return Err(Refusal::new("IncorrectState", format!("Volume '{volume_id}' is in the '{}' state.", volume.state.as_str())));
+            return Err(Refusal::new(
+                "IncorrectState",
+                format!("Volume '{volume_id}' is in the '{}' state.", volume.state.as_str()),
+            ));
         }
         refuse_dry_run(dry_run)?;
-        if let Some(code) = &effects.quota {
-            return Err(Refusal::new(code, "You have reached a quota of your account."));
-        }
-        if self.rules.limits.snapshots.is_some_and(|limit| self.state.snapshots.len() >= limit) {
-            return Err(Refusal::new("SnapshotLimitExceeded", "You have reached the limit on the number of snapshots."));
-        }
-        let of_volume = || self.state.snapshots.values().filter(|held| held.view.volume_id == volume_id);
-        let is_recent = |held: &Held<SnapshotView>| held.view.started_at + PAUSE > self.state.now;
-        if self.holds(Truth::SnapshotRate) && of_volume().any(is_recent) {
-            return Err(Refusal::new(
-                "SnapshotCreationPerVolumeRateExceeded",
-                "The maximum per volume CreateSnapshot request rate has been exceeded. Use an increasing or variable sleep interval between requests.",
-            ));
-        }
-        let pending = of_volume().filter(|held| held.view.state == SnapshotState::Pending).count();
-        if self.holds(Truth::SnapshotConcurrency) && pending >= CONCURRENT {
-            return Err(Refusal::new(
-                "ConcurrentSnapshotLimitExceeded",
-                format!("Maximum allowed in-progress snapshots for the volume exceeded: {CONCURRENT}."),
-            ));
-        }
+        self.refuse_snapshot(&volume_id, effects)?;
         let id = self.new_id("snap");
         let passes = self.holds(Truth::SnapshotPassesThroughStates);
         let now = self.state.now;
@@ -90,9 +76,41 @@ impl Model {
         }
         for step in (1..=STEPS).filter(|_| passes) {
             let percent = u8::try_from(step * 100 / STEPS).unwrap_or(100);
-            self.after(self.rules.delays.snapshot * step / STEPS, Change::SnapshotProgresses { id: id.clone(), percent });
+            self.after(
+                self.rules.delays.snapshot * step / STEPS,
+                Change::SnapshotProgresses { id: id.clone(), percent },
+            );
         }
         Ok(Response::Snapshot(view))
+    }
+
+    fn refuse_snapshot(&self, volume_id: &str, effects: &Effects) -> Result<(), Refusal> {
+        if let Some(code) = &effects.quota {
+            return Err(Refusal::new(code, "You have reached a quota of your account."));
+        }
+        if self.rules.limits.snapshots.is_some_and(|limit| self.state.snapshots.len() >= limit) {
+            return Err(Refusal::new(
+                "SnapshotLimitExceeded",
+                "You have reached the limit on the number of snapshots.",
+            ));
+        }
+        let of_volume = || self.state.snapshots.values().filter(|held| held.view.volume_id == volume_id);
+        let is_recent = |held: &Held<SnapshotView>| held.view.started_at + PAUSE > self.state.now;
+        if self.holds(Truth::SnapshotRate) && of_volume().any(is_recent) {
+            return Err(Refusal::new(
+                "SnapshotCreationPerVolumeRateExceeded",
+                "The maximum per volume CreateSnapshot request rate has been exceeded. Use an increasing or \
+                    variable sleep interval between requests.",
+            ));
+        }
+        let pending = of_volume().filter(|held| held.view.state == SnapshotState::Pending).count();
+        if self.holds(Truth::SnapshotConcurrency) && pending >= CONCURRENT {
+            return Err(Refusal::new(
+                "ConcurrentSnapshotLimitExceeded",
+                format!("Maximum allowed in-progress snapshots for the volume exceeded: {CONCURRENT}."),
+            ));
+        }
+        Ok(())
     }
 
     pub(super) fn delete_snapshot(&mut self, r: &mut Reader) -> Result<Response, Refusal> {
@@ -111,10 +129,13 @@ impl Model {
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
         refuse_dry_run(dry_run)?;
-        let is_ours = owners.is_empty() || owners.iter().any(|owner| *owner == "self" || *owner == self.world.account);
+        let is_ours =
+            owners.is_empty() || owners.iter().any(|owner| *owner == "self" || *owner == self.world.account);
         let mut seen = Vec::new();
         if query.is_without_ids() {
-            seen.extend(in_order(&self.state.snapshots).filter(|held| is_ours && self.sees_in_lists(&held.visible)));
+            seen.extend(
+                in_order(&self.state.snapshots).filter(|held| is_ours && self.sees_in_lists(&held.visible)),
+            );
         } else {
             for id in &query.ids {
                 match self.held_snapshot(id) {
@@ -145,13 +166,14 @@ impl Model {
 
     pub(super) fn held_snapshot(&self, id: &str) -> Result<&Held<SnapshotView>, Refusal> {
         if !id.starts_with("snap-") {
-            return Err(Refusal::value(format!("Value ({id}) for parameter snapshotId is invalid. Expected: 'snap-...'.")));
+            return Err(Refusal::value(format!(
+                "Value ({id}) for parameter snapshotId is invalid. Expected: \
+                'snap-...'."
+            )));
         }
-        self.state
-            .snapshots
-            .get(id)
-            .filter(|held| self.sees_id(&held.visible))
-            .ok_or_else(|| Refusal::new("InvalidSnapshot.NotFound", format!("The snapshot '{id}' does not exist.")))
+        self.state.snapshots.get(id).filter(|held| self.sees_id(&held.visible)).ok_or_else(|| {
+            Refusal::new("InvalidSnapshot.NotFound", format!("The snapshot '{id}' does not exist."))
+        })
     }
 
     pub(super) fn snapshot_progresses(&mut self, id: &str, percent: u8) {

@@ -21,7 +21,11 @@ const FILTERS: [&str; 11] = [
 ];
 
 impl Model {
-    pub(super) fn describe_instance_status(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
+    pub(super) fn describe_instance_status(
+        &self,
+        r: &mut Reader,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         let query = Query::read(r, "InstanceId", &FILTERS, &USUAL, &self.rules.truths)?;
         let all = r.flag("IncludeAllInstances")?;
         let dry_run = r.flag("DryRun")?;

@@ -4,7 +4,7 @@
 
 use super::{
     Effects, Model,
-    lifecycle::refuse_dry_run,
+    dry_run::refuse_dry_run,
     lists::{Query, USUAL, page},
 };
 use crate::{Refusal, Response, params::Reader, response::TagView, view::Tags};
@@ -30,10 +30,16 @@ impl TagSpecs {
             let at = format!("TagSpecification.{index}");
             let resource_type = r.required(&format!("{at}.ResourceType"))?;
             if !types.contains(&resource_type.as_str()) {
-                return Err(Refusal::value(format!("'{resource_type}' is not a valid taggable resource type for this operation.")));
+                return Err(Refusal::value(format!(
+                    "'{resource_type}' is not a valid taggable resource type \
+                    for this operation."
+                )));
             }
             if by_type.iter().any(|(other, _)| *other == resource_type) {
-                return Err(Refusal::value(format!("'{resource_type}' is specified more than once in tag specifications")));
+                return Err(Refusal::value(format!(
+                    "'{resource_type}' is specified more than once in tag \
+                    specifications"
+                )));
             }
             by_type.push((resource_type, read_tags(r, &format!("{at}.Tag"))?));
         }
@@ -42,7 +48,11 @@ impl TagSpecs {
 
     /// The tags for a type.
     pub(super) fn of(&self, resource_type: &str) -> Tags {
-        self.by_type.iter().find(|(named, _)| named == resource_type).map(|(_, tags)| tags.clone()).unwrap_or_default()
+        self.by_type
+            .iter()
+            .find(|(named, _)| named == resource_type)
+            .map(|(_, tags)| tags.clone())
+            .unwrap_or_default()
     }
 }
 
@@ -54,11 +64,15 @@ fn read_tags(r: &mut Reader, at: &str) -> Result<Tags, Refusal> {
         let value = r.text(&format!("{at}.{index}.Value")).unwrap_or_default();
         if key.to_lowercase().starts_with("aws:") {
             return Err(Refusal::value(format!(
-                "Value ( {key} ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use"
+                "Value ( {key} ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved \
+                    for internal use"
             )));
         }
         if key.chars().count() > KEY || value.chars().count() > VALUE {
-            return Err(Refusal::value(format!("Tag key exceeds {KEY} or tag value exceeds {VALUE} characters: {key}")));
+            return Err(Refusal::value(format!(
+                "Tag key exceeds {KEY} or tag value exceeds {VALUE} \
+                characters: {key}"
+            )));
         }
         if tags.insert(key.clone(), value).is_some() {
             return Err(Refusal::value(format!("Duplicate tag key '{key}' specified.")));
@@ -111,8 +125,13 @@ impl Model {
                 if wanted.is_empty() {
                     tags.clear();
                 }
-                // A tag is deleted with any value if none is named, and otherwise only with that one (API_DeleteTags).
-                tags.retain(|key, value| !wanted.iter().any(|(name, only)| name == key && only.as_ref().is_none_or(|only| only == value)));
+                // A tag is deleted with any value if none is named, and otherwise only with that one
+                // (API_DeleteTags).
+                tags.retain(|key, value| {
+                    !wanted
+                        .iter()
+                        .any(|(name, only)| name == key && only.as_ref().is_none_or(|only| only == value))
+                });
             }
         }
         self.changed();
@@ -124,16 +143,33 @@ impl Model {
         let dry_run = r.flag("DryRun")?;
         r.finish()?;
         refuse_dry_run(dry_run)?;
-        let instances = self.state.instances.values().map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
-        let volumes = self.state.volumes.values().map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
-        let snapshots = self.state.snapshots.values().map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
+        let instances = self
+            .state
+            .instances
+            .values()
+            .map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
+        let volumes = self
+            .state
+            .volumes
+            .values()
+            .map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
+        let snapshots = self
+            .state
+            .snapshots
+            .values()
+            .map(|held| (&held.visible, held.order, &held.view.id, &held.view.tags));
         let mut all: Vec<_> = instances.chain(volumes).chain(snapshots).collect();
         all.retain(|(visible, ..)| self.sees_in_lists(visible) && self.sees_tags(visible));
         all.sort_by_key(|(_, order, ..)| *order);
         let mut items = Vec::new();
         for (_, order, id, tags) in all {
             for (place, (key, value)) in (0u64..).zip(tags) {
-                let view = TagView { resource_id: id.clone(), resource_type: resource_type(id), key: key.clone(), value: value.clone() };
+                let view = TagView {
+                    resource_id: id.clone(),
+                    resource_type: resource_type(id),
+                    key: key.clone(),
+                    value: value.clone(),
+                };
                 // Tags of a resource need places of their own for the pages: there are at most 50.
                 items.push((order * 64 + place, view));
             }

@@ -1,17 +1,7 @@
 //! Client tokens: what was made with them, for whom they are refused, when they are forgotten.
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-
-use super::Model;
+use super::{Model, records::TokenRecord};
 use crate::{InstanceState, Refusal, Truth, params::Reader};
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct TokenRecord {
-    hash: String,
-    resources: Vec<String>,
-    at: Timestamp,
-}
 
 /// The most characters that a token may have (EC2 developer guide, "Ensuring idempotency").
 const LONGEST: usize = 64;
@@ -23,8 +13,15 @@ impl Model {
         token.or_else(|| (!self.holds(Truth::NoTokenNewResource)).then(|| hash.to_owned()))
     }
 
-    /// The resources that were made with this token before, if it is remembered; refuses a token that can't be used.
-    pub(super) fn made_with(&self, action: &str, token: &str, zone: Option<&str>, hash: &str) -> Result<Option<Vec<String>>, Refusal> {
+    /// The resources that were made with this token before, if it is remembered; refuses a token that can't
+    /// be used.
+    pub(super) fn made_with(
+        &self,
+        action: &str,
+        token: &str,
+        zone: Option<&str>,
+        hash: &str,
+    ) -> Result<Option<Vec<String>>, Refusal> {
         if self.holds(Truth::TokenLengthLimited) && (token.len() > LONGEST || !token.is_ascii()) {
             return Err(Refusal::value(format!("Client token must be at most {LONGEST} ASCII characters")));
         }
@@ -43,7 +40,14 @@ impl Model {
         Ok(Some(record.resources.clone()))
     }
 
-    pub(super) fn remember(&mut self, action: &str, token: &str, zone: Option<&str>, hash: &str, resources: Vec<String>) {
+    pub(super) fn remember(
+        &mut self,
+        action: &str,
+        token: &str,
+        zone: Option<&str>,
+        hash: &str,
+        resources: Vec<String>,
+    ) {
         let key = self.token_key(action, token, zone);
         let at = self.state.now;
         if self.holds(Truth::TokensForgotten) {
@@ -53,9 +57,12 @@ impl Model {
         self.state.tokens.insert(key, TokenRecord { hash: hash.to_owned(), resources, at });
     }
 
-    /// Refuses the token of an instance that is no more (error-code reference, `IdempotentInstanceTerminated`).
+    /// Refuses the token of an instance that is no more (error-code reference,
+    /// `IdempotentInstanceTerminated`).
     pub(super) fn refuse_token_of_terminated(&self, instances: &[String]) -> Result<(), Refusal> {
-        let is_alive = |id: &String| self.state.instances.get(id).is_some_and(|held| held.view.state != InstanceState::Terminated);
+        let is_alive = |id: &String| {
+            self.state.instances.get(id).is_some_and(|held| held.view.state != InstanceState::Terminated)
+        };
         if self.holds(Truth::TokenOfTerminatedRefused) && !instances.iter().all(is_alive) {
             return Err(Refusal::new(
                 "IdempotentInstanceTerminated",
@@ -67,7 +74,8 @@ impl Model {
 
     fn token_key(&self, action: &str, token: &str, zone: Option<&str>) -> String {
         let zone = zone.filter(|_| self.holds(Truth::TokenPerZone)).unwrap_or("");
-        let token = if self.holds(Truth::TokenCaseSensitive) { token.to_owned() } else { token.to_lowercase() };
+        let token =
+            if self.holds(Truth::TokenCaseSensitive) { token.to_owned() } else { token.to_lowercase() };
         format!("{action}/{zone}/{token}")
     }
 }

@@ -1,15 +1,16 @@
 //! Volumes: made, listed, deleted.
 
 use super::{
-    Effects, Held, Model, in_order,
-    lifecycle::refuse_dry_run,
+    Effects, Held, Model,
+    dry_run::refuse_dry_run,
+    in_order,
     lists::{Query, VOLUMES, page, tag_values, unavailable},
-    schedule::Change,
+    records::Change,
     shapes::{Wanted, new_shape},
     tags::TagSpecs,
     tokens::mismatch,
 };
-use crate::{Page, Refusal, Response, Truth, VolumeState, VolumeView, params::Reader};
+use crate::{Page, Refusal, Response, Shape, Truth, VolumeState, VolumeView, params::Reader};
 
 const FILTERS: [&str; 17] = [
     "attachment.attach-time",
@@ -31,15 +32,82 @@ const FILTERS: [&str; 17] = [
     "availability-zone-id",
 ];
 
+/// A `CreateVolume` that was read.
+struct Creation {
+    zone: String,
+    snapshot_id: Option<String>,
+    shape: Shape,
+    encrypted: bool,
+    kms_key: Option<String>,
+    tags: TagSpecs,
+    token: Option<String>,
+}
+
+/// Refuses a volume in a zone that is down or full.
+fn refuse_place(zone: &str, effects: &Effects) -> Result<(), Refusal> {
+    if effects.zones_down.iter().any(|down| down == zone) {
+        return Err(unavailable());
+    }
+    let is_full = effects
+        .capacity_out
+        .iter()
+        .any(|(kind, place)| kind.is_none() && place.as_ref().is_none_or(|place| place == zone));
+    if is_full {
+        return Err(Refusal::new(
+            "InsufficientVolumeCapacity",
+            format!("There is not enough capacity in {zone}."),
+        ));
+    }
+    Ok(())
+}
+
 impl Model {
-    pub(super) fn create_volume(&mut self, r: &mut Reader, hash: &str, effects: &Effects) -> Result<Response, Refusal> {
+    pub(super) fn create_volume(
+        &mut self,
+        r: &mut Reader,
+        hash: &str,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
+        let request = self.read_creation(r, hash)?;
+        if self.holds(Truth::LimitBeforeToken) {
+            self.refuse_more_volumes(effects)?;
+        }
+        if let Some(token) = &request.token
+            && let Some(made) = self.made_with("CreateVolume", token, None, hash)?
+        {
+            // The token of a volume that has vanished is dead until it is forgotten
+            // (aws-ebs-csi-driver#1951).
+            return match made.first().and_then(|id| self.state.volumes.get(id)) {
+                Some(held) => Ok(Response::Volume(held.view.clone())),
+                None => Err(mismatch()),
+            };
+        }
+        self.refuse_more_volumes(effects)?;
+        refuse_place(&request.zone, effects)?;
+        let has_key = request.kms_key.as_ref().is_none_or(|key| self.world.kms_keys.contains(key));
+        if !has_key && !self.holds(Truth::KmsRefusalIsLate) {
+            return Err(Refusal::new("InvalidKmsKey.NotFound", "The specified KMS key does not exist."));
+        }
+        let token = request.token.clone();
+        let view = self.make_volume(request, has_key, effects);
+        if let Some(token) = &token {
+            self.remember("CreateVolume", token, None, hash, vec![view.id.clone()]);
+        }
+        Ok(Response::Volume(view))
+    }
+
+    fn read_creation(&self, r: &mut Reader, hash: &str) -> Result<Creation, Refusal> {
         let zone = self.read_zone(r)?;
         let snapshot_id = r.text("SnapshotId").filter(|id| !id.is_empty());
-        let snapshot = snapshot_id.as_ref().map(|id| self.find_snapshot(id).map(|found| found.size)).transpose()?;
+        let snapshot =
+            snapshot_id.as_ref().map(|id| self.find_snapshot(id).map(|found| found.size)).transpose()?;
         let shape = new_shape(&Wanted::read(r, "", "Size")?, "gp2", snapshot, &self.rules.truths)?;
         let (encrypted, kms_key) = (r.flag("Encrypted")?, r.text("KmsKeyId"));
         if kms_key.is_some() && !encrypted {
-            return Err(Refusal::new("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted to be set."));
+            return Err(Refusal::new(
+                "InvalidParameterDependency",
+                "The parameter KmsKeyId requires the parameter Encrypted to be set.",
+            ));
         }
         if r.flag("MultiAttachEnabled")? {
             return Err(Refusal::unsupported("Multi-attach is not modelled"));
@@ -47,60 +115,41 @@ impl Model {
         let tags = TagSpecs::read(r, &["volume"])?;
         let token = self.read_token(r, hash);
         refuse_dry_run(self.read_end(r)?)?;
+        Ok(Creation { zone, snapshot_id, shape, encrypted, kms_key, tags, token })
+    }
 
-        if self.holds(Truth::LimitBeforeToken) {
-            self.refuse_more_volumes(effects)?;
-        }
-        if let Some(token) = &token
-            && let Some(made) = self.made_with("CreateVolume", token, None, hash)?
-        {
-            // The token of a volume that has vanished is dead until it is forgotten (aws-ebs-csi-driver#1951).
-            return match made.first().and_then(|id| self.state.volumes.get(id)) {
-                Some(held) => Ok(Response::Volume(held.view.clone())),
-                None => Err(mismatch()),
-            };
-        }
-        self.refuse_more_volumes(effects)?;
-        if effects.zones_down.contains(&zone) {
-            return Err(unavailable());
-        }
-        if effects.capacity_out.iter().any(|(kind, place)| kind.is_none() && place.as_ref().is_none_or(|place| *place == zone)) {
-            return Err(Refusal::new("InsufficientVolumeCapacity", format!("There is not enough capacity in {zone}.")));
-        }
-        let has_key = kms_key.as_ref().is_none_or(|key| self.world.kms_keys.contains(key));
-        if !has_key && !self.holds(Truth::KmsRefusalIsLate) {
-            return Err(Refusal::new("InvalidKmsKey.NotFound", "The specified KMS key does not exist."));
-        }
+    /// Makes the volume. Without its key, or if it fails, it does not become available.
+    fn make_volume(&mut self, request: Creation, has_key: bool, effects: &Effects) -> VolumeView {
         let id = self.new_id("vol");
         let passes = self.holds(Truth::VolumePassesThroughStates);
         let view = VolumeView {
             id: id.clone(),
-            client_token: token.clone(),
-            zone,
-            shape,
-            encrypted,
-            kms_key,
-            snapshot_id,
+            client_token: request.token,
+            zone: request.zone,
+            shape: request.shape,
+            encrypted: request.encrypted,
+            kms_key: request.kms_key,
+            snapshot_id: request.snapshot_id,
             state: if passes { VolumeState::Creating } else { VolumeState::Available },
             created_at: self.state.now,
-            tags: tags.of("volume"),
+            tags: request.tags.of("volume"),
             attachment: None,
             modifications: Vec::new(),
         };
         let held = self.hold(view.clone(), effects);
         self.state.volumes.insert(id.clone(), held);
         if passes && has_key {
-            let change =
-                if effects.fails { Change::Fails { id: id.clone() } } else { Change::VolumeAvailable { id: id.clone(), epoch: 0 } };
+            let change = if effects.fails {
+                Change::Fails { id: id.clone() }
+            } else {
+                Change::VolumeAvailable { id: id.clone(), epoch: 0 }
+            };
             self.after(self.rules.delays.creating, change);
         }
         if let Some(delay) = effects.vanishes.or_else(|| (!has_key).then_some(self.rules.delays.vanishing)) {
-            self.after(delay, Change::VolumeGone { id: id.clone() });
+            self.after(delay, Change::VolumeGone { id });
         }
-        if let Some(token) = &token {
-            self.remember("CreateVolume", token, None, hash, vec![id]);
-        }
-        Ok(Response::Volume(view))
+        view
     }
 
     fn read_zone(&self, r: &mut Reader) -> Result<String, Refusal> {
@@ -109,7 +158,9 @@ impl Model {
             (Some(name), None) => self.world.zones.iter().find(|zone| zone.name == *name),
             (None, Some(id)) => self.world.zones.iter().find(|zone| zone.id == *id),
             (Some(_), Some(_)) => {
-                return Err(Refusal::combination("AvailabilityZone and AvailabilityZoneId exclude each other"));
+                return Err(Refusal::combination(
+                    "AvailabilityZone and AvailabilityZoneId exclude each other",
+                ));
             }
             (None, None) => return Err(Refusal::missing("AvailabilityZone")),
         };
@@ -136,7 +187,10 @@ impl Model {
         if self.holds(Truth::DeleteRefusesUsedVolume)
             && let Some(attachment) = &view.attachment
         {
-            return Err(Refusal::new("VolumeInUse", format!("Volume {id} is currently attached to {}", attachment.instance_id)));
+            return Err(Refusal::new(
+                "VolumeInUse",
+                format!("Volume {id} is currently attached to {}", attachment.instance_id),
+            ));
         }
         refuse_dry_run(dry_run)?;
         if view.state == VolumeState::Creating {
@@ -154,7 +208,11 @@ impl Model {
         Ok(Response::Volumes(self.volume_page(&query, effects)?))
     }
 
-    pub(super) fn describe_volume_status(&self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
+    pub(super) fn describe_volume_status(
+        &self,
+        r: &mut Reader,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         let known = ["availability-zone"];
         let query = Query::read(r, "VolumeId", &known, &VOLUMES, &self.rules.truths)?;
         let dry_run = r.flag("DryRun")?;
@@ -165,7 +223,9 @@ impl Model {
 
     /// The volumes that a query lets the caller see now.
     pub(super) fn volume_page(&self, query: &Query, effects: &Effects) -> Result<Page<VolumeView>, Refusal> {
-        self.refuse_disrupted(query, effects, |id| self.state.volumes.get(id).map(|held| held.view.zone.as_str()))?;
+        self.refuse_disrupted(query, effects, |id| {
+            self.state.volumes.get(id).map(|held| held.view.zone.as_str())
+        })?;
         let mut seen = Vec::new();
         if query.is_without_ids() {
             seen.extend(in_order(&self.state.volumes).filter(|held| self.sees_in_lists(&held.visible)));
@@ -187,19 +247,22 @@ impl Model {
             view
         };
         let items = seen.into_iter().map(|held| (held.order, as_seen(held))).collect();
-        Ok(page(query, items, &self.rules.truths, effects, |view| query.matches(|name| self.volume_values(view, name))))
+        Ok(page(query, items, &self.rules.truths, effects, |view| {
+            query.matches(|name| self.volume_values(view, name))
+        }))
     }
 
     /// The volume of this id, if callers can see it.
     pub(super) fn find_volume(&self, id: &str) -> Result<&Held<VolumeView>, Refusal> {
         if !id.starts_with("vol-") {
-            return Err(Refusal::value(format!("Value ({id}) for parameter volumeId is invalid. Expected: 'vol-...'.")));
+            return Err(Refusal::value(format!(
+                "Value ({id}) for parameter volumeId is invalid. Expected: \
+                'vol-...'."
+            )));
         }
-        self.state
-            .volumes
-            .get(id)
-            .filter(|held| self.sees_id(&held.visible))
-            .ok_or_else(|| Refusal::new("InvalidVolume.NotFound", format!("The volume '{id}' does not exist.")))
+        self.state.volumes.get(id).filter(|held| self.sees_id(&held.visible)).ok_or_else(|| {
+            Refusal::new("InvalidVolume.NotFound", format!("The volume '{id}' does not exist."))
+        })
     }
 
     pub(super) fn begin_deletion(&mut self, id: &str) {
@@ -237,11 +300,17 @@ impl Model {
         let one = |value: &str| vec![value.to_owned()];
         let attachment = view.attachment.as_ref();
         match name {
-            "attachment.attach-time" => attachment.map(|held| held.attached_at.to_string()).into_iter().collect(),
-            "attachment.delete-on-termination" => attachment.map(|held| held.delete_on_termination.to_string()).into_iter().collect(),
+            "attachment.attach-time" => {
+                attachment.map(|held| held.attached_at.to_string()).into_iter().collect()
+            }
+            "attachment.delete-on-termination" => {
+                attachment.map(|held| held.delete_on_termination.to_string()).into_iter().collect()
+            }
             "attachment.device" => attachment.map(|held| held.device.clone()).into_iter().collect(),
             "attachment.instance-id" => attachment.map(|held| held.instance_id.clone()).into_iter().collect(),
-            "attachment.status" => attachment.map(|held| held.state.as_str().to_owned()).into_iter().collect(),
+            "attachment.status" => {
+                attachment.map(|held| held.state.as_str().to_owned()).into_iter().collect()
+            }
             "availability-zone" => one(&view.zone),
             "availability-zone-id" => {
                 let zones = self.world.zones.iter().filter(|zone| zone.name == view.zone);

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 pub use instances::{Health, InstanceState, InstanceView, MetadataOptions, ScheduledEvent, StateReason};
 pub use volumes::{
-    AttachmentState, AttachmentView, ModificationState, ModificationView, Shape, SnapshotState, SnapshotView, VolumeState, VolumeView,
+    AttachmentState, AttachmentView, ModificationState, ModificationView, Shape, SnapshotState, SnapshotView,
+    VolumeState, VolumeView,
 };
 
 /// Tags by key.

@@ -1,4 +1,5 @@
-//! The control API under `/_sim/`, in JSON: look at the truth and the journal, set faults, step time, act from outside.
+//! The control API under `/_sim/`, in JSON: look at the truth and the journal, set faults, step time, act
+//! from outside.
 
 use std::time::Duration;
 

@@ -4,7 +4,12 @@ use super::xml::{Written, Xml};
 use crate::{Image, InstanceType, Page, SecurityGroup, SubnetView, TagView, Zone};
 
 /// A page: its items, and the token of the next one.
-pub(super) fn page<T>(xml: &mut Xml, name: &str, page: &Page<T>, item: fn(&mut Xml, &T) -> Written) -> Written {
+pub(super) fn page<T>(
+    xml: &mut Xml,
+    name: &str,
+    page: &Page<T>,
+    item: fn(&mut Xml, &T) -> Written,
+) -> Written {
     xml.list(name, &page.items, item)?;
     xml.optional("nextToken", page.next_token.as_deref())
 }
@@ -47,7 +52,9 @@ pub(super) fn instance_type(xml: &mut Xml, kind: &InstanceType) -> Written {
     xml.text("hypervisor", "nitro")?;
     xml.list("supportedUsageClasses", ["on-demand"], Xml::item)?;
     xml.list("supportedRootDeviceTypes", ["ebs"], Xml::item)?;
-    xml.node("processorInfo", |xml| xml.list("supportedArchitectures", [kind.architecture.as_str()], Xml::item))?;
+    xml.node("processorInfo", |xml| {
+        xml.list("supportedArchitectures", [kind.architecture.as_str()], Xml::item)
+    })?;
     xml.node("vCpuInfo", |xml| xml.number("defaultVCpus", kind.vcpus))?;
     xml.node("memoryInfo", |xml| xml.number("sizeInMiB", kind.memory))?;
     xml.flag("instanceStorageSupported", false)?;

@@ -1,5 +1,6 @@
 //! The wire face: EC2's Query protocol on `/`, the control API under `/_sim/`.
 
+mod answer;
 mod connection;
 mod control;
 mod lists;
@@ -38,7 +39,8 @@ impl Simulator {
             .with_state(self.clone())
             .into_make_service_with_connect_info::<Breaker>();
         let ticker = tokio::spawn(tick(self.clone(), stop.clone()));
-        let answering = axum::serve(Listener(listener), app).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let answering =
+            axum::serve(Listener(listener), app).with_graceful_shutdown(stop.clone().cancelled_owned());
         let result = tokio::select! {
             served = answering => served,
             () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
@@ -70,8 +72,9 @@ async fn answer(
     let mut params = parse(query.unwrap_or_default().as_bytes());
     params.extend(parse(&body));
     let Some(caller) = caller(&headers, &params) else {
-        let refusal = Refusal::new("AuthFailure", "AWS was not able to validate the provided access credentials");
-        return whole(xml::refusal(&refusal), refusal.status());
+        let refusal =
+            Refusal::new("AuthFailure", "AWS was not able to validate the provided access credentials");
+        return whole(answer::refusal(&refusal), refusal.status());
     };
     params.retain(|(name, _)| !name.starts_with("X-Amz-") && name != "AWSAccessKeyId");
     let Some(Answer { result, delivery, at }) = simulator.perform(&caller, &params) else {
@@ -79,11 +82,11 @@ async fn answer(
     };
     let action = params.iter().find(|(name, _)| name == "Action").map_or("", |(_, value)| value.as_str());
     let (body, status) = match &result {
-        Ok(response) => match xml::response(action, response, &simulator.account()) {
+        Ok(response) => match answer::response(action, response, &simulator.account()) {
             Ok(body) => (body, 200),
-            Err(error) => (xml::refusal(&Refusal::new("InternalError", error.to_string())), 500),
+            Err(error) => (answer::refusal(&Refusal::new("InternalError", error.to_string())), 500),
         },
-        Err(refusal) => (xml::refusal(refusal), refusal.status()),
+        Err(refusal) => (answer::refusal(refusal), refusal.status()),
     };
     match delivery {
         Delivery::Whole => whole(body, status),
@@ -119,12 +122,13 @@ fn parse(form: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(form).into_owned().collect()
 }
 
-/// The access key id that the request is signed with, in the header or (a presigned request) among the parameters. Signatures are
-/// not checked: there is no secret to check them with.
+/// The access key id that the request is signed with, in the header or (a presigned request) among the
+/// parameters. Signatures are not checked: there is no secret to check them with.
 fn caller(headers: &HeaderMap, params: &[(String, String)]) -> Option<String> {
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let in_header = header.and_then(|value| value.split_once("Credential=")).map(|(_, rest)| rest);
-    let in_params = || params.iter().find(|(name, _)| name == "X-Amz-Credential").map(|(_, value)| value.as_str());
+    let in_params =
+        || params.iter().find(|(name, _)| name == "X-Amz-Credential").map(|(_, value)| value.as_str());
     let scope = in_header.or_else(in_params)?;
     scope.split('/').next().filter(|key| !key.is_empty()).map(str::to_owned)
 }

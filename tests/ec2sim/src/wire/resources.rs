@@ -2,8 +2,8 @@
 
 use super::xml::{Written, Xml};
 use crate::{
-    AttachmentView, Health, InstanceState, InstanceView, ModificationView, Reservation, SnapshotView, StateChange, Tags, VolumeState,
-    VolumeView,
+    AttachmentView, Health, InstanceState, InstanceView, ModificationView, Reservation, SnapshotView,
+    StateChange, Tags, VolumeState, VolumeView,
 };
 
 fn tags(xml: &mut Xml, tags: &Tags) -> Written {

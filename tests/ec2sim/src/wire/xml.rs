@@ -1,4 +1,4 @@
-//! Answers as XML, in the shape of EC2's API version 2016-11-15.
+//! Writes XML.
 
 use std::io;
 
@@ -7,12 +7,6 @@ use quick_xml::{
     Writer,
     events::{BytesEnd, BytesStart, BytesText, Event},
 };
-
-use super::{lists, resources};
-use crate::{Refusal, Response};
-
-/// The namespace of the answers.
-const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 
 /// An XML document in the making.
 pub(super) struct Xml {
@@ -25,6 +19,29 @@ pub(super) struct Xml {
 pub(super) type Written = io::Result<()>;
 
 impl Xml {
+    /// An empty document.
+    pub(super) fn new(account: &str) -> Self {
+        Self { writer: Writer::new(Vec::new()), account: account.to_owned() }
+    }
+
+    /// What was written.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.writer.into_inner()
+    }
+
+    /// The outermost element, in a namespace.
+    pub(super) fn root(
+        &mut self,
+        name: &str,
+        namespace: &str,
+        inner: impl FnOnce(&mut Self) -> Written,
+    ) -> Written {
+        let begin = BytesStart::new(name).with_attributes([("xmlns", namespace)]);
+        self.writer.write_event(Event::Start(begin))?;
+        inner(self)?;
+        self.writer.write_event(Event::End(BytesEnd::new(name)))
+    }
+
     /// `<name>value</name>`.
     pub(super) fn text(&mut self, name: &str, value: &str) -> Written {
         self.writer.create_element(name).write_text_content(BytesText::new(value)).map(drop)
@@ -70,67 +87,5 @@ impl Xml {
         mut item: impl FnMut(&mut Self, T) -> Written,
     ) -> Written {
         self.node(name, |xml| items.into_iter().try_for_each(|one| xml.node("item", |xml| item(xml, one))))
-    }
-}
-
-/// The answer to `action`.
-pub(super) fn response(action: &str, response: &Response, account: &str) -> io::Result<Vec<u8>> {
-    let mut xml = Xml { writer: Writer::new(Vec::new()), account: account.to_owned() };
-    let name = format!("{action}Response");
-    let root = BytesStart::new(name.as_str()).with_attributes([("xmlns", NAMESPACE)]);
-    xml.writer.write_event(Event::Start(root))?;
-    xml.text("requestId", REQUEST_ID)?;
-    body(&mut xml, response)?;
-    xml.writer.write_event(Event::End(BytesEnd::new(name.as_str())))?;
-    Ok(xml.writer.into_inner())
-}
-
-/// All requests have the same id: what became of them is in the journal.
-const REQUEST_ID: &str = "00000000-0000-4000-8000-000000000000";
-
-/// A refusal.
-pub(super) fn refusal(refusal: &Refusal) -> Vec<u8> {
-    let mut xml = Xml { writer: Writer::new(Vec::new()), account: String::new() };
-    let written = xml.node("Response", |xml| {
-        xml.node("Errors", |xml| {
-            xml.node("Error", |xml| {
-                xml.text("Code", &refusal.code)?;
-                xml.text("Message", &refusal.message)
-            })
-        })?;
-        xml.text("RequestID", REQUEST_ID)
-    });
-    if let Err(error) = written {
-        tracing::error!(%error, "failed to write a refusal");
-    }
-    xml.writer.into_inner()
-}
-
-fn body(xml: &mut Xml, response: &Response) -> Written {
-    match response {
-        Response::RunInstances(reservation) => resources::reservation(xml, reservation),
-        Response::StateChanges(changes) => xml.list("instancesSet", changes, resources::state_change),
-        Response::Done => xml.flag("return", true),
-        Response::Instances(page) => lists::page(xml, "reservationSet", page, resources::reservation),
-        Response::InstanceStatuses(page) => lists::page(xml, "instanceStatusSet", page, resources::instance_status),
-        Response::ConsoleOutput { instance_id, at, output } => {
-            xml.text("instanceId", instance_id)?;
-            xml.time("timestamp", *at)?;
-            xml.text("output", &data_encoding::BASE64.encode(output.as_bytes()))
-        }
-        Response::Volume(volume) => resources::volume(xml, volume),
-        Response::Volumes(page) => lists::page(xml, "volumeSet", page, resources::described_volume),
-        Response::VolumeStatuses(page) => lists::page(xml, "volumeStatusSet", page, resources::volume_status),
-        Response::Attachment(attachment) => resources::attachment(xml, attachment),
-        Response::Modification(modification) => xml.node("volumeModification", |xml| resources::modification(xml, modification)),
-        Response::Modifications(page) => lists::page(xml, "volumeModificationSet", page, resources::modification),
-        Response::Snapshot(snapshot) => resources::snapshot(xml, snapshot),
-        Response::Snapshots(page) => lists::page(xml, "snapshotSet", page, resources::snapshot),
-        Response::Tags(page) => lists::page(xml, "tagSet", page, lists::tag),
-        Response::Subnets(page) => lists::page(xml, "subnetSet", page, lists::subnet),
-        Response::Zones(zones) => xml.list("availabilityZoneInfo", zones, lists::zone),
-        Response::InstanceTypes(page) => lists::page(xml, "instanceTypeSet", page, lists::instance_type),
-        Response::Images(page) => lists::page(xml, "imagesSet", page, lists::image),
-        Response::SecurityGroups(page) => lists::page(xml, "securityGroupInfo", page, lists::security_group),
     }
 }

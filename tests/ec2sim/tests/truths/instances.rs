@@ -28,20 +28,25 @@ fn an_instance_passes_through_pending_and_shutting_down() {
     });
 }
 
-/// Source: EC2 user guide, "Troubleshoot Amazon EC2 instance launch issues": an instance may go from pending to terminated.
+/// Source: EC2 user guide, "Troubleshoot Amazon EC2 instance launch issues": an instance may go from pending
+/// to terminated.
 #[test]
 fn a_launch_that_was_accepted_may_die_with_a_state_reason() {
     both_ways(Truth::LaunchMayDie, |truths| {
         let mut options = options(truths);
         options.limits = Limits { volumes: Some(1), ..options.limits };
         let kit = Kit::with(options);
-        let reason = |id: &str| kit.instance(id).map(|view| (view.state, view.state_reason.map(|reason| reason.code)));
-        kit.sim.add_fault(Fault::on("RunInstances", Effect::LaunchDies { code: "Server.InternalError".into() }).nth(1));
+        let reason =
+            |id: &str| kit.instance(id).map(|view| (view.state, view.state_reason.map(|reason| reason.code)));
+        kit.sim.add_fault(
+            Fault::on("RunInstances", Effect::LaunchDies { code: "Server.InternalError".into() }).nth(1),
+        );
         let id = kit.run(&[])?;
         equal(kit.instance(&id)?.state, InstanceState::Pending)?;
         kit.pass(10);
         equal(reason(&id)?, (InstanceState::Terminated, Some("Server.InternalError".to_owned())))?;
-        // Its root volume is gone by then; the quota of one volume is taken by the next, and the third dies of it.
+        // Its root volume is gone by then; the quota of one volume is taken by the next, and the third dies
+        // of it.
         kit.pass(10);
         kit.running()?;
         let third = kit.run(&[])?;
@@ -57,7 +62,10 @@ fn status_checks_begin_as_initializing_and_may_become_impaired() {
         let kit = Kit::new(truths);
         let id = kit.run(&[])?;
         kit.pass(10);
-        let statuses = || kit.statuses(&[("InstanceId.1", &id)]).map(|seen| seen.iter().map(|view| view.instance_status).collect());
+        let statuses = || {
+            kit.statuses(&[("InstanceId.1", &id)])
+                .map(|seen| seen.iter().map(|view| view.instance_status).collect())
+        };
         equal(statuses()?, vec![Health::Initializing])?;
         kit.pass(10);
         equal(statuses()?, vec![Health::Ok])?;
@@ -103,7 +111,8 @@ fn an_instance_is_stopped_started_and_rebooted_only_from_a_state_that_allows_it(
     });
 }
 
-/// Source: EC2 user guide, "Terminate Amazon EC2 instances": a terminated instance stays visible for a while, about an hour.
+/// Source: EC2 user guide, "Terminate Amazon EC2 instances": a terminated instance stays visible for a while,
+/// about an hour.
 #[test]
 fn a_terminated_instance_is_visible_for_an_hour_and_then_gone() {
     both_ways(Truth::TerminatedVisibleForAnHour, |truths| {
@@ -135,13 +144,14 @@ fn deletion_on_termination_is_honoured_per_mapping() {
         equal(kit.instance(&id)?.attachments.len(), 2)?;
         kit.call("TerminateInstances", &[("InstanceId.1", &id)])?;
         kit.pass(20);
-        let left: Vec<_> = kit.sim.volumes().iter().map(|volume| (volume.shape.size, volume.state.as_str())).collect();
+        let left: Vec<_> =
+            kit.sim.volumes().iter().map(|volume| (volume.shape.size, volume.state.as_str())).collect();
         equal(left, vec![(5, "available")])
     });
 }
 
-/// Source: EBS user guide, "Detach an Amazon EBS volume from an EC2 instance"; the volumes of a terminating instance are detached
-/// when it is terminated.
+/// Source: EBS user guide, "Detach an Amazon EBS volume from an EC2 instance"; the volumes of a terminating
+/// instance are detached when it is terminated.
 #[test]
 fn the_volumes_of_a_terminating_instance_are_held_until_it_is_terminated() {
     both_ways(Truth::VolumesHeldUntilTerminated, |truths| {

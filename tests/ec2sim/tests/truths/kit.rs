@@ -1,8 +1,12 @@
-//! What the statements are written with: a simulator with a clock that is stepped by hand, and short ways to call it.
+//! What the statements are written with: a simulator with a clock that is stepped by hand, and short ways to
+//! call it.
 
 use std::time::Duration;
 
-use ec2sim::{Clock, Delays, InstanceState, InstanceView, Limits, Options, Response, Simulator, Truth, Truths, VolumeState, VolumeView};
+use ec2sim::{
+    Clock, Delays, InstanceState, InstanceView, Limits, Options, Response, Simulator, Truth, Truths,
+    VolumeState, VolumeView,
+};
 
 /// Whether a statement holds; if not, what was seen instead.
 pub type Holds = Result<(), String>;

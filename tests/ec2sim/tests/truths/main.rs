@@ -1,5 +1,5 @@
-//! Each truth about EC2, stated once with its source, and run both ways: with the behaviour in it holds, and with the behaviour
-//! taken out the same check is seen to fail.
+//! Each truth about EC2, stated once with its source, and run both ways: with the behaviour in it holds, and
+//! with the behaviour taken out the same check is seen to fail.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on says so by panicking")]
 
@@ -46,6 +46,11 @@ fn each_statement_has_its_source() {
     for source in STATEMENTS {
         let tests = source.matches("#[test]").count();
         let sources = source.matches("/// Source: ").count();
-        assert_eq!(tests, sources, "each test of {} begins with its source", source.lines().next().unwrap_or_default());
+        assert_eq!(
+            tests,
+            sources,
+            "each test of {} begins with its source",
+            source.lines().next().unwrap_or_default()
+        );
     }
 }

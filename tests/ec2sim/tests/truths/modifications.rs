@@ -4,8 +4,8 @@ use ec2sim::{ModificationState, Truth};
 
 use crate::kit::{Kit, both_ways, check, equal};
 
-/// Source: EBS user guide, "Monitor the progress of Amazon EBS volume modifications": a size increase takes effect in the
-/// `optimizing` state.
+/// Source: EBS user guide, "Monitor the progress of Amazon EBS volume modifications": a size increase takes
+/// effect in the `optimizing` state.
 #[test]
 fn a_new_size_is_usable_from_optimizing_on() {
     both_ways(Truth::SizeUsableAtOptimizing, |truths| {
@@ -37,7 +37,8 @@ fn the_next_modification_needs_the_previous_one_to_be_completed() {
     });
 }
 
-/// Source: EBS user guide, "Modify an Amazon EBS volume": since January 2026 up to four modifications in a rolling 24 hours.
+/// Source: EBS user guide, "Modify an Amazon EBS volume": since January 2026 up to four modifications in a
+/// rolling 24 hours.
 #[test]
 fn a_volume_is_modified_at_most_four_times_in_24_hours() {
     both_ways(Truth::ModificationBudget, |truths| {
@@ -56,8 +57,8 @@ fn a_volume_is_modified_at_most_four_times_in_24_hours() {
     });
 }
 
-/// Source: EBS user guide, "Request Amazon EBS volume modifications": the size can't be decreased. Stopped instances' volumes and
-/// detached ones can be modified too.
+/// Source: EBS user guide, "Request Amazon EBS volume modifications": the size can't be decreased. Stopped
+/// instances' volumes and detached ones can be modified too.
 #[test]
 fn a_volume_only_grows() {
     both_ways(Truth::VolumesOnlyGrow, |truths| {

@@ -15,7 +15,8 @@ fn burst(kit: &Kit, action: &str, params: &[(&str, &str)]) -> usize {
     (0..1000).take_while(|_| kit.code(action, params) != "RequestLimitExceeded").count()
 }
 
-/// Source: EC2 developer guide, "Request throttling for the Amazon EC2 API": request token bucket sizes and refill rates.
+/// Source: EC2 developer guide, "Request throttling for the Amazon EC2 API": request token bucket sizes and
+/// refill rates.
 #[test]
 fn requests_beyond_the_accounts_rate_are_refused() {
     both_ways(Truth::RequestRate, |truths| {
@@ -50,7 +51,8 @@ fn resources_beyond_the_accounts_rate_are_refused() {
     });
 }
 
-/// Source: EC2 developer guide, "Request throttling": unfiltered and unpaginated non-mutating actions, 50 / 10.
+/// Source: EC2 developer guide, "Request throttling": unfiltered and unpaginated non-mutating actions, 50 /
+/// 10.
 #[test]
 fn a_describe_without_filter_and_page_has_a_smaller_allowance() {
     both_ways(Truth::UnfilteredDescribeRate, |truths| {
@@ -58,6 +60,9 @@ fn a_describe_without_filter_and_page_has_a_smaller_allowance() {
         equal(burst(&kit, "DescribeVolumes", &[]), 50)?;
         kit.pass(1);
         equal(burst(&kit, "DescribeVolumes", &[]), 10)?;
-        check(burst(&kit, "DescribeVolumes", &[("MaxResults", "5")]) == 100, "the larger allowance was touched")
+        check(
+            burst(&kit, "DescribeVolumes", &[("MaxResults", "5")]) == 100,
+            "the larger allowance was touched",
+        )
     });
 }

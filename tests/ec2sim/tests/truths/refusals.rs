@@ -4,7 +4,8 @@ use ec2sim::Truth;
 
 use crate::kit::{Kit, SUBNET, ZONE, both_ways, equal};
 
-/// Source: API reference, "Common request parameters", `DryRun`: `DryRunOperation` if it would have gone through.
+/// Source: API reference, "Common request parameters", `DryRun`: `DryRunOperation` if it would have gone
+/// through.
 #[test]
 fn a_dry_run_changes_nothing_and_says_what_would_have_happened() {
     both_ways(Truth::DryRun, |truths| {
@@ -20,7 +21,10 @@ fn a_dry_run_changes_nothing_and_says_what_would_have_happened() {
             ("CreateVolume", vec![("AvailabilityZone", ZONE), ("Size", "1")]),
             ("CreateSnapshot", vec![("VolumeId", &free)]),
             ("ModifyVolume", vec![("VolumeId", &volume), ("Size", "20")]),
-            ("AttachVolume", vec![("VolumeId", &volume), ("InstanceId", &instance), ("Device", "/dev/xvdba")]),
+            (
+                "AttachVolume",
+                vec![("VolumeId", &volume), ("InstanceId", &instance), ("Device", "/dev/xvdba")],
+            ),
             ("CreateTags", vec![("ResourceId.1", &volume), ("Tag.1.Key", "a"), ("Tag.1.Value", "b")]),
             ("DeleteTags", vec![("ResourceId.1", &volume)]),
             ("DeleteVolume", vec![("VolumeId", &free)]),
@@ -30,20 +34,28 @@ fn a_dry_run_changes_nothing_and_says_what_would_have_happened() {
             ("StartInstances", vec![("InstanceId.1", &instance)]),
             ("TerminateInstances", vec![("InstanceId.1", &instance)]),
         ] {
-            equal((action, kit.code(action, &[&params[..], &[dry]].concat()).as_str()), (action, "DryRunOperation"))?;
+            equal(
+                (action, kit.code(action, &[&params[..], &[dry]].concat()).as_str()),
+                (action, "DryRunOperation"),
+            )?;
         }
         equal((kit.sim.instances(), kit.sim.volumes(), kit.sim.snapshots()), before)
     });
 }
 
-/// Source: this simulator's own promise: what it does not model is refused, as EC2 would refuse what it does not know.
+/// Source: this simulator's own promise: what it does not model is refused, as EC2 would refuse what it does
+/// not know.
 #[test]
 fn what_is_not_modelled_is_refused() {
     both_ways(Truth::UnknownRefused, |truths| {
         let kit = Kit::new(truths);
         kit.refuses("UnsupportedOperation", "CreateFleet", &[])?;
         let volume = [("AvailabilityZone", ZONE), ("Size", "1")];
-        kit.refuses("UnsupportedOperation", "CreateVolume", &[&volume[..], &[("OutpostArn", "arn:…")]].concat())?;
+        kit.refuses(
+            "UnsupportedOperation",
+            "CreateVolume",
+            &[&volume[..], &[("OutpostArn", "arn:…")]].concat(),
+        )?;
         let filter = [("Filter.1.Name", "colour"), ("Filter.1.Value.1", "red")];
         kit.refuses("InvalidParameterValue", "DescribeInstances", &filter)
     });

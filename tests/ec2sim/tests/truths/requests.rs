@@ -33,7 +33,8 @@ fn a_launch_that_names_what_is_not_there_is_refused() {
         ("InstanceMarketOptions.MarketType", "spot", "UnsupportedOperation"),
         ("NetworkInterface.1.SubnetId", SUBNET, "UnsupportedOperation"),
     ] {
-        let mut params = vec![("MinCount", "1"), ("MaxCount", "1"), ("InstanceType", "r7i.large"), ("SubnetId", SUBNET)];
+        let mut params =
+            vec![("MinCount", "1"), ("MaxCount", "1"), ("InstanceType", "r7i.large"), ("SubnetId", SUBNET)];
         params.push(("ImageId", "ami-0000000000000000a"));
         params.retain(|(other, _)| *other != key);
         params.push((key, value));
@@ -66,18 +67,23 @@ fn a_subnet_runs_out_of_addresses_and_a_zone_may_lack_a_type() {
 fn tags_are_set_removed_and_limited() {
     let kit = kit();
     let id = kit.create_volume(&[]).unwrap();
-    let set = |key: &str, value: &str| kit.code("CreateTags", &[("ResourceId.1", &id), ("Tag.1.Key", key), ("Tag.1.Value", value)]);
+    let set = |key: &str, value: &str| {
+        kit.code("CreateTags", &[("ResourceId.1", &id), ("Tag.1.Key", key), ("Tag.1.Value", value)])
+    };
     for number in 0..50 {
         assert_eq!(set(&format!("key-{number}"), "a"), "ok");
     }
     assert_eq!(set("one more", "a"), "TagLimitExceeded");
     assert_eq!(set("key-1", "b"), "ok");
     assert_eq!(set("aws:mine", "a"), "InvalidParameterValue");
-    let delete = |key, value| kit.code("DeleteTags", &[("ResourceId.1", id.as_str()), ("Tag.1.Key", key), ("Tag.1.Value", value)]);
+    let delete = |key, value| {
+        kit.code("DeleteTags", &[("ResourceId.1", id.as_str()), ("Tag.1.Key", key), ("Tag.1.Value", value)])
+    };
     assert_eq!(delete("key-1", "a"), "ok");
     assert_eq!(kit.volume(&id).unwrap().tags.len(), 50, "another value is another tag");
     assert_eq!(delete("key-1", "b"), "ok");
-    let listed = kit.call("DescribeTags", &[("Filter.1.Name", "resource-id"), ("Filter.1.Value.1", &id)]).unwrap();
+    let listed =
+        kit.call("DescribeTags", &[("Filter.1.Name", "resource-id"), ("Filter.1.Value.1", &id)]).unwrap();
     let Response::Tags(page) = listed else { panic!("{listed:?}") };
     assert_eq!(page.items.len(), 49);
     let unknown = [("ResourceId.1", "vol-00000000000000000"), ("ResourceId.2", &id), ("Tag.1.Key", "a")];

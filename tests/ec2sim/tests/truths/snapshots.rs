@@ -4,7 +4,8 @@ use ec2sim::{SnapshotState, Truth};
 
 use crate::kit::{Kit, both_ways, check, equal, options};
 
-/// Source: EBS user guide, "Amazon EBS snapshots": pending with its progress, then completed; the point in time is the call's.
+/// Source: EBS user guide, "Amazon EBS snapshots": pending with its progress, then completed; the point in
+/// time is the call's.
 #[test]
 fn a_snapshot_is_pending_with_its_progress_before_it_is_completed() {
     both_ways(Truth::SnapshotPassesThroughStates, |truths| {

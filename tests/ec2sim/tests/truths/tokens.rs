@@ -19,7 +19,8 @@ fn the_same_token_and_parameters_give_the_same_resource_again() {
     });
 }
 
-/// Source: EC2 developer guide, "Ensuring idempotency in Amazon EC2 API requests", `IdempotentParameterMismatch`.
+/// Source: EC2 developer guide, "Ensuring idempotency in Amazon EC2 API requests",
+/// `IdempotentParameterMismatch`.
 #[test]
 fn the_same_token_with_other_parameters_is_refused() {
     both_ways(Truth::TokenMismatchRefused, |truths| {
@@ -54,7 +55,8 @@ fn tokens_that_differ_in_case_are_different_tokens() {
     });
 }
 
-/// Source: EC2 developer guide, "Ensuring idempotency": RunInstances is idempotent per Availability Zone when one is named.
+/// Source: EC2 developer guide, "Ensuring idempotency": RunInstances is idempotent per Availability Zone when
+/// one is named.
 #[test]
 fn a_token_of_run_instances_counts_per_zone() {
     both_ways(Truth::TokenPerZone, |truths| {
@@ -82,8 +84,8 @@ fn the_token_of_a_terminated_instance_is_refused() {
     });
 }
 
-/// Source: API reference: `AttachVolume`, `DetachVolume`, `ModifyVolume`, `CreateSnapshot`, `CreateTags` and `DeleteVolume` have no
-/// `ClientToken`.
+/// Source: API reference: `AttachVolume`, `DetachVolume`, `ModifyVolume`, `CreateSnapshot`, `CreateTags` and
+/// `DeleteVolume` have no `ClientToken`.
 #[test]
 fn actions_without_a_token_refuse_one() {
     both_ways(Truth::TokenOnlyWhereDefined, |truths| {
@@ -121,7 +123,11 @@ fn a_limit_is_checked_before_the_token() {
 fn a_volume_with_an_unusable_key_is_made_and_vanishes_and_its_token_is_dead() {
     both_ways(Truth::KmsRefusalIsLate, |truths| {
         let kit = Kit::new(truths);
-        let wanted = [("ClientToken", "a"), ("Encrypted", "true"), ("KmsKeyId", "arn:aws:kms:us-east-1:1:key/unknown")];
+        let wanted = [
+            ("ClientToken", "a"),
+            ("Encrypted", "true"),
+            ("KmsKeyId", "arn:aws:kms:us-east-1:1:key/unknown"),
+        ];
         let id = kit.create_volume(&wanted)?;
         kit.refuses("ok", "DescribeVolumes", &[("VolumeId.1", &id)])?;
         kit.pass(10);
@@ -169,7 +175,10 @@ fn a_send_that_timed_out_may_still_be_carried_out_for_15_minutes() {
         kit.pass(839);
         equal(kit.sim.volumes().len(), 0)?;
         kit.pass(200);
-        equal(kit.sim.volumes().iter().map(|volume| volume.client_token.clone()).collect(), vec![Some("a".to_owned())])
+        equal(
+            kit.sim.volumes().iter().map(|volume| volume.client_token.clone()).collect(),
+            vec![Some("a".to_owned())],
+        )
     });
 }
 

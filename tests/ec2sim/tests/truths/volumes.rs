@@ -36,7 +36,8 @@ fn a_shape_keeps_to_the_ranges_and_ratios_of_its_type() {
             ("io2", "10", "", "", "MissingParameter"),
             ("io1", "10", "501", "", "InvalidParameterValue"),
         ] {
-            let wanted = [("VolumeType", volume_type), ("Size", size), ("Iops", iops), ("Throughput", throughput)];
+            let wanted =
+                [("VolumeType", volume_type), ("Size", size), ("Iops", iops), ("Throughput", throughput)];
             let code = kit.create_volume(&wanted).map_or_else(|code| code, |_| "ok".to_owned());
             equal((volume_type, size, code.as_str()), (volume_type, size, expected))?;
         }

@@ -20,8 +20,8 @@ async fn time_is_stepped_and_the_truth_is_shown() {
 #[tokio::test]
 async fn faults_are_set_and_cleared() {
     let server = Server::start(options()).await;
-    let fault =
-        r#"[{"id": "away", "effect": {"error": {"code": "Unavailable"}}}, {"action": "RunInstances", "nth": 2, "effect": "drop-before"}]"#;
+    let fault = r#"[{"id": "away", "effect": {"error": {"code": "Unavailable"}}}, {"action": "RunInstances",
+        "nth": 2, "effect": "drop-before"}]"#;
     assert_eq!(server.control("POST", "/_sim/faults", fault).await.json()["ids"][0], "away");
     assert_eq!(server.control("GET", "/_sim/faults", "").await.json().as_array().unwrap().len(), 2);
     assert_eq!(server.call(&RUN).await.unwrap().status, 503);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ec2sim::{
-    ApiError, AttachmentState, Effect, Fate, Fault, InstanceState, ModificationState, Outside, Sight, Simulator, SnapshotState, TagMatch,
-    VolumeState,
+    ApiError, AttachmentState, Effect, Fate, Fault, InstanceState, ModificationState, Outside, Sight,
+    Simulator, SnapshotState, TagMatch, VolumeState,
 };
 
 use crate::http::{RUN, Server, options};
@@ -109,7 +109,8 @@ fn run(sim: &Simulator, token: &str, more: &[(&str, &str)]) -> String {
 #[test]
 fn capacity_can_be_out_for_a_type_in_a_zone() {
     let sim = Simulator::new(options()).unwrap();
-    let out = Effect::CapacityOut { instance_type: Some("r7i.large".into()), zone: Some("us-east-1b".into()) };
+    let out =
+        Effect::CapacityOut { instance_type: Some("r7i.large".into()), zone: Some("us-east-1b".into()) };
     let (a, b) = (("SubnetId", "subnet-0a000000000000000"), ("SubnetId", "subnet-0b000000000000000"));
     assert_eq!(run(&sim, "before", &[b]), "ok");
     sim.add_fault(Fault::always(out));
@@ -178,7 +179,12 @@ fn an_attachment_hangs_until_it_is_forced() {
     let attachment = || sim.volume(&volume).unwrap().attachment.map(|held| held.state);
     sim.add_fault(Fault::on("AttachVolume", Effect::Hangs).nth(1));
     sim.add_fault(Fault::on("DetachVolume", Effect::Hangs).nth(1));
-    let attach = [("Action", "AttachVolume"), ("VolumeId", volume.as_str()), ("InstanceId", instance.as_str()), ("Device", "/dev/xvdba")];
+    let attach = [
+        ("Action", "AttachVolume"),
+        ("VolumeId", volume.as_str()),
+        ("InstanceId", instance.as_str()),
+        ("Device", "/dev/xvdba"),
+    ];
     let detach = [("Action", "DetachVolume"), ("VolumeId", volume.as_str())];
     assert_eq!(code(sim.call("tester", &attach)), "ok");
     sim.advance(Duration::from_mins(10));
@@ -226,7 +232,10 @@ fn something_happens_from_outside_after_a_call() {
     let sim = Simulator::new(options()).unwrap();
     let tags = Outside::Tag { set: [("owner".to_owned(), "thief".to_owned())].into(), remove: vec![] };
     sim.add_fault(Fault::on("RunInstances", Effect::Then { seconds: 20.0, action: tags.to("") }));
-    sim.add_fault(Fault::on("RunInstances", Effect::Then { seconds: 30.0, action: Outside::Terminate.to("") }));
+    sim.add_fault(Fault::on(
+        "RunInstances",
+        Effect::Then { seconds: 30.0, action: Outside::Terminate.to("") },
+    ));
     assert_eq!(run(&sim, "x", &[]), "ok");
     sim.advance(Duration::from_secs(20));
     assert_eq!(sim.instances()[0].tags["owner"], "thief");
@@ -248,7 +257,8 @@ fn a_fault_hits_only_the_calls_that_fit() {
             ("TagSpecification.1.Tag.1.Value", owner),
         ]
     };
-    let codes: Vec<_> = ["me", "you", "me", "me", "me"].into_iter().map(|owner| run(&sim, owner, &owned(owner))).collect();
+    let codes: Vec<_> =
+        ["me", "you", "me", "me", "me"].into_iter().map(|owner| run(&sim, owner, &owned(owner))).collect();
     assert_eq!(codes, ["ok", "ok", "none", "none", "ok"]);
 }
 

@@ -77,7 +77,10 @@ impl Server {
     pub async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> std::io::Result<Answer> {
         let mut stream = TcpStream::connect(self.address).await?;
         let length = body.len();
-        let head = format!("{method} {path} HTTP/1.1\r\nHost: sim\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n");
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: sim\r\nConnection: close\r\nContent-Length: \
+            {length}\r\n{headers}\r\n"
+        );
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(body.as_bytes()).await?;
         let mut bytes = Vec::new();

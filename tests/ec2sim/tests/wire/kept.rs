@@ -50,6 +50,7 @@ fn the_journals_file_has_a_line_for_each_call_and_is_gone_on_with() {
         Simulator::new(with_journal()).unwrap().call("tester", &RUN).unwrap();
     }
     let text = fs::read_to_string(&path).unwrap();
-    let numbers: Vec<u64> = text.lines().map(|line| serde_json::from_str::<JournalEntry>(line).unwrap().seq).collect();
+    let numbers: Vec<u64> =
+        text.lines().map(|line| serde_json::from_str::<JournalEntry>(line).unwrap().seq).collect();
     assert_eq!(numbers, [1, 2]);
 }

@@ -32,8 +32,10 @@ async fn it_prints_one_line_takes_up_its_faults_and_stops_when_told_to() {
     tokio::time::timeout(PATIENCE, output.read_line(&mut line)).await.unwrap().unwrap();
     let address = line.trim_end().strip_prefix("ec2sim listening on http://").unwrap().to_owned();
 
-    let request =
-        format!("GET /?Action=DescribeSubnets&X-Amz-Credential=tester%2F1 HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request = format!(
+        "GET /?Action=DescribeSubnets&X-Amz-Credential=tester%2F1 HTTP/1.1\r\nHost: \
+            {address}\r\nConnection: close\r\n\r\n"
+    );
     let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
     tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
     let mut answer = String::new();

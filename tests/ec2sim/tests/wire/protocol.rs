@@ -14,7 +14,10 @@ async fn a_launch_is_answered_in_the_shape_of_ec2() {
     ];
     let answer = server.call(&[&RUN[..], &more].concat()).await.unwrap();
     assert_eq!(answer.status, 200);
-    assert!(answer.body.starts_with("<RunInstancesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>"));
+    assert!(answer.body.starts_with(
+        "<RunInstancesResponse \
+        xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>"
+    ));
     assert!(answer.body.contains("<instanceState><code>0</code><name>pending</name></instanceState>"));
     assert!(answer.body.contains("<placement><availabilityZone>us-east-1b</availabilityZone>"));
     assert!(answer.body.contains("<launchTime>2026-03-01T00:00:00.000Z</launchTime>"));
@@ -29,7 +32,8 @@ async fn a_launch_is_answered_in_the_shape_of_ec2() {
 #[tokio::test]
 async fn a_refusal_has_ec2s_shape_and_status() {
     let server = Server::start(options()).await;
-    let answer = server.call(&[("Action", "DescribeVolumes"), ("VolumeId.1", "vol-00000000000000000")]).await.unwrap();
+    let answer =
+        server.call(&[("Action", "DescribeVolumes"), ("VolumeId.1", "vol-00000000000000000")]).await.unwrap();
     assert_eq!(answer.status, 400);
     assert!(answer.body.starts_with("<Response><Errors><Error><Code>InvalidVolume.NotFound</Code><Message>"));
     assert!(answer.body.contains("</Errors><RequestID>"));

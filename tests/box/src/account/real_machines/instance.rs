@@ -1,4 +1,5 @@
-//! One instance's machine: what EC2 shows of the instance is compared with what the machine does, again and again.
+//! One instance's machine: what EC2 shows of the instance is compared with what the machine does, again and
+//! again.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use super::shared::Shared;
 use crate::base::error_chain::chain;
 use crate::machines::machine::{Console, Machine, Spec};
 
-/// How long a shut-down may take inside the machine; EC2's own time for it, which ends it too, is the simulator's.
+/// How long a shut-down may take inside the machine; EC2's own time for it, which ends it too, is the
+/// simulator's.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// How long the machines may take to shut down at the end of a site.
@@ -90,10 +92,17 @@ fn wish(simulator: &Simulator, view: Option<&InstanceView>) -> Wish {
     match view.state {
         InstanceState::Running => Wish::Run { boot: boot_id(view) },
         InstanceState::Terminated => Wish::Gone,
-        InstanceState::Stopping if view.state_reason.as_ref().is_some_and(|reason| reason.code == ASKED_FOR) => Wish::ShutDown,
+        InstanceState::Stopping
+            if view.state_reason.as_ref().is_some_and(|reason| reason.code == ASKED_FOR) =>
+        {
+            Wish::ShutDown
+        }
         InstanceState::ShuttingDown if was_asked_to_terminate(simulator, &view.id) => Wish::ShutDown,
         // What happens behind the owner's back takes the power away.
-        InstanceState::Pending | InstanceState::Stopping | InstanceState::Stopped | InstanceState::ShuttingDown => Wish::Off,
+        InstanceState::Pending
+        | InstanceState::Stopping
+        | InstanceState::Stopped
+        | InstanceState::ShuttingDown => Wish::Off,
     }
 }
 
@@ -138,7 +147,8 @@ async fn remove_disk(shared: &Shared, id: &str) {
     }
 }
 
-/// Boots the machine, after a shut-down if it runs: a reboot. One that hangs hears nothing; EC2 then reboots it the hard way.
+/// Boots the machine, after a shut-down if it runs: a reboot. One that hangs hears nothing; EC2 then reboots
+/// it the hard way.
 async fn start(shared: &Shared, view: &InstanceView, is_hung: bool) {
     if is_hung {
         shared.cut_power(&view.id).await;

@@ -1,7 +1,7 @@
-//! The real machines of a site: each follows the instance that EC2 shows, through boot, reboot, shut-down, power cut and its end.
+//! The real machines of a site: each follows the instance that EC2 shows, through boot, reboot, shut-down,
+//! power cut and its end.
 
 mod instance;
-mod materials;
 mod place;
 mod shared;
 
@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use box_materials::real::Real;
 use ec2sim::Simulator;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -17,15 +18,27 @@ use tokio_util::task::TaskTracker;
 
 use crate::base::host_cleanup::Watcher;
 use crate::cluster::control_plane::ControlPlane;
+use crate::cluster::tools::Program;
 use crate::machines::disks;
 use crate::machines::machine::{Machine, SiteResources};
 use crate::machines::network::{self, API_SERVER_PORT};
 
-pub use materials::{MaterialsError, Real};
 pub use place::Place;
 
-use materials::PROGRAMS;
 use shared::Shared;
+
+/// What a machine has in /opt/freehold-box/bin.
+const PROGRAMS: [Program; 9] = [
+    Program::EbsDriver,
+    Program::Kubelet,
+    Program::Containerd,
+    Program::ContainerdShim,
+    Program::Ctr,
+    Program::Runc,
+    Program::CniPtp,
+    Program::CniHostLocal,
+    Program::CniLoopback,
+];
 
 /// The machines of a site; clones are the same ones.
 #[derive(Clone)]
@@ -43,7 +56,9 @@ impl Machines {
         (tasks, stop): (TaskTracker, CancellationToken),
     ) -> Result<(Self, Watcher), network::Error> {
         let Place { network, watcher, folder } = place;
-        network.forward(API_SERVER_PORT, SocketAddr::from((Ipv4Addr::LOCALHOST, control_plane.port()))).await?;
+        network
+            .forward(API_SERVER_PORT, SocketAddr::from((Ipv4Addr::LOCALHOST, control_plane.port())))
+            .await?;
         network.forward(simulator.1.port(), simulator.1).await?;
         let resources = SiteResources {
             network,
@@ -83,13 +98,14 @@ impl Machines {
         self.shared.machine(instance)
     }
 
-    /// The machines that run: the process that holds each one's namespaces, by instance id; after a boot it is another one.
+    /// The machines that run: the process that holds each one's namespaces, by instance id; after a boot it
+    /// is another one.
     pub fn leaders(&self) -> watch::Receiver<BTreeMap<String, u32>> {
         self.shared.leaders.subscribe()
     }
 
-    /// The power of one machine fails, and EC2 does not know: what its disks had not been given is lost, and it stays dark until it is
-    /// rebooted, or stopped and started. Says whether it ran.
+    /// The power of one machine fails, and EC2 does not know: what its disks had not been given is lost, and
+    /// it stays dark until it is rebooted, or stopped and started. Says whether it ran.
     pub async fn cut_power(&self, instance: &str) -> bool {
         self.shared.cut_power(instance).await
     }

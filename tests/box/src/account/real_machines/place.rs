@@ -21,8 +21,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Claims a network for machines whose disks are in the state folder, or in the run's folder if there is none. A state folder's
-    /// machines have the same network in each run.
+    /// Claims a network for machines whose disks are in the state folder, or in the run's folder if there is
+    /// none. A state folder's machines have the same network in each run.
     pub async fn claim(control_plane: &ControlPlane, state: Option<&Path>) -> Result<Self, network::Error> {
         let run = control_plane.folder();
         let (folder, disks) = match state {
@@ -31,16 +31,20 @@ impl Place {
         };
         make_private_folder(&folder).map_err(system(format!("make the folder {}", folder.display())))?;
         let folder = folder.canonicalize().map_err(system(format!("find {}", folder.display())))?;
-        let kept = std::fs::read_to_string(folder.join(NUMBER)).ok().and_then(|text| text.trim().parse().ok());
+        let kept =
+            std::fs::read_to_string(folder.join(NUMBER)).ok().and_then(|text| text.trim().parse().ok());
         let network = Network::claim(&folder, kept).await?;
-        let watcher = Watcher::start(network.number(), &folder, disks, run).map_err(system("start the process that clears up"))?;
-        std::fs::write(folder.join(NUMBER), network.number().to_string()).map_err(system("remember the network's number"))?;
+        let watcher = Watcher::start(network.number(), &folder, disks, run)
+            .map_err(system("start the process that clears up"))?;
+        std::fs::write(folder.join(NUMBER), network.number().to_string())
+            .map_err(system("remember the network's number"))?;
         Ok(Self { network, watcher, folder })
     }
 }
 
 /// A new folder for the machines of a site whose state is not kept: a control plane may have several sites.
 fn tempfile_in(run: &Path) -> Result<PathBuf, network::Error> {
-    let made: io::Result<PathBuf> = tempfile::Builder::new().prefix("machines-").tempdir_in(run).map(tempfile::TempDir::keep);
+    let made: io::Result<PathBuf> =
+        tempfile::Builder::new().prefix("machines-").tempdir_in(run).map(tempfile::TempDir::keep);
     made.map_err(system("make a folder for the machines"))
 }

@@ -36,7 +36,11 @@ impl Shared {
         let (volumes, id) = (self.volumes.clone(), instance.to_owned());
         let cut = move || {
             if let Err(error) = volumes.cut_power(&id) {
-                tracing::error!(instance = id, error = chain(&error), "the disks of a machine could not be cut off with it");
+                tracing::error!(
+                    instance = id,
+                    error = chain(&error),
+                    "the disks of a machine could not be cut off with it"
+                );
             }
         };
         machine.cut_power(cut).await;

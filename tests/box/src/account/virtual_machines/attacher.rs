@@ -1,7 +1,8 @@
 //! The CSI attacher: makes EC2 follow the `VolumeAttachments` of this site's Nodes, over HTTP.
 //!
-//! It keeps the guarantees of the real external-attacher: its finalizers are on the `VolumeAttachment` and the PV before it calls,
-//! `attached` is true only after EC2 says so, and a `VolumeAttachment` goes only after EC2 shows the volume detached.
+//! It keeps the guarantees of the real external-attacher: its finalizers are on the `VolumeAttachment` and
+//! the PV before it calls, `attached` is true only after EC2 says so, and a `VolumeAttachment` goes only
+//! after EC2 shows the volume detached.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -137,7 +138,10 @@ async fn settle(context: &Context, name: &str, instance: &str) {
     }
 }
 
-async fn persistent_volume(context: &Context, attachment: &VolumeAttachment) -> Result<Option<PersistentVolume>, Error> {
+async fn persistent_volume(
+    context: &Context,
+    attachment: &VolumeAttachment,
+) -> Result<Option<PersistentVolume>, Error> {
     let Some(name) = &attachment.spec.source.persistent_volume_name else { return Ok(None) };
     Ok(Api::<PersistentVolume>::all(context.client.clone()).get_opt(name).await?)
 }
@@ -160,11 +164,16 @@ async fn attach(
     add_finalizer(context, attachments, attachment, &source, instance).await?;
 
     loop {
-        let volume = cloud::volume(&context.cloud, &id).await?.ok_or_else(|| Error::State(format!("no volume {id} in EC2")))?;
+        let volume = cloud::volume(&context.cloud, &id)
+            .await?
+            .ok_or_else(|| Error::State(format!("no volume {id} in EC2")))?;
         match attachment_of(&volume) {
             Some((holder, VolumeAttachmentState::Attached, device)) if holder == instance => {
-                let status = json!({"status": {"attached": true, "attachmentMetadata": {"devicePath": device}, "attachError": null}});
-                attachments.patch_status(&attachment.name_any(), &PatchParams::default(), &Patch::Merge(status)).await?;
+                let status = json!({"status": {"attached": true,
+                "attachmentMetadata": {"devicePath": device}, "attachError": null}});
+                attachments
+                    .patch_status(&attachment.name_any(), &PatchParams::default(), &Patch::Merge(status))
+                    .await?;
                 return Ok(());
             }
             Some((holder, VolumeAttachmentState::Attaching, _)) if holder == instance => {}
@@ -174,7 +183,8 @@ async fn attach(
             None => {
                 let device = free_device(context, instance).await?;
                 let doing = format!("attach volume {id} to {instance} as {device}");
-                let request = context.cloud.attach_volume().volume_id(&id).instance_id(instance).device(device);
+                let request =
+                    context.cloud.attach_volume().volume_id(&id).instance_id(instance).device(device);
                 request.send().await.map_err(cloud::failed(doing))?;
             }
         }
@@ -188,7 +198,8 @@ async fn detach(
     attachment: &VolumeAttachment,
     instance: &str,
 ) -> Result<(), Error> {
-    // A PV that is gone cannot say which volume it was; the real attacher has the finalizer on the PV against that, as this one has.
+    // A PV that is gone cannot say which volume it was; the real attacher has the finalizer on the PV against
+    // that, as this one has.
     if let Some(id) = persistent_volume(context, attachment).await?.as_ref().and_then(handle) {
         loop {
             let volume = cloud::volume(&context.cloud, &id).await?;
@@ -207,7 +218,8 @@ async fn detach(
             until_changed(context, &id).await;
         }
     }
-    let finalizers: Vec<&String> = attachment.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
+    let finalizers: Vec<&String> =
+        attachment.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
     let version = attachments.get(&attachment.name_any()).await?.resource_version();
     let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
     attachments.patch(&attachment.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
@@ -218,29 +230,41 @@ async fn detach(
 fn attachment_of(volume: &Volume) -> Option<(String, VolumeAttachmentState, String)> {
     let attachment = volume.attachments().first()?;
     let state = attachment.state().filter(|state| **state != VolumeAttachmentState::Detached)?;
-    Some((attachment.instance_id()?.to_owned(), state.clone(), attachment.device().unwrap_or_default().to_owned()))
+    Some((
+        attachment.instance_id()?.to_owned(),
+        state.clone(),
+        attachment.device().unwrap_or_default().to_owned(),
+    ))
 }
 
-/// A machine that is shutting down or gone gives its volumes back by itself, and EC2 refuses to detach them meanwhile.
+/// A machine that is shutting down or gone gives its volumes back by itself, and EC2 refuses to detach them
+/// meanwhile.
 async fn is_ending(context: &Context, instance: &str) -> Result<bool, Error> {
     let instance = cloud::instance(&context.cloud, instance).await?;
     let state = instance.and_then(|instance| instance.state?.name);
-    Ok(state.is_none_or(|state| [InstanceStateName::ShuttingDown, InstanceStateName::Terminated].contains(&state)))
+    Ok(state.is_none_or(|state| {
+        [InstanceStateName::ShuttingDown, InstanceStateName::Terminated].contains(&state)
+    }))
 }
 
-/// The first device name that the instance does not use, of those that EC2 recommends for data volumes of HVM instances.
+/// The first device name that the instance does not use, of those that EC2 recommends for data volumes of HVM
+/// instances.
 async fn free_device(context: &Context, instance: &str) -> Result<String, Error> {
     let found = cloud::instance(&context.cloud, instance).await?;
     let found = found.ok_or_else(|| Error::State(format!("no instance {instance} in EC2")))?;
-    let used: HashSet<&str> = found.block_device_mappings().iter().filter_map(|mapping| mapping.device_name()).collect();
-    let names = ('b'..='d').flat_map(|first| ('a'..='z').map(move |second| format!("/dev/xvd{first}{second}")));
+    let used: HashSet<&str> =
+        found.block_device_mappings().iter().filter_map(|mapping| mapping.device_name()).collect();
+    let names =
+        ('b'..='d').flat_map(|first| ('a'..='z').map(move |second| format!("/dev/xvd{first}{second}")));
     let free = names.into_iter().find(|name| !used.contains(name.as_str()));
     free.ok_or_else(|| Error::State(format!("instance {instance} has no free device name")))
 }
 
-/// Waits until the volume's attachment changes in truth, so that EC2 is asked when there is something new, and not ten times a second.
+/// Waits until the volume's attachment changes in truth, so that EC2 is asked when there is something new,
+/// and not ten times a second.
 async fn until_changed(context: &Context, volume: &str) {
-    let truth = || context.simulator.volume(volume).map(|view| view.attachment.map(|attachment| attachment.state));
+    let truth =
+        || context.simulator.volume(volume).map(|view| view.attachment.map(|attachment| attachment.state));
     let mut changes = context.simulator.changes();
     let before = truth();
     let waiting = async { while truth() == before && changes.changed().await.is_ok() {} };
@@ -255,16 +279,19 @@ async fn add_finalizer(
     instance: &str,
 ) -> Result<(), Error> {
     let with_ours = |finalizers: &[String]| -> Option<Value> {
-        (!has_finalizer(finalizers)).then(|| json!(finalizers.iter().map(String::as_str).chain([FINALIZER]).collect::<Vec<_>>()))
+        (!has_finalizer(finalizers))
+            .then(|| json!(finalizers.iter().map(String::as_str).chain([FINALIZER]).collect::<Vec<_>>()))
     };
     if let Some(finalizers) = with_ours(source.finalizers()) {
-        let patch = json!({"metadata": {"resourceVersion": source.resource_version(), "finalizers": finalizers}});
+        let patch = json!({"metadata": {"resourceVersion": source.resource_version(),
+        "finalizers": finalizers}});
         let volumes = Api::<PersistentVolume>::all(context.client.clone());
         volumes.patch(&source.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
     }
     if let Some(finalizers) = with_ours(attachment.finalizers()) {
         let patch = json!({"metadata": {
-            "resourceVersion": attachment.resource_version(), "finalizers": finalizers, "annotations": {NODE_ID: instance},
+            "resourceVersion": attachment.resource_version(), "finalizers": finalizers,
+            "annotations": {NODE_ID: instance},
         }});
         attachments.patch(&attachment.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
     }
@@ -274,13 +301,18 @@ async fn add_finalizer(
 /// Takes the finalizer from a PV of this site that is being deleted once no `VolumeAttachment` names it.
 async fn release(context: &Context, volume: &PersistentVolume, attachments: &Store<VolumeAttachment>) {
     let name = volume.name_any();
-    let is_named = || attachments.find(|attachment| attachment.spec.source.persistent_volume_name.as_ref() == Some(&name)).is_some();
+    let is_named = || {
+        attachments
+            .find(|attachment| attachment.spec.source.persistent_volume_name.as_ref() == Some(&name))
+            .is_some()
+    };
     let is_going = volume.metadata.deletion_timestamp.is_some() && has_finalizer(volume.finalizers());
     // A volume that EC2 does not show any more belongs to no site: the first one that sees it releases it.
     if !is_going || is_named() {
         return;
     }
-    let finalizers: Vec<&String> = volume.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
+    let finalizers: Vec<&String> =
+        volume.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
     let patch = json!({"metadata": {"resourceVersion": volume.resource_version(), "finalizers": finalizers}});
     let volumes = Api::<PersistentVolume>::all(context.client.clone());
     if let Err(error) = volumes.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await {

@@ -1,4 +1,5 @@
-//! What virtual machines need that real ones bring: their Nodes, and the attacher and resizer of the CSI driver, in this process.
+//! What virtual machines need that real ones bring: their Nodes, and the attacher and resizer of the CSI
+//! driver, in this process.
 
 pub mod attacher;
 pub mod nodes;

@@ -1,4 +1,5 @@
-//! The CSI resizer: makes EC2 and the PV follow a PVC that asks for more. The file system's part is the kubelet's.
+//! The CSI resizer: makes EC2 and the PV follow a PVC that asks for more. The file system's part is the
+//! kubelet's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,8 @@ pub async fn run(context: Context) {
     let volumes = watching.store(Api::<PersistentVolume>::all(context.client.clone()));
     while !context.stop.is_cancelled() {
         let volumes = volumes.state();
-        let growths: Vec<Growth> = claims.state().into_iter().filter_map(|claim| growth(claim, &volumes)).collect();
+        let growths: Vec<Growth> =
+            claims.state().into_iter().filter_map(|claim| growth(claim, &volumes)).collect();
         for growth in growths.iter().filter(|growth| context.simulator.volume(&growth.id).is_some()) {
             let grown = tokio::select! {
                 grown = grow(&context, growth) => grown,
@@ -76,11 +78,14 @@ fn growth(claim: Arc<PersistentVolumeClaim>, volumes: &[Arc<PersistentVolume>]) 
     (has_bound && wanted > capacity).then_some(Growth { claim, volume, id, wanted })
 }
 
-/// As the EBS driver does it: ask for the size only if the volume has less, wait until it is usable, then tell the PV the true size.
+/// As the EBS driver does it: ask for the size only if the volume has less, wait until it is usable, then
+/// tell the PV the true size.
 async fn grow(context: &Context, growth: &Growth) -> Result<(), Error> {
     let id = &growth.id;
     let wanted = i32::try_from(quantity::gib(growth.wanted)).unwrap_or(i32::MAX);
-    let volume = cloud::volume(&context.cloud, id).await?.ok_or_else(|| Error::State(format!("no volume {id} in EC2")))?;
+    let volume = cloud::volume(&context.cloud, id)
+        .await?
+        .ok_or_else(|| Error::State(format!("no volume {id} in EC2")))?;
     let size = volume.size().unwrap_or_default();
     if size < wanted {
         let request = context.cloud.modify_volume().volume_id(id).size(wanted);
@@ -95,26 +100,37 @@ async fn grow(context: &Context, growth: &Growth) -> Result<(), Error> {
         "spec": {"capacity": {"storage": format!("{actual}Gi")}},
     });
     volumes.patch(&growth.volume.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
-    let claims = Api::<PersistentVolumeClaim>::namespaced(context.client.clone(), &growth.claim.namespace().unwrap_or_default());
+    let claims = Api::<PersistentVolumeClaim>::namespaced(
+        context.client.clone(),
+        &growth.claim.namespace().unwrap_or_default(),
+    );
     // With the version that was seen: when the kubelet was faster, there is nothing pending any more.
-    let status = json!({"metadata": {"resourceVersion": growth.claim.resource_version()}, "status": {"conditions": [{
+    let status = json!({"metadata": {"resourceVersion": growth.claim.resource_version()},
+    "status": {"conditions": [{
         "type": "FileSystemResizePending", "status": "True", "lastTransitionTime": Timestamp::now(),
         "message": "Waiting for the kubelet to grow the file system of the volume on the node.",
     }]}});
-    match claims.patch_status(&growth.claim.name_any(), &PatchParams::default(), &Patch::Merge(status)).await {
+    match claims.patch_status(&growth.claim.name_any(), &PatchParams::default(), &Patch::Merge(status)).await
+    {
         Err(kube::Error::Api(status)) if status.is_conflict() => Ok(()),
         other => Ok(other.map(drop)?),
     }
 }
 
-/// Waits until no modification of the volume is in the state `modifying`: from `optimizing` on the new size can be used.
+/// Waits until no modification of the volume is in the state `modifying`: from `optimizing` on the new size
+/// can be used.
 async fn until_usable(context: &Context, id: &str) -> Result<(), Error> {
     let mut changes = context.simulator.changes();
     let started = tokio::time::Instant::now();
     loop {
         let request = context.cloud.describe_volumes_modifications().volume_ids(id);
-        let state = match request.send().await.map_err(cloud::failed(format!("describe the modifications of volume {id}"))) {
-            Ok(output) => output.volumes_modifications().first().and_then(|last| last.modification_state().cloned()),
+        let state = match request.send().await.map_err(cloud::failed(format!(
+            "describe the modifications of \
+            volume {id}"
+        ))) {
+            Ok(output) => {
+                output.volumes_modifications().first().and_then(|last| last.modification_state().cloned())
+            }
             Err(error) if error.code == "InvalidVolumeModification.NotFound" => None,
             Err(error) => return Err(error.into()),
         };

@@ -10,8 +10,8 @@ pub const SERVICE_RANGE: &str = "10.96.0.0/16";
 /// The first address of the services.
 pub const FIRST_SERVICE_ADDRESS: &str = "10.96.0.1";
 
-/// The address of etcd's socket, relative to the run folder in which etcd and the API server both run: no port, out of reach of other
-/// users, and short enough for a socket path wherever the cache is.
+/// The address of etcd's socket, relative to the run folder in which etcd and the API server both run: no
+/// port, out of reach of other users, and short enough for a socket path wherever the cache is.
 const ETCD: &str = "unix://etcd.sock";
 
 /// Metadata of every request, once, when it is answered: who wrote what is counted from it.
@@ -25,8 +25,9 @@ rules:
 - level: Metadata
 ";
 
-/// kwok simulates Nodes only: the pods are simulated by `virtual_kubelet`, which knows about attached volumes. This stage makes a Node
-/// Ready, at its start and again when it comes back; the lease does the rest.
+/// kwok simulates Nodes only: the pods are simulated by `virtual_kubelet`, which knows about attached
+/// volumes. This stage makes a Node Ready, at its start and again when it comes back; the lease does the
+/// rest.
 pub const KWOK_CONFIG: &str = r#"
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -76,7 +77,8 @@ pub fn etcd(data: &Path) -> Vec<String> {
 pub fn api_server(port: u16) -> Vec<String> {
     let mut args = flags([
         "--bind-address=127.0.0.1",
-        // No Endpoints for the `kubernetes` Service: an address on the loopback is none, and no virtual pod calls it.
+        // No Endpoints for the `kubernetes` Service: an address on the loopback is none, and no virtual pod
+        // calls it.
         "--endpoint-reconciler-type=none",
         "--advertise-address=127.0.0.1",
         "--authorization-mode=Node,RBAC",
@@ -99,12 +101,16 @@ pub fn api_server(port: u16) -> Vec<String> {
         "--audit-log-maxsize=10000",
         "--profiling=false",
     ]);
-    args.extend([format!("--etcd-servers={ETCD}"), format!("--secure-port={port}"), format!("--service-cluster-ip-range={SERVICE_RANGE}")]);
+    args.extend([
+        format!("--etcd-servers={ETCD}"),
+        format!("--secure-port={port}"),
+        format!("--service-cluster-ip-range={SERVICE_RANGE}"),
+    ]);
     args
 }
 
-/// kube-controller-manager, all its default controllers; it serves no port. Its own limit of 20 requests a second for each controller
-/// is what a hundred volumes that attach at once would wait for.
+/// kube-controller-manager, all its default controllers; it serves no port. Its own limit of 20 requests a
+/// second for each controller is what a hundred volumes that attach at once would wait for.
 pub fn controller_manager(timing: NodeTiming) -> Vec<String> {
     let mut args = flags([
         "--kubeconfig=controller-manager.kubeconfig",
@@ -128,7 +134,12 @@ pub fn controller_manager(timing: NodeTiming) -> Vec<String> {
 
 /// kube-scheduler; it serves no port.
 pub fn scheduler() -> Vec<String> {
-    flags(["--kubeconfig=scheduler.kubeconfig", "--leader-elect=false", "--secure-port=0", "--profiling=false"])
+    flags([
+        "--kubeconfig=scheduler.kubeconfig",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--profiling=false",
+    ])
 }
 
 /// kwok for the Nodes that carry [`HEARTBEAT_LABEL`].

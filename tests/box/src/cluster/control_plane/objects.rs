@@ -1,4 +1,5 @@
-//! The objects that every box has: the EBS CSI driver's, a `StorageClass`, and one machine of the platform's own.
+//! The objects that every box has: the EBS CSI driver's, a `StorageClass`, and one machine of the platform's
+//! own.
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DynamicObject, Patch, PatchParams};
@@ -35,14 +36,16 @@ pub async fn apply(client: &Client) -> kube::Result<()> {
 /// What a machine's kubelet says of it when it registers: addresses, processors, memory (MiB), and who it is.
 pub fn machine_status(address: &str, host: &str, processors: u32, memory: u32) -> Value {
     let resources = json!({
-        "cpu": processors.to_string(), "memory": format!("{memory}Mi"), "pods": "110", "ephemeral-storage": "20Gi",
+        "cpu": processors.to_string(), "memory": format!("{memory}Mi"), "pods": "110",
+        "ephemeral-storage": "20Gi",
     });
     json!({
         "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": host}],
         "capacity": resources, "allocatable": resources,
         "nodeInfo": {
             "architecture": "amd64", "operatingSystem": "linux", "kubeletVersion": KUBERNETES_VERSION,
-            "bootID": "", "machineID": "", "systemUUID": "", "kernelVersion": "box", "osImage": "virtual machine of the box",
+            "bootID": "", "machineID": "", "systemUUID": "", "kernelVersion": "box",
+            "osImage": "virtual machine of the box",
             "containerRuntimeVersion": "box://1", "kubeProxyVersion": "",
         },
     })
@@ -65,7 +68,8 @@ fn objects() -> [Value; 3] {
         }),
         json!({
             "apiVersion": "v1", "kind": "Node",
-            "metadata": {"name": PLATFORM_NODE, "labels": {HEARTBEAT_LABEL: HEARTBEAT_VALUE, "kubernetes.io/hostname": PLATFORM_NODE}},
+            "metadata": {"name": PLATFORM_NODE, "labels": {HEARTBEAT_LABEL: HEARTBEAT_VALUE,
+            "kubernetes.io/hostname": PLATFORM_NODE}},
             "spec": {},
         }),
     ]

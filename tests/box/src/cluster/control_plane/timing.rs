@@ -16,11 +16,20 @@ pub struct NodeTiming {
 impl NodeTiming {
     /// As Kubernetes comes: lease 40 s, looked at every 5 s, Unknown after 50 s.
     pub const fn kubernetes() -> Self {
-        Self { lease: Duration::from_secs(40), monitor_period: Duration::from_secs(5), monitor_grace: Duration::from_secs(50) }
+        Self {
+            lease: Duration::from_secs(40),
+            monitor_period: Duration::from_secs(5),
+            monitor_grace: Duration::from_secs(50),
+        }
     }
 
-    /// For tests: renewed about seven times as often, looked at so, too, and Unknown only after a silence that is no pause of a busy host.
+    /// For tests: renewed about seven times as often, looked at so, too, and Unknown only after a silence
+    /// that is no pause of a busy host.
     pub const fn fast() -> Self {
-        Self { lease: Duration::from_secs(6), monitor_period: Duration::from_millis(700), monitor_grace: Duration::from_secs(20) }
+        Self {
+            lease: Duration::from_secs(6),
+            monitor_period: Duration::from_millis(700),
+            monitor_grace: Duration::from_secs(20),
+        }
     }
 }

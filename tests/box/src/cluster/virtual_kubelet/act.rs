@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::cluster::virtual_kubelet::plan::Action;
 
-/// Carries one action out. Every patch names the version that it was decided on, so a decision on an old view changes nothing.
+/// Carries one action out. Every patch names the version that it was decided on, so a decision on an old view
+/// changes nothing.
 pub async fn act(client: &Client, action: Action) {
     let parameters = PatchParams::default();
     let result = match &action {
@@ -25,14 +26,16 @@ pub async fn act(client: &Client, action: Action) {
             Api::<Pod>::namespaced(client.clone(), namespace).delete(name, &parameters).await.map(drop)
         }
         Action::SetVolumesInUse { node, version, volumes } => {
-            let patch = json!({"metadata": {"resourceVersion": version}, "status": {"volumesInUse": volumes}});
+            let patch = json!({"metadata": {"resourceVersion": version},
+            "status": {"volumesInUse": volumes}});
             let nodes = Api::<Node>::all(client.clone());
             nodes.patch_status(node, &parameters, &Patch::Merge(patch)).await.map(drop)
         }
         Action::GrowFileSystem { namespace, claim, version, capacity } => {
             let patch = json!({
                 "metadata": {"resourceVersion": version},
-                "status": {"capacity": {"storage": capacity}, "conditions": null, "allocatedResourceStatuses": null},
+                "status": {"capacity": {"storage": capacity}, "conditions": null,
+                "allocatedResourceStatuses": null},
             });
             let claims = Api::<PersistentVolumeClaim>::namespaced(client.clone(), namespace);
             claims.patch_status(claim, &parameters, &Patch::Merge(patch)).await.map(drop)

@@ -1,4 +1,5 @@
-//! The controllers: processes of this host that are started again when they end, as Kubernetes does with containers.
+//! The controllers: processes of this host that are started again when they end, as Kubernetes does with
+//! containers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ const GRACE: Duration = Duration::from_secs(3);
 pub struct Setup<'a> {
     /// The programs, the bundle `Csi` among them.
     pub tools: &'a Tools,
-    /// Where their logs and the driver's socket go: an absolute path, short enough for a socket's name (107 bytes).
+    /// Where their logs and the driver's socket go: an absolute path, short enough for a socket's name (107
+    /// bytes).
     pub folder: &'a Path,
     /// A kubeconfig for them.
     pub kubeconfig: &'a Path,
@@ -84,10 +86,12 @@ impl Controller {
         while !stop.is_cancelled() {
             for part in &mut self.parts {
                 if let Some(status) = part.process.ended() {
-                    tracing::warn!(name = part.program.name(), %status, log = part.process.log_tail(), "it ended and is started again");
+                    tracing::warn!(name = part.program.name(), %status, log = part.process.log_tail(),
+                    "it ended and is started again");
                     match part.launch() {
                         Ok(process) => part.process = process,
-                        Err(error) => tracing::error!(name = part.program.name(), %error, "it cannot be started again"),
+                        Err(error) => tracing::error!(name = part.program.name(), %error,
+                        "it cannot be started again"),
                     }
                 }
             }
@@ -130,7 +134,8 @@ impl Part {
             setup.tools.program(program).display().to_string(),
         ];
         all.extend(args);
-        let process = launch(program, &all, setup.folder).map_err(|source| Error::Start { name: program.name(), source })?;
+        let process = launch(program, &all, setup.folder)
+            .map_err(|source| Error::Start { name: program.name(), source })?;
         Ok(Self { program, args: all, folder: setup.folder.to_owned(), process })
     }
 
@@ -140,5 +145,10 @@ impl Part {
 }
 
 fn launch(program: Program, args: &[String], folder: &Path) -> io::Result<Process> {
-    Process::start(Launch { name: program.name(), program: Path::new("/usr/bin/env"), args: args.to_vec(), folder })
+    Process::start(Launch {
+        name: program.name(),
+        program: Path::new("/usr/bin/env"),
+        args: args.to_vec(),
+        folder,
+    })
 }

@@ -18,7 +18,8 @@ pub enum Error {
     },
 
     /// The driver does not answer.
-    #[error("failed to wait for the EBS CSI driver: no {socket} after {} s; its log says:\n{log}", limit.as_secs())]
+    #[error("failed to wait for the EBS CSI driver: no {socket} after {} s; its log says:\n{log}",
+    limit.as_secs())]
     NotReady {
         /// Where it should listen.
         socket: PathBuf,

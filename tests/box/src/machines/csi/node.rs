@@ -1,5 +1,5 @@
-//! The driver's node part: a service of each machine, from the moment at which the machine has its Node, which is where the driver
-//! learns its zone and type.
+//! The driver's node part: a service of each machine, from the moment at which the machine has its Node,
+//! which is where the driver learns its zone and type.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -30,7 +30,8 @@ const SOCKET: &str = "/run/ebs-csi/csi.sock";
 const POLL: Duration = Duration::from_millis(50);
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Runs the node part in every machine until `stop`. `leaders` says which machines run, `machine` gives one by its instance's id.
+/// Runs the node part in every machine until `stop`. `leaders` says which machines run, `machine` gives one
+/// by its instance's id.
 pub async fn run(
     client: Client,
     mut leaders: watch::Receiver<Leaders>,
@@ -49,7 +50,9 @@ pub async fn run(
             is_same
         });
         for (instance, leader) in now {
-            let Some(machine) = machine(&instance).filter(|_| !known.contains_key(&instance)) else { continue };
+            let Some(machine) = machine(&instance).filter(|_| !known.contains_key(&instance)) else {
+                continue;
+            };
             let end = stop.child_token();
             known.insert(instance, (leader, end.clone()));
             let client = client.clone();
@@ -67,7 +70,8 @@ pub async fn run(
     }
 }
 
-/// Brings the driver up in one machine and registers it; then answers the kubelet, which asks again whenever it starts.
+/// Brings the driver up in one machine and registers it; then answers the kubelet, which asks again whenever
+/// it starts.
 async fn serve(client: Client, machine: &Machine) {
     let instance = &machine.spec().instance;
     loop {
@@ -90,7 +94,9 @@ async fn bring_up(client: &Client, machine: &Machine) -> io::Result<Infallible> 
         let id = node.and_then(|node| node.spec.as_ref()?.provider_id.as_deref());
         id.is_some_and(|id| id.rsplit('/').next() == Some(&spec.instance))
     };
-    await_condition(Api::<Node>::all(client.clone()), &spec.private_dns, is_its_node).await.map_err(io::Error::other)?;
+    await_condition(Api::<Node>::all(client.clone()), &spec.private_dns, is_its_node)
+        .await
+        .map_err(io::Error::other)?;
 
     let service = inside(machine, &format!("/etc/freehold-box/services/{SERVICE}"));
     std::fs::write(&service, program(&spec.private_dns))?;
@@ -103,19 +109,21 @@ async fn bring_up(client: &Client, machine: &Machine) -> io::Result<Infallible> 
     registrar::serve(&registration, Plugin { name: EBS_DRIVER.to_owned(), endpoint: SOCKET.to_owned() }).await
 }
 
-/// A path of the machine, as this process reaches it (proc(5), /proc/PID/root). Short enough for a socket's name, which a machine's
-/// folder may not be.
+/// A path of the machine, as this process reaches it (proc(5), /proc/PID/root). Short enough for a socket's
+/// name, which a machine's folder may not be.
 fn inside(machine: &Machine, path: &str) -> PathBuf {
     Path::new("/proc").join(machine.pid().to_string()).join("root").join(path.trim_start_matches('/'))
 }
 
-/// What the service runs. The kubelet's own identity may read its Node, which is all that the node part asks of the API server.
+/// What the service runs. The kubelet's own identity may read its Node, which is all that the node part asks
+/// of the API server.
 fn program(node: &str) -> String {
     let folder = SOCKET.rsplit_once('/').map_or("/", |(folder, _)| folder);
     format!(
         "#!/bin/sh\n\
          mkdir -p {folder} && rm -f {SOCKET}\n\
          export CSI_NODE_NAME={node} AWS_EC2_METADATA_DISABLED=true\n\
-         exec aws-ebs-csi-driver node --endpoint=unix://{SOCKET} --kubeconfig=/etc/kubernetes/kubelet.kubeconfig --metadata-sources=kubernetes\n"
+         exec aws-ebs-csi-driver node --endpoint=unix://{SOCKET} \
+         --kubeconfig=/etc/kubernetes/kubelet.kubeconfig --metadata-sources=kubernetes\n"
     )
 }

@@ -1,10 +1,12 @@
-//! Tells a kubelet that a CSI driver is there: what the program node-driver-registrar does, which is not to be had as a Go module.
+//! Tells a kubelet that a CSI driver is there: what the program node-driver-registrar does, which is not to
+//! be had as a Go module.
 //!
-//! The kubelet finds a socket in its folder of registrations and asks there, by gRPC (the service `pluginregistration.Registration` of
-//! k8s.io/kubelet), who the plugin is and where it listens; then it says how that went. gRPC is HTTP/2, and the kubelet's says the
-//! socket's path where a host's name belongs (`:authority: %2Fvar%2Flib…`), which Rust's HTTP/2 refuses. So these are the few frames
-//! of RFC 9113 that two calls take. The calls are distinguished by their messages, and no header of a request needs to be read: the
-//! question is an empty message, the other call's is not.
+//! The kubelet finds a socket in its folder of registrations and asks there, by gRPC (the service
+//! `pluginregistration.Registration` of k8s.io/kubelet), who the plugin is and where it listens; then it says
+//! how that went. gRPC is HTTP/2, and the kubelet's says the socket's path where a host's name belongs
+//! (`:authority: %2Fvar%2Flib…`), which Rust's HTTP/2 refuses. So these are the few frames of RFC 9113 that
+//! two calls take. The calls are distinguished by their messages, and no header of a request needs to be
+//! read: the question is an empty message, the other call's is not.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -117,7 +119,8 @@ fn plugin_info(plugin: &Plugin) -> Vec<u8> {
     (1_u8..).zip(fields).flat_map(|(number, text)| string(number, text)).collect()
 }
 
-/// A string of a protocol buffer: the field's number and type 2, the length, the bytes. One byte of length is enough for less than 128.
+/// A string of a protocol buffer: the field's number and type 2, the length, the bytes. One byte of length is
+/// enough for less than 128.
 fn string(number: u8, text: &str) -> Vec<u8> {
     let length = u8::try_from(text.len()).ok().filter(|length| *length < 128).unwrap_or_default();
     [(number << 3) | 2, length].into_iter().chain(text.bytes().take(length.into())).collect()
@@ -133,7 +136,8 @@ mod tests {
     async fn a_kubelet_that_asks_is_told_type_name_socket_and_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("reg.sock");
-        let plugin = Plugin { name: "ebs.csi.aws.com".to_owned(), endpoint: "/var/lib/kubelet/csi.sock".to_owned() };
+        let plugin =
+            Plugin { name: "ebs.csi.aws.com".to_owned(), endpoint: "/var/lib/kubelet/csi.sock".to_owned() };
         let serving = serve(&path, plugin);
         let asking = async {
             let stream = loop {
@@ -145,7 +149,9 @@ mod tests {
             let (client, connection) = h2::client::handshake(stream).await.unwrap();
             tokio::spawn(connection);
             let mut client = client.ready().await.unwrap();
-            let request = http::Request::post("http://localhost/pluginregistration.Registration/GetInfo").body(()).unwrap();
+            let request = http::Request::post("http://localhost/pluginregistration.Registration/GetInfo")
+                .body(())
+                .unwrap();
             let (response, mut body) = client.send_request(request, false).unwrap();
             body.send_data(Bytes::from_static(&[0, 0, 0, 0, 0]), true).unwrap();
             let mut stream = response.await.unwrap().into_body();

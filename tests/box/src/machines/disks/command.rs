@@ -7,11 +7,11 @@ use super::error::Error;
 
 /// Runs it and gives its standard output back, without the last line break.
 pub(super) fn run(doing: &str, program: &str, args: &[&str]) -> Result<String, Error> {
-    let output = Command::new(program).args(args).stdin(Stdio::null()).output().map_err(|source| Error::Missing {
-        doing: doing.to_owned(),
-        program: program.to_owned(),
-        source,
-    })?;
+    let output = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| Error::Missing { doing: doing.to_owned(), program: program.to_owned(), source })?;
     if !output.status.success() {
         return Err(Error::Command {
             doing: doing.to_owned(),

@@ -12,11 +12,12 @@ use super::error::Error;
 /// Cuts a device off. util-linux changes the size limit of a device only when it sets it up.
 const CUT: &str = include_str!("cut.pl");
 
-/// The same for all: left to the kernel, the device of a file that shares blocks with a snapshot has other sectors than the device that
-/// the file system was made on, and is refused.
+/// The same for all: left to the kernel, the device of a file that shares blocks with a snapshot has other
+/// sectors than the device that the file system was made on, and is refused.
 const SECTOR: &str = "--sector-size=4096";
 
-/// How long a device may stay in use after it was given back; writing back a full page cache takes a second or two.
+/// How long a device may stay in use after it was given back; writing back a full page cache takes a second
+/// or two.
 const FREE_LIMIT: Duration = Duration::from_secs(10);
 /// How often that is looked at.
 const POLL: Duration = Duration::from_millis(10);
@@ -28,8 +29,8 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Makes a device of a file. Past the host's page cache where the file system can: with it every byte would be kept in memory
-    /// twice, and flushing takes three times as long.
+    /// Makes a device of a file. Past the host's page cache where the file system can: with it every byte
+    /// would be kept in memory twice, and flushing takes three times as long.
     pub(super) fn of(file: &Path) -> Result<Self, Error> {
         let name = file.to_string_lossy();
         let doing = format!("make a block device of {name}");
@@ -40,7 +41,11 @@ impl Device {
 
     /// The devices of files below a folder.
     pub(super) fn below(folder: &Path) -> Vec<Self> {
-        let list = run("list the loop devices", "losetup", &["--list", "--noheadings", "--output", "NAME,BACK-FILE"]);
+        let list = run(
+            "list the loop devices",
+            "losetup",
+            &["--list", "--noheadings", "--output", "NAME,BACK-FILE"],
+        );
         let list = list.unwrap_or_default();
         let devices = list.lines().filter_map(|line| line.trim().split_once(char::is_whitespace));
         let ours = devices.filter(|(_, file)| Path::new(file.trim()).starts_with(folder));
@@ -70,8 +75,8 @@ impl Device {
         run(&format!("detach {path}"), "losetup", &["--detach", &path]).map(drop)
     }
 
-    /// Waits until the detached device is not in use any more, and returns whether that was so in time. The file systems of a machine are
-    /// unmounted, and written back, a moment after its last process has ended.
+    /// Waits until the detached device is not in use any more, and returns whether that was so in time. The
+    /// file systems of a machine are unmounted, and written back, a moment after its last process has ended.
     pub(super) fn is_free_soon(&self) -> bool {
         let name = self.path.file_name().unwrap_or_default();
         let backing = Path::new("/sys/block").join(name).join("loop/backing_file");

@@ -6,7 +6,10 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A program is not installed.
-    #[error("failed to {doing}: the program `{program}` cannot be run; install it (Debian: mount, xfsprogs, perl-base)")]
+    #[error(
+        "failed to {doing}: the program `{program}` cannot be run; install it (Debian: mount, xfsprogs, \
+        perl-base)"
+    )]
     Missing {
         /// What it was for.
         doing: String,

@@ -1,7 +1,8 @@
 //! The files that hold the bytes of volumes and snapshots.
 //!
-//! They lie on an XFS of their own, which is itself one sparse file: XFS copies a file by sharing its blocks, at one instant and in
-//! milliseconds, while it is being written. So a snapshot is a point in time whatever file system the host has.
+//! They lie on an XFS of their own, which is itself one sparse file: XFS copies a file by sharing its blocks,
+//! at one instant and in milliseconds, while it is being written. So a snapshot is a point in time whatever
+//! file system the host has.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Mounts the pool of this folder, after making it if there is none. What a killed box left of it is taken down first.
+    /// Mounts the pool of this folder, after making it if there is none. What a killed box left of it is
+    /// taken down first.
     pub(super) fn open(folder: &Path) -> Result<Self, Error> {
         let (image, mount) = (folder.join("pool.xfs"), folder.join("pool"));
         make_private_folder(&mount).map_err(failed(format!("make the folder {}", mount.display())))?;
@@ -40,11 +42,20 @@ impl Pool {
             let new = folder.join("pool.new");
             let made = File::create(&new).and_then(|file| file.set_len(SIZE));
             made.map_err(failed(format!("make the pool of the volumes' bytes, {}", new.display())))?;
-            run("make the pool of the volumes' bytes", "mkfs.xfs", &["-q", "-f", "-s", SECTORS, "-l", LOG, &new.to_string_lossy()])?;
-            fs::rename(&new, &image).map_err(failed(format!("make the pool of the volumes' bytes, {}", image.display())))?;
+            run(
+                "make the pool of the volumes' bytes",
+                "mkfs.xfs",
+                &["-q", "-f", "-s", SECTORS, "-l", LOG, &new.to_string_lossy()],
+            )?;
+            fs::rename(&new, &image)
+                .map_err(failed(format!("make the pool of the volumes' bytes, {}", image.display())))?;
         }
         let device = Device::of(&image)?;
-        let mounted = run("mount the pool", "mount", &["-t", "xfs", &device.path().to_string_lossy(), &mount.to_string_lossy()]);
+        let mounted = run(
+            "mount the pool",
+            "mount",
+            &["-t", "xfs", &device.path().to_string_lossy(), &mount.to_string_lossy()],
+        );
         // Detached while it is in use, it goes when it is unmounted.
         device.detach()?;
         mounted?;
@@ -68,7 +79,8 @@ impl Pool {
     /// Copies a file as it is at this instant.
     pub(super) fn copy(&self, from: &str, to: &str) -> Result<(), Error> {
         let paths = [self.file(from), self.file(to)].map(|path| path.to_string_lossy().into_owned());
-        run(&format!("copy the bytes of {from} to {to}"), "cp", &["--reflink=always", &paths[0], &paths[1]]).map(drop)
+        run(&format!("copy the bytes of {from} to {to}"), "cp", &["--reflink=always", &paths[0], &paths[1]])
+            .map(drop)
     }
 
     /// Makes a file larger, never smaller.
@@ -99,13 +111,15 @@ impl Drop for Pool {
     }
 }
 
-/// Detaches every device on a file of this mount and unmounts it; lazily, since a machine that is still ending may hold it.
+/// Detaches every device on a file of this mount and unmounts it; lazily, since a machine that is still
+/// ending may hold it.
 fn clear(mount: &Path) {
     for device in Device::below(mount) {
         if let Err(error) = device.detach() {
             tracing::warn!(%error, "a device stays");
         }
     }
-    // Mounted more than once if a box was killed at a bad moment. It fails when nothing is mounted, which is what is wanted.
+    // Mounted more than once if a box was killed at a bad moment. It fails when nothing is mounted, which is
+    // what is wanted.
     while run("unmount the pool", "umount", &["--lazy", &mount.to_string_lossy()]).is_ok() {}
 }

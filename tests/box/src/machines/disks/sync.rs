@@ -11,7 +11,8 @@ use super::pool::Pool;
 use super::violation::Violation;
 use crate::base::error_chain::chain;
 
-/// The machines that run: the process that holds each one's namespaces, by instance id. After a reboot it is another process.
+/// The machines that run: the process that holds each one's namespaces, by instance id. After a reboot it is
+/// another process.
 pub type Leaders = BTreeMap<String, u32>;
 
 /// What EC2 shows.
@@ -34,13 +35,18 @@ impl Ec2View {
     /// A machine's root volume is a folder of this host, not a device.
     fn is_root(&self, volume: &VolumeView) -> bool {
         let Some(attachment) = &volume.attachment else { return false };
-        self.instances.get(&attachment.instance_id).is_some_and(|instance| instance.root_device == attachment.device)
+        self.instances
+            .get(&attachment.instance_id)
+            .is_some_and(|instance| instance.root_device == attachment.device)
     }
 
     /// Whether the instance can still write: an order to end is no proof that it has ended.
     fn lives(&self, instance: &str) -> bool {
         self.instances.get(instance).is_some_and(|view| match view.state {
-            InstanceState::Pending | InstanceState::Running | InstanceState::ShuttingDown | InstanceState::Stopping => true,
+            InstanceState::Pending
+            | InstanceState::Running
+            | InstanceState::ShuttingDown
+            | InstanceState::Stopping => true,
             InstanceState::Terminated | InstanceState::Stopped => false,
         })
     }
@@ -63,8 +69,8 @@ pub(super) struct State {
     pub(super) pool: Pool,
     pub(super) violations: Vec<Violation>,
     held: BTreeMap<String, Held>,
-    /// The volumes and snapshots that EC2 has shown: only the files of these are removed when it shows them no more. A folder whose
-    /// account was lost loses nothing.
+    /// The volumes and snapshots that EC2 has shown: only the files of these are removed when it shows them
+    /// no more. A folder whose account was lost loses nothing.
     known: BTreeSet<String>,
     /// Whether no pass was made yet.
     is_new: bool,
@@ -84,7 +90,11 @@ impl State {
         for volume in &ec2.volumes {
             self.report(&volume.id, |state| state.follow_volume(volume, ec2, machines));
         }
-        let shown = ec2.volumes.iter().map(|volume| &volume.id).chain(ec2.snapshots.iter().map(|snapshot| &snapshot.id));
+        let shown = ec2
+            .volumes
+            .iter()
+            .map(|volume| &volume.id)
+            .chain(ec2.snapshots.iter().map(|snapshot| &snapshot.id));
         let shown: BTreeSet<&String> = shown.collect();
         let gone: Vec<String> = self.known.iter().filter(|id| !shown.contains(id)).cloned().collect();
         for id in gone {
@@ -94,12 +104,16 @@ impl State {
 
     fn report(&mut self, id: &str, work: impl FnOnce(&mut Self) -> Result<(), Error>) {
         if let Err(error) = work(self) {
-            tracing::error!(id, error = chain(&error), "a volume or snapshot does not follow EC2; it is tried again");
+            tracing::error!(
+                id,
+                error = chain(&error),
+                "a volume or snapshot does not follow EC2; it is tried again"
+            );
         }
     }
 
-    /// The copy is made when the snapshot is first seen, milliseconds after `CreateSnapshot`. One that was there before this box has
-    /// its file from then, or none: what the volume holds now are not its bytes.
+    /// The copy is made when the snapshot is first seen, milliseconds after `CreateSnapshot`. One that was
+    /// there before this box has its file from then, or none: what the volume holds now are not its bytes.
     fn take(&mut self, snapshot: &SnapshotView) -> Result<(), Error> {
         if self.known.contains(&snapshot.id) {
             return Ok(());
@@ -120,7 +134,8 @@ impl State {
             self.pool.create(id, volume.shape.size, volume.snapshot_id.as_deref())?;
         }
         self.known.insert(id.clone());
-        let at = volume.attachment.as_ref().map(|attachment| (attachment.instance_id.as_str(), attachment.state));
+        let at =
+            volume.attachment.as_ref().map(|attachment| (attachment.instance_id.as_str(), attachment.state));
         if let Some(held) = self.held.get(id)
             && at.is_none_or(|(instance, _)| instance != held.instance)
         {
@@ -170,7 +185,12 @@ impl State {
             held.device.cut()?;
             held.device.detach()?;
             if ec2.lives(&held.instance) {
-                let violation = Violation { at: Timestamp::now(), volume: id.to_owned(), instance: held.instance.clone(), places };
+                let violation = Violation {
+                    at: Timestamp::now(),
+                    volume: id.to_owned(),
+                    instance: held.instance.clone(),
+                    places,
+                };
                 tracing::error!(%violation, "a volume was taken from a machine that used it");
                 self.violations.push(violation);
             }
@@ -189,8 +209,14 @@ impl State {
     }
 
     pub(super) fn cut_power(&mut self, instance: &str) -> Result<(), Error> {
-        let ids: Vec<String> = self.held.iter().filter(|(_, held)| held.instance == instance).map(|(id, _)| id.clone()).collect();
-        let devices: Vec<Device> = ids.iter().filter_map(|id| self.held.remove(id)).map(|held| held.device).collect();
+        let ids: Vec<String> = self
+            .held
+            .iter()
+            .filter(|(_, held)| held.instance == instance)
+            .map(|(id, _)| id.clone())
+            .collect();
+        let devices: Vec<Device> =
+            ids.iter().filter_map(|id| self.held.remove(id)).map(|held| held.device).collect();
         // Each of them, also when one fails.
         let cut: Vec<Result<(), Error>> = devices.iter().map(Device::cut).collect();
         cut.into_iter().chain(devices.iter().map(Device::detach)).collect()

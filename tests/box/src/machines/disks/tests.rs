@@ -15,8 +15,8 @@ use crate::base::error_chain::chain;
 
 const ZONE: &str = "us-east-1a";
 
-/// One machine at a time: a new mount namespace holds a copy of every mount of this host, another test's pool among them, whose loop
-/// device then stays in use until that machine has ended.
+/// One machine at a time: a new mount namespace holds a copy of every mount of this host, another test's pool
+/// among them, whose loop device then stays in use until that machine has ended.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// An account, its volumes and the machine of its one instance.
@@ -36,7 +36,8 @@ struct Machine {
 
 impl Machine {
     fn boot() -> Self {
-        let script = "mkdir -p /dev/disk && mount -t tmpfs machine /dev/disk && mkdir /dev/disk/by-id && echo ready && exec cat";
+        let script = "mkdir -p /dev/disk && mount -t tmpfs machine /dev/disk && mkdir /dev/disk/by-id && \
+            echo ready && exec cat";
         let mut leader = Command::new("unshare")
             .args(["--mount", "--propagation", "private", "sh", "-c", script])
             .stdin(Stdio::piped())
@@ -53,7 +54,11 @@ impl Machine {
     fn sh(&self, script: &str, args: &[&str]) -> Result<String, String> {
         let leader = self.leader.id().to_string();
         let mut command = Command::new("nsenter");
-        let output = command.args(["--mount", "--target", &leader, "sh", "-ec", script, "sh"]).args(args).output().unwrap();
+        let output = command
+            .args(["--mount", "--target", &leader, "sh", "-ec", script, "sh"])
+            .args(args)
+            .output()
+            .unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
@@ -103,13 +108,16 @@ fn kit() -> Option<Kit> {
 
 impl Kit {
     fn call(&self, action: &str, params: &[(&str, &str)]) -> Response {
-        let params: Vec<(&str, &str)> = [("Action", action)].into_iter().chain(params.iter().copied()).collect();
+        let params: Vec<(&str, &str)> =
+            [("Action", action)].into_iter().chain(params.iter().copied()).collect();
         self.simulator.call("test", &params).unwrap()
     }
 
     fn volume(&self, params: &[(&str, &str)]) -> String {
-        let params: Vec<(&str, &str)> =
-            [("AvailabilityZone", ZONE), ("VolumeType", "gp3")].into_iter().chain(params.iter().copied()).collect();
+        let params: Vec<(&str, &str)> = [("AvailabilityZone", ZONE), ("VolumeType", "gp3")]
+            .into_iter()
+            .chain(params.iter().copied())
+            .collect();
         let Response::Volume(volume) = self.call("CreateVolume", &params) else { unreachable!() };
         volume.id
     }
@@ -120,7 +128,10 @@ impl Kit {
     }
 
     fn attach(&self, volume: &str, device: &str) {
-        self.call("AttachVolume", &[("VolumeId", volume), ("InstanceId", &self.instance), ("Device", device)]);
+        self.call(
+            "AttachVolume",
+            &[("VolumeId", volume), ("InstanceId", &self.instance), ("Device", device)],
+        );
         self.follow();
     }
 
@@ -199,7 +210,8 @@ fn a_volume_that_is_taken_while_it_is_mounted_is_a_violation_and_cannot_be_writt
     kit.follow();
 
     let violations = kit.disks.violations();
-    let seen: Vec<_> = violations.iter().map(|one| (one.volume.clone(), one.instance.clone(), one.places.clone())).collect();
+    let seen: Vec<_> =
+        violations.iter().map(|one| (one.volume.clone(), one.instance.clone(), one.places.clone())).collect();
     assert_eq!(seen, [(volume.clone(), kit.instance.clone(), vec![place.clone()])]);
     let error = kit.machine.sh("cd \"$1\"; echo late > late; sync late", &[&place]).unwrap_err();
     assert!(error.contains("Input/output error"), "{error}");
@@ -226,9 +238,13 @@ fn a_snapshot_has_the_bytes_of_its_moment_and_a_volume_made_from_it_has_them_too
     kit.attach(&volume, "/dev/xvdba");
     let place = kit.mount(&volume, true);
     kit.machine.sh("cd \"$1\"; echo before > before; sync before .", &[&place]).unwrap();
-    let Response::Snapshot(snapshot) = kit.call("CreateSnapshot", &[("VolumeId", &volume)]) else { unreachable!() };
+    let Response::Snapshot(snapshot) = kit.call("CreateSnapshot", &[("VolumeId", &volume)]) else {
+        unreachable!()
+    };
     kit.follow();
-    kit.machine.sh("cd \"$1\"; echo after > after; rm before; sync after .; cd /; umount \"$1\"", &[&place]).unwrap();
+    kit.machine
+        .sh("cd \"$1\"; echo after > after; rm before; sync after .; cd /; umount \"$1\"", &[&place])
+        .unwrap();
 
     let copy = kit.volume(&[("Size", "2"), ("SnapshotId", &snapshot.id)]);
     kit.attach(&copy, "/dev/xvdbb");

@@ -2,7 +2,8 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-/// A volume was taken from a machine that had it mounted, while EC2 did not show that machine as ended: in life, data is lost.
+/// A volume was taken from a machine that had it mounted, while EC2 did not show that machine as ended: in
+/// life, data is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// When it was seen.
@@ -18,6 +19,10 @@ pub struct Violation {
 impl std::fmt::Display for Violation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let places = self.places.join(", ");
-        write!(formatter, "{}: volume {} was detached from {}, which had it mounted at {places}", self.at, self.volume, self.instance)
+        write!(
+            formatter,
+            "{}: volume {} was detached from {}, which had it mounted at {places}",
+            self.at, self.volume, self.instance
+        )
     }
 }

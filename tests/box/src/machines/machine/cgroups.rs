@@ -1,4 +1,5 @@
-//! A machine's control groups, by which all its processes are found: frozen, thawed and killed at once, containers included.
+//! A machine's control groups, by which all its processes are found: frozen, thawed and killed at once,
+//! containers included.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -83,7 +84,8 @@ impl Groups {
         self.write("cgroup.freeze", "0");
     }
 
-    /// Lets all of them together have so much memory, in MiB; the kernel kills among them when they ask for more.
+    /// Lets all of them together have so much memory, in MiB; the kernel kills among them when they ask for
+    /// more.
     pub fn limit_memory(&self, limit: u64) -> io::Result<()> {
         let bytes = (limit * 1024 * 1024).to_string();
         for root in &self.roots {
@@ -120,12 +122,15 @@ impl Groups {
 
     fn is_frozen(&self) -> bool {
         self.roots.iter().all(|root| {
-            let reads = |file: &str, text: &str| std::fs::read_to_string(root.join(file)).map_or(true, |read| read.contains(text));
+            let reads = |file: &str, text: &str| {
+                std::fs::read_to_string(root.join(file)).map_or(true, |read| read.contains(text))
+            };
             reads("freezer.state", "FROZEN") && reads("cgroup.events", "frozen 1")
         })
     }
 
-    /// Writes to this file where there is one: cgroup v1's freezer and v2 have different ones, other hierarchies have none.
+    /// Writes to this file where there is one: cgroup v1's freezer and v2 have different ones, other
+    /// hierarchies have none.
     fn write(&self, file: &str, text: &str) {
         for root in &self.roots {
             let path = root.join(file);
@@ -143,8 +148,8 @@ pub fn signal(processes: &BTreeSet<i32>, signal: Signal) {
     }
 }
 
-/// The roots of all hierarchies: one with cgroup v2, one for each controller with v1. The v2 hierarchy that some hosts have beside v1
-/// has no controllers, and nothing of a machine.
+/// The roots of all hierarchies: one with cgroup v2, one for each controller with v1. The v2 hierarchy that
+/// some hosts have beside v1 has no controllers, and nothing of a machine.
 fn hierarchies() -> io::Result<Vec<PathBuf>> {
     if Path::new(ROOT).join("cgroup.controllers").exists() {
         return Ok(vec![PathBuf::from(ROOT)]);
@@ -160,7 +165,8 @@ fn hierarchies() -> io::Result<Vec<PathBuf>> {
     Ok(roots.into_iter().collect())
 }
 
-/// With cgroup v2 a group has only the controllers that its parent hands down; which there are differs between hosts.
+/// With cgroup v2 a group has only the controllers that its parent hands down; which there are differs
+/// between hosts.
 fn hand_down(group: &Path) {
     let control = group.join("cgroup.subtree_control");
     if control.exists() {

@@ -1,4 +1,5 @@
-//! The files of a machine: its disk with the image's files, and what the box puts there at each boot in AWS' place.
+//! The files of a machine: its disk with the image's files, and what the box puts there at each boot in AWS'
+//! place.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,8 +22,8 @@ const CONTAINERD_SERVICE: &str = "\
 exec containerd --config /etc/containerd/config.toml
 ";
 
-/// `restrict_oom_score_adj`: a host may lack the capability to set it lower. NRI is off because its socket has one fixed place, and
-/// the image of the pause container, in place of PAUSE, is never collected.
+/// `restrict_oom_score_adj`: a host may lack the capability to set it lower. NRI is off because its socket
+/// has one fixed place, and the image of the pause container, in place of PAUSE, is never collected.
 const CONTAINERD_CONFIG: &str = r#"version = 3
 [plugins."io.containerd.cri.v1.runtime"]
 restrict_oom_score_adj = true
@@ -91,7 +92,9 @@ impl Disk {
     pub async fn make(&self, template: &Template) -> Result<(), Error> {
         let containerd = self.folder.join("var/lib/containerd");
         make_private_folder(&self.folder).map_err(system(format!("make {}", self.folder.display())))?;
-        for folder in [self.etc(), self.logs(), self.folder.join("var/lib"), self.folder.join("opt/freehold-box")] {
+        for folder in
+            [self.etc(), self.logs(), self.folder.join("var/lib"), self.folder.join("opt/freehold-box")]
+        {
             std::fs::create_dir_all(&folder).map_err(system(format!("make {}", folder.display())))?;
         }
         if !containerd.exists() {
@@ -100,14 +103,24 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes what the image has and what the box knows in AWS' place: the facts of the instance, and the certificates by which its
-    /// kubelet is known (on EKS, AWS' authenticator does that).
-    pub fn write(&self, resources: &SiteResources, spec: &Spec, cgroup: &Path, pods: &str) -> Result<(), Error> {
+    /// Writes what the image has and what the box knows in AWS' place: the facts of the instance, and the
+    /// certificates by which its kubelet is known (on EKS, AWS' authenticator does that).
+    pub fn write(
+        &self,
+        resources: &SiteResources,
+        spec: &Spec,
+        cgroup: &Path,
+        pods: &str,
+    ) -> Result<(), Error> {
         let server = format!("https://{}:{API_SERVER_PORT}", resources.network.gateway());
         let user = format!("system:node:{}", spec.private_dns);
         let authority = &resources.authority;
-        let kubeconfig = authority.kubeconfig_text(&user, Some("system:nodes"), &server, Some(SERVER_NAME))?;
-        let serving = authority.server_certificate(&spec.private_dns, vec![spec.private_ip.to_string(), spec.private_dns.clone()])?;
+        let kubeconfig =
+            authority.kubeconfig_text(&user, Some("system:nodes"), &server, Some(SERVER_NAME))?;
+        let serving = authority.server_certificate(
+            &spec.private_dns,
+            vec![spec.private_ip.to_string(), spec.private_dns.clone()],
+        )?;
         let facts = format!(
             "INSTANCE_ID={}\nREGION={}\nZONE={}\nINSTANCE_TYPE={}\nADDRESS={}\nHOSTNAME={}\nCGROUP={}\nLEASE_SECONDS={}\nSTATUS_SECONDS={}\n",
             spec.instance,
@@ -124,7 +137,8 @@ impl Disk {
             "cniVersion": "1.0.0", "name": "box",
             "plugins": [{
                 "type": "ptp", "ipMasq": false,
-                "ipam": {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": pods}]], "routes": [{"dst": "0.0.0.0/0"}]},
+                "ipam": {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": pods}]],
+                "routes": [{"dst": "0.0.0.0/0"}]},
             }],
         });
         let etc = self.etc();

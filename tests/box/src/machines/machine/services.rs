@@ -1,4 +1,5 @@
-//! What systemd does in a machine: keeps its services running, starts those again that ended, stops them on request.
+//! What systemd does in a machine: keeps its services running, starts those again that ended, stops them on
+//! request.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::namespaces::Namespaces;
 
-/// How long a service that ended stays down (systemd's `RestartSec` in the units of EKS is 5 s; tests wait for it).
+/// How long a service that ended stays down (systemd's `RestartSec` in the units of EKS is 5 s; tests wait
+/// for it).
 const RESTART: Duration = Duration::from_secs(2);
 /// How long a service may take to stop before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
@@ -45,7 +47,8 @@ impl Services {
         Self { namespaces, folder, logs, known: Mutex::default(), stop: CancellationToken::new() }
     }
 
-    /// Starts all services that the machine has and that are not known yet: each is a program in its folder of services.
+    /// Starts all services that the machine has and that are not known yet: each is a program in its folder
+    /// of services.
     pub fn start_enabled(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if let Ok(name) = entry.file_name().into_string() {
@@ -80,7 +83,8 @@ impl Services {
         });
     }
 
-    /// Stops a service: asks its process to end, and kills it if it does not. It stays down until it is started, or the machine boots.
+    /// Stops a service: asks its process to end, and kills it if it does not. It stays down until it is
+    /// started, or the machine boots.
     pub async fn stop(&self, name: &str) {
         let process = {
             let known = self.lock();
@@ -93,7 +97,11 @@ impl Services {
 
     /// Stops all, at the same time.
     pub async fn stop_all(&self) {
-        let all: Vec<_> = self.lock().values().map(|service| (service.wanted.send_replace(false), service.process.clone())).collect();
+        let all: Vec<_> = self
+            .lock()
+            .values()
+            .map(|service| (service.wanted.send_replace(false), service.process.clone()))
+            .collect();
         for (_, process) in all {
             ended(process).await;
         }
@@ -146,7 +154,8 @@ impl Supervisor {
                     self.watch(&mut child).await;
                     self.report.send_replace(None);
                 }
-                Err(error) => tracing::warn!(service = self.name, %error, "a machine could not start a service"),
+                Err(error) => tracing::warn!(service = self.name, %error,
+                "a machine could not start a service"),
             }
             // A stop during the pause ends it, so that the next start comes at once.
             let _ = tokio::time::timeout(RESTART, self.is_wanted.wait_for(|is_wanted| !*is_wanted)).await;
@@ -168,7 +177,8 @@ impl Supervisor {
 
     fn spawn(&self) -> io::Result<Child> {
         let log = open(&self.log)?;
-        let mut command = Command::from(self.namespaces.command(Path::new("/etc/freehold-box/services").join(&self.name)));
+        let mut command =
+            Command::from(self.namespaces.command(Path::new("/etc/freehold-box/services").join(&self.name)));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         command.spawn()
     }

@@ -16,8 +16,8 @@ pub struct SiteResources {
     pub network: Network,
     /// Who says who they are.
     pub authority: Arc<Authority>,
-    /// Their programs: kubelet, containerd, its shim, runc, ctr, and the network plugins ptp, host-local and loopback. Each machine
-    /// has them in /opt/freehold-box/bin.
+    /// Their programs: kubelet, containerd, its shim, runc, ctr, and the network plugins ptp, host-local and
+    /// loopback. Each machine has them in /opt/freehold-box/bin.
     pub programs: Vec<PathBuf>,
     /// The images that every machine has from the start.
     pub template: Template,

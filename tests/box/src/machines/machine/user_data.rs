@@ -1,4 +1,5 @@
-//! What cloud-init does in a machine: runs the user data once, on the first boot, with its output on the console.
+//! What cloud-init does in a machine: runs the user data once, on the first boot, with its output on the
+//! console.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -37,15 +38,25 @@ async fn outcome(namespaces: &Namespaces, user_data: Option<&str>, console: &Con
     }
 }
 
-async fn run(namespaces: &Namespaces, text: &str, console: &Console) -> std::io::Result<std::process::ExitStatus> {
+async fn run(
+    namespaces: &Namespaces,
+    text: &str,
+    console: &Console,
+) -> std::io::Result<std::process::ExitStatus> {
     // The machine's /run can be seen through the process that holds its namespaces.
-    let place = Path::new("/proc").join(namespaces.holder.to_string()).join("root").join(SCRIPT.trim_start_matches('/'));
+    let place = Path::new("/proc")
+        .join(namespaces.holder.to_string())
+        .join("root")
+        .join(SCRIPT.trim_start_matches('/'));
     files::write(&place, text, 0o700)?;
     let mut command = Command::from(namespaces.command(SCRIPT));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     // What the script leaves running may hold its output open for ever; the script's own end is what counts.
-    let shown = [stdout.map(|output| show(output, console.clone())), stderr.map(|output| show(output, console.clone()))];
+    let shown = [
+        stdout.map(|output| show(output, console.clone())),
+        stderr.map(|output| show(output, console.clone())),
+    ];
     let status = child.wait().await;
     for output in shown.into_iter().flatten() {
         let _ = tokio::time::timeout(std::time::Duration::from_secs(1), output).await;

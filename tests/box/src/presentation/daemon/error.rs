@@ -43,7 +43,10 @@ pub enum Error {
     },
 
     /// Another process is this box.
-    #[error("failed to start box `{0}`: it is starting or running already; see `cargo box status --name {0}`")]
+    #[error(
+        "failed to start box `{0}`: it is starting or running already; see `cargo box status --name \
+        {0}`"
+    )]
     Taken(String),
 }
 

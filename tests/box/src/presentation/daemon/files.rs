@@ -37,10 +37,12 @@ pub struct Record {
 }
 
 impl Record {
-    /// Lines for a shell that point kubectl and the AWS tools at this box. The access key is the caller's name in EC2's journal.
+    /// Lines for a shell that point kubectl and the AWS tools at this box. The access key is the caller's
+    /// name in EC2's journal.
     pub fn exports(&self) -> String {
         format!(
-            "export KUBECONFIG={}\nexport AWS_ENDPOINT_URL_EC2={}\nexport AWS_ACCESS_KEY_ID=freehold\nexport AWS_SECRET_ACCESS_KEY=box\n\
+            "export KUBECONFIG={}\nexport AWS_ENDPOINT_URL_EC2={}\nexport AWS_ACCESS_KEY_ID=freehold\nexport \
+             AWS_SECRET_ACCESS_KEY=box\n\
              export AWS_REGION={}\nexport PATH={}:$PATH\n",
             self.kubeconfig.display(),
             self.endpoint,
@@ -107,9 +109,11 @@ pub fn violations(cache: &Cache, name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Remembers the operator that a demo runs in this box, so that [`down`](super::down) ends both; an error if it cannot be written down.
+/// Remembers the operator that a demo runs in this box, so that [`down`](super::down) ends both; an error if
+/// it cannot be written down.
 pub fn remember_operator(cache: &Cache, name: &str, operator: Identity) -> Result<(), Error> {
-    std::fs::write(Files::of(cache, name).operator(), operator.to_string()).map_err(system("write the operator's identity"))
+    std::fs::write(Files::of(cache, name).operator(), operator.to_string())
+        .map_err(system("write the operator's identity"))
 }
 
 /// Whether a demo ran, or runs, its operator in this box.
@@ -124,6 +128,9 @@ pub(super) fn write_identity(files: &Files, identity: Identity) -> Result<(), Er
 /// Whole or not at all: another process may be reading it.
 pub(super) fn write_record(files: &Files, record: &Record) -> Result<(), Error> {
     let new = files.folder.join("record.new");
-    let text = serde_json::to_vec_pretty(record).map_err(|error| system("write the box's record")(error.into()))?;
-    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, files.record())).map_err(system("write the box's record"))
+    let text =
+        serde_json::to_vec_pretty(record).map_err(|error| system("write the box's record")(error.into()))?;
+    std::fs::write(&new, text)
+        .and_then(|()| std::fs::rename(&new, files.record()))
+        .map_err(system("write the box's record"))
 }

@@ -15,11 +15,13 @@ use crate::cluster::control_plane::OPERATOR_USER;
 /// The administrator's client.
 pub async fn client(kubeconfig: &Path) -> Result<Client, Failure> {
     let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig)?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default()).await?;
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default()).await?;
     Ok(Client::try_from(config)?)
 }
 
-/// What an operator that is a process of its own needs: the resource definitions, the NodeClass of the box, and all rights.
+/// What an operator that is a process of its own needs: the resource definitions, the NodeClass of the box,
+/// and all rights.
 pub async fn install(client: &Client) -> Result<(), Failure> {
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
     let apply = apply();
@@ -34,11 +36,14 @@ pub async fn install(client: &Client) -> Result<(), Failure> {
     }
     node_class(client, &example_class()?).await?;
     let rights = serde_json::json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": OPERATOR_USER},
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": OPERATOR_USER},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": OPERATOR_USER}],
     });
-    Api::<ClusterRoleBinding>::all(client.clone()).patch(OPERATOR_USER, &apply, &Patch::Apply(&rights)).await?;
+    Api::<ClusterRoleBinding>::all(client.clone())
+        .patch(OPERATOR_USER, &apply, &Patch::Apply(&rights))
+        .await?;
     Ok(())
 }
 

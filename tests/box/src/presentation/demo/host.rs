@@ -34,14 +34,19 @@ impl Host {
 /// How busy this machine is with other things, in words; asked before a measurement begins.
 pub fn load() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    format!("Load of the host in the minute before: {}", load.split_ascii_whitespace().next().unwrap_or("unknown"))
+    format!(
+        "Load of the host in the minute before: {}",
+        load.split_ascii_whitespace().next().unwrap_or("unknown")
+    )
 }
 
 /// `MemTotal` of `/proc/meminfo` (KiB) in whole GiB.
 fn gib(meminfo: &str) -> u64 {
     const KIB: u64 = 1 << 20;
     let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|rest| rest.split_ascii_whitespace().next()).and_then(|number| number.parse::<u64>().ok());
+    let kib = total
+        .and_then(|rest| rest.split_ascii_whitespace().next())
+        .and_then(|number| number.parse::<u64>().ok());
     (kib.unwrap_or_default() + KIB / 2) / KIB
 }
 

@@ -19,7 +19,10 @@ pub struct Milestone {
     pub seen: Seen,
 }
 
-fn milestone(what: &'static str, seen: impl Fn(&World) -> Option<String> + Send + Sync + 'static) -> Milestone {
+fn milestone(
+    what: &'static str,
+    seen: impl Fn(&World) -> Option<String> + Send + Sync + 'static,
+) -> Milestone {
     Milestone { what, seen: Box::new(seen) }
 }
 
@@ -65,10 +68,16 @@ pub fn creation(nodes: NodeKind) -> Vec<Milestone> {
 fn on_the_way() -> [Milestone; 4] {
     [
         milestone(LAUNCHED, |world| Some(format!("RunInstances: {}", world.instance()?.id))),
-        milestone(REGISTERED, |world| Some(format!("machine booted: its kubelet registered {}", world.core_node()?.name_any()))),
+        milestone(REGISTERED, |world| {
+            Some(format!("machine booted: its kubelet registered {}", world.core_node()?.name_any()))
+        }),
         milestone(ATTACHED, |world| {
             let attachment = world.attached()?;
-            Some(format!("volume attached by {}: VolumeAttachment {}", attachment.spec.attacher, attachment.name_any()))
+            Some(format!(
+                "volume attached by {}: VolumeAttachment {}",
+                attachment.spec.attacher,
+                attachment.name_any()
+            ))
         }),
         milestone(MOUNTED, |world| {
             let pod = world.pod_with("PodReadyToStartContainers")?;
@@ -80,7 +89,11 @@ fn on_the_way() -> [Milestone; 4] {
 /// The Database's status.history records what happened, with its cause.
 fn in_history(before: &World, what: Occurrence) -> Milestone {
     let entries = |world: &World| -> Vec<HistoryEntry> {
-        world.database().and_then(|database| database.status.as_ref()).map(|status| status.history.clone()).unwrap_or_default()
+        world
+            .database()
+            .and_then(|database| database.status.as_ref())
+            .map(|status| status.history.clone())
+            .unwrap_or_default()
     };
     let old = entries(before);
     milestone("entry in status.history", move |world| {
@@ -93,8 +106,11 @@ fn in_history(before: &World, what: Occurrence) -> Milestone {
 fn both_named() -> Milestone {
     milestone("status.replacement", |world| {
         let replacement = world.database()?.status.as_ref()?.replacement.as_ref()?;
-        let both = [&replacement.from, &replacement.to].map(|name| world.nodes.iter().any(|node| node.name_any() == *name));
-        (both == [true, true]).then(|| format!("status.replacement: {} by {}: {}", replacement.from, replacement.to, replacement.cause))
+        let both = [&replacement.from, &replacement.to]
+            .map(|name| world.nodes.iter().any(|node| node.name_any() == *name));
+        (both == [true, true]).then(|| {
+            format!("status.replacement: {} by {}: {}", replacement.from, replacement.to, replacement.cause)
+        })
     })
 }
 
@@ -106,7 +122,11 @@ pub fn type_change(before: &World) -> Vec<Milestone> {
         let (instance, serves) = (instance.clone(), serves.clone());
         move |world| {
             let other = world.other_instance(&instance)?;
-            let meanwhile = if serves(world) { format!(", while the database serves on {instance}") } else { String::new() };
+            let meanwhile = if serves(world) {
+                format!(", while the database serves on {instance}")
+            } else {
+                String::new()
+            };
             Some(format!("RunInstances: {} ({} in {}){meanwhile}", other.id, other.instance_type, other.zone))
         }
     })];
@@ -135,24 +155,38 @@ pub fn loss(before: &World) -> Vec<Milestone> {
 
 /// The database serves on another machine, with its volume, and the machine of before is gone.
 fn successor(before: &World) -> [Milestone; 4] {
-    let (pod, instance, volume) = (before.pod_uid(), id_of(before), before.ebs_volume().map(|volume| volume.id.clone()));
+    let (pod, instance, volume) =
+        (before.pod_uid(), id_of(before), before.ebs_volume().map(|volume| volume.id.clone()));
     let has_moved = {
         let instance = instance.clone();
         move |world: &World| {
             let serving = world.serving_pod().filter(|serving| serving.uid() != pod)?;
             let now = world.running_instance().filter(|now| now.id != instance)?;
             let same = world.ebs_volume().map(|volume| &volume.id) == volume.as_ref();
-            same.then(|| format!("pod {} serves on {}, with the same volume attached there", serving.name_any(), now.id))
+            same.then(|| {
+                format!(
+                    "pod {} serves on {}, with the same volume attached there",
+                    serving.name_any(),
+                    now.id
+                )
+            })
         }
     };
     let moved = has_moved.clone();
     let gone = instance.clone();
     [
-        milestone("database on the other machine", move |world| Some(format!("moved: {}", has_moved(world)?))),
+        milestone("database on the other machine", move |world| {
+            Some(format!("moved: {}", has_moved(world)?))
+        }),
         in_history(before, Occurrence::Moved),
         milestone("former machine gone", move |world| {
             let is_left = world.nodes.len() == 1 && world.other_instance(&gone).is_some();
-            (is_left && world.is_terminated(&gone)).then(|| format!("former machine gone: {gone} is terminated, and one Node remains"))
+            (is_left && world.is_terminated(&gone)).then(|| {
+                format!(
+                    "former machine gone: {gone} is \
+                terminated, and one Node remains"
+                )
+            })
         }),
         milestone("Ready", move |world| (moved(world).is_some() && world.is_ready()).then(|| ready(world))),
     ]
@@ -164,16 +198,26 @@ fn id_of(world: &World) -> String {
 
 /// The machine is released; the volume is retained.
 pub fn pause(before: &World) -> Vec<Milestone> {
-    let (instance, volume) = (id_of(before), before.ebs_volume().map(|volume| volume.id.clone()).unwrap_or_default());
+    let (instance, volume) =
+        (id_of(before), before.ebs_volume().map(|volume| volume.id.clone()).unwrap_or_default());
     vec![
-        milestone("engine stopped", |world| world.pods.is_empty().then(|| "engine stopped: the pod has ended".to_owned())),
+        milestone("engine stopped", |world| {
+            world.pods.is_empty().then(|| "engine stopped: the pod has ended".to_owned())
+        }),
         milestone("instance terminated", move |world| {
-            (world.nodes.is_empty() && world.is_terminated(&instance)).then(|| format!("instance terminated: {instance}"))
+            (world.nodes.is_empty() && world.is_terminated(&instance)).then(|| {
+                format!(
+                    "instance terminated: \
+                {instance}"
+                )
+            })
         }),
         in_history(before, Occurrence::Paused),
         milestone("paused", move |world| {
             let (reason, message) = world.unready().filter(|(reason, _)| *reason == "Paused")?;
-            let kept = world.ebs_volume().filter(|kept| kept.id == volume && kept.state == VolumeState::Available)?;
+            let kept = world
+                .ebs_volume()
+                .filter(|kept| kept.id == volume && kept.state == VolumeState::Available)?;
             Some(format!("Ready=False, {reason}: {message}; {} is retained", kept.id))
         }),
     ]
@@ -184,7 +228,13 @@ pub fn unrecorded_launch(before: &World) -> Vec<Milestone> {
     let known: Vec<String> = before.ec2.instances.iter().map(|instance| instance.id.clone()).collect();
     vec![milestone("an instance in EC2", move |world| {
         let launched = world.ec2.instances.iter().find(|instance| !known.contains(&instance.id))?;
-        world.instance().is_none().then(|| format!("RunInstances: EC2 launched {}, and its response is delayed", launched.id))
+        world.instance().is_none().then(|| {
+            format!(
+                "RunInstances: EC2 launched {}, and its response is \
+            delayed",
+                launched.id
+            )
+        })
     })]
 }
 
@@ -195,12 +245,20 @@ pub fn resumption(before: &World) -> Vec<Milestone> {
     vec![
         in_history(before, Occurrence::Resumed),
         milestone("instance known", move |world| {
-            let launched: Vec<&str> =
-                world.ec2.instances.iter().map(|instance| instance.id.as_str()).filter(|id| !known.iter().any(|it| it == id)).collect();
+            let launched: Vec<&str> = world
+                .ec2
+                .instances
+                .iter()
+                .map(|instance| instance.id.as_str())
+                .filter(|id| !known.iter().any(|it| it == id))
+                .collect();
             let ours = world.instance()?;
-            (launched == [ours.id.as_str()]).then(|| format!("instance adopted: {}; no other was launched", ours.id))
+            (launched == [ours.id.as_str()])
+                .then(|| format!("instance adopted: {}; no other was launched", ours.id))
         }),
-        milestone(JOINED, |world| Some(format!("node joined: Kubernetes node {} is Ready", world.ready_core_node()?.name_any()))),
+        milestone(JOINED, |world| {
+            Some(format!("node joined: Kubernetes node {} is Ready", world.ready_core_node()?.name_any()))
+        }),
         milestone("StatefulSet running", move |world| {
             let pod = world.serving_pod()?;
             let same = world.ebs_volume().map(|volume| &volume.id) == volume.as_ref();
@@ -218,7 +276,10 @@ pub fn growth(before: &World) -> Vec<Milestone> {
             let volume = world.ebs_volume()?;
             let shape = &volume.shape;
             (shape.size == 200 && shape.iops == Some(6000) && shape.throughput == Some(250)).then(|| {
-                format!("volume changed: EC2 shows 200 GiB, 6000 IOPS, 250 MiB/s after {} modification", volume.modifications.len())
+                format!(
+                    "volume changed: EC2 shows 200 GiB, 6000 IOPS, 250 MiB/s after {} modification",
+                    volume.modifications.len()
+                )
             })
         }),
         milestone("claim grown", |world| {
@@ -227,7 +288,8 @@ pub fn growth(before: &World) -> Vec<Milestone> {
             (capacity.0 == "200Gi").then(|| format!("claim grown: {} has {}", claim.name_any(), capacity.0))
         }),
         milestone("Ready, and no restart", move |world| {
-            (world.is_ready() && same_pod(world)).then(|| format!("{}, and the pod was not restarted", ready(world)))
+            (world.is_ready() && same_pod(world))
+                .then(|| format!("{}, and the pod was not restarted", ready(world)))
         }),
     ]
 }
@@ -236,7 +298,8 @@ pub fn growth(before: &World) -> Vec<Milestone> {
 pub fn nothing(before: &World) -> Vec<Milestone> {
     let same_pod = is_same_pod(before);
     vec![milestone("Ready, and no restart", move |world| {
-        (world.is_ready() && same_pod(world)).then(|| format!("{}, and the pod was not restarted", ready(world)))
+        (world.is_ready() && same_pod(world))
+            .then(|| format!("{}, and the pod was not restarted", ready(world)))
     })]
 }
 
@@ -261,10 +324,14 @@ pub fn restart(before: &World) -> Vec<Milestone> {
 /// The pod is gone, and another one took its place and its disk.
 pub fn replacement(before: &World) -> Vec<Milestone> {
     let pod = before.pod_uid();
-    let is_new = move |world: &World| world.serving_pod().filter(|serving| serving.uid() != pod).map(ResourceExt::name_any);
+    let is_new = move |world: &World| {
+        world.serving_pod().filter(|serving| serving.uid() != pod).map(ResourceExt::name_any)
+    };
     let still = is_new.clone();
     vec![
-        milestone("pod replaced", move |world| Some(format!("pod replaced: a new {} serves, on the same volume", is_new(world)?))),
+        milestone("pod replaced", move |world| {
+            Some(format!("pod replaced: a new {} serves, on the same volume", is_new(world)?))
+        }),
         in_history(before, Occurrence::PodReplaced),
         milestone("Ready", move |world| (still(world).is_some() && world.is_ready()).then(|| ready(world))),
     ]
@@ -279,25 +346,42 @@ fn is_same_pod(before: &World) -> impl Fn(&World) -> bool + Send + Sync + 'stati
 
 /// The database goes; its data stays.
 pub fn deletion(before: &World) -> Vec<Milestone> {
-    let (instance, volume) = (id_of(before), before.ebs_volume().map(|volume| volume.id.clone()).unwrap_or_default());
+    let (instance, volume) =
+        (id_of(before), before.ebs_volume().map(|volume| volume.id.clone()).unwrap_or_default());
     let kept = volume.clone();
     vec![
-        milestone("StatefulSet stopped", |world| world.pods.is_empty().then(|| "StatefulSet stopped: the pod has ended".to_owned())),
-        milestone("instance terminated", move |world| world.is_terminated(&instance).then(|| format!("instance terminated: {instance}"))),
+        milestone("StatefulSet stopped", |world| {
+            world.pods.is_empty().then(|| "StatefulSet stopped: the pod has ended".to_owned())
+        }),
+        milestone("instance terminated", move |world| {
+            world.is_terminated(&instance).then(|| format!("instance terminated: {instance}"))
+        }),
         milestone("objects gone", |world| {
             let is_gone = world.databases.is_empty() && world.nodes.is_empty() && world.volumes.is_empty();
             is_gone.then(|| "deleted: Database, Node, Volume and their children".to_owned())
         }),
         milestone("volume retained, and nothing else", move |world| {
-            world
-                .only_the_volume_is_kept(&kept)
-                .then(|| format!("retained: {volume}, its PersistentVolume (Released) and the credentials' Secret"))
+            world.only_the_volume_is_kept(&kept).then(|| {
+                format!(
+                    "retained: {volume}, its PersistentVolume (Released) and the credentials' \
+                    Secret"
+                )
+            })
         }),
     ]
 }
 
 fn ready(world: &World) -> String {
-    let endpoint = world.database().and_then(|database| database.status.as_ref()).and_then(|status| status.endpoint.as_ref());
-    let ports = endpoint.map(|endpoint| endpoint.ports.iter().map(|(name, port)| format!("{name} {port}")).collect::<Vec<_>>().join(", "));
-    format!("Ready: {} ({})", endpoint.map(|endpoint| endpoint.host.clone()).unwrap_or_default(), ports.unwrap_or_default())
+    let endpoint = world
+        .database()
+        .and_then(|database| database.status.as_ref())
+        .and_then(|status| status.endpoint.as_ref());
+    let ports = endpoint.map(|endpoint| {
+        endpoint.ports.iter().map(|(name, port)| format!("{name} {port}")).collect::<Vec<_>>().join(", ")
+    });
+    format!(
+        "Ready: {} ({})",
+        endpoint.map(|endpoint| endpoint.host.clone()).unwrap_or_default(),
+        ports.unwrap_or_default()
+    )
 }

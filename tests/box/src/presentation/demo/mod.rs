@@ -1,9 +1,12 @@
-//! The demo: the life of a database on a box of its own, printed as it happens and checked on the API server and in EC2.
+//! The demo: the life of a database on a box of its own, printed as it happens and checked on the API server
+//! and in EC2.
 
 pub(crate) mod cluster_objects;
 pub(crate) mod common;
+pub(crate) mod example;
 pub(crate) mod host;
 mod milestones;
+pub(crate) mod observer;
 mod operator;
 mod operator_pod;
 pub(crate) mod operator_process;
@@ -11,6 +14,7 @@ pub(crate) mod parts;
 mod pod_access;
 pub(crate) mod report;
 pub(crate) mod reporter;
+pub(crate) mod rows;
 pub(crate) mod setup;
 pub(crate) mod steps;
 pub(crate) mod world;
@@ -27,16 +31,17 @@ use crate::presentation::daemon::{self, Pace, Record};
 use crate::writer::Dialect;
 use common::{BOX, Failure, SPEED};
 use host::Host;
+use observer::{Calls, Observer};
 use operator::Operator;
 use report::{Report, Step};
 use setup::{box_up, with_demo_box};
 use steps::Steps;
-use world::{Calls, Observer};
 
 /// What `cargo demo` takes.
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Leave everything running at the end, and print the lines that point kubectl at it. The database is not deleted then.
+    /// Leave everything running at the end, and print the lines that point kubectl at it. The database is not
+    /// deleted then.
     #[arg(long)]
     keep: bool,
 
@@ -44,7 +49,8 @@ pub struct Demo {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// What the machines are. On real ones the database takes rows, which are counted through everything that follows.
+    /// What the machines are. On real ones the database takes rows, which are counted through everything that
+    /// follows.
     #[arg(long, value_enum, default_value_t)]
     nodes: Wanted,
 
@@ -54,7 +60,8 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Runs the demo; an error means that a step could not be verified, or that it was stopped by Ctrl-C or SIGTERM.
+    /// Runs the demo; an error means that a step could not be verified, or that it was stopped by Ctrl-C or
+    /// SIGTERM.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
         let nodes = self.nodes.decide(&machine::missing(cache))?;
         with_demo_box(cache, nodes, self.keep, async |binary| self.show(cache, nodes, &binary).await).await
@@ -82,7 +89,12 @@ impl Demo {
     }
 
     /// The steps of the database's life, and the check of the operator's calls.
-    async fn live(&self, cache: &Cache, record: &Record, binary: &Path) -> Result<(Report, Operator), Failure> {
+    async fn live(
+        &self,
+        cache: &Cache,
+        record: &Record,
+        binary: &Path,
+    ) -> Result<(Report, Operator), Failure> {
         let client = cluster_objects::client(&record.kubeconfig).await?;
         let observer = Observer::new(client.clone(), &record.endpoint)?;
         let mut report = Report { host: Host::this("cargo demo"), ..Report::default() };
@@ -90,11 +102,16 @@ impl Demo {
         let started = Instant::now();
         let operator = Operator::start(cache, binary, record, &client).await?;
         println!("operator: {} runs as {}", binary.display(), operator.place().await?);
-        report.add(Step::new("operator installed and ready", started.elapsed(), observer.calls_since(0).await?));
+        report.add(Step::new(
+            "operator installed and ready",
+            started.elapsed(),
+            observer.calls_since(0).await?,
+        ));
 
         let (engine, keep) = (self.engine, self.keep);
         let expected_calls = Calls::new();
-        let mut steps = Steps { engine, keep, cache, binary, record, client, observer, operator, report, expected_calls };
+        let mut steps =
+            Steps { engine, keep, cache, binary, record, client, observer, operator, report, expected_calls };
         if let Err(error) = steps.run().await {
             eprintln!("steps completed before the error:\n{}", steps.report);
             eprintln!("the operator's log ends with:\n{}", steps.operator.tail().await);
@@ -121,7 +138,8 @@ impl Demo {
 /// What `--keep` prints: how to look around, and how to stop everything.
 fn kept(record: &Record) -> String {
     format!(
-        "everything is left running. To look around:\n\n{}\n    kubectl get databases,nodes.freehold.dev,volumes.freehold.dev\n\n\
+        "everything is left running. To look around:\n\n{}\n    kubectl get \
+         databases,nodes.freehold.dev,volumes.freehold.dev\n\n\
          To stop it: cargo box down --name {BOX}\n",
         record.exports()
     )

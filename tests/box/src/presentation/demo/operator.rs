@@ -23,7 +23,12 @@ pub enum Operator {
 
 impl Operator {
     /// Installs it with its definitions and the NodeClass of the box, and waits until it is ready.
-    pub async fn start(cache: &Cache, binary: &Path, record: &Record, client: &Client) -> Result<Self, Failure> {
+    pub async fn start(
+        cache: &Cache,
+        binary: &Path,
+        record: &Record,
+        client: &Client,
+    ) -> Result<Self, Failure> {
         match record.nodes {
             NodeKind::Virtual => {
                 install(client).await?;
@@ -41,7 +46,9 @@ impl Operator {
     /// Where it runs, and where its log is.
     pub async fn place(&self) -> Result<String, Failure> {
         match self {
-            Self::Process(operator) => Ok(format!("process {}, its log is {}", operator.id(), operator.log().display())),
+            Self::Process(operator) => {
+                Ok(format!("process {}, its log is {}", operator.id(), operator.log().display()))
+            }
             Self::Pod(pod) => pod.place().await,
         }
     }
@@ -63,9 +70,16 @@ impl Operator {
     }
 
     /// Starts it again after it was killed, or waits until its kubelet has.
-    pub async fn start_again(&mut self, cache: &Cache, binary: &Path, record: &Record) -> Result<(), Failure> {
+    pub async fn start_again(
+        &mut self,
+        cache: &Cache,
+        binary: &Path,
+        record: &Record,
+    ) -> Result<(), Failure> {
         match self {
-            Self::Process(operator) => *operator = OperatorProcess::start(cache, binary, record, SPEED).await?,
+            Self::Process(operator) => {
+                *operator = OperatorProcess::start(cache, binary, record, SPEED).await?;
+            }
             Self::Pod(pod) => pod.back(cache).await?,
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! The operator as users install it, on real machines: its image on a machine for the platform's own pods, the chart by helm.
+//! The operator as users install it, on real machines: its image on a machine for the platform's own pods,
+//! the chart by helm.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,8 +15,9 @@ use serde_json::json;
 use tokio::process::Command;
 
 use super::common::{BOX, Failure, SPEED};
+use super::observer::{OPERATOR, PLATFORM};
 use super::pod_access::first_process_of;
-use super::world::{OPERATOR, PLATFORM, restarts};
+use super::world::restarts;
 use crate::account::cloud;
 use crate::account::platform;
 use crate::base::cache::Cache;
@@ -43,7 +45,13 @@ pub struct OperatorPod {
 
 impl OperatorPod {
     /// Launches a machine for it, installs it and waits until it is ready.
-    pub async fn start(cache: &Cache, binary: &Path, record: &Record, client: &Client, class: &NodeClass) -> Result<Self, Failure> {
+    pub async fn start(
+        cache: &Cache,
+        binary: &Path,
+        record: &Record,
+        client: &Client,
+        class: &NodeClass,
+    ) -> Result<Self, Failure> {
         let helm = Helm::ensure(cache).await?;
         let archive = record.log.with_file_name("operator.tar");
         let image = images::write_operator_image(binary, BOX, &archive).await?;
@@ -71,7 +79,10 @@ impl OperatorPod {
     pub async fn place(&self) -> Result<String, Failure> {
         let pod = self.pod().await?;
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
-        Ok(format!("pod {} on {node}; its log: kubectl logs --namespace {NAMESPACE} deployment/{RELEASE}", pod.name_any()))
+        Ok(format!(
+            "pod {} on {node}; its log: kubectl logs --namespace {NAMESPACE} deployment/{RELEASE}",
+            pod.name_any()
+        ))
     }
 
     /// Its process on this host.
@@ -97,7 +108,11 @@ impl OperatorPod {
             }
             if started.elapsed() > READY_LIMIT {
                 let said = self.tail().await;
-                return Err(format!("the operator was not ready again within {READY_LIMIT:?}; its log ends with:\n{said}").into());
+                return Err(format!(
+                    "the operator was not ready again within {READY_LIMIT:?}; its log ends \
+                    with:\n{said}"
+                )
+                .into());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -106,10 +121,19 @@ impl OperatorPod {
     /// The end of its log.
     pub async fn tail(&self) -> String {
         let mut kubectl = Command::new(&self.kubectl);
-        kubectl.arg("--kubeconfig").arg(&self.kubeconfig).args(["logs", "--namespace", NAMESPACE, "--tail", "20"]);
+        kubectl.arg("--kubeconfig").arg(&self.kubeconfig).args([
+            "logs",
+            "--namespace",
+            NAMESPACE,
+            "--tail",
+            "20",
+        ]);
         let output = kubectl.arg(format!("deployment/{RELEASE}")).kill_on_drop(true).output();
         match tokio::time::timeout(READY_LIMIT, output).await {
-            Ok(Ok(output)) => String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr),
+            Ok(Ok(output)) => {
+                String::from_utf8_lossy(&output.stdout).into_owned()
+                    + &String::from_utf8_lossy(&output.stderr)
+            }
             Ok(Err(error)) => error.to_string(),
             Err(_) => "kubectl gave no answer".to_owned(),
         }
@@ -127,12 +151,19 @@ impl OperatorPod {
 
     async fn pod(&self) -> Result<Pod, Failure> {
         let ours = ListParams::default().labels(&format!("app.kubernetes.io/instance={RELEASE}"));
-        let pod = self.pods.list(&ours).await?.items.into_iter().find(|pod| pod.metadata.deletion_timestamp.is_none());
+        let pod = self
+            .pods
+            .list(&ours)
+            .await?
+            .items
+            .into_iter()
+            .find(|pod| pod.metadata.deletion_timestamp.is_none());
         pod.ok_or_else(|| format!("the operator has no pod in {NAMESPACE}").into())
     }
 
     async fn release(&self, args: &[&str]) -> Result<(), Failure> {
-        let (kubeconfig, limit) = (self.kubeconfig.display().to_string(), format!("{}s", READY_LIMIT.as_secs()));
+        let (kubeconfig, limit) =
+            (self.kubeconfig.display().to_string(), format!("{}s", READY_LIMIT.as_secs()));
         let general = ["--kubeconfig", &kubeconfig, "--namespace", NAMESPACE, "--wait", "--timeout", &limit];
         self.helm.run(&[args, &general].concat()).await?;
         Ok(())
@@ -150,7 +181,9 @@ async fn launch(record: &Record, class: &NodeClass, archive: &Path) -> Result<()
         .instance_type(InstanceType::from("m7i.large"))
         .subnet_id(&subnet.id)
         .user_data(BASE64.encode(user_data.as_bytes()))
-        .tag_specifications(TagSpecification::builder().resource_type(ResourceType::Instance).tags(name).build())
+        .tag_specifications(
+            TagSpecification::builder().resource_type(ResourceType::Instance).tags(name).build(),
+        )
         .min_count(1)
         .max_count(1)
         .send()
@@ -161,10 +194,16 @@ async fn launch(record: &Record, class: &NodeClass, archive: &Path) -> Result<()
 
 /// What a user has before the chart: a namespace that admits restricted pods only, and credentials.
 async fn prepare(client: &Client) -> Result<(), Failure> {
-    let namespace = json!({"metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
-    Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &serde_json::from_value(namespace)?).await?;
-    let secret = json!({"metadata": {"name": "aws"}, "stringData": {"AWS_ACCESS_KEY_ID": OPERATOR, "AWS_SECRET_ACCESS_KEY": "box"}});
-    Api::<Secret>::namespaced(client.clone(), NAMESPACE).create(&PostParams::default(), &serde_json::from_value(secret)?).await?;
+    let namespace = json!({"metadata": {"name": NAMESPACE,
+    "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+    Api::<Namespace>::all(client.clone())
+        .create(&PostParams::default(), &serde_json::from_value(namespace)?)
+        .await?;
+    let secret = json!({"metadata": {"name": "aws"}, "stringData": {"AWS_ACCESS_KEY_ID": OPERATOR,
+    "AWS_SECRET_ACCESS_KEY": "box"}});
+    Api::<Secret>::namespaced(client.clone(), NAMESPACE)
+        .create(&PostParams::default(), &serde_json::from_value(secret)?)
+        .await?;
     Ok(())
 }
 

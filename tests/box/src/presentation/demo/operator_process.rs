@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
 use super::common::{BOX, Failure};
-use super::world::OPERATOR;
+use super::observer::OPERATOR;
 use crate::base::cache::Cache;
 use crate::base::process::{Identity, tail};
 use crate::presentation::daemon::{self, Record};
@@ -22,23 +22,13 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 /// How long it may take to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
-/// Builds the shipped binary with cargo, whose progress goes to this terminal, and says where it is.
-pub async fn build() -> Result<PathBuf, Failure> {
-    let this = std::env::current_exe()?;
-    let folder = this.parent().ok_or("this program has no folder")?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    eprintln!("operator: cargo builds the shipped binary (about 10 s the first time: its libraries are this program's too)");
-    // Both packages, so that every dependency has the features that it was compiled with for this program.
-    let status = Command::new(cargo)
-        .args(["build", "--package", "freehold", "--package", "freehold-box"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-        .kill_on_drop(true)
-        .status()
-        .await?;
-    if !status.success() {
-        return Err("failed to build the operator: see cargo's message above".into());
+/// Where the shipped binary is: `cargo box` compiles it together with this program.
+pub fn binary() -> Result<PathBuf, Failure> {
+    let binary = std::env::current_exe()?.with_file_name("freehold");
+    if !binary.is_file() {
+        return Err(format!("failed to find {}: `cargo demo` compiles it", binary.display()).into());
     }
-    Ok(folder.join("freehold"))
+    Ok(binary)
 }
 
 /// A running operator; it goes on when this is dropped.
@@ -49,8 +39,8 @@ pub struct OperatorProcess {
 }
 
 impl OperatorProcess {
-    /// Starts it against the demo's box, with time passing at this speed, and waits until it is ready. From its first moment the box's
-    /// `down` ends it too, whatever becomes of this program.
+    /// Starts it against the demo's box, with time passing at this speed, and waits until it is ready. From
+    /// its first moment the box's `down` ends it too, whatever becomes of this program.
     pub async fn start(cache: &Cache, binary: &Path, record: &Record, speed: f64) -> Result<Self, Failure> {
         let log = record.log.with_file_name("operator.log");
         let address = free_address()?;
@@ -66,7 +56,8 @@ impl OperatorProcess {
             .stdout(Stdio::null())
             // Appended to: the operator of before may have been killed.
             .stderr(File::options().create(true).append(true).open(&log)?)
-            // Away from the terminal's group: a Ctrl-C there is for this program, which then stops the operator in good order.
+            // Away from the terminal's group: a Ctrl-C there is for this program, which then stops the
+            // operator in good order.
             .process_group(0)
             .spawn()?;
         // None: it has ended already, which the wait below reports with its log.
@@ -90,7 +81,12 @@ impl OperatorProcess {
                 return Err(format!("the operator ended ({status}); its log:\n{}", self.tail()).into());
             }
             if started.elapsed() > READY_LIMIT {
-                return Err(format!("the operator was not ready within {READY_LIMIT:?}; its log ends with:\n{}", self.tail()).into());
+                return Err(format!(
+                    "the operator was not ready within {READY_LIMIT:?}; its log ends \
+                    with:\n{}",
+                    self.tail()
+                )
+                .into());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -124,7 +120,9 @@ impl OperatorProcess {
             .await
             .map_err(|_| format!("the operator did not stop within {STOP_LIMIT:?} of SIGTERM"))??;
         if !status.success() {
-            return Err(format!("the operator ended with {status}; its log ends with:\n{}", self.tail()).into());
+            return Err(
+                format!("the operator ended with {status}; its log ends with:\n{}", self.tail()).into()
+            );
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Where a time went, from the moments at which each thing was seen; and so the way from `kubectl apply` to the first answered query.
+//! Where a time went, from the moments at which each thing was seen; and so the way from `kubectl apply` to
+//! the first answered query.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,8 +60,8 @@ pub fn way(seen: &Moments, answered: Duration) -> Option<Way> {
     ]))
 }
 
-/// Parts of a time: the name of each, what it is the time of, and when it ended since the begin. One that ended before the part in
-/// front of it took no time of its own.
+/// Parts of a time: the name of each, what it is the time of, and when it ended since the begin. One that
+/// ended before the part in front of it took no time of its own.
 pub fn divide(ends: &[(&'static str, &'static str, Duration)]) -> Way {
     // Rounded before they are subtracted, so that what is shown adds up.
     let tenths = |moment: Duration| u32::try_from((moment.as_millis() + 50) / 100).unwrap_or(u32::MAX);
@@ -83,7 +84,11 @@ impl Way {
         for Part { name, what, seconds } in &self.parts {
             table.add_row([*name, &format!("{seconds:.1}"), what]);
         }
-        table.add_row(["in all", &format!("{:.1}", self.seconds), "from kubectl apply to the first answered query"]);
+        table.add_row([
+            "in all",
+            &format!("{:.1}", self.seconds),
+            "from kubectl apply to the first answered query",
+        ]);
         if let Some(column) = table.column_mut(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }

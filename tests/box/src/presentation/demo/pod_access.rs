@@ -31,13 +31,23 @@ impl PodAccess {
         let output = Command::new(&self.kubectl)
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
-            .args(["exec", "--namespace", &pod.namespace().unwrap_or_default(), &name, "--container", &container, "--"])
+            .args([
+                "exec",
+                "--namespace",
+                &pod.namespace().unwrap_or_default(),
+                &name,
+                "--container",
+                &container,
+                "--",
+            ])
             .args(["df", "-P", "-k", &path])
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output();
         let output = tokio::time::timeout(LIMIT, output).await;
-        let output = output.map_err(|_| format!("`kubectl exec {name} -- df` gave no answer within {} s", LIMIT.as_secs()))??;
+        let output = output.map_err(|_| {
+            format!("`kubectl exec {name} -- df` gave no answer within {} s", LIMIT.as_secs())
+        })??;
         let said = String::from_utf8_lossy(&output.stdout);
         let size = size_in_kib(&said).filter(|_| output.status.success());
         let size = size.ok_or_else(|| {
@@ -67,7 +77,8 @@ fn size_in_kib(said: &str) -> Option<u64> {
     said.lines().nth(1)?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills the first process of the pod's container with SIGKILL, from outside: inside, the kernel shields it. Returns its id.
+/// Kills the first process of the pod's container with SIGKILL, from outside: inside, the kernel shields it.
+/// Returns its id.
 pub fn kill_engine(pod: &Pod) -> Result<u32, Failure> {
     let process = first_process_of(pod)?;
     process.signal(Signal::SIGKILL);
@@ -78,18 +89,26 @@ pub fn kill_engine(pod: &Pod) -> Result<u32, Failure> {
 pub fn first_process_of(pod: &Pod) -> Result<Identity, Failure> {
     let name = pod.name_any();
     let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
-    let id = statuses.filter_map(|status| status.container_id.as_deref()).find_map(|id| id.strip_prefix("containerd://"));
+    let id = statuses
+        .filter_map(|status| status.container_id.as_deref())
+        .find_map(|id| id.strip_prefix("containerd://"));
     let id = id.ok_or_else(|| format!("the pod {name} has no container that runs"))?;
-    first_process(id)?.ok_or_else(|| format!("no process of the container {id} of {name} is on this host").into())
+    first_process(id)?
+        .ok_or_else(|| format!("no process of the container {id} of {name} is on this host").into())
 }
 
 /// The process that is 1 in the container of this id.
 fn first_process(container: &str) -> Result<Option<Identity>, Failure> {
     for entry in std::fs::read_dir("/proc")? {
         let path = entry?.path();
-        let Some(id) = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(id) =
+            path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
         // A process may end while it is looked at.
-        let is_inside = std::fs::read_to_string(path.join("cgroup")).is_ok_and(|groups| groups.contains(container));
+        let is_inside =
+            std::fs::read_to_string(path.join("cgroup")).is_ok_and(|groups| groups.contains(container));
         let is_first = || std::fs::read_to_string(path.join("status")).is_ok_and(|status| is_first(&status));
         if is_inside && is_first() {
             return Ok(Identity::of(id));
@@ -124,7 +143,8 @@ mod tests {
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {"name": "orders-0"},
             "spec": {
-                "volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "data", "persistentVolumeClaim": {"claimName": "orders-x"}}],
+                "volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "data",
+                "persistentVolumeClaim": {"claimName": "orders-x"}}],
                 "containers": [{"name": "questdb", "volumeMounts": [
                     {"name": "tmp", "mountPath": "/tmp"}, {"name": "data", "mountPath": "/var/lib/questdb"},
                 ]}],
@@ -136,7 +156,9 @@ mod tests {
 
     #[test]
     fn a_container_has_one_first_process() {
-        for (ids, wanted) in [("NSpid:\t812\t1", true), ("NSpid:\t813\t7", false), ("NSpid:\t1", false), ("", false)] {
+        for (ids, wanted) in
+            [("NSpid:\t812\t1", true), ("NSpid:\t813\t7", false), ("NSpid:\t1", false), ("", false)]
+        {
             assert_eq!(is_first(&format!("Name:\tjava\n{ids}\nThreads:\t3\n")), wanted, "{ids}");
         }
     }

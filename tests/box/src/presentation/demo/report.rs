@@ -1,4 +1,5 @@
-//! The table at the end: each step, its time, the EC2 calls that it cost, what became of the rows, and what is left over.
+//! The table at the end: each step, its time, the EC2 calls that it cost, what became of the rows, and what
+//! is left over.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -8,8 +9,8 @@ use serde::Serialize;
 
 use super::common::Failure;
 use super::host::Host;
+use super::observer::Calls;
 use super::parts::Way;
-use super::world::Calls;
 
 /// The table.
 #[derive(Debug, Default, Serialize)]
@@ -113,7 +114,9 @@ impl Report {
             row.push(each(&step.calls).join(between));
             table.add_row(row);
         }
-        for (name, lines) in [("calls of the CSI driver", each(&self.driver)), ("left over", self.left_over.clone())] {
+        for (name, lines) in
+            [("calls of the CSI driver", each(&self.driver)), ("left over", self.left_over.clone())]
+        {
             if !lines.is_empty() {
                 let empty = if with_rows { 5 } else { 1 };
                 let cells = std::iter::once(name.to_owned()).chain(std::iter::repeat_n(String::new(), empty));
@@ -135,13 +138,19 @@ impl Report {
         let _ = writeln!(page, "{}", self.table(presets::ASCII_MARKDOWN, ", "));
         if self.steps.iter().any(|step| step.rows.is_some()) {
             page.push_str(
-                "\nOUTAGE is the longest time in seconds between two acknowledgements that a client which writes numbered rows saw in the\n\
-                 step. SENT, ACKNOWLEDGED and FOUND count its rows since the start, FOUND as read back at the end of the step: every\n\
+                "\nOUTAGE is the longest time in seconds between two acknowledgements that a client which \
+                 writes numbered rows saw in the\n\
+                 step. SENT, ACKNOWLEDGED and FOUND count its rows since the start, FOUND as read back at \
+                 the end of the step: every\n\
                  acknowledged row was found, no row that was not sent, and none twice.\n",
             );
         }
         if let Some(way) = &self.way {
-            let _ = writeln!(page, "\nFrom `kubectl apply` to the first answered query:\n\n{}", way.table(presets::ASCII_MARKDOWN));
+            let _ = writeln!(
+                page,
+                "\nFrom `kubectl apply` to the first answered query:\n\n{}",
+                way.table(presets::ASCII_MARKDOWN)
+            );
         }
         page
     }
@@ -184,20 +193,32 @@ mod tests {
         let mut made = expected.clone();
         made.remove("CreateVolume");
         let error = check_calls(&made, &expected).unwrap_err().to_string();
-        let wanted = "changed EC2 by 4 RunInstances, 3 TerminateInstances; expected 1 CreateVolume, 4 RunInstances, 3 TerminateInstances";
+        let wanted = "changed EC2 by 4 RunInstances, 3 TerminateInstances; expected 1 CreateVolume, 4 \
+            RunInstances, 3 TerminateInstances";
         assert!(error.ends_with(wanted), "{error}");
     }
 
     #[test]
     fn the_page_has_the_command_the_machine_and_aligned_tables() {
         let mut report = Report {
-            host: Host { command: "cargo demo".to_owned(), cores: 2, memory_gib: 24, kernel: "6.1".to_owned() },
+            host: Host {
+                command: "cargo demo".to_owned(),
+                cores: 2,
+                memory_gib: 24,
+                kernel: "6.1".to_owned(),
+            },
             ..Report::default()
         };
         let rows = Rows { outage_seconds: Some(3.24), sent: 1203, acknowledged: 1200, found: 1202 };
-        report
-            .add(Step { rows: Some(rows), ..Step::new("engine killed", Duration::from_millis(4321), calls(&[("DescribeInstances", 2)])) });
-        report.add(Step::new("deleted", Duration::from_secs(5), calls(&[("TerminateInstances", 1), ("DescribeVolumes", 1)])));
+        report.add(Step {
+            rows: Some(rows),
+            ..Step::new("engine killed", Duration::from_millis(4321), calls(&[("DescribeInstances", 2)]))
+        });
+        report.add(Step::new(
+            "deleted",
+            Duration::from_secs(5),
+            calls(&[("TerminateInstances", 1), ("DescribeVolumes", 1)]),
+        ));
         report.left_over = vec!["EBS volume vol-1".to_owned()];
         let page = report.markdown();
         assert_eq!(

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::common::Failure;
 use super::milestones::Milestone;
+use super::observer::Observer;
 use super::parts::Moments;
 use super::report::Step;
-use super::world::Observer;
 use crate::base::progress::Progress;
 
 /// How often the API server and EC2 are read.
@@ -28,7 +28,13 @@ impl StepReporter {
     /// The step begins now.
     pub async fn begin(observer: &Observer, name: &'static str) -> Result<Self, Failure> {
         let journal_before = observer.journal_end().await?;
-        Ok(Self { observer: observer.clone(), name, started: Instant::now(), journal_before, moments: Moments::new() })
+        Ok(Self {
+            observer: observer.clone(),
+            name,
+            started: Instant::now(),
+            journal_before,
+            moments: Moments::new(),
+        })
     }
 
     /// When it began.
@@ -46,7 +52,8 @@ impl StepReporter {
         println!("  {:6.1} s  {sentence}", self.started.elapsed().as_secs_f64());
     }
 
-    /// Prints a line for each milestone as it is reached; an error names those that were not reached within the limit, from now on.
+    /// Prints a line for each milestone as it is reached; an error names those that were not reached within
+    /// the limit, from now on.
     pub async fn wait_for(&mut self, milestones: &[Milestone], limit: Duration) -> Result<(), Failure> {
         let mut open: Vec<&Milestone> = milestones.iter().collect();
         let begun = Instant::now();
@@ -82,7 +89,12 @@ impl StepReporter {
                 if let Some(progress) = progress.take() {
                     progress.clear();
                 }
-                return Err(format!("not observed within {} s: {missing}\n{}", limit.as_secs(), world.conditions()).into());
+                return Err(format!(
+                    "not observed within {} s: {missing}\n{}",
+                    limit.as_secs(),
+                    world.conditions()
+                )
+                .into());
             }
             if last_seen.elapsed() > SILENCE {
                 let progress = progress.get_or_insert_with(Progress::on_stderr);
@@ -99,8 +111,13 @@ impl StepReporter {
     }
 }
 
-/// Waits for work that prints nothing itself, and prints what it is if it takes long; an error names it after the limit.
-pub async fn wait_with_progress<T>(what: &str, limit: Duration, work: impl Future<Output = T>) -> Result<T, Failure> {
+/// Waits for work that prints nothing itself, and prints what it is if it takes long; an error names it after
+/// the limit.
+pub async fn wait_with_progress<T>(
+    what: &str,
+    limit: Duration,
+    work: impl Future<Output = T>,
+) -> Result<T, Failure> {
     let started = Instant::now();
     let mut progress: Option<Progress> = None;
     tokio::pin!(work);

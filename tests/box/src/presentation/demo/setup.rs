@@ -1,4 +1,5 @@
-//! The box that the demo and the measurement run on: alone, with all that it needs built, and ended when it fails.
+//! The box that the demo and the measurement run on: alone, with all that it needs built, and ended when it
+//! fails.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
@@ -14,8 +15,8 @@ use crate::base::error_chain::chain;
 use crate::base::progress::Progress;
 use crate::presentation::daemon::{self, Pace, Record, Settings};
 
-/// Runs something on the demo's box: alone, with the operator's binary and all else that it needs built, and the box goes down when
-/// it fails, unless it is to be kept, or is stopped by Ctrl-C or SIGTERM.
+/// Runs something on the demo's box: alone, with the operator's binary and all else that it needs built, and
+/// the box goes down when it fails, unless it is to be kept, or is stopped by Ctrl-C or SIGTERM.
 pub async fn with_demo_box(
     cache: &Cache,
     nodes: NodeKind,
@@ -42,7 +43,10 @@ pub async fn with_demo_box(
         how = &mut stopped => (Err(how.into()), false),
     };
     if outcome.is_err() && leave {
-        eprintln!("the box is left running for inspection; `cargo box down --name {BOX}` stops it and its operator");
+        eprintln!(
+            "the box is left running for inspection; `cargo box down --name {BOX}` stops it and its \
+            operator"
+        );
     } else if outcome.is_err() {
         match daemon::down(cache, BOX).await {
             Ok(done) => eprintln!("{done}"),
@@ -66,19 +70,25 @@ pub async fn box_up(cache: &Cache, nodes: NodeKind, speed: f64, pace: Pace) -> R
     Ok(record)
 }
 
-/// Locks the demo's box while a demo runs: a box without a lock was kept, or its demo was killed. The lock file holds the process id
-/// of the demo, for the error message of the next one.
+/// Locks the demo's box while a demo runs: a box without a lock was kept, or its demo was killed. The lock
+/// file holds the process id of the demo, for the error message of the next one.
 fn lock_demo(cache: &Cache) -> Result<File, Failure> {
     let folder = cache.boxes();
     let path = folder.join("demo.lock");
     let failed = |error: io::Error| format!("failed to use {}: {error}", path.display());
     make_private_folder(&folder).map_err(failed)?;
-    let mut lock = File::options().create(true).read(true).write(true).truncate(false).open(&path).map_err(failed)?;
+    let mut lock =
+        File::options().create(true).read(true).write(true).truncate(false).open(&path).map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let id = io::read_to_string(lock).map_err(failed)?;
-            return Err(format!("another demo is running: wait for its end, or stop it with Ctrl-C or `kill {}`", id.trim()).into());
+            return Err(format!(
+                "another demo is running: wait for its end, or stop it with Ctrl-C or `kill \
+                {}`",
+                id.trim()
+            )
+            .into());
         }
         Err(TryLockError::Error(error)) => return Err(failed(error).into()),
     }
@@ -89,11 +99,15 @@ fn lock_demo(cache: &Cache) -> Result<File, Failure> {
 /// Builds what is missing and stops what an earlier demo left running; returns the operator's binary.
 async fn prepare(cache: &Cache, nodes: NodeKind) -> Result<PathBuf, Failure> {
     nodes.prepare(cache, &Progress::on_stderr()).await?;
-    let binary = operator_process::build().await?;
+    let binary = operator_process::binary()?;
     if daemon::is_of_a_demo(cache, BOX) {
         println!("stopped an earlier demo that was left running: {}", daemon::down(cache, BOX).await?);
     } else if daemon::running(cache, BOX).is_some() {
-        return Err(format!("a box `{BOX}` is running that was not started by a demo: `cargo box down --name {BOX}` stops it").into());
+        return Err(format!(
+            "a box `{BOX}` is running that was not started by a demo: `cargo box down --name \
+            {BOX}` stops it"
+        )
+        .into());
     }
     Ok(binary)
 }

@@ -1,7 +1,7 @@
 //! The steps of the demo: what is done to the database, and what must be observed then, of its rows too.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ec2sim::{Effect, Fault, Outside};
 use freehold::api::Database;
@@ -10,27 +10,27 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
 use super::common::{BOX, Failure};
+use super::example::{DATABASE, database};
 use super::milestones::{self, Milestone};
+use super::observer::{Calls, NAMESPACE, Observer};
 use super::operator::Operator;
 use super::parts;
 use super::pod_access::{self, PodAccess};
-use super::report::{Report, Rows, Step, tenths};
+use super::report::{Report, Rows, Step};
 use super::reporter::{StepReporter, wait_with_progress};
-use super::world::{Calls, NAMESPACE, Observer, World};
+use super::rows::{counted, served, stop};
+use super::world::World;
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
-use crate::machines::images;
 use crate::presentation::daemon::{self, Record};
 use crate::writer::{Dialect, PACE, Source, Target, Writer};
 
 /// How long a step may take at most.
 const STEP_LIMIT: Duration = Duration::from_secs(300);
 
-/// How long a disk may take to grow: the kubelet looks at a file system that is to be grown about once a minute.
+/// How long a disk may take to grow: the kubelet looks at a file system that is to be grown about once a
+/// minute.
 const GROWTH_LIMIT: Duration = Duration::from_secs(240);
-
-/// How long the database may take to accept the next row, and to give all rows back, once it is Ready.
-const SERVED_LIMIT: Duration = Duration::from_secs(180);
 
 /// How late EC2 answers the launch during which the operator is killed, in virtual seconds.
 const ANSWER_DELAY: f64 = 60.0;
@@ -40,9 +40,6 @@ const DISK_POLL: Duration = Duration::from_secs(1);
 
 /// How many KiB a GiB has.
 const KIB: u64 = 1 << 20;
-
-/// The example's name.
-pub const DATABASE: &str = "orders";
 
 /// The table of the writer's rows.
 const TABLE: &str = "freehold_demo";
@@ -99,12 +96,21 @@ impl Steps<'_> {
     }
 
     fn target(&self) -> Target {
-        let source = Source::Database { client: self.client.clone(), namespace: NAMESPACE.to_owned(), name: DATABASE.to_owned() };
+        let source = Source::Database {
+            client: self.client.clone(),
+            namespace: NAMESPACE.to_owned(),
+            name: DATABASE.to_owned(),
+        };
         Target { dialect: self.engine, source, table: TABLE }
     }
 
     /// Created; with its writer, where there is something to write to.
-    async fn created(&mut self, database: &Database, change: &str, nodes: NodeKind) -> Result<Option<Writer>, Failure> {
+    async fn created(
+        &mut self,
+        database: &Database,
+        change: &str,
+        nodes: NodeKind,
+    ) -> Result<Option<Writer>, Failure> {
         println!("\n── kubectl apply -f examples/database.yaml{change}");
         self.expect_call("RunInstances");
         self.expect_call("CreateVolume");
@@ -122,8 +128,11 @@ impl Steps<'_> {
         served(&writer).await?;
         let answered = writer.first_answer().map(|at| at.saturating_duration_since(reporter.started()));
         if let Some(answered) = answered {
-            reporter
-                .print(&format!("serving: the first query was answered after {:.1} s, and a client writes rows", answered.as_secs_f64()));
+            reporter.print(&format!(
+                "serving: the first query was answered after {:.1} s, and a client writes \
+                    rows",
+                answered.as_secs_f64()
+            ));
             self.report.way = parts::way(reporter.moments(), answered);
         }
         let step = counted(&writer, reporter).await?;
@@ -146,7 +155,10 @@ impl Steps<'_> {
             (Some(writer), Some(size_before)) => {
                 let what = "the file system in the pod to be 200 GiB";
                 let size = wait_with_progress(what, STEP_LIMIT, self.disk_of_at_least(200)).await??;
-                reporter.print(&format!("file system grown: df inside the pod shows {size}, and before {size_before}"));
+                reporter.print(&format!(
+                    "file system grown: df inside the pod shows {size}, and before \
+                    {size_before}"
+                ));
                 reporter.wait_for(&milestones::nothing(&before), STEP_LIMIT).await?;
                 counted(writer, reporter).await?
             }
@@ -193,7 +205,8 @@ impl Steps<'_> {
     async fn type_changed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
         let before = self.observer.observe().await?;
         let now = before.running_instance().ok_or("no instance runs")?.instance_type.clone();
-        let types = before.database().map(|database| database.spec.instance_types.clone()).unwrap_or_default();
+        let types =
+            before.database().map(|database| database.spec.instance_types.clone()).unwrap_or_default();
         let types: Vec<String> = types.into_iter().filter(|it| *it != now).collect();
         println!("\n── spec.instanceTypes: [{}]   (without {now}, which is in use)", types.join(", "));
         self.expect_call("RunInstances");
@@ -221,7 +234,9 @@ impl Steps<'_> {
         self.expect_call("RunInstances");
         let before = self.observer.observe().await?;
         let mut reporter = StepReporter::begin(&self.observer, "resumed, operator killed").await?;
-        self.observer.fault(&Fault::on("RunInstances", Effect::Delay { seconds: ANSWER_DELAY }).count(1)).await?;
+        self.observer
+            .fault(&Fault::on("RunInstances", Effect::Delay { seconds: ANSWER_DELAY }).count(1))
+            .await?;
         self.edit(&json!({"running": true})).await?;
         reporter.wait_for(&milestones::unrecorded_launch(&before), STEP_LIMIT).await?;
         self.operator.kill().await?;
@@ -243,12 +258,19 @@ impl Steps<'_> {
     }
 
     async fn edit(&self, spec: &serde_json::Value) -> Result<(), Failure> {
-        self.databases().patch(DATABASE, &PatchParams::default(), &Patch::Merge(&json!({"spec": spec}))).await?;
+        self.databases()
+            .patch(DATABASE, &PatchParams::default(), &Patch::Merge(&json!({"spec": spec})))
+            .await?;
         Ok(())
     }
 
     /// The database is back, and takes rows, where there is something to write to; then the step is over.
-    async fn survived(&mut self, mut reporter: StepReporter, milestones: &[Milestone], writer: Option<&Writer>) -> Result<(), Failure> {
+    async fn survived(
+        &mut self,
+        mut reporter: StepReporter,
+        milestones: &[Milestone],
+        writer: Option<&Writer>,
+    ) -> Result<(), Failure> {
         reporter.wait_for(milestones, STEP_LIMIT).await?;
         let step = match writer {
             Some(writer) => {
@@ -283,7 +305,8 @@ impl Steps<'_> {
         Ok(in_words(size, &path))
     }
 
-    /// The same, once it is this many GiB but for what the file system keeps to itself: less than a twentieth.
+    /// The same, once it is this many GiB but for what the file system keeps to itself: less than a
+    /// twentieth.
     async fn disk_of_at_least(&self, gib: u64) -> Result<String, Failure> {
         loop {
             let world = self.observer.observe().await?;
@@ -297,16 +320,21 @@ impl Steps<'_> {
     }
 
     fn pod_access(&self) -> PodAccess {
-        PodAccess { kubectl: self.record.programs.join("kubectl"), kubeconfig: self.record.kubeconfig.clone() }
+        PodAccess {
+            kubectl: self.record.programs.join("kubectl"),
+            kubeconfig: self.record.kubeconfig.clone(),
+        }
     }
 
     fn no_violation(&self) -> Result<(), Failure> {
         match daemon::violations(self.cache, BOX).as_slice() {
             [] => Ok(()),
-            violations => {
-                Err(format!("a volume was detached while a machine had it mounted, which loses data in EC2: {}", violations.join("; "))
-                    .into())
-            }
+            violations => Err(format!(
+                "a volume was detached while a machine had it mounted, which loses data in EC2: \
+                    {}",
+                violations.join("; ")
+            )
+            .into()),
         }
     }
 }
@@ -317,59 +345,6 @@ fn in_words(kib: u64, path: &str) -> String {
     format!("{}.{} GiB at {path}", tenths / 10, tenths % 10)
 }
 
-/// The Database: the example, for the engine that was asked for, and with commits that are on the disk before they are answered; and
-/// how it differs from the example.
-pub async fn database(engine: Dialect, nodes: NodeKind) -> Result<(Database, String), Failure> {
-    let mut database: serde_json::Value = serde_norway::from_str(include_str!("../../../../../examples/database.yaml"))?;
-    let spec = database.get_mut("spec").ok_or("the example has no spec")?;
-    let change = match (engine, nodes) {
-        (Dialect::Postgresql, _) => {
-            // The release that the box has an image of.
-            let version = images::postgresql_version().await?;
-            spec["engine"] = json!({"type": "postgresql", "version": version});
-            format!("   (with spec.engine: {{type: postgresql, version: {version}}})")
-        }
-        (Dialect::Questdb, NodeKind::Real) => {
-            spec["config"] = json!({"cairo.commit.mode": "sync"});
-            "   (with spec.config: {cairo.commit.mode: sync})".to_owned()
-        }
-        (Dialect::Questdb, NodeKind::Virtual) => String::new(),
-    };
-    Ok((serde_json::from_value(database)?, change))
-}
-
-pub async fn served(writer: &Writer) -> Result<(), Failure> {
-    Ok(wait_with_progress("the next row to be acknowledged", SERVED_LIMIT, writer.is_served(SERVED_LIMIT)).await??)
-}
-
-/// Ends a step with its rows read back and checked.
-async fn counted(writer: &Writer, reporter: StepReporter) -> Result<Step, Failure> {
-    served(writer).await?;
-    let outage = tenths(writer.observed().outage.map(|gap| gap.length).unwrap_or_default());
-    let started = Instant::now();
-    let tally = wait_with_progress("all rows to be read back", SERVED_LIMIT, writer.verify(SERVED_LIMIT)).await??;
-    tally.check().map_err(|untrue| format!("the rows read back differ from the rows written: {untrue}"))?;
-    let rows =
-        Rows { outage_seconds: Some(outage), sent: tally.sent.len(), acknowledged: tally.acknowledged.len(), found: tally.found.len() };
-    reporter.print(&format!(
-        "rows: {} sent, {} acknowledged, {} found, no duplicates; longest outage {outage:.1} s (read back in {:.1} s)",
-        rows.sent,
-        rows.acknowledged,
-        rows.found,
-        started.elapsed().as_secs_f64(),
-    ));
-    let step = reporter.end().await?;
-    Ok(Step { rows: Some(rows), ..step })
-}
-
-/// Ends the writer and reads everything back for the last time.
-async fn stop(writer: Writer, target: Target) -> Result<Rows, Failure> {
-    let written = writer.stop().await;
-    let tally = wait_with_progress("all rows to be read back", SERVED_LIMIT, written.verify(&target, SERVED_LIMIT)).await??;
-    tally.check().map_err(|untrue| format!("the rows read back differ from the rows written: {untrue}"))?;
-    Ok(Rows { outage_seconds: None, sent: tally.sent.len(), acknowledged: tally.acknowledged.len(), found: tally.found.len() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -377,14 +352,5 @@ mod tests {
     #[test]
     fn a_size_is_printed_in_gib() {
         assert_eq!(in_words(209_612_800, "/data"), "199.9 GiB at /data");
-    }
-
-    #[tokio::test]
-    async fn quest_db_commits_to_the_disk_where_rows_are_counted() {
-        let (real, _) = database(Dialect::Questdb, NodeKind::Real).await.unwrap();
-        assert_eq!(real.metadata.name.as_deref(), Some(DATABASE));
-        assert_eq!(real.spec.config["cairo.commit.mode"].0, "sync");
-        let (in_name, _) = database(Dialect::Questdb, NodeKind::Virtual).await.unwrap();
-        assert!(in_name.spec.config.is_empty());
     }
 }

@@ -1,38 +1,13 @@
-//! Reads the API server and EC2 (the simulator's own state), and answers questions about one moment.
+//! One moment of the API server and of EC2, and the answers to questions about it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use ec2sim::{Fate, Fault, InstanceState, InstanceView, JournalEntry, OutsideAction, SnapshotView, VolumeState, VolumeView};
+use ec2sim::{InstanceState, InstanceView, SnapshotView, VolumeState, VolumeView};
 use freehold::api::keys::{self, DATABASE_NODE_LABEL};
 use freehold::api::{Database, Node, Volume};
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
-use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use kube::api::{Api, ListParams};
-use kube::{Client, ResourceExt};
+use kube::ResourceExt;
 use serde::Deserialize;
-
-use super::common::Failure;
-
-/// The operator's access key id: its name in EC2's journal.
-pub const OPERATOR: &str = "freehold";
-
-/// Who launches the machine for the operator's pod: the name in EC2's journal, and of the machine.
-pub const PLATFORM: &str = "platform";
-
-/// The database's namespace.
-pub const NAMESPACE: &str = "default";
-
-/// Calls by action.
-pub type Calls = BTreeMap<String, u64>;
-
-/// Reads the API server and EC2.
-#[derive(Clone)]
-pub struct Observer {
-    kubernetes: Client,
-    ec2: Client,
-}
 
 /// What EC2 has, in truth.
 #[derive(Clone, Debug, Deserialize)]
@@ -59,132 +34,25 @@ pub struct World {
     pub ec2: Ec2,
 }
 
-impl Observer {
-    /// Reads this API server and this EC2.
-    pub fn new(kubernetes: Client, endpoint: &str) -> Result<Self, Failure> {
-        Ok(Self { kubernetes, ec2: Client::try_from(kube::Config::new(endpoint.parse()?))? })
-    }
-
-    /// Everything as it is now.
-    pub async fn observe(&self) -> Result<World, Failure> {
-        let client = &self.kubernetes;
-        let all = ListParams::default();
-        let ours = ListParams::default().labels(keys::DATABASE_UID_LABEL);
-        let mut others = Vec::new();
-        for service in Api::<Service>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
-            others.push(format!("Service {}", service.name_any()));
-        }
-        for config in Api::<ConfigMap>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
-            others.push(format!("ConfigMap {}", config.name_any()));
-        }
-        for policy in Api::<NetworkPolicy>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
-            others.push(format!("NetworkPolicy {}", policy.name_any()));
-        }
-        Ok(World {
-            databases: Api::<Database>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
-            nodes: Api::<Node>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
-            volumes: Api::<Volume>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
-            core_nodes: Api::<CoreNode>::all(client.clone()).list(&all).await?.items,
-            records: Api::<PersistentVolume>::all(client.clone()).list(&all).await?.items,
-            claims: Api::<PersistentVolumeClaim>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
-            stateful_sets: Api::<StatefulSet>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
-            pods: Api::<Pod>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
-            attachments: Api::<VolumeAttachment>::all(client.clone()).list(&all).await?.items,
-            secrets: Api::<Secret>::namespaced(client.clone(), NAMESPACE).list(&ours).await?.items,
-            others,
-            ec2: self.ec2().await?,
-        })
-    }
-
-    /// EC2's truth as it is now, without the platform's machine.
-    pub async fn ec2(&self) -> Result<Ec2, Failure> {
-        let mut ec2: Ec2 = self.ec2.request(http::Request::get("/_sim/state").body(Vec::new())?).await?;
-        let is_platforms = |instance: &InstanceView| instance.tags.get("Name").is_some_and(|name| name == PLATFORM);
-        let platforms: Vec<String> = ec2.instances.iter().filter(|it| is_platforms(it)).map(|it| it.id.clone()).collect();
-        ec2.instances.retain(|instance| !platforms.contains(&instance.id));
-        ec2.volumes.retain(|volume| !volume.attachment.as_ref().is_some_and(|attachment| platforms.contains(&attachment.instance_id)));
-        Ok(ec2)
-    }
-
-    /// From now on something goes wrong in EC2.
-    pub async fn fault(&self, fault: &Fault) -> Result<(), Failure> {
-        let request = http::Request::post("/_sim/faults").header("content-type", "application/json");
-        self.ec2.request_text(request.body(serde_json::to_vec(fault)?)?).await?;
-        Ok(())
-    }
-
-    /// Something happens in EC2 behind the operator's back.
-    pub async fn outside(&self, action: &OutsideAction) -> Result<(), Failure> {
-        let request = http::Request::post("/_sim/outside").header("content-type", "application/json");
-        self.ec2.request_text(request.body(serde_json::to_vec(action)?)?).await?;
-        Ok(())
-    }
-
-    /// The number of the journal's last entry.
-    pub async fn journal_end(&self) -> Result<u64, Failure> {
-        Ok(self.journal(0).await?.last().map_or(0, |entry| entry.seq))
-    }
-
-    /// The operator's calls after that entry, by action.
-    pub async fn calls_since(&self, after: u64) -> Result<Calls, Failure> {
-        let mut calls = Calls::new();
-        for entry in self.journal(after).await?.iter().filter(|entry| entry.seq > after && entry.caller == OPERATOR) {
-            *calls.entry(entry.action.clone()).or_default() += 1;
-        }
-        Ok(calls)
-    }
-
-    /// What the operator changed in EC2, by action: a creating call that was sent again with its token, or an instance that was
-    /// terminated once more, counts once.
-    pub async fn changes(&self) -> Result<Calls, Failure> {
-        Ok(changes(&self.journal(0).await?))
-    }
-
-    /// The calls of everyone else, by action: on real machines, of the EBS CSI driver. The platform's own do not count.
-    pub async fn calls_of_others(&self) -> Result<Calls, Failure> {
-        let mut calls = Calls::new();
-        for entry in self.journal(0).await?.iter().filter(|entry| ![OPERATOR, PLATFORM].contains(&entry.caller.as_str())) {
-            *calls.entry(entry.action.clone()).or_default() += 1;
-        }
-        Ok(calls)
-    }
-
-    async fn journal(&self, since: u64) -> Result<Vec<JournalEntry>, Failure> {
-        Ok(self.ec2.request(http::Request::get(format!("/_sim/journal?since={since}")).body(Vec::new())?).await?)
-    }
-}
-
-fn changes(journal: &[JournalEntry]) -> Calls {
-    let is_change = |entry: &&JournalEntry| entry.caller == OPERATOR && entry.fate != Fate::Read;
-    let mut counted = BTreeSet::new();
-    let mut calls = Calls::new();
-    for entry in journal.iter().filter(is_change) {
-        let which = match &entry.token {
-            Some(token) => token.clone(),
-            None if entry.action == "TerminateInstances" => entry.resources.join(" "),
-            None => entry.seq.to_string(),
-        };
-        if counted.insert((&entry.action, which)) {
-            *calls.entry(entry.action.clone()).or_default() += 1;
-        }
-    }
-    calls
-}
-
 impl World {
     /// The one Database.
     pub fn database(&self) -> Option<&Database> {
         self.databases.first()
     }
 
-    /// The Node that the database is on: the one whose machine carries its label; before any does, the newest.
+    /// The Node that the database is on: the one whose machine carries its label; before any does, the
+    /// newest.
     pub fn node(&self) -> Option<&Node> {
         let is_labelled = |node: &&Node| {
             let name = node.status.as_ref().and_then(|status| status.core_node_name.as_ref());
             let its = self.core_nodes.iter().find(|core_node| core_node.metadata.name.as_ref() == name);
-            name.is_some() && its.is_some_and(|core_node| core_node.labels().contains_key(DATABASE_NODE_LABEL))
+            name.is_some()
+                && its.is_some_and(|core_node| core_node.labels().contains_key(DATABASE_NODE_LABEL))
         };
-        self.nodes.iter().find(is_labelled).or_else(|| self.nodes.iter().max_by_key(|node| node.creation_timestamp().map(|time| time.0)))
+        self.nodes
+            .iter()
+            .find(is_labelled)
+            .or_else(|| self.nodes.iter().max_by_key(|node| node.creation_timestamp().map(|time| time.0)))
     }
 
     /// A Node's instance that is not this one, as EC2 shows it.
@@ -219,7 +87,9 @@ impl World {
     pub fn core_node(&self) -> Option<&CoreNode> {
         let instance = self.running_instance()?;
         let provider_id = format!("aws:///{}/{}", instance.zone, instance.id);
-        self.core_nodes.iter().find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id))
+        self.core_nodes
+            .iter()
+            .find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id))
     }
 
     /// The same, if it is Ready.
@@ -271,7 +141,11 @@ impl World {
     pub fn serving_pod(&self) -> Option<&Pod> {
         self.ready_core_node()?;
         let instance = self.running_instance()?;
-        let attached = self.ebs_volume()?.attachment.as_ref().is_some_and(|attachment| attachment.instance_id == instance.id);
+        let attached = self
+            .ebs_volume()?
+            .attachment
+            .as_ref()
+            .is_some_and(|attachment| attachment.instance_id == instance.id);
         self.pod_with("Ready").filter(|_| attached)
     }
 
@@ -287,7 +161,9 @@ impl World {
             let status = database.status.as_ref();
             status.is_some_and(|status| {
                 status.observed_generation == generation
-                    && status.conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True" && it.observed_generation == generation)
+                    && status.conditions.iter().any(|it| {
+                        it.type_ == "Ready" && it.status == "True" && it.observed_generation == generation
+                    })
             })
         })
     }
@@ -302,12 +178,17 @@ impl World {
     /// The conditions of Freehold's objects, for the error of a step that was not observed.
     pub fn conditions(&self) -> String {
         let mut lines = Vec::new();
-        let mut add = |kind: &str, name: String, conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]| {
-            for condition in conditions {
-                lines
-                    .push(format!("  {kind} {name}: {}={} {}: {}", condition.type_, condition.status, condition.reason, condition.message));
-            }
-        };
+        let mut add =
+            |kind: &str,
+             name: String,
+             conditions: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]| {
+                for condition in conditions {
+                    lines.push(format!(
+                        "  {kind} {name}: {}={} {}: {}",
+                        condition.type_, condition.status, condition.reason, condition.message
+                    ));
+                }
+            };
         for database in &self.databases {
             add("Database", database.name_any(), database.conditions());
         }
@@ -330,24 +211,33 @@ impl World {
         left.extend(self.pods.iter().map(|it| format!("Pod {}", it.name_any())));
         left.extend(self.claims.iter().map(|it| format!("PersistentVolumeClaim {}", it.name_any())));
         left.extend(self.others.iter().cloned());
-        let machines = self.core_nodes.iter().filter(|node| node.labels().contains_key(keys::DEDICATED_LABEL));
+        let machines =
+            self.core_nodes.iter().filter(|node| node.labels().contains_key(keys::DEDICATED_LABEL));
         left.extend(machines.map(|node| format!("Kubernetes node {}", node.name_any())));
         let live = self.ec2.instances.iter().filter(|instance| instance.state != InstanceState::Terminated);
         left.extend(live.map(|instance| format!("EC2 instance {}", instance.id)));
         left.extend(self.ec2.snapshots.iter().map(|snapshot| format!("EBS snapshot {}", snapshot.id)));
-        left.extend(self.ec2.volumes.iter().map(|it| format!("EBS volume {} ({} GiB, {:?})", it.id, it.shape.size, it.state)));
-        left.extend(self.records.iter().map(|it| format!("PersistentVolume {} ({})", it.name_any(), phase(it))));
+        left.extend(
+            self.ec2
+                .volumes
+                .iter()
+                .map(|it| format!("EBS volume {} ({} GiB, {:?})", it.id, it.shape.size, it.state)),
+        );
+        left.extend(
+            self.records.iter().map(|it| format!("PersistentVolume {} ({})", it.name_any(), phase(it))),
+        );
         left.extend(self.secrets.iter().map(|it| format!("Secret {}", it.name_any())));
         left
     }
 
     /// Whether nothing is left but the EBS volume, free, its PersistentVolume, Released, and the kept Secret.
     pub fn only_the_volume_is_kept(&self, id: &str) -> bool {
-        let kept_volume = matches!(self.ec2.volumes.as_slice(), [volume] if volume.id == id && volume.state == VolumeState::Available);
-        let record =
-            matches!(self.records.as_slice(), [record] if handle(record).is_some_and(|it| it == id) && phase(record) == "Released");
-        let secret =
-            matches!(self.secrets.as_slice(), [secret] if secret.labels().get(keys::RETAINED_LABEL).is_some_and(|it| it == "true"));
+        let kept_volume = matches!(self.ec2.volumes.as_slice(),
+        [volume] if volume.id == id && volume.state == VolumeState::Available);
+        let record = matches!(self.records.as_slice(),
+            [record] if handle(record).is_some_and(|it| it == id) && phase(record) == "Released");
+        let secret = matches!(self.secrets.as_slice(),
+            [secret] if secret.labels().get(keys::RETAINED_LABEL).is_some_and(|it| it == "true"));
         kept_volume && record && secret && self.left_over().len() == 3
     }
 }
@@ -364,38 +254,4 @@ fn handle(record: &PersistentVolume) -> Option<&String> {
 
 fn phase(record: &PersistentVolume) -> String {
     record.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_call_that_is_sent_again_changes_nothing_more() {
-        let entry = |seq: u64, caller: &str, action: &str, resource: &str, token: Option<&str>, fate: &str| {
-            json!({
-                "seq": seq, "time": "2026-01-01T00:00:00Z", "caller": caller, "action": action, "resources": [resource], "tags": {},
-                "token": token, "params_hash": "", "dry_run": false, "answer": "ok", "fate": fate, "faults": [], "late_of": null,
-                "parameters": {},
-            })
-        };
-        let journal = json!([
-            entry(1, OPERATOR, "RunInstances", "i-1", Some("a"), "lost"),
-            entry(2, OPERATOR, "RunInstances", "i-1", Some("a"), "committed"),
-            entry(3, OPERATOR, "RunInstances", "i-2", Some("b"), "committed"),
-            entry(4, OPERATOR, "StopInstances", "i-3", None, "refused"),
-            entry(5, OPERATOR, "TerminateInstances", "i-1", None, "committed"),
-            entry(6, OPERATOR, "TerminateInstances", "i-1", None, "committed"),
-            entry(7, OPERATOR, "ModifyVolume", "vol-1", None, "committed"),
-            entry(8, OPERATOR, "ModifyVolume", "vol-1", None, "committed"),
-            entry(9, OPERATOR, "DescribeInstances", "i-1", None, "read"),
-            entry(10, "csi-driver", "AttachVolume", "vol-1", None, "committed"),
-        ]);
-        let journal: Vec<JournalEntry> = serde_json::from_value(journal).unwrap();
-        let changes: Vec<(String, u64)> = changes(&journal).into_iter().collect();
-        let counted = [("ModifyVolume", 2), ("RunInstances", 2), ("StopInstances", 1), ("TerminateInstances", 1)];
-        assert_eq!(changes, counted.map(|(action, count)| (action.to_owned(), count)));
-    }
 }

@@ -1,4 +1,5 @@
-//! A database with many rows and a writer, and what is done to it: by the operator, and by hand with the operator stopped.
+//! A database with many rows and a writer, and what is done to it: by the operator, and by hand with the
+//! operator stopped.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,10 +21,11 @@ use crate::base::cache::Cache;
 use crate::presentation::daemon::{self, Record};
 use crate::presentation::demo::cluster_objects;
 use crate::presentation::demo::common::{BOX, Failure};
+use crate::presentation::demo::example::{self, DATABASE};
+use crate::presentation::demo::observer::{NAMESPACE, Observer};
 use crate::presentation::demo::operator_process::OperatorProcess;
 use crate::presentation::demo::reporter::wait_with_progress;
-use crate::presentation::demo::steps::{self, DATABASE, served};
-use crate::presentation::demo::world::{NAMESPACE, Observer};
+use crate::presentation::demo::rows::served;
 use crate::writer::{Dialect, Gap, PACE, Source, Target, Writer};
 
 /// Time passes as it does.
@@ -70,22 +72,48 @@ pub struct Experiment<'a> {
 
 impl<'a> Experiment<'a> {
     /// Installs the operator, makes the database, and fills it.
-    pub async fn set_up(cache: &'a Cache, record: &'a Record, binary: &Path, engine: Dialect, rows: u64) -> Result<Self, Failure> {
+    pub async fn set_up(
+        cache: &'a Cache,
+        record: &'a Record,
+        binary: &Path,
+        engine: Dialect,
+        rows: u64,
+    ) -> Result<Self, Failure> {
         let client = cluster_objects::client(&record.kubeconfig).await?;
         let observer = Observer::new(client.clone(), &record.endpoint)?;
         cluster_objects::install(&client).await?;
         let operator = OperatorProcess::start(cache, binary, record, SPEED).await?;
         let log = Log::start(&client, NAMESPACE);
-        let (mut database, _) = steps::database(engine, NodeKind::Real).await?;
+        let (mut database, _) = example::database(engine, NodeKind::Real).await?;
         database.spec.instance_types = vec![TYPES[0].to_owned()];
-        Api::<Database>::namespaced(client.clone(), NAMESPACE).create(&PostParams::default(), &database).await?;
-        let source = Source::Database { client: client.clone(), namespace: NAMESPACE.to_owned(), name: DATABASE.to_owned() };
+        Api::<Database>::namespaced(client.clone(), NAMESPACE)
+            .create(&PostParams::default(), &database)
+            .await?;
+        let source = Source::Database {
+            client: client.clone(),
+            namespace: NAMESPACE.to_owned(),
+            name: DATABASE.to_owned(),
+        };
         let target = Target { dialect: engine, source, table: TABLE };
         let writer = Writer::start(target.clone(), PACE);
         wait_with_progress("the database to serve", LIMIT, writer.is_served(LIMIT)).await??;
         wait_with_progress("the database to be filled", LIMIT, target.fill(BALLAST, rows, LIMIT)).await??;
-        println!("a database of {engine} serves; it has {rows} rows, and a client writes a row each {} ms", PACE.as_millis());
-        Ok(Self { cache, record, client, observer, operator: Some(operator), log, target, writer, rows, standby: None })
+        println!(
+            "a database of {engine} serves; it has {rows} rows, and a client writes a row each {} ms",
+            PACE.as_millis()
+        );
+        Ok(Self {
+            cache,
+            record,
+            client,
+            observer,
+            operator: Some(operator),
+            log,
+            target,
+            writer,
+            rows,
+            standby: None,
+        })
     }
 
     /// One run.
@@ -97,7 +125,9 @@ impl<'a> Experiment<'a> {
             Variant::BareLoss => self.bare_loss().await,
         };
         match (run, &self.operator) {
-            (Err(error), Some(operator)) => Err(format!("{error}\nthe operator's log ends with:\n{}", operator.tail()).into()),
+            (Err(error), Some(operator)) => {
+                Err(format!("{error}\nthe operator's log ends with:\n{}", operator.tail()).into())
+            }
             (run, _) => run,
         }
     }
@@ -116,10 +146,12 @@ impl<'a> Experiment<'a> {
         drop(self.writer);
         match daemon::violations(self.cache, BOX).as_slice() {
             [] => Ok(()),
-            violations => {
-                Err(format!("a volume was detached while a machine had it mounted, which loses data in EC2: {}", violations.join("; "))
-                    .into())
-            }
+            violations => Err(format!(
+                "a volume was detached while a machine had it mounted, which loses data in EC2: \
+                    {}",
+                violations.join("; ")
+            )
+            .into()),
         }
     }
 
@@ -176,7 +208,12 @@ impl<'a> Experiment<'a> {
     async fn kill(&self, place: &Place) -> Result<Loss, Failure> {
         let killed = Instant::now();
         self.observer.outside(&Outside::Terminate.to(&place.instance.id)).await?;
-        let terminated = wait_with_progress("the end of the instance", LIMIT, self.manual().terminated(&place.instance.id)).await??;
+        let terminated = wait_with_progress(
+            "the end of the instance",
+            LIMIT,
+            self.manual().terminated(&place.instance.id),
+        )
+        .await??;
         Ok(Loss { killed, terminated })
     }
 
@@ -184,7 +221,14 @@ impl<'a> Experiment<'a> {
     async fn open_standby(&mut self, place: &Place) -> Result<String, Failure> {
         let standby = match self.standby.take() {
             Some(standby) => standby,
-            None => wait_with_progress("a machine launched by hand", LIMIT, self.manual().launch_like(&place.instance)).await??,
+            None => {
+                wait_with_progress(
+                    "a machine launched by hand",
+                    LIMIT,
+                    self.manual().launch_like(&place.instance),
+                )
+                .await??
+            }
         };
         let uid = self.databases().get(DATABASE).await?.uid().unwrap_or_default();
         self.manual().open(&place.machine, &standby, &uid).await?;
@@ -193,11 +237,16 @@ impl<'a> Experiment<'a> {
 
     /// Waits until the database serves on another machine, and reads all rows back.
     async fn moved(&self, before: &Place) -> Result<(Change, Run), Failure> {
-        let after = wait_with_progress("the database on another machine", LIMIT, self.place_other_than(before)).await??;
+        let after =
+            wait_with_progress("the database on another machine", LIMIT, self.place_other_than(before))
+                .await??;
         served(&self.writer).await?;
         let outage = self.writer.observed().outage.ok_or("nothing was written")?;
-        let tally = wait_with_progress("all rows to be read back", LIMIT, self.writer.verify(LIMIT)).await??;
-        tally.check().map_err(|untrue| format!("the rows read back differ from the rows written: {untrue}"))?;
+        let tally =
+            wait_with_progress("all rows to be read back", LIMIT, self.writer.verify(LIMIT)).await??;
+        tally
+            .check()
+            .map_err(|untrue| format!("the rows read back differ from the rows written: {untrue}"))?;
         let count = self.target.count(BALLAST, LIMIT).await?;
         if count < self.rows {
             return Err(format!("the table {BALLAST} had {} rows, and has {count}", self.rows).into());
@@ -218,7 +267,9 @@ impl<'a> Experiment<'a> {
     async fn place_other_than(&self, before: &Place) -> Result<Place, Failure> {
         loop {
             match self.try_place().await? {
-                Some(place) if place.pod != before.pod && place.machine != before.machine => return Ok(place),
+                Some(place) if place.pod != before.pod && place.machine != before.machine => {
+                    return Ok(place);
+                }
                 Some(_) | None => tokio::time::sleep(POLL).await,
             }
         }
@@ -234,22 +285,40 @@ impl<'a> Experiment<'a> {
         let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
         let is_ready = conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True");
         let machine = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
-        let (true, None, Some(machine), Some(pod)) = (is_ready, pod.metadata.deletion_timestamp.as_ref(), machine, pod.uid()) else {
+        let (true, None, Some(machine), Some(pod)) =
+            (is_ready, pod.metadata.deletion_timestamp.as_ref(), machine, pod.uid())
+        else {
             return Ok(None);
         };
         let ec2 = self.observer.ec2().await?;
-        let instance = ec2.instances.into_iter().find(|it| it.private_dns == machine && it.state == InstanceState::Running);
+        let instance = ec2
+            .instances
+            .into_iter()
+            .find(|it| it.private_dns == machine && it.state == InstanceState::Running);
         let volume = ec2.volumes.iter().find(|volume| volume.tags.contains_key("freehold.dev/volume-uid"));
-        Ok(instance.zip(volume).map(|(instance, volume)| Place { pod, machine, instance, volume: volume.id.clone() }))
+        Ok(instance.zip(volume).map(|(instance, volume)| Place {
+            pod,
+            machine,
+            instance,
+            volume: volume.id.clone(),
+        }))
     }
 
     /// Waits until the operator has nothing left to do: one Node, its instance, and the Database Ready.
     async fn settled(&self) -> Result<(), Failure> {
         loop {
-            let nodes = Api::<Node>::namespaced(self.client.clone(), NAMESPACE).list(&ListParams::default()).await?.items;
+            let nodes = Api::<Node>::namespaced(self.client.clone(), NAMESPACE)
+                .list(&ListParams::default())
+                .await?
+                .items;
             let ec2 = self.observer.ec2().await?;
-            let lives = |it: &&InstanceView| it.state != InstanceState::Terminated && it.tags.contains_key("freehold.dev/node-uid");
-            if nodes.len() == 1 && ec2.instances.iter().filter(lives).count() == 1 && self.observer.observe().await?.is_ready() {
+            let lives = |it: &&InstanceView| {
+                it.state != InstanceState::Terminated && it.tags.contains_key("freehold.dev/node-uid")
+            };
+            if nodes.len() == 1
+                && ec2.instances.iter().filter(lives).count() == 1
+                && self.observer.observe().await?.is_ready()
+            {
                 return Ok(());
             }
             tokio::time::sleep(POLL).await;
@@ -257,7 +326,12 @@ impl<'a> Experiment<'a> {
     }
 
     fn manual(&self) -> Manual<'_> {
-        Manual { client: &self.client, observer: &self.observer, endpoint: &self.record.endpoint, region: &self.record.region }
+        Manual {
+            client: &self.client,
+            observer: &self.observer,
+            endpoint: &self.record.endpoint,
+            region: &self.record.region,
+        }
     }
 
     fn databases(&self) -> Api<Database> {
@@ -274,5 +348,13 @@ fn pod_name() -> String {
 }
 
 fn is_there(machine: &str, standby: &str) -> Result<(), Failure> {
-    if machine == standby { Ok(()) } else { Err(format!("the pod came to {machine}, and {standby} was to have it").into()) }
+    if machine == standby {
+        Ok(())
+    } else {
+        Err(format!(
+            "the pod came to {machine}, and {standby} was to \
+        have it"
+        )
+        .into())
+    }
 }

@@ -1,4 +1,5 @@
-//! Notes what the API server shows of pods, attachments and machines, and when: from its watches, so to a few milliseconds.
+//! Notes what the API server shows of pods, attachments and machines, and when: from its watches, so to a few
+//! milliseconds.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,7 +61,8 @@ pub enum What {
         /// What its kubelet says to use, `…^vol-…` each.
         in_use: Vec<String>,
     },
-    /// The operator has a machine for lost, and proof that nothing on it can write any more: the machine's name.
+    /// The operator has a machine for lost, and proof that nothing on it can write any more: the machine's
+    /// name.
     Proven(String),
 }
 
@@ -78,9 +80,16 @@ impl Log {
         let pods = Api::<Pod>::namespaced(client.clone(), namespace);
         watches.spawn(watch(pods, Arc::clone(&seen), pod, |pod| Some(What::PodGone(pod.uid()?))));
         let attachments = Api::<VolumeAttachment>::all(client.clone());
-        watches.spawn(watch(attachments, Arc::clone(&seen), attachment, |gone| Some(What::AttachmentGone(gone.spec.node_name.clone()))));
+        watches.spawn(watch(attachments, Arc::clone(&seen), attachment, |gone| {
+            Some(What::AttachmentGone(gone.spec.node_name.clone()))
+        }));
         watches.spawn(watch(Api::<CoreNode>::all(client.clone()), Arc::clone(&seen), machine, |_| None));
-        watches.spawn(watch(Api::<Node>::namespaced(client.clone(), namespace), Arc::clone(&seen), proven, |_| None));
+        watches.spawn(watch(
+            Api::<Node>::namespaced(client.clone(), namespace),
+            Arc::clone(&seen),
+            proven,
+            |_| None,
+        ));
         Self { seen, _watches: watches }
     }
 
@@ -91,8 +100,12 @@ impl Log {
 }
 
 /// Notes what `there` makes of each object that is there, and `gone` of each that went.
-async fn watch<K>(api: Api<K>, seen: Arc<Mutex<Vec<Sighting>>>, there: impl Fn(&K) -> Option<What>, gone: impl Fn(&K) -> Option<What>)
-where
+async fn watch<K>(
+    api: Api<K>,
+    seen: Arc<Mutex<Vec<Sighting>>>,
+    there: impl Fn(&K) -> Option<What>,
+    gone: impl Fn(&K) -> Option<What>,
+) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let events = watcher(api, watcher::Config::default()).default_backoff();
@@ -116,7 +129,11 @@ fn pod(pod: &Pod) -> Option<What> {
         let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
         conditions.any(|it| it.type_ == kind && it.status == "True")
     };
-    Some(What::Pod { uid: pod.uid()?, has_sandbox: is_true("PodReadyToStartContainers"), is_ready: is_true("Ready") })
+    Some(What::Pod {
+        uid: pod.uid()?,
+        has_sandbox: is_true("PodReadyToStartContainers"),
+        is_ready: is_true("Ready"),
+    })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is one of several that may have nothing to note")]
@@ -130,7 +147,8 @@ fn machine(node: &CoreNode) -> Option<What> {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let is_ready = conditions.any(|it| it.type_ == "Ready" && it.status == "True");
     let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    let in_use = node.status.iter().flat_map(|status| status.volumes_in_use.iter().flatten()).cloned().collect();
+    let in_use =
+        node.status.iter().flat_map(|status| status.volumes_in_use.iter().flatten()).cloned().collect();
     Some(What::Machine {
         name: node.name_any(),
         is_open: is_ready && node.labels().contains_key(DATABASE_NODE_LABEL),

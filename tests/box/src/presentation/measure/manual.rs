@@ -1,4 +1,5 @@
-//! What a person would do by hand, as fast as can be: launch a machine, say where the pod may run, declare a machine dead.
+//! What a person would do by hand, as fast as can be: launch a machine, say where the pod may run, declare a
+//! machine dead.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use serde_json::json;
 use super::log::OUT_OF_SERVICE;
 use crate::account::cloud;
 use crate::presentation::demo::common::Failure;
-use crate::presentation::demo::world::{NAMESPACE, Observer};
+use crate::presentation::demo::observer::{NAMESPACE, Observer};
 
 /// The name in EC2's journal.
 const CALLER: &str = "by-hand";
@@ -40,7 +41,8 @@ impl Manual<'_> {
         Api::all(self.client.clone())
     }
 
-    /// A machine like this one, in its zone; gives the name of its Kubernetes node, once pods with volumes can run on it.
+    /// A machine like this one, in its zone; gives the name of its Kubernetes node, once pods with volumes
+    /// can run on it.
     pub async fn launch_like(&self, like: &InstanceView) -> Result<String, Failure> {
         let cloud = cloud::client_of(CALLER, self.endpoint, self.region);
         let launched = cloud
@@ -55,10 +57,19 @@ impl Manual<'_> {
             .send()
             .await
             .map_err(cloud::failed("launch a machine by hand".to_owned()))?;
-        let id = launched.instances().first().and_then(|instance| instance.instance_id()).ok_or("EC2 names no instance")?.to_owned();
+        let id = launched
+            .instances()
+            .first()
+            .and_then(|instance| instance.instance_id())
+            .ok_or(
+                "EC2 names \
+            no instance",
+            )?
+            .to_owned();
         loop {
             if let Some(name) = self.joined(&id).await? {
-                // As the operator does: without it the cloud-controller deletes the Node of a dead machine at once.
+                // As the operator does: without it the cloud-controller deletes the Node of a dead machine at
+                // once.
                 self.patch(&name, &json!({"metadata": {"finalizers": [FINALIZER]}})).await?;
                 return Ok(name);
             }
@@ -77,7 +88,8 @@ impl Manual<'_> {
         let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
         let is_ready = conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True");
         let drivers = Api::<CSINode>::all(self.client.clone()).get_opt(&node.name_any()).await?;
-        let has_driver = drivers.is_some_and(|drivers| drivers.spec.drivers.iter().any(|driver| driver.name == EBS_CSI_DRIVER));
+        let has_driver = drivers
+            .is_some_and(|drivers| drivers.spec.drivers.iter().any(|driver| driver.name == EBS_CSI_DRIVER));
         Ok((is_ready && has_driver).then(|| node.name_any()))
     }
 
@@ -92,10 +104,13 @@ impl Manual<'_> {
         self.patch(from, &json!({"metadata": {"labels": {DATABASE_NODE_LABEL: null}}})).await
     }
 
-    /// Kubernetes may take the machine for down, and the pod is deleted without a word from its kubelet: at once, both.
+    /// Kubernetes may take the machine for down, and the pod is deleted without a word from its kubelet: at
+    /// once, both.
     pub async fn declare_dead(&self, machine: &str, pod: &str) -> Result<(), Failure> {
-        let taints = self.machines().get(machine).await?.spec.and_then(|spec| spec.taints).unwrap_or_default();
-        let mut taints: Vec<serde_json::Value> = taints.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+        let taints =
+            self.machines().get(machine).await?.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        let mut taints: Vec<serde_json::Value> =
+            taints.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
         taints.push(json!({"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}));
         self.patch(machine, &json!({"spec": {"taints": taints}})).await?;
         let pods = Api::<Pod>::namespaced(self.client.clone(), NAMESPACE);
@@ -103,7 +118,8 @@ impl Manual<'_> {
         Ok(())
     }
 
-    /// Lets go of the Kubernetes node of a dead machine: the next machine may have its address, and so its name.
+    /// Lets go of the Kubernetes node of a dead machine: the next machine may have its address, and so its
+    /// name.
     pub async fn forget(&self, machine: &str) -> Result<(), Failure> {
         self.patch(machine, &json!({"metadata": {"finalizers": null}})).await?;
         match self.machines().delete(machine, &DeleteParams::default()).await {

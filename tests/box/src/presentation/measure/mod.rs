@@ -1,5 +1,5 @@
-//! The measurement: how long a client is without its database in a planned replacement and after a loss, beside what Kubernetes alone
-//! can do in the same run.
+//! The measurement: how long a client is without its database in a planned replacement and after a loss,
+//! beside what Kubernetes alone can do in the same run.
 
 mod experiment;
 mod log;
@@ -74,12 +74,20 @@ impl Measure {
     }
 
     /// The operator's ways first, then it is stopped, and the same database goes the bare ones.
-    async fn pace_results(&self, cache: &Cache, nodes: NodeKind, binary: &Path, pace: Pace) -> Result<PaceResults, Failure> {
+    async fn pace_results(
+        &self,
+        cache: &Cache,
+        nodes: NodeKind,
+        binary: &Path,
+        pace: Pace,
+    ) -> Result<PaceResults, Failure> {
         let load = host::load();
         let record = box_up(cache, nodes, SPEED, pace).await?;
         let mut experiment = Experiment::set_up(cache, &record, binary, self.engine, self.rows).await?;
         let mut pace_results = PaceResults { pace, load, series: Vec::new() };
-        for variant in [Variant::PlannedReplacement, Variant::KilledInstance, Variant::BareMove, Variant::BareLoss] {
+        for variant in
+            [Variant::PlannedReplacement, Variant::KilledInstance, Variant::BareMove, Variant::BareLoss]
+        {
             if !self.only.is_empty() && !self.only.contains(&variant) {
                 continue;
             }
@@ -101,7 +109,8 @@ impl Measure {
 
     fn write(&self, results: &Results) -> Result<(), Failure> {
         let Some(path) = &self.report else { return Ok(()) };
-        std::fs::write(path, results.markdown()).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        std::fs::write(path, results.markdown())
+            .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
         println!("the tables are in {}", path.display());
         Ok(())
     }

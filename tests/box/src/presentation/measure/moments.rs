@@ -44,11 +44,16 @@ pub struct LossParts {
 }
 
 const STOP: (&str, &str) = ("stop", "the engine's stop, until its pod is gone");
-const RELEASE: (&str, &str) = ("release", "until the kubelet reports that it does not use the volume: with its Node's status");
-const DETACH: (&str, &str) = ("detach", "until the VolumeAttachment is gone: controller-manager, CSI driver, DetachVolume");
-const MACHINE: (&str, &str) = ("machine", "until the other machine is there for the pod, as far as that took longer");
-const ATTACH: (&str, &str) = ("attach", "until the volume is attached to it: controller-manager, CSI driver, AttachVolume");
-const CLAIM: (&str, &str) = ("claim", "until its kubelet has reported that it uses the volume, as far as that took longer");
+const RELEASE: (&str, &str) =
+    ("release", "until the kubelet reports that it does not use the volume: with its Node's status");
+const DETACH: (&str, &str) =
+    ("detach", "until the VolumeAttachment is gone: controller-manager, CSI driver, DetachVolume");
+const MACHINE: (&str, &str) =
+    ("machine", "until the other machine is there for the pod, as far as that took longer");
+const ATTACH: (&str, &str) =
+    ("attach", "until the volume is attached to it: controller-manager, CSI driver, AttachVolume");
+const CLAIM: (&str, &str) =
+    ("claim", "until its kubelet has reported that it uses the volume, as far as that took longer");
 const MOUNT: (&str, &str) = ("mount", "file system, mount, the pod's sandbox");
 const ENGINE: (&str, &str) = ("engine", "the engine's start, until its pod is Ready");
 const CLIENT: (&str, &str) = ("client", "until the client has found it and a row is acknowledged");
@@ -59,8 +64,8 @@ pub fn of_move(change: &Change, seen: &[Sighting]) -> Option<Way> {
     since.divided(vec![part(STOP, since.gone(change)?), part(RELEASE, since.released(change)?)], change)
 }
 
-/// The parts after a loss; none if a moment was missed. `by_operator`: the operator acts, and its proof counts; else a person's, who
-/// has it when EC2 does.
+/// The parts after a loss; none if a moment was missed. `by_operator`: the operator acts, and its proof
+/// counts; else a person's, who has it when EC2 does.
 pub fn of_loss(change: &Change, loss: &Loss, by_operator: bool, seen: &[Sighting]) -> Option<LossParts> {
     let since = Since { began: change.outage.began, seen };
     let terminated = loss.terminated.saturating_duration_since(change.outage.began);
@@ -110,8 +115,13 @@ impl Since<'_> {
     }
 
     /// Zero if it was so when the outage began.
-    fn first_if_not_before(&self, is_about: impl Fn(&What) -> bool, is_it: impl Fn(&What) -> bool) -> Option<Duration> {
-        let before = self.seen.iter().rev().find(|sighting| sighting.at < self.began && is_about(&sighting.what));
+    fn first_if_not_before(
+        &self,
+        is_about: impl Fn(&What) -> bool,
+        is_it: impl Fn(&What) -> bool,
+    ) -> Option<Duration> {
+        let before =
+            self.seen.iter().rev().find(|sighting| sighting.at < self.began && is_about(&sighting.what));
         if before.is_some_and(|sighting| is_it(&sighting.what)) {
             return Some(Duration::ZERO);
         }
@@ -123,7 +133,10 @@ impl Since<'_> {
     }
 
     fn released(&self, change: &Change) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Machine { name, in_use, .. } if *name == change.from && !uses(in_use, change)))
+        self.first(|what| {
+            matches!(what, What::Machine { name, in_use,
+        .. } if *name == change.from && !uses(in_use, change))
+        })
     }
 
     fn detached(&self, change: &Change) -> Option<Duration> {
@@ -132,19 +145,31 @@ impl Since<'_> {
 
     fn opened(&self, change: &Change) -> Option<Duration> {
         let is_about = |what: &What| matches!(what, What::Machine { name, .. } if *name == change.to);
-        self.first_if_not_before(is_about, |what| matches!(what, What::Machine { name, is_open: true, .. } if *name == change.to))
+        self.first_if_not_before(is_about, |what| {
+            matches!(what, What::Machine { name, is_open: true,
+        .. } if *name == change.to)
+        })
     }
 
     fn attached(&self, change: &Change) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Attachment { machine, is_attached: true } if *machine == change.to))
+        self.first(|what| {
+            matches!(what, What::Attachment { machine,
+        is_attached: true } if *machine == change.to)
+        })
     }
 
     fn claimed(&self, change: &Change) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Machine { name, in_use, .. } if *name == change.to && uses(in_use, change)))
+        self.first(|what| {
+            matches!(what, What::Machine { name, in_use,
+        .. } if *name == change.to && uses(in_use, change))
+        })
     }
 
     fn mounted(&self, change: &Change) -> Option<Duration> {
-        self.first(|what| matches!(what, What::Pod { uid, has_sandbox: true, .. } if *uid == change.successor))
+        self.first(|what| {
+            matches!(what, What::Pod { uid, has_sandbox: true,
+        .. } if *uid == change.successor)
+        })
     }
 
     fn ready(&self, change: &Change) -> Option<Duration> {
@@ -188,7 +213,8 @@ mod tests {
     }
 
     fn machine(name: &str, is_open: bool, uses: bool) -> What {
-        let in_use = if uses { vec!["kubernetes.io/csi/ebs.csi.aws.com^vol-1".to_owned()] } else { Vec::new() };
+        let in_use =
+            if uses { vec!["kubernetes.io/csi/ebs.csi.aws.com^vol-1".to_owned()] } else { Vec::new() };
         What::Machine { name: name.to_owned(), is_open, is_out: false, in_use }
     }
 
@@ -221,7 +247,11 @@ mod tests {
 
     #[test]
     fn a_move_has_its_parts_and_what_was_there_before_takes_no_time() {
-        let before = vec![(-300, attachment("b", true)), (-200, What::AttachmentGone("a".to_owned())), (-100, machine("b", true, false))];
+        let before = vec![
+            (-300, attachment("b", true)),
+            (-200, What::AttachmentGone("a".to_owned())),
+            (-100, machine("b", true, false)),
+        ];
         let (change, seen) = change(before.into_iter().chain(moved()).collect());
         let way = of_move(&change, &seen).unwrap();
         let parts = [
@@ -251,7 +281,10 @@ mod tests {
         for missing in 0..moved().len() {
             let mut left = moved();
             let (_, what) = left.remove(missing);
-            let matters = !matches!(what, What::Pod { is_ready: false, .. } | What::Attachment { is_attached: false, .. });
+            let matters = !matches!(
+                what,
+                What::Pod { is_ready: false, .. } | What::Attachment { is_attached: false, .. }
+            );
             let (change, seen) = change(left);
             assert_eq!(of_move(&change, &seen).is_none(), matters, "without {what:?}");
         }
@@ -260,7 +293,8 @@ mod tests {
     #[test]
     fn a_loss_is_counted_from_its_proof() {
         let out = What::Machine { name: "a".to_owned(), is_open: false, is_out: true, in_use: Vec::new() };
-        let first = vec![(30, out), (31, What::Proven("a".to_owned())), (32, What::PodGone("one".to_owned()))];
+        let first =
+            vec![(30, out), (31, What::Proven("a".to_owned())), (32, What::PodGone("one".to_owned()))];
         let (change, seen) = change(first.into_iter().chain(moved().into_iter().skip(1)).collect());
         let at = |tenths: u64| change.outage.began + Duration::from_millis(tenths * 100);
         let loss = Loss { killed: at(1), terminated: at(5) };
@@ -279,10 +313,16 @@ mod tests {
             ("client", 0.2),
         ];
         assert_eq!(names(&operator.way), parts);
-        assert_eq!((operator.detection, operator.after_proof), (Duration::from_millis(2_900), Duration::from_millis(12_000)));
+        assert_eq!(
+            (operator.detection, operator.after_proof),
+            (Duration::from_millis(2_900), Duration::from_millis(12_000))
+        );
 
         let person = of_loss(&change, &loss, false, &seen).unwrap();
-        assert_eq!((person.detection, person.after_proof), (Duration::from_millis(400), Duration::from_millis(14_500)));
+        assert_eq!(
+            (person.detection, person.after_proof),
+            (Duration::from_millis(400), Duration::from_millis(14_500))
+        );
         assert_eq!(names(&person.way)[..3], [("end", 0.5), ("detect", 0.0), ("fence", 2.7)]);
     }
 }

@@ -54,7 +54,8 @@ impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "outage {:.1} s", self.outage.as_secs_f64())?;
         if let Some(way) = &self.way {
-            let parts: Vec<String> = way.parts.iter().map(|part| format!("{} {:.1}", part.name, part.seconds)).collect();
+            let parts: Vec<String> =
+                way.parts.iter().map(|part| format!("{} {:.1}", part.name, part.seconds)).collect();
             write!(f, " ({})", parts.join(", "))?;
         }
         let [sent, acknowledged, found] = self.rows;
@@ -116,17 +117,38 @@ impl Series {
     fn table(&self, preset: &str) -> Table {
         let mut table = Table::new();
         let numbers = (1..=self.runs.len()).map(|number| number.to_string());
-        let header = ["PART".to_owned()].into_iter().chain(numbers).chain(["MEDIAN", "WHAT"].map(str::to_owned));
+        let header =
+            ["PART".to_owned()].into_iter().chain(numbers).chain(["MEDIAN", "WHAT"].map(str::to_owned));
         table.load_preset(preset).set_header(header);
         let ways: Vec<&Way> = self.runs.iter().filter_map(|run| run.way.as_ref()).collect();
         for (place, part) in ways.first().iter().flat_map(|way| &way.parts).enumerate() {
-            let of = |run: &Run| run.way.as_ref().and_then(|way| way.parts.get(place)).map(|part| Duration::from_secs_f64(part.seconds));
+            let of = |run: &Run| {
+                run.way
+                    .as_ref()
+                    .and_then(|way| way.parts.get(place))
+                    .map(|part| Duration::from_secs_f64(part.seconds))
+            };
             self.row(&mut table, part.name, of, part.what);
         }
-        self.row(&mut table, "outage", |run| Some(run.outage), "the longest time between two acknowledgements");
+        self.row(
+            &mut table,
+            "outage",
+            |run| Some(run.outage),
+            "the longest time between two acknowledgements",
+        );
         if self.runs.iter().any(|run| run.after_proof.is_some()) {
-            self.row(&mut table, "from proof", |run| run.after_proof, "the outage without what was before the proof");
-            self.row(&mut table, "to proof", |run| run.detection, "from the power cut until whoever acts knows that the machine has ended");
+            self.row(
+                &mut table,
+                "from proof",
+                |run| run.after_proof,
+                "the outage without what was before the proof",
+            );
+            self.row(
+                &mut table,
+                "to proof",
+                |run| run.detection,
+                "from the power cut until whoever acts knows that the machine has ended",
+            );
         }
         for place in 1..self.runs.len() + 2 {
             if let Some(column) = table.column_mut(place) {
@@ -161,12 +183,29 @@ impl PaceResults {
         };
         let outage = |variant| self.series(variant).and_then(Series::outage);
         let after_proof = |variant| self.series(variant).and_then(Series::after_proof);
-        ratio("planned replacement / bare move, outage", outage(Variant::PlannedReplacement), outage(Variant::BareMove));
-        ratio("killed instance / bare loss, from proof", after_proof(Variant::KilledInstance), after_proof(Variant::BareLoss));
-        let detections = self.series(Variant::KilledInstance).into_iter().flat_map(|series| &series.runs).filter_map(|run| run.detection);
+        ratio(
+            "planned replacement / bare move, outage",
+            outage(Variant::PlannedReplacement),
+            outage(Variant::BareMove),
+        );
+        ratio(
+            "killed instance / bare loss, from proof",
+            after_proof(Variant::KilledInstance),
+            after_proof(Variant::BareLoss),
+        );
+        let detections = self
+            .series(Variant::KilledInstance)
+            .into_iter()
+            .flat_map(|series| &series.runs)
+            .filter_map(|run| run.detection);
         if let Some(longest) = detections.max() {
             let bound = format!("{} s", DETECTION.as_secs());
-            goals.push(("killed instance, to proof, the longest", format!("{} s", in_seconds(longest)), bound, longest <= DETECTION));
+            goals.push((
+                "killed instance, to proof, the longest",
+                format!("{} s", in_seconds(longest)),
+                bound,
+                longest <= DETECTION,
+            ));
         }
         goals
     }
@@ -185,7 +224,10 @@ impl PaceResults {
         match self.pace {
             Pace::Zero => "EC2 takes no time",
             Pace::Fast => "EC2 takes fractions of a second",
-            Pace::Realistic => "EC2 takes the time of AWS: 30 s to boot, 20 s to stop or end, 3 s to attach, 4 s to detach",
+            Pace::Realistic => {
+                "EC2 takes the time of AWS: 30 s to boot, 20 s to stop or end, 3 s to attach, \
+                4 s to detach"
+            }
         }
     }
 }
@@ -197,9 +239,12 @@ impl Results {
         // Writing to a String cannot fail.
         let _ = write!(
             page,
-            "\nAll times are in seconds. The *outage* is what a client saw that writes a row each 10 ms: the longest time between two\n\
-             acknowledgements. The *bare* ways are the same StatefulSet, PersistentVolume and claim on the same machines, with the\n\
-             operator stopped and each step done by hand at once, while another machine waits. After each run all rows were read back:\n\
+            "\nAll times are in seconds. The *outage* is what a client saw that writes a row each 10 ms: the \
+             longest time between two\n\
+             acknowledgements. The *bare* ways are the same StatefulSet, PersistentVolume and claim on the \
+             same machines, with the\n\
+             operator stopped and each step done by hand at once, while another machine waits. After each \
+             run all rows were read back:\n\
              every acknowledged row was found, no row that was not sent, and none twice.\n"
         );
         for pace_results in &self.paces {
@@ -244,7 +289,11 @@ mod tests {
     }
 
     fn lost(outage: u64, detection: u64) -> Run {
-        Run { detection: Some(seconds(detection)), after_proof: Some(seconds(outage - detection)), ..run(outage) }
+        Run {
+            detection: Some(seconds(detection)),
+            after_proof: Some(seconds(outage - detection)),
+            ..run(outage)
+        }
     }
 
     fn pace_results(series: Vec<(Variant, Vec<Run>)>) -> PaceResults {
@@ -285,7 +334,8 @@ mod tests {
 
     #[test]
     fn a_table_has_each_run_and_the_medians() {
-        let series = Series { variant: Variant::BareLoss, runs: vec![lost(150, 2), lost(160, 1), lost(140, 3)] };
+        let series =
+            Series { variant: Variant::BareLoss, runs: vec![lost(150, 2), lost(160, 1), lost(140, 3)] };
         assert_eq!(
             series.table(presets::ASCII_MARKDOWN).to_string(),
             "| PART       |    1 |    2 |    3 | MEDIAN | WHAT                                                                   |\n\

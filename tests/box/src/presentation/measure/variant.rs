@@ -30,17 +30,21 @@ impl Variant {
     pub fn what(self) -> &'static str {
         match self {
             Self::PlannedReplacement => {
-                "The operator: the type in use leaves `spec.instanceTypes`; the new machine is launched and proven while the old one serves."
+                "The operator: the type in use leaves `spec.instanceTypes`; the new machine is launched and \
+                    proven while the old one serves."
             }
             Self::KilledInstance => {
-                "The operator: the instance is terminated behind its back, which cuts its power; the next machine is launched after that."
+                "The operator: the instance is terminated behind its back, which cuts its power; the next \
+                    machine is launched after that."
             }
             Self::BareMove => {
-                "No operator: the same StatefulSet, PersistentVolume and claim; two healthy machines, and the pod is deleted by hand."
+                "No operator: the same StatefulSet, PersistentVolume and claim; two healthy machines, and \
+                    the pod is deleted by hand."
             }
             Self::BareLoss => {
-                "No operator: the instance is terminated, which cuts its power; as soon as EC2 shows it as terminated the taint \
-                 `node.kubernetes.io/out-of-service` is set and the pod is deleted with grace 0; another machine waits."
+                "No operator: the instance is terminated, which cuts its power; as soon as EC2 shows it as \
+                 terminated the taint `node.kubernetes.io/out-of-service` is set and the pod is deleted with \
+                 grace 0; another machine waits."
             }
         }
     }

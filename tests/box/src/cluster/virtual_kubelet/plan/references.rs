@@ -20,8 +20,10 @@ struct Reference<'a> {
 pub fn missing(world: &World, pod: &Pod) -> Option<String> {
     let spec = pod.spec.as_ref()?;
     let containers = || spec.init_containers.iter().flatten().chain(&spec.containers);
-    let variables = containers().flat_map(|container: &Container| container.env.iter().flatten()).filter_map(variable);
-    let sources = containers().flat_map(|container: &Container| container.env_from.iter().flatten()).filter_map(source);
+    let variables =
+        containers().flat_map(|container: &Container| container.env.iter().flatten()).filter_map(variable);
+    let sources =
+        containers().flat_map(|container: &Container| container.env_from.iter().flatten()).filter_map(source);
     let volumes = spec.volumes.iter().flatten().filter_map(volume);
     let mut references = volumes.chain(sources).chain(variables);
     references.find_map(|reference| broken(world, pod, &reference))
@@ -31,7 +33,12 @@ fn variable(variable: &EnvVar) -> Option<Reference<'_>> {
     let from = variable.value_from.as_ref()?;
     let secret = from.secret_key_ref.as_ref().map(|to| (true, &to.name, &to.key, to.optional));
     let map = from.config_map_key_ref.as_ref().map(|to| (false, &to.name, &to.key, to.optional));
-    secret.or(map).map(|(is_secret, name, key, optional)| Reference { is_secret, name, key: Some(key), optional })
+    secret.or(map).map(|(is_secret, name, key, optional)| Reference {
+        is_secret,
+        name,
+        key: Some(key),
+        optional,
+    })
 }
 
 fn source(source: &EnvFromSource) -> Option<Reference<'_>> {
@@ -53,11 +60,13 @@ fn broken(world: &World, pod: &Pod, reference: &Reference<'_>) -> Option<String>
     }
     let kind = if is_secret { "secret" } else { "configmap" };
     let has_key: Option<bool> = if is_secret {
-        named(&world.secrets, pod, name)
-            .map(|secret: &Secret| key.is_none_or(|key| secret.data.as_ref().is_some_and(|data| data.contains_key(key))))
+        named(&world.secrets, pod, name).map(|secret: &Secret| {
+            key.is_none_or(|key| secret.data.as_ref().is_some_and(|data| data.contains_key(key)))
+        })
     } else {
-        named(&world.config_maps, pod, name)
-            .map(|map: &ConfigMap| key.is_none_or(|key| map.data.as_ref().is_some_and(|data| data.contains_key(key))))
+        named(&world.config_maps, pod, name).map(|map: &ConfigMap| {
+            key.is_none_or(|key| map.data.as_ref().is_some_and(|data| data.contains_key(key)))
+        })
     };
     match has_key {
         None => Some(format!("{kind} \"{name}\" not found")),
@@ -67,5 +76,8 @@ fn broken(world: &World, pod: &Pod, reference: &Reference<'_>) -> Option<String>
 }
 
 fn named<'a, K: Resource>(objects: &'a [Arc<K>], pod: &Pod, name: &str) -> Option<&'a K> {
-    objects.iter().map(AsRef::as_ref).find(|object: &&K| object.name_any() == name && object.namespace() == pod.namespace())
+    objects
+        .iter()
+        .map(AsRef::as_ref)
+        .find(|object: &&K| object.name_any() == name && object.namespace() == pod.namespace())
 }

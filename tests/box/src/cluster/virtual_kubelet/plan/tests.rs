@@ -1,8 +1,13 @@
 //! What the virtual kubelet writes, and above all what it does not.
 
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::base::names::{BOOT_ANNOTATION, EBS_DRIVER};
 
 fn object<K: DeserializeOwned>(value: Value) -> Arc<K> {
     Arc::new(serde_json::from_value(value).unwrap())
@@ -90,7 +95,12 @@ fn a_pod_runs_once_its_volume_is_attached() {
     assert_eq!(status["phase"], "Running");
     assert_eq!(status["containerStatuses"][0]["ready"], true);
     assert_eq!(status["podIP"], "10.128.0.1");
-    let ready = status["conditions"].as_array().unwrap().iter().find(|condition| condition["type"] == "Ready").unwrap();
+    let ready = status["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|condition| condition["type"] == "Ready")
+        .unwrap();
     assert_eq!(ready["status"], "True");
 }
 
@@ -105,7 +115,11 @@ fn what_was_written_is_not_written_again() {
 
 #[test]
 fn a_dead_machine_plays_nothing() {
-    let gone = pod_with("questdb", json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), &json!({"phase": "Running"}));
+    let gone = pod_with(
+        "questdb",
+        json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        &json!({"phase": "Running"}),
+    );
     for pod in [pod(), gone] {
         assert_eq!(actions(&world(pod, node(false, "1"), true)), []);
     }
@@ -150,8 +164,11 @@ fn an_image_that_does_not_exist_is_not_pulled() {
 #[test]
 fn the_conditions_of_others_are_kept() {
     let scheduled = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]});
-    let status = pod_status(&world(pod_with("questdb", json!({}), &scheduled), node(true, "1"), true)).unwrap();
-    assert!(status["conditions"].as_array().unwrap().iter().any(|condition| condition["type"] == "PodScheduled"));
+    let status =
+        pod_status(&world(pod_with("questdb", json!({}), &scheduled), node(true, "1"), true)).unwrap();
+    assert!(
+        status["conditions"].as_array().unwrap().iter().any(|condition| condition["type"] == "PodScheduled")
+    );
 }
 
 #[test]
@@ -178,9 +195,11 @@ fn a_mounted_volume_is_in_use_until_its_pod_is_gone() {
 fn a_file_system_grows_only_under_a_running_pod() {
     let mut world = world(pod(), node(true, "1"), true);
     let mut volume = world.volumes[0].as_ref().clone();
-    volume.spec.as_mut().unwrap().capacity = Some([("storage".to_owned(), Quantity("20Gi".to_owned()))].into());
+    volume.spec.as_mut().unwrap().capacity =
+        Some([("storage".to_owned(), Quantity("20Gi".to_owned()))].into());
     world.volumes = vec![Arc::new(volume)];
-    let grows = |world: &World| actions(world).iter().any(|action| matches!(action, Action::GrowFileSystem { .. }));
+    let grows =
+        |world: &World| actions(world).iter().any(|action| matches!(action, Action::GrowFileSystem { .. }));
     assert!(!grows(&world));
     world.pods = vec![after(&world)];
     assert!(grows(&world));
@@ -202,9 +221,17 @@ fn a_pod_does_not_start_without_the_secret_that_it_names() {
     ]))
     .unwrap();
     let mut world = world(Arc::new(asking), node(true, "1"), true);
-    let waiting = |world: &World| pod_status(world).unwrap()["containerStatuses"][0]["state"]["waiting"].clone();
-    assert_eq!(waiting(&world), json!({"reason": "CreateContainerConfigError", "message": "secret \"admin\" not found"}));
-    let secret = |key: &str| object(json!({"metadata": {"name": "admin", "namespace": "team"}, "data": {key: "eA=="}}));
+    let waiting =
+        |world: &World| pod_status(world).unwrap()["containerStatuses"][0]["state"]["waiting"].clone();
+    assert_eq!(
+        waiting(&world),
+        json!({"reason": "CreateContainerConfigError",
+    "message": "secret \"admin\" not found"})
+    );
+    let secret = |key: &str| {
+        object(json!({"metadata": {"name": "admin", "namespace": "team"},
+    "data": {key: "eA=="}}))
+    };
     world.secrets = vec![secret("user")];
     assert_eq!(waiting(&world)["message"], "couldn't find key password in secret admin");
     world.secrets = vec![secret("password")];
@@ -214,11 +241,16 @@ fn a_pod_does_not_start_without_the_secret_that_it_names() {
 #[test]
 fn a_pod_does_not_start_without_the_config_that_it_mounts() {
     let mut mounting = pod().as_ref().clone();
-    let config = serde_json::from_value(json!({"name": "config", "configMap": {"name": "settings"}})).unwrap();
+    let config = serde_json::from_value(json!({"name": "config",
+    "configMap": {"name": "settings"}}))
+    .unwrap();
     mounting.spec.as_mut().unwrap().volumes.as_mut().unwrap().push(config);
     let mut world = world(Arc::new(mounting), node(true, "1"), true);
     let status = pod_status(&world).unwrap();
-    assert_eq!(status["containerStatuses"][0]["state"]["waiting"]["message"], "configmap \"settings\" not found");
+    assert_eq!(
+        status["containerStatuses"][0]["state"]["waiting"]["message"],
+        "configmap \"settings\" not found"
+    );
     world.config_maps = vec![object(json!({"metadata": {"name": "settings", "namespace": "team"}}))];
     assert_eq!(pod_status(&world).unwrap()["phase"], "Running");
 }

@@ -1,0 +1,72 @@
+//! What makes a pass follow for each wait of a Database: `docs/development/waking.md` as data, which
+//! `check.rs` holds every plan to. Pure.
+
+use super::action::{Action, Plan};
+use crate::controller::database::wait::{DatabaseWait, ReplaceStep};
+
+/// What makes the next pass over a Database follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// The Database's own watch, or that of its Nodes, Volume, StatefulSet and pod.
+    Watch,
+    /// The Database's own watch: this plan writes to the Database.
+    OwnWrite,
+    /// The time that the plan gives: Secrets, retention records, Kubernetes nodes, VolumeAttachments and the
+    /// objects of others are not watched.
+    Time,
+}
+
+/// What ends this wait, and must be able to make a pass follow; `None` for what only a status shows.
+pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
+    match wait {
+        DatabaseWait::AddingFinalizer | DatabaseWait::ResourcesDeleted => Some(Wake::OwnWrite),
+        DatabaseWait::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wake(wait),
+        DatabaseWait::InvalidSpec(_)
+        | DatabaseWait::VolumeLost { .. }
+        | DatabaseWait::CreatingNode(_)
+        | DatabaseWait::NodeUnusable { .. }
+        | DatabaseWait::NodeNotInitialized(_)
+        | DatabaseWait::ZoneNotChosen
+        | DatabaseWait::CreatingVolume { .. }
+        | DatabaseWait::VolumeNotBound(_)
+        | DatabaseWait::UpdatingChild(_)
+        | DatabaseWait::Child { .. }
+        | DatabaseWait::Replacing { .. }
+        | DatabaseWait::RestartPending { .. }
+        | DatabaseWait::StartingEngine
+        | DatabaseWait::Engine(_)
+        | DatabaseWait::DeletingNode { .. }
+        | DatabaseWait::Paused
+        | DatabaseWait::DeletingVolume { .. }
+        | DatabaseWait::OtherFinalizers => Some(Wake::Watch),
+        DatabaseWait::NameConflict { .. }
+        | DatabaseWait::CredentialsUnusable { .. }
+        | DatabaseWait::AdoptionRefused(_)
+        | DatabaseWait::FormerVolumeExists(_)
+        | DatabaseWait::Adopting { .. }
+        | DatabaseWait::KubernetesNodeGone { .. }
+        | DatabaseWait::MovingPod(_)
+        | DatabaseWait::Attaching(_)
+        | DatabaseWait::StoppingEngine(_)
+        | DatabaseWait::RetainedSecretConflict(_) => Some(Wake::Time),
+        DatabaseWait::EngineOutdated
+        | DatabaseWait::EngineMachineLost(_)
+        | DatabaseWait::NoEngine(_)
+        | DatabaseWait::NoMachine(_)
+        | DatabaseWait::MachineLost { .. }
+        | DatabaseWait::NoVolume
+        | DatabaseWait::ChildRefused { .. }
+        | DatabaseWait::StepFailed { .. } => None,
+    }
+}
+
+/// Whether this can make a pass follow after this plan.
+pub(super) fn is_registered(wake: Wake, plan: &Plan) -> bool {
+    match wake {
+        Wake::Watch => true,
+        Wake::OwnWrite => {
+            plan.actions.iter().any(|action| matches!(action, Action::AddFinalizer | Action::RemoveFinalizer))
+        }
+        Wake::Time => plan.requeue.is_some(),
+    }
+}

@@ -1,0 +1,114 @@
+//! The sentences that more than one kind reports. Pure.
+
+use super::blocker::{Blocker, DuplicateKept};
+use super::call_blocked::CallBlocked;
+use crate::api::VolumeId;
+use crate::api::creation::Refusal;
+use crate::cloud::Class;
+use crate::time::whole_second;
+
+/// Condition Stalled, when it is false.
+pub const NOT_STALLED: &str = "no manual action required";
+/// A condition after the first one that is not true.
+pub const EARLIER_STEP: &str = "waiting for an earlier step";
+/// The wait for the first full sync.
+pub const FIRST_SYNC: &str = "waiting for the first full EC2 inventory sync since the operator started";
+
+/// What EC2 answered.
+pub fn answer(refusal: &Refusal) -> String {
+    format!("{} ({})", refusal.code, refusal.message)
+}
+
+/// A write of this pass failed, with this error.
+pub fn step_failed(error: &str) -> String {
+    format!("a step failed and will be retried: {error}")
+}
+
+impl CallBlocked {
+    /// For the conditions.
+    pub fn message(&self) -> String {
+        match self {
+            Self::RateLimited { .. } => {
+                "the operator's own rate limit for calls to EC2 is reached; the call is made later".to_owned()
+            }
+            Self::Refused { error, until: Some(until), .. } if error.class == Class::ModificationBudget => {
+                format!("{error} (the call is made again after {})", whole_second(*until))
+            }
+            Self::Refused { error, .. } => error.to_string(),
+            Self::RepairPostponed { loss, blocker, .. } => format!("{loss}; {}", blocker.message()),
+        }
+    }
+}
+
+impl Blocker {
+    /// For the conditions: what is awaited, with names.
+    pub fn message(&self) -> String {
+        match self {
+            Self::PodsRemain(pods) => format!("pods still run on the machine: {}", pods.join(", ")),
+            Self::NotDetached(attachments) => {
+                format!("the EBS CSI driver has not detached every volume: {}", attachments.join(", "))
+            }
+            Self::StillAttached(ids) => format!("EC2 still shows volumes attached: {}", list(ids)),
+            Self::DatabaseRuns { core_node, bound } => format!(
+                "a database runs on {core_node}: its move to another machine is awaited, for {bound:?} at \
+                    most"
+            ),
+            Self::RepairsAtLimit { underway, limit } => {
+                format!("repair postponed: {underway} databases are already being repaired (limit {limit})")
+            }
+            Self::InventoryOld => {
+                "repair postponed: the last full EC2 inventory sync is too long ago".to_owned()
+            }
+            Self::ZoneRefused => "repair postponed: EC2 refuses to list the zone of the machine".to_owned(),
+            Self::ZoneDown { joined, lost } => format!(
+                "repair postponed: {lost} of the {joined} machines of the zone look lost, so the zone itself \
+                may be down"
+            ),
+            Self::ZoneRecovering(until) => format!(
+                "repair postponed: the zone of the machine recently looked unavailable, and its machines may \
+                come back until {until}"
+            ),
+            Self::Duplicate(id, kept) => format!(
+                "a second instance {id} of this Node is left alone, since {}: check it and terminate it by \
+                    hand",
+                kept.message()
+            ),
+            Self::TagMissing { id, key, value } => format!(
+                "EBS volume {id} does not carry the tag {key}={value}, so it is not deleted: put the tag \
+                back or delete it by hand"
+            ),
+            Self::NotAvailable(id, state) => {
+                format!("EBS volume {id} is not available yet ({state:?}): a machine may still write to it")
+            }
+            Self::PodStopping(name) => format!("pod {name} is stopping"),
+            Self::PodRuns(name) => format!("pod {name} still runs"),
+            Self::StatefulSetRuns(name) => format!("StatefulSet {name} is not seen to be stopped yet"),
+            Self::NotFenced { node, message, .. } => format!(
+                "nothing moves before Node {node} is fenced: {}",
+                message.as_deref().unwrap_or("EC2 has not shown that nothing on it can write any more")
+            ),
+            Self::ChangeNotSeen(name) => {
+                format!("the change of StatefulSet {name} is not seen by its controller yet")
+            }
+        }
+    }
+}
+
+impl DuplicateKept {
+    fn message(self) -> &'static str {
+        match self {
+            Self::ForeignToken => {
+                "its client token is not one of this Node's, so it may have been launched outside Freehold"
+            }
+            Self::Database => "a database may run on it",
+            Self::DataVolume => "a data volume is attached to it",
+        }
+    }
+}
+
+fn list(ids: &[VolumeId]) -> String {
+    ids.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

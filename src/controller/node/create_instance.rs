@@ -1,0 +1,105 @@
+//! How a Node's instance is created: RunInstances, and its attempt in the Node's status.
+
+use crate::api::creation::Attempt;
+use crate::api::node::NodeCreation;
+use crate::api::{ClientToken, EventReason, InstanceId, Node, NodeStatus};
+use crate::cloud::call::Call;
+use crate::cloud::identity::Kind;
+use crate::cloud::limits::Priority;
+use crate::cloud::{Class, CloudError, LaunchRequest};
+use crate::cluster::events::Happened;
+use crate::controller::creation::act::Creation;
+use crate::controller::node::messages;
+use crate::controller::pass::acted::Acted;
+use crate::controller::pass::context::Context;
+use crate::time::later;
+
+/// One attempt to launch an instance.
+pub struct CreateInstance<'a> {
+    /// The request, but for the user data.
+    pub creation: &'a NodeCreation,
+    /// The user data of the recorded hash.
+    pub user_data: &'a str,
+}
+
+impl Creation for CreateInstance<'_> {
+    type Object = Node;
+    type Status = NodeStatus;
+    type Id = InstanceId;
+
+    const CALL: Call = Call::RunInstances;
+    const PRIORITY: Priority = Priority::Create;
+    const KIND: Kind = Kind::Node;
+
+    fn attempt(&self) -> &Attempt {
+        &self.creation.attempt
+    }
+
+    fn token(&self) -> Option<&ClientToken> {
+        Some(&self.creation.client_token)
+    }
+
+    fn announce(&self, status: &mut NodeStatus) {
+        status.creation = Some(self.creation.clone());
+        status.instance_id = None;
+        status.provider_id = None;
+        status.core_node_name = None;
+        status.instance_type = None;
+        status.zone = None;
+    }
+
+    fn attempt_in(status: &mut NodeStatus) -> Option<&mut Attempt> {
+        status.creation.as_mut().map(|creation| &mut creation.attempt)
+    }
+
+    fn identify(status: &mut NodeStatus, id: &InstanceId) {
+        status.instance_id = Some(id.clone());
+    }
+
+    async fn send(&self, ctx: &Context) -> Result<InstanceId, CloudError> {
+        Ok(ctx.cloud.run_instance(&self.request()).await?.id)
+    }
+
+    /// A profile that EC2 does not know for so long was not made moments ago: the name is wrong.
+    fn is_old(&self, ctx: &Context) -> bool {
+        ctx.clock.now() >= later(self.attempt().started_at.0, ctx.timing.unavailable_offering_ttl)
+    }
+
+    fn remember(&self, error: &CloudError, _: &Acted<Node>, ctx: &Context) {
+        if error.class == Class::Capacity {
+            let NodeCreation { instance_type, zone, .. } = self.creation;
+            ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now());
+        }
+    }
+
+    fn created(&self, id: &InstanceId) -> Happened {
+        Happened::normal(
+            EventReason::InstanceLaunched,
+            messages::events::instance_launched(id, self.creation),
+        )
+    }
+
+    fn refused(&self, error: &CloudError) -> Happened {
+        Happened::warning(EventReason::LaunchRefused, messages::events::launch_refused(self.creation, error))
+    }
+}
+
+impl CreateInstance<'_> {
+    fn request(&self) -> LaunchRequest {
+        let creation = self.creation;
+        LaunchRequest {
+            token: creation.client_token.clone(),
+            subnet_id: creation.subnet_id.clone(),
+            instance_type: creation.instance_type.clone(),
+            image_id: creation.image_id.clone(),
+            user_data: self.user_data.to_owned(),
+            security_group_ids: creation.security_group_ids.clone(),
+            instance_profile: creation.instance_profile.clone(),
+            root_device: creation.root_volume.device_name.clone(),
+            root_size: creation.root_volume.size,
+            root_type: creation.root_volume.volume_type.clone(),
+            kms_key_id: creation.kms_key_id.clone(),
+            tags: creation.tags.clone(),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The notes of a Node's events, and why an instance is terminated. Pure.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use crate::api::InstanceId;
+use crate::api::node::NodeCreation;
+
+/// Why an instance is terminated: its Node is deleted.
+pub const NODE_DELETED: &str = "its Node is deleted";
+/// Why an instance is terminated: it did not join.
+pub const STOPPED_BEFORE_JOIN: &str = "it was stopped before it joined the cluster";
+
+/// Why an instance is terminated: its kubelet has not registered in this time.
+pub fn not_registered_within(limit: Duration) -> String {
+    format!("its kubelet did not register within {limit:?}")
+}
+
+/// Why an instance is terminated: it is not the one that the status names.
+pub fn second_instance(kept: &InstanceId) -> String {
+    format!("a second instance of this Node beside {kept}, which its status names")
+}
+
+/// The event of a machine that is released with its Node.
+pub const RELEASED: &str = "the machine is gone";
+
+/// The event of a Kubernetes node that has become ready for the database.
+pub fn node_ready(core_node: &str) -> String {
+    format!("Kubernetes node {core_node} is ready for the database")
+}
+
+/// The event of an instance that a look-up has found.
+pub fn recorded(id: &InstanceId) -> String {
+    format!("instance {id} was found by its client token and tags, and belongs to this Node")
+}
+
+/// The event of the taint that frees what a fenced machine held.
+pub fn out_of_service(core_node: &str) -> String {
+    format!("Kubernetes node {core_node} is out of service: nothing on its machine can write any more")
+}
+
+/// The event of a Kubernetes node that is cordoned.
+pub fn cordoned(core_node: &str) -> String {
+    format!("Kubernetes node {core_node} takes no more pods: its Node is deleted")
+}
+
+/// The event of a machine that is declared lost.
+pub fn declared_lost(loss: &str) -> String {
+    format!("{loss}: machine declared lost; starting a replacement")
+}
+
+/// The event of an instance that is terminated.
+pub fn terminating(id: &InstanceId, why: &str) -> String {
+    format!("instance {id} is terminated: {why}")
+}
+
+/// The event of an instance that is stopped.
+pub fn stopping(id: &InstanceId, force: bool) -> String {
+    let stopping = if force { "force-stopping" } else { "stopping" };
+    format!("{stopping} instance {id} to fence it")
+}
+
+/// The event of an instance that is launched.
+pub fn instance_launched(id: &InstanceId, launch: &NodeCreation) -> String {
+    format!("instance {id} ({} in {}) is launched", launch.instance_type, launch.zone)
+}
+
+/// The event of a launch that EC2 refused.
+pub fn launch_refused(launch: &NodeCreation, error: &impl Display) -> String {
+    format!("EC2 refused {} in {}: {error}", launch.instance_type, launch.zone)
+}

@@ -1,0 +1,63 @@
+//! The sentences of a machine that is not ready for the database yet. Pure.
+
+use super::because;
+use crate::controller::node::wait::join::{JoinWait, Missing};
+
+impl JoinWait {
+    pub(super) fn message(&self) -> String {
+        match self {
+            Self::Registration(id) => format!("instance {id} runs; waiting for its kubelet to register"),
+            Self::NotRegistered(id) => {
+                format!(
+                    "instance {id} never joined the cluster and is terminated; its console output is in the \
+                    operator's log"
+                )
+            }
+            Self::Ended(id, why) => {
+                format!(
+                    "instance {id} ended{} before it joined the cluster; another instance follows",
+                    because(why.as_deref())
+                )
+            }
+            Self::NeverJoins { machines, class } => format!(
+                "{machines} machines ended before they joined the cluster: read their console output in the \
+                operator's log, and change NodeClass {class} or instanceTypes"
+            ),
+            Self::Registered(core_node) => format!("Kubernetes node {core_node} has registered"),
+            Self::Initialization(missing) => format!("{} yet", missing.message()),
+            Self::InitializationOverdue { missing, limit, node } => format!(
+                "{}, {limit:?} after its kubelet registered: inspect the machine; to replace it, delete \
+                node.freehold.dev/{node}",
+                missing.message()
+            ),
+            Self::NotReady(core_node) => format!("Kubernetes node {core_node} is not Ready"),
+            Self::KubernetesNodeGone(id) => format!(
+                "instance {id} runs, but its Kubernetes node is gone: its kubelet must register again"
+            ),
+            Self::KubernetesNodeEnding(core_node) => {
+                format!("Kubernetes node {core_node} is being deleted: its kubelet must register again")
+            }
+            Self::KubernetesNodeEndingChecked(core_node) => {
+                format!(
+                    "Kubernetes node {core_node} is being deleted; checking in EC2 whether its machine has \
+                    ended"
+                )
+            }
+            Self::KubernetesNodeDeleted(core_node) => format!(
+                "Kubernetes node {core_node} is being deleted outside Freehold, which cannot be undone: the \
+                machine must be replaced"
+            ),
+        }
+    }
+}
+
+impl Missing {
+    pub(super) fn message(&self) -> String {
+        match self {
+            Self::Driver(core_node) => {
+                format!("the EBS CSI driver has not registered on Kubernetes node {core_node}")
+            }
+            Self::Ready(core_node) => format!("Kubernetes node {core_node} is not Ready"),
+        }
+    }
+}

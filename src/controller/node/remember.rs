@@ -1,0 +1,102 @@
+//! The last step of a pass of the Node controller: what this process remembers of a Node until its next pass,
+//! and what it forgets of one that is gone. What a restart costs: `controller/memory`.
+
+use kube::ResourceExt;
+
+use super::observe::Observed;
+use super::plan::action::Plan;
+use super::status::fenced_after;
+use crate::api::{Node, NodeStatus};
+use crate::cloud::identity::Kind;
+use crate::cloud::inventory::{Awaited, Interest};
+use crate::controller::creation::judge::last_possible_send;
+use crate::controller::pass::acted::Acted;
+use crate::controller::pass::context::Context;
+
+/// What a pass has seen, planned and done, as far as later passes and other objects need it.
+pub(super) fn remember(
+    observed: &Observed,
+    plan: &Plan,
+    acted: &Acted<Node>,
+    new: &NodeStatus,
+    ctx: &Context,
+) {
+    references(&observed.node, ctx);
+    references(&acted.object, ctx);
+    repairs(observed, plan, ctx);
+    ctx.inventory.set_interest(
+        Kind::Node,
+        &acted.object.uid().unwrap_or_default(),
+        interest(&acted.object, plan, ctx),
+    );
+    if let Some(took) = fenced_after(&acted.object.status.clone().unwrap_or_default(), new) {
+        ctx.metrics.fenced(took);
+    }
+}
+
+/// The Node is gone.
+pub(super) fn forget(uid: &str, ctx: &Context) {
+    ctx.inventory.forget(Kind::Node, uid);
+    ctx.references.forget(uid);
+    ctx.metrics.repairs_underway(ctx.fleet.forget(uid));
+}
+
+/// The Node has lost its finalizer, and its instances are gone.
+pub(super) fn forget_released(observed: &Observed, ctx: &Context) {
+    forget(&observed.node.uid().unwrap_or_default(), ctx);
+    for instance in &observed.instances.instances {
+        ctx.issued.forget(&instance.id.0);
+    }
+}
+
+/// Which Node a change of its instance wakes.
+fn references(node: &Node, ctx: &Context) {
+    let (namespace, name) = (node.namespace().unwrap_or_default(), node.name_any());
+    ctx.references.remember(&node.uid().unwrap_or_default(), &namespace, &name);
+    if let Some(id) = node.status.as_ref().and_then(|status| status.instance_id.as_ref()) {
+        ctx.references.remember_instance(id, &namespace, &name);
+    }
+}
+
+/// What the repairs of other machines must know of this one.
+fn repairs(observed: &Observed, plan: &Plan, ctx: &Context) {
+    let status = observed.node.status.as_ref();
+    if !plan.declares_lost() && status.is_none_or(|status| status.fence.is_none()) {
+        ctx.fleet.withdraw(&observed.node.uid().unwrap_or_default());
+    }
+    let zone = status.and_then(|status| status.zone.as_deref());
+    if let (Some(zone), Some(at)) = (zone, observed.fleet.zone_down_at) {
+        ctx.fleet.note_zone_down(zone, at);
+    }
+}
+
+/// How often EC2 is searched for what belongs to the Node, and what is to be proven absent.
+fn interest(node: &Node, plan: &Plan, ctx: &Context) -> Interest {
+    let status = node.status.as_ref();
+    // What is known by its token alone (its tags lag, or were taken off) stays looked up by it.
+    let pending = plan.pending || ctx.inventory.is_by_token_alone(&node.uid().unwrap_or_default());
+    // Without an id, or with one that EC2 does not show, the attempt is looked up by its token, too.
+    let attempt =
+        status.and_then(|status| status.creation.as_ref()).filter(|launch| launch.attempt.refused.is_none());
+    match attempt {
+        Some(launch) if pending => Interest::Pending(Awaited {
+            token: Some(launch.client_token.clone()),
+            last_possible_send: Some(last_possible_send(
+                Some(&launch.attempt),
+                ctx.sends.of(&launch.client_token).as_ref(),
+                ctx.process_started,
+            )),
+            modifying: None,
+        }),
+        // The status was lost but for the id: its absence can be proven by tag.
+        None if pending && status.is_some_and(|status| status.instance_id.is_some()) => {
+            Interest::Pending(Awaited {
+                token: None,
+                last_possible_send: Some(ctx.process_started),
+                modifying: None,
+            })
+        }
+        Some(_) | None if pending => Interest::changes(),
+        Some(_) | None => Interest::Settled,
+    }
+}

@@ -1,0 +1,140 @@
+//! What a new Node does before it has an attempt, where the attempt is placed, and what it writes down.
+
+use pretty_assertions::assert_eq;
+
+use super::unidentified::{quota_closed, unavailable, with};
+use super::*;
+
+#[test]
+fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
+    hold(vec![
+        (
+            "the finalizer comes before anything that costs money",
+            with(|it| {
+                it.node.metadata.finalizers = None;
+                it.instances.swept_at = None;
+            }),
+            now(),
+            acts(vec![Action::AddFinalizer], Reason::Progressing),
+        ),
+        (
+            "nothing is decided before EC2 was seen",
+            with(|it| it.instances.swept_at = None),
+            now(),
+            waits(Reason::AwaitingInventory),
+        ),
+        (
+            "the first type in the first zone",
+            world(),
+            now(),
+            launches(launch_of(1, "r7i.large", 0, 0, now())),
+        ),
+        ("no NodeClass", with(|it| it.class = None), now(), stalls(Reason::NodeClassNotFound).again(60)),
+        (
+            "a closed quota gate",
+            with(|it| it.offerings = quota_closed()),
+            now(),
+            waits(Reason::QuotaExceeded).again(60),
+        ),
+        (
+            "only the zone of the volume",
+            with(|it| {
+                it.node.spec.zone = Some("us-east-1c".to_owned());
+                it.node.spec.zones = vec!["us-east-1a".to_owned()];
+            }),
+            now(),
+            launches(launch_of(1, "r7i.large", 2, 0, now())),
+        ),
+        (
+            "only the allowed zones",
+            with(|it| it.node.spec.zones = vec!["us-east-1c".to_owned(), "us-east-1b".to_owned()]),
+            now(),
+            launches(launch_of(1, "r7i.large", 1, 0, now())),
+        ),
+        (
+            "no subnet in the zone",
+            with(|it| it.node.spec.zone = Some("us-east-1f".to_owned())),
+            now(),
+            stalls(Reason::NodeClassMismatch),
+        ),
+        (
+            "no type that the class allows",
+            with(|it| it.class.as_mut().unwrap().spec.instance_types = vec!["m7i.*".to_owned()]),
+            now(),
+            stalls(Reason::NodeClassMismatch),
+        ),
+        (
+            "a type that the class does not allow is passed over",
+            with(|it| it.class.as_mut().unwrap().spec.instance_types = vec!["r6i.*".to_owned()]),
+            now(),
+            launches(launch_of(1, "r6i.large", 0, 0, now())),
+        ),
+    ]);
+}
+
+#[test]
+fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
+    let all = |until: &[i64; 6]| {
+        unavailable(&[
+            ("r7i.large", "us-east-1a", until[0]),
+            ("r7i.large", "us-east-1b", until[1]),
+            ("r7i.large", "us-east-1c", until[2]),
+            ("r6i.large", "us-east-1a", until[3]),
+            ("r6i.large", "us-east-1b", until[4]),
+            ("r6i.large", "us-east-1c", until[5]),
+        ])
+    };
+    hold(vec![
+        (
+            "the preferred type in another zone comes before another type",
+            with(|it| it.offerings = unavailable(&[("r7i.large", "us-east-1a", 100)])),
+            now(),
+            launches(launch_of(1, "r7i.large", 1, 0, now())),
+        ),
+        (
+            "another type when the preferred one is nowhere to be had",
+            with(|it| {
+                it.offerings = all(&[100; 6]);
+                it.offerings.unavailable.retain(|(name, _), _| name == "r7i.large");
+            }),
+            now(),
+            launches(launch_of(1, "r6i.large", 0, 0, now())),
+        ),
+        (
+            "none anywhere: until the first pause is over",
+            with(|it| it.offerings = all(&[100, 90, 100, 40, 100, 100])),
+            now(),
+            waits(Reason::InsufficientCapacity).again(30),
+        ),
+    ]);
+    let plan = plan(&with(|it| it.offerings = all(&[100; 6])), now());
+    for name in ["r7i.large in us-east-1a", "r6i.large in us-east-1c"] {
+        assert!(message(&plan).contains(name), "{}", message(&plan));
+    }
+}
+
+#[test]
+fn an_attempt_writes_the_whole_request_down() {
+    let launch = launch(1);
+    assert_eq!(
+        launch.client_token,
+        crate::cloud::identity::token("cluster", crate::cloud::identity::Kind::Node, "node-uid", 1)
+    );
+    let tags: Vec<(&str, &str)> =
+        launch.tags.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(
+        tags,
+        [
+            ("Name", "orders-k3f9q-1"),
+            ("freehold.dev/attempt", "1"),
+            ("freehold.dev/cluster-id", "cluster"),
+            ("freehold.dev/database", "team-a/orders"),
+            ("freehold.dev/node-uid", "node-uid"),
+        ]
+    );
+    assert_eq!(launch.user_data_hash, crate::cloud::identity::user_data_hash("boot"));
+    assert_eq!(
+        (launch.subnet_id.as_str(), launch.zone.as_str(), launch.image_id.as_str()),
+        ("subnet-a", "us-east-1a", "ami-1")
+    );
+}

@@ -1,0 +1,332 @@
+//! The life of a Node in a small model of EC2 and Kubernetes: its plans are carried out, time moves to what
+//! they wait for, and whatever EC2 answers and whatever happens meanwhile, it comes to rest without a second
+//! machine.
+
+mod carry_out;
+mod passing;
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::api::ClientToken;
+use crate::controller::creation::judge::last_possible_send;
+use crate::controller::memory::issued_requests::IssuedRequest;
+use crate::controller::memory::sends::Sent;
+use crate::controller::node::registration::{is_live, provider_id};
+use crate::controller::node::status::status as told;
+use crate::controller::pass::acted::Acted;
+use crate::time::later;
+
+/// More passes than any life of the model needs; a life that needs more goes round in a circle.
+const MOST_PASSES: usize = 1000;
+
+/// So many equal plans without an action, each after what the one before waited for, are rest: longer than
+/// the look-ups of a proof of absence take.
+const REST: usize = 8;
+
+/// What EC2 answers to RunInstances.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    Made,
+    /// The instance is made, the answer is lost, and EC2 does not list the instance for 30 s.
+    MadeInDoubt,
+    /// Nothing is made, and the answer is lost.
+    InDoubt,
+    Throttled,
+    Refused(&'static str),
+}
+
+/// What happens from outside.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The Node is deleted.
+    Delete,
+    /// The operator starts anew, and remembers nothing.
+    Restart,
+    /// The status is lost.
+    StatusLost,
+    /// No kubelet registers.
+    NeverRegister,
+    /// The kubelet stops reporting.
+    Silent,
+    /// Another client stops the instance.
+    Stop,
+    /// Another client terminates the instance.
+    Terminate,
+    /// EC2 does not list the instance for a minute.
+    Hide,
+    /// The Kubernetes node is deleted.
+    DeleteKubernetesNode,
+}
+
+/// How the kubelets are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kubelets {
+    Report,
+    Silent,
+    NeverRegister,
+}
+
+/// An instance as it is, whether EC2 lists it or not.
+#[derive(Debug)]
+struct Machine {
+    instance: Instance,
+    /// When its state changed.
+    since: Timestamp,
+    listed_from: Timestamp,
+    has_registered: bool,
+}
+
+struct Life {
+    node: Node,
+    machines: Vec<Machine>,
+    kubelets: Kubelets,
+    core_node: Option<CoreNode>,
+    pods: Vec<Pod>,
+    attachments: Vec<String>,
+    has_served: bool,
+    offerings: OfferingsView,
+    sends: BTreeMap<ClientToken, Sent>,
+    terminations: BTreeMap<InstanceId, IssuedRequest>,
+    stops: BTreeMap<InstanceId, IssuedRequest>,
+    /// What is looked up, since the last possible send.
+    awaited: Option<(Option<ClientToken>, Timestamp)>,
+    empty: EmptyRuns,
+    answers: VecDeque<Answer>,
+    process_started: Timestamp,
+    now: Timestamp,
+    is_gone: bool,
+}
+
+impl Life {
+    fn new(answers: Vec<Answer>) -> Self {
+        let mut node = node(None);
+        node.metadata.finalizers = None;
+        Self {
+            node,
+            machines: Vec::new(),
+            kubelets: Kubelets::Report,
+            core_node: None,
+            pods: Vec::new(),
+            attachments: Vec::new(),
+            has_served: false,
+            offerings: OfferingsView::default(),
+            sends: BTreeMap::new(),
+            terminations: BTreeMap::new(),
+            stops: BTreeMap::new(),
+            awaited: None,
+            empty: EmptyRuns::default(),
+            answers: answers.into(),
+            process_started: at(-100),
+            now: at(0),
+            is_gone: false,
+        }
+    }
+
+    fn status(&mut self) -> &mut NodeStatus {
+        self.node.status.get_or_insert_with(NodeStatus::default)
+    }
+
+    fn live(&mut self) -> Option<&mut Machine> {
+        self.machines.iter_mut().find(|machine| is_live(&machine.instance))
+    }
+
+    fn listed(&self) -> impl Iterator<Item = &Instance> {
+        let is_forgotten = |machine: &Machine| {
+            machine.instance.state == InstanceState::Terminated
+                && self.now >= later(machine.since, Duration::from_secs(3600))
+        };
+        self.machines
+            .iter()
+            .filter(move |machine| machine.listed_from <= self.now && !is_forgotten(machine))
+            .map(|machine| &machine.instance)
+    }
+
+    /// What a pass reads.
+    fn observed(&self) -> Observed {
+        let status = self.node.status.clone().unwrap_or_default();
+        let instances: Vec<Instance> = self.listed().cloned().collect();
+        let seen = instances.iter().find(|instance| Some(&instance.id) == status.instance_id.as_ref());
+        let name = status.provider_id.clone().or_else(|| seen.map(provider_id));
+        let is_it = |node: &&CoreNode| node.spec.as_ref().and_then(|spec| spec.provider_id.clone()) == name;
+        let core_node = self.core_node.as_ref().filter(is_it).cloned();
+        let is_running = |it: &Instance| matches!(it.state, InstanceState::Pending | InstanceState::Running);
+        let is_leaving = self.node.metadata.deletion_timestamp.is_some() || !seen.is_some_and(is_running);
+        let reads_pods = is_leaving && core_node.is_some();
+        let created = core_node.as_ref().and_then(|node| node.metadata.creation_timestamp.clone());
+        let mut offerings = self.offerings.clone();
+        offerings.unavailable.retain(|_, until| *until > self.now);
+        Observed {
+            node: self.node.clone(),
+            offerings,
+            sent: status.creation.as_ref().and_then(|it| self.sends.get(&it.client_token).copied()),
+            asked: self.terminations.clone(),
+            stop_asked: status.instance_id.as_ref().and_then(|id| self.stops.get(id).cloned()),
+            driver_registered: created.is_some_and(|at| self.now >= later(at.0, Duration::from_secs(10))),
+            core_node,
+            pods: if reads_pods { self.pods.clone() } else { Vec::new() },
+            attachments: if reads_pods { self.attachments.clone() } else { Vec::new() },
+            instances: InstanceView {
+                instances,
+                swept_at: Some(self.now),
+                token_looked_up_at: self.awaited.as_ref().map(|_| self.now),
+                unhealthy: Vec::new(),
+                empty: self.empty,
+            },
+            process_started: self.process_started,
+            ..world()
+        }
+    }
+
+    /// One pass, as the controller makes it.
+    fn pass(&mut self) -> Plan {
+        let observed = self.observed();
+        let plan = plan(&observed, self.now);
+        for action in &plan.actions {
+            if !self.carry_out(action) {
+                break;
+            }
+        }
+        let status = told(&observed, &plan, &Acted::new(self.node.clone()), self.now);
+        let creation = status.creation.as_ref().filter(|creation| creation.attempt.refused.is_none());
+        let awaited = match creation {
+            Some(NodeCreation { attempt, client_token, .. }) => {
+                let last =
+                    last_possible_send(Some(attempt), self.sends.get(client_token), self.process_started);
+                Some((Some(client_token.clone()), last))
+            }
+            None => status.instance_id.as_ref().map(|_| (None, self.process_started)),
+        };
+        let awaited = awaited.filter(|_| plan.pending);
+        if awaited != self.awaited {
+            (self.awaited, self.empty) = (awaited, EmptyRuns::default());
+        }
+        self.node.status = Some(status);
+        plan
+    }
+
+    fn is_ready(&self) -> bool {
+        conditions::is_true(self.node.conditions(), ConditionType::Ready)
+    }
+
+    fn happens(&mut self, event: Event) {
+        let now = self.now;
+        let live = self.live().map(|machine| machine.instance.id.clone());
+        match event {
+            Event::Delete => {
+                self.is_gone |= self.node.metadata.finalizers.is_none();
+                self.node.metadata.deletion_timestamp.get_or_insert(Time(now));
+            }
+            Event::Restart => {
+                self.sends.clear();
+                self.terminations.clear();
+                self.stops.clear();
+                (self.awaited, self.empty, self.process_started) = (None, EmptyRuns::default(), now);
+            }
+            // The status of a backup is older than what EC2 takes to list an instance, and EC2 goes on
+            // listing what no status names.
+            Event::StatusLost if self.machines.iter().all(|machine| machine.listed_from <= now) => {
+                self.node.status = None;
+            }
+            Event::StatusLost => {}
+            Event::NeverRegister => self.kubelets = Kubelets::NeverRegister,
+            Event::Silent => {
+                self.kubelets = Kubelets::Silent;
+                self.silence();
+            }
+            Event::Stop => live.iter().for_each(|id| self.change(id, InstanceState::Stopping)),
+            Event::Terminate => live.iter().for_each(|id| self.change(id, InstanceState::ShuttingDown)),
+            Event::Hide if self.node.status.is_none() => {}
+            Event::Hide => {
+                if let Some(machine) = self.live() {
+                    machine.listed_from = later(now, Duration::from_secs(60));
+                }
+            }
+            Event::DeleteKubernetesNode => {
+                let is_held =
+                    |node: &CoreNode| node.metadata.finalizers.as_ref().is_some_and(|it| !it.is_empty());
+                self.core_node = self.core_node.take().filter(is_held);
+                if let Some(core_node) = &mut self.core_node {
+                    core_node.metadata.deletion_timestamp.get_or_insert(Time(now));
+                }
+            }
+        }
+    }
+
+    /// Passes follow each other until nothing happens any more. Returns what the last plan waits for.
+    fn come_to_rest(&mut self, events: &[(usize, Event)]) -> Option<NodeWait> {
+        let (mut before, mut equal) = (None, 0);
+        for number in 0..MOST_PASSES {
+            for (_, event) in events.iter().filter(|(when, _)| *when == number) {
+                self.happens(*event);
+            }
+            let fence = self.status().fence.clone();
+            let plan = self.pass();
+            let live = self.machines.iter().filter(|machine| is_live(&machine.instance)).count();
+            assert!(live <= 1, "{live} machines live at once");
+            if self.is_gone {
+                assert_eq!(live, 0, "the Node is gone, and its machine is not");
+                return plan.waiting;
+            }
+            assert!(fence.is_none() || self.status().fence == fence, "what is declared lost stays lost");
+            let is_quiet =
+                plan.actions.is_empty() && !self.is_moving() && Some(&plan.waiting) == before.as_ref();
+            // A proof begins anew with what happens.
+            let has_happened = events.iter().all(|(when, _)| *when < number);
+            equal = if is_quiet && has_happened { equal + 1 } else { 0 };
+            if equal >= REST {
+                return plan.waiting;
+            }
+            self.wait_for(&plan);
+            before = Some(plan.waiting);
+        }
+        panic!("no rest after {MOST_PASSES} passes: {before:?}");
+    }
+}
+
+fn answers() -> impl Strategy<Value = Vec<Answer>> {
+    let refusals = ["InsufficientInstanceCapacity", "UnauthorizedOperation"].map(Answer::Refused);
+    let answers = [Answer::Made, Answer::MadeInDoubt, Answer::InDoubt, Answer::Throttled];
+    prop::collection::vec(prop::sample::select([&answers[..], &refusals].concat()), 0..6)
+}
+
+fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
+    let events = vec![
+        Event::Delete,
+        Event::Restart,
+        Event::StatusLost,
+        Event::NeverRegister,
+        Event::Silent,
+        Event::Stop,
+        Event::Terminate,
+        Event::Hide,
+        Event::DeleteKubernetesNode,
+    ];
+    prop::collection::vec((0..40usize, prop::sample::select(events)), 0..5)
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_a_node_comes_to_rest_with_one_machine_at_most(
+        answers in answers(),
+        events in events(),
+    ) {
+        Life::new(answers).come_to_rest(&events);
+    }
+
+    #[test]
+    fn a_node_becomes_ready_whatever_ec2_answers_first(answers in answers(), restart in 0..40usize) {
+        let waiting = Life::new(answers).come_to_rest(&[(restart, Event::Restart)]);
+        prop_assert_eq!(waiting, None);
+    }
+
+    #[test]
+    fn a_deleted_node_ends_with_its_machine(answers in answers(), events in events(), when in 0..60usize) {
+        let mut life = Life::new(answers);
+        let deleted = [events, vec![(when, Event::Delete)]].concat();
+        let waiting = life.come_to_rest(&deleted);
+        prop_assert!(life.is_gone, "{:?}", waiting);
+    }
+}

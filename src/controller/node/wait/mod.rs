@@ -1,0 +1,107 @@
+//! What a Node waits for: a value with the data of the wait, its reason, and whether a person must act.
+//! Pure.
+//!
+//! The sentences are in `messages`.
+
+pub mod deletion;
+pub mod join;
+pub mod launch;
+pub mod loss;
+
+use self::deletion::DeletionWait;
+use self::join::JoinWait;
+use self::launch::LaunchWait;
+use self::loss::LossWait;
+use crate::api::Reason;
+use crate::controller::blocker::Blocker;
+use crate::controller::call_blocked::CallBlocked;
+
+/// What a Node waits for.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(strum::VariantNames))]
+pub enum NodeWait {
+    /// The finalizer is being added.
+    Finalizer,
+    /// The first full EC2 inventory sync since the operator started.
+    FirstSync,
+    /// The launch of an instance.
+    Launch(LaunchWait),
+    /// The instance has to join the cluster and to become ready.
+    Join(JoinWait),
+    /// The machine is lost, or may be.
+    Loss(LossWait),
+    /// The Node is being deleted.
+    Deletion(DeletionWait),
+    /// Something destructive is not allowed yet.
+    Blocked(Blocker),
+    /// EC2 did not accept a request.
+    CallBlocked(CallBlocked),
+}
+
+impl NodeWait {
+    /// The reason of the conditions.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Finalizer => Reason::Progressing,
+            Self::FirstSync => Reason::AwaitingInventory,
+            Self::Launch(wait) => wait.reason(),
+            Self::Join(wait) => wait.reason(),
+            Self::Loss(wait) => wait.reason(),
+            Self::Deletion(wait) => wait.reason(),
+            Self::Blocked(blocker) => blocker.reason(),
+            Self::CallBlocked(call_blocked) => call_blocked.reason(),
+        }
+    }
+
+    /// Whether nothing changes until a person does something.
+    pub fn is_stalled(&self) -> bool {
+        match self {
+            Self::Launch(wait) => matches!(
+                wait,
+                LaunchWait::ClassNotFound(_)
+                    | LaunchWait::NoSubnet { .. }
+                    | LaunchWait::NoAllowedType { .. }
+                    | LaunchWait::Invalid { .. }
+            ),
+            Self::Join(wait) => {
+                matches!(wait, JoinWait::NeverJoins { .. } | JoinWait::InitializationOverdue { .. })
+            }
+            Self::Finalizer
+            | Self::FirstSync
+            | Self::Loss(_)
+            | Self::Deletion(_)
+            | Self::Blocked(_)
+            | Self::CallBlocked(_) => false,
+        }
+    }
+}
+
+impl From<LaunchWait> for NodeWait {
+    fn from(wait: LaunchWait) -> Self {
+        Self::Launch(wait)
+    }
+}
+
+impl From<JoinWait> for NodeWait {
+    fn from(wait: JoinWait) -> Self {
+        Self::Join(wait)
+    }
+}
+
+impl From<LossWait> for NodeWait {
+    fn from(wait: LossWait) -> Self {
+        Self::Loss(wait)
+    }
+}
+
+impl From<DeletionWait> for NodeWait {
+    fn from(wait: DeletionWait) -> Self {
+        Self::Deletion(wait)
+    }
+}
+
+impl From<Blocker> for NodeWait {
+    fn from(blocker: Blocker) -> Self {
+        Self::Blocked(blocker)
+    }
+}

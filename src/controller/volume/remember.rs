@@ -1,0 +1,71 @@
+//! The last step of a pass of the Volume controller: what this process remembers of a Volume until its next
+//! pass, and what it forgets of one that is gone. What a restart costs: `controller/memory`.
+
+use kube::ResourceExt;
+
+use super::observe::Observed;
+use super::plan::action::{Plan, VolumeInterest};
+use crate::api::Volume;
+use crate::cloud::identity::Kind;
+use crate::cloud::inventory::{Awaited, Interest};
+use crate::controller::creation::judge::last_possible_send;
+use crate::controller::pass::acted::Acted;
+use crate::controller::pass::context::Context;
+
+/// What a pass has planned and done, as far as later passes need it.
+pub(super) fn remember(plan: &Plan, acted: &Acted<Volume>, ctx: &Context) {
+    let volume = &acted.object;
+    let uid = volume.uid().unwrap_or_default();
+    ctx.references.remember(&uid, &volume.namespace().unwrap_or_default(), &volume.name_any());
+    interest(&uid, volume, plan, ctx);
+}
+
+/// The Volume is gone.
+pub(super) fn forget(uid: &str, ctx: &Context) {
+    ctx.inventory.forget(Kind::Volume, uid);
+    ctx.inventory.forget(Kind::Snapshot, uid);
+    ctx.references.forget(uid);
+}
+
+/// The Volume has lost its finalizer, and its EBS volume is gone or retained.
+pub(super) fn forget_released(observed: &Observed, ctx: &Context) {
+    forget(&observed.volume.uid().unwrap_or_default(), ctx);
+    for volume in &observed.volumes.volumes {
+        ctx.issued.forget(&volume.id.0);
+    }
+}
+
+/// How often EC2 is searched for what belongs to the Volume, and what is to be proven absent.
+fn interest(uid: &str, volume: &Volume, plan: &Plan, ctx: &Context) {
+    let status = volume.status.clone().unwrap_or_default();
+    if plan.interest == VolumeInterest::Settled {
+        ctx.inventory.set_interest(Kind::Volume, uid, Interest::Settled);
+        ctx.inventory.set_interest(Kind::Snapshot, uid, Interest::Settled);
+        return;
+    }
+    let creation = status.creation.as_ref().filter(|creation| creation.attempt.refused.is_none());
+    let last_send = match creation {
+        Some(creation) => Some(last_possible_send(
+            Some(&creation.attempt),
+            ctx.sends.of(&creation.client_token).as_ref(),
+            ctx.process_started,
+        )),
+        // The status was lost but for the id: its absence can be proven all the same.
+        None => status.volume_id.as_ref().map(|_| ctx.process_started),
+    };
+    let modifying =
+        if plan.interest == VolumeInterest::Modification { status.volume_id.clone() } else { None };
+    ctx.inventory.set_interest(
+        Kind::Volume,
+        uid,
+        Interest::Pending(Awaited { token: None, last_possible_send: last_send, modifying }),
+    );
+    if plan.interest == VolumeInterest::Snapshot {
+        let attempt = status.final_snapshot.as_ref().map(|snapshot| &snapshot.attempt);
+        let last_send = attempt
+            .filter(|attempt| attempt.refused.is_none())
+            .map(|attempt| last_possible_send(Some(attempt), None, ctx.process_started));
+        let awaited = Awaited { token: None, last_possible_send: last_send, modifying: None };
+        ctx.inventory.set_interest(Kind::Snapshot, uid, Interest::Pending(awaited));
+    }
+}

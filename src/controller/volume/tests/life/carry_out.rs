@@ -1,0 +1,191 @@
+//! How the plans of a Volume are carried out in the model: what each action changes, and what EC2 answers.
+
+use super::*;
+use crate::controller::memory::sends::resend_pause;
+
+impl Life {
+    /// Whether the next action follows.
+    pub(super) fn carry_out(&mut self, action: &Action) -> bool {
+        let now = self.now;
+        match action {
+            Action::AddFinalizer => self.volume.metadata.finalizers = Some(vec![FINALIZER.to_owned()]),
+            Action::Create(creation) => {
+                (self.status().creation, self.status().volume_id) = (Some(creation.as_ref().clone()), None);
+                return self.send();
+            }
+            Action::Resend => {
+                self.found_at_start();
+                return self.send();
+            }
+            Action::RecordVolume(id) => self.status().volume_id = Some(id.clone()),
+            Action::CreatePersistentVolume(record) => {
+                self.status().ever_held = true;
+                self.record.get_or_insert_with(|| record.as_ref().clone());
+            }
+            Action::ReopenPersistentVolume(_) => self.claimed_by(None),
+            Action::CreateClaim(claim) => {
+                self.claims_made += 1;
+                let mut claim = claim.as_ref().clone();
+                claim.metadata.uid = Some(format!("claim-{}", self.claims_made));
+                self.claim.get_or_insert(claim);
+            }
+            Action::Modify(modify) => return self.modify(modify),
+            Action::GrowClaim(claim) | Action::DeleteClaim(claim) => {
+                let is_deleted = matches!(action, Action::DeleteClaim(_));
+                self.claim = Some(claim.as_ref().clone());
+                for claim in self.claim.iter_mut().filter(|_| is_deleted) {
+                    claim.metadata.deletion_timestamp = Some(Time(now));
+                }
+            }
+            Action::MarkRetained(record) => self.record = Some(record.as_ref().clone()),
+            Action::Snapshot(id, attempt) => return self.snapshot(id, attempt),
+            Action::RecordSnapshot(id) => {
+                if let Some(snapshot) = &mut self.status().final_snapshot {
+                    snapshot.snapshot_id = Some(id.clone());
+                }
+            }
+            Action::DeleteVolume(id) => {
+                let disk = self.disk(id).unwrap();
+                assert_eq!(disk.volume.state, VolumeState::Available);
+                disk.volume.state = VolumeState::Deleting;
+                self.status().deleted_at = Some(Time(now));
+            }
+            Action::NoteDeleted => self.status().deleted_at = Some(Time(now)),
+            Action::DeletePersistentVolume(_) => self.record = None,
+            Action::RemoveFinalizer => self.is_gone = true,
+            Action::Adopt(..) | Action::Retag(..) | Action::ReleaseRecord(_) => {
+                panic!("nothing is adopted in the model: {action:?}")
+            }
+        }
+        true
+    }
+
+    pub(super) fn disk(&mut self, id: &VolumeId) -> Option<&mut Disk> {
+        self.disks.iter_mut().find(|it| it.volume.id == *id && it.volume.state != VolumeState::Deleted)
+    }
+
+    pub(super) fn claimed_by(&mut self, uid: Option<&String>) {
+        for spec in self.record.iter_mut().filter_map(|record| record.spec.as_mut()) {
+            spec.claim_ref.get_or_insert_default().uid = uid.cloned();
+        }
+    }
+
+    /// An attempt that this process has not sent is in doubt.
+    fn found_at_start(&mut self) {
+        let at = self.process_started;
+        let found = Sent { last: at, times: 0, in_doubt: true, refused_after_doubt: false, not_before: at };
+        if let Some(creation) = self.status().creation.clone() {
+            self.sends.entry(creation.client_token).or_insert(found);
+        }
+    }
+
+    fn attempt(&mut self) -> Option<&mut Attempt> {
+        self.status().creation.as_mut().map(|creation| &mut creation.attempt)
+    }
+
+    /// CreateVolume with the recorded attempt, and what is recorded of its answer.
+    fn send(&mut self) -> bool {
+        let now = self.now;
+        let Some(creation) = self.status().creation.clone() else { return true };
+        let token = &creation.client_token;
+        let first =
+            Sent { last: now, times: 0, in_doubt: false, refused_after_doubt: false, not_before: now };
+        let sent = self.sends.entry(token.clone()).or_insert(first);
+        let was_in_doubt = sent.in_doubt || creation.attempt.in_doubt_since.is_some();
+        (sent.last, sent.times, sent.in_doubt) = (now, sent.times + 1, true);
+        sent.not_before = later(now, resend_pause(sent.times, Timing::default().requeue_interval));
+        let answer = self.answers.pop_front().unwrap_or(Answer::Made);
+        let is_made = self.disks.iter().any(|disk| disk.token == *token);
+        match answer {
+            Answer::Throttled => sent.in_doubt = was_in_doubt,
+            Answer::Refused(_) if is_made => {}
+            Answer::Refused(_) if was_in_doubt => sent.refused_after_doubt = true,
+            Answer::Refused(code) => {
+                self.sends.remove(token);
+                self.attempt().unwrap().refused = Some(refusal(code, now));
+            }
+            Answer::Made | Answer::MadeInDoubt | Answer::InDoubt => {
+                let is_answered = matches!(answer, Answer::Made);
+                if !is_made && !matches!(answer, Answer::InDoubt) {
+                    self.make(&creation, if is_answered { now } else { later(now, Duration::from_secs(30)) });
+                }
+                if is_answered {
+                    let made = self.disks.iter().find(|disk| disk.token == *token);
+                    let id = made.map(|disk| disk.volume.id.clone());
+                    self.sends.remove(token);
+                    self.status().volume_id = id;
+                    return true;
+                }
+                self.attempt().unwrap().in_doubt_since.get_or_insert(Time(now));
+            }
+        }
+        false
+    }
+
+    fn make(&mut self, creation: &VolumeCreation, listed_from: Timestamp) {
+        let name = format!("vol-{}", self.disks.len() + 1);
+        let volume = EbsVolume {
+            size: creation.size,
+            tags: creation.tags.clone(),
+            ..ebs(&name, creation.attempt.number, VolumeState::Creating)
+        };
+        self.disks.push(Disk { volume, token: creation.client_token.clone(), listed_from });
+    }
+
+    fn modify(&mut self, modify: &Modify) -> bool {
+        let answer = self.answers.pop_front().unwrap_or(Answer::Made);
+        let before = self.status().modifications.clone();
+        let modifications = &mut self.status().modifications;
+        modifications.truncate(modifications.len() - usize::from(modify.replaces_last));
+        modifications.push(modify.record.clone());
+        let is_running = self.modification.as_ref().is_some_and(|(it, _)| {
+            matches!(it.state, ModificationState::Modifying | ModificationState::Optimizing)
+        });
+        assert!(!is_running, "a modification is requested while another runs");
+        match answer {
+            Answer::Made | Answer::MadeInDoubt => {
+                let id = modify.request.id.clone();
+                let (state, started_at) = (ModificationState::Modifying, Some(self.now));
+                self.modification =
+                    Some((Modification { volume: id, state, started_at }, modify.record.size));
+            }
+            Answer::InDoubt => {}
+            Answer::Throttled | Answer::Refused(_) => self.status().modifications = before,
+        }
+        false
+    }
+
+    /// CreateSnapshot, announced before.
+    fn snapshot(&mut self, id: &VolumeId, attempt: &Attempt) -> bool {
+        let now = self.now;
+        let mut announced = FinalSnapshot { attempt: attempt.clone(), snapshot_id: None };
+        let answer = self.answers.pop_front().unwrap_or(Answer::Made);
+        let name = SnapshotId(format!("snap-{}", self.snapshots.len() + 1));
+        let snapshot = Snapshot {
+            id: name.clone(),
+            volume: id.clone(),
+            state: SnapshotState::Pending,
+            started_at: Some(now),
+            tags: BTreeMap::new(),
+        };
+        match answer {
+            Answer::Made => {
+                self.snapshots.push((snapshot, now));
+                announced.snapshot_id = Some(name);
+            }
+            Answer::MadeInDoubt => {
+                self.snapshots.push((snapshot, later(now, Duration::from_secs(30))));
+                announced.attempt.in_doubt_since = Some(Time(now));
+            }
+            Answer::InDoubt => announced.attempt.in_doubt_since = Some(Time(now)),
+            Answer::Throttled => announced.attempt.refused = Some(refusal("RequestLimitExceeded", now)),
+            Answer::Refused(code) => announced.attempt.refused = Some(refusal(code, now)),
+        }
+        self.status().final_snapshot = Some(announced);
+        false
+    }
+}
+
+fn refusal(code: &str, at: Timestamp) -> Refusal {
+    Refusal { code: code.to_owned(), message: "no".to_owned(), at: Time(at) }
+}

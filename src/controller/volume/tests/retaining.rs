@@ -1,0 +1,129 @@
+//! A volume that is kept: by the policy, by a teardown, and what its record says.
+
+use super::leaving::{BY_POLICY, TORN_DOWN, detached, kept, marks, retained};
+use super::*;
+
+#[test]
+fn retain_keeps_the_volume_and_leaves_its_record() {
+    let keep = |state: VolumeState| detached(DeletionPolicy::Retain, state, |_| {});
+    let marked = || marks(BY_POLICY);
+    let made = kept(BY_POLICY);
+    let mut stranger = record();
+    stranger.metadata.labels = None;
+    let only_released = || acts(Stage::Created, vec![Action::RemoveFinalizer], Reason::Deleting);
+    hold(vec![
+        ("available", keep(VolumeState::Available), now(), marked()),
+        ("still attached", keep(VolumeState::InUse), now(), marked()),
+        ("broken", keep(VolumeState::Error), now(), marked()),
+        (
+            "marked already",
+            with(keep(VolumeState::Available), |it| it.persistent_volume = Some(retained())),
+            now(),
+            only_released(),
+        ),
+        (
+            "it never had a record: one is made, as one that was claimed",
+            with(keep(VolumeState::Available), |it| it.persistent_volume = None),
+            now(),
+            acts(
+                Stage::Created,
+                vec![Action::CreatePersistentVolume(Box::new(made)), Action::RemoveFinalizer],
+                Reason::Deleting,
+            ),
+        ),
+        (
+            "a stranger of the record's name is left alone, and the volume does not go without a record",
+            with(keep(VolumeState::Available), |it| it.persistent_volume = Some(stranger)),
+            now(),
+            stalls(Stage::Created, Reason::NameConflict).again(5),
+        ),
+        (
+            "another client deletes the record: one that stays follows",
+            with(keep(VolumeState::Available), |it| {
+                it.persistent_volume.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
+            }),
+            now(),
+            waits(Stage::Created, Reason::Deleting).again(5),
+        ),
+        (
+            "EC2 has accepted its deletion: it is not kept, whatever is said now",
+            with(keep(VolumeState::Available), |it| status(it).deleted_at = Some(Time(at(9)))),
+            now(),
+            waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending(),
+        ),
+    ]);
+    for policy in [DeletionPolicy::Delete, DeletionPolicy::Snapshot] {
+        let torn_down = detached(policy, VolumeState::Available, |it| it.teardown = true);
+        hold(vec![(
+            "the policy was not decided by a person when the namespace is torn down",
+            torn_down,
+            now(),
+            marks(TORN_DOWN),
+        )]);
+    }
+    assert!(message(&plan(&keep(VolumeState::Available), now())).contains("freehold-volume-uid"));
+}
+
+#[test]
+fn the_record_names_the_engine_the_size_and_the_claim_that_it_had() {
+    let observed = detached(DeletionPolicy::Retain, VolumeState::Available, |it| {
+        it.owner = Some(owner("Retain", true));
+        it.volumes.volumes[0].size = 150;
+        it.persistent_volume.as_mut().unwrap().spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid =
+            Some("of-the-claim".into());
+    });
+    let planned = plan(&observed, now());
+    let [Action::MarkRetained(record), Action::RemoveFinalizer] = planned.actions.as_slice() else {
+        panic!("{planned:?}")
+    };
+    let note = |key: &str| record.annotations()[&format!("freehold.dev/{key}")].as_str();
+    assert_eq!((note("engine"), note("engine-version"), note("size")), ("questdb", "9.3.4", "150Gi"));
+    assert_eq!(
+        record.spec.as_ref().unwrap().claim_ref.as_ref().unwrap().uid.as_deref(),
+        Some("of-the-claim")
+    );
+}
+
+#[test]
+fn a_volume_deleted_by_hand_is_kept_as_long_as_its_database_lives() {
+    let planned = plan(
+        &detached(DeletionPolicy::Delete, VolumeState::Available, |it| {
+            it.owner = Some(owner("Delete", false));
+        }),
+        now(),
+    );
+    assert_eq!(planned.actions, []);
+    assert_eq!(planned.waiting.map(|waiting| waiting.reason()), Some(Reason::Deleting));
+}
+
+#[test]
+fn the_policy_that_counts_is_the_newest_of_the_database() {
+    let planned = plan(
+        &detached(DeletionPolicy::Delete, VolumeState::Available, |it| {
+            it.owner = Some(owner("Retain", true));
+        }),
+        now(),
+    );
+    assert!(
+        !planned.actions.iter().any(|action| matches!(action, Action::DeleteVolume(_))),
+        "{:?}",
+        planned.actions
+    );
+    assert!(planned.actions.contains(&Action::RemoveFinalizer), "{:?}", planned.actions);
+}
+
+/// The Database that owns the Volume, with this policy.
+fn owner(policy: &str, deleting: bool) -> crate::api::Database {
+    let mut metadata = serde_json::json!({"name": "orders", "namespace": "team-a", "uid": "database-uid"});
+    if deleting {
+        metadata["deletionTimestamp"] = serde_json::json!("2027-01-01T00:00:00Z");
+    }
+    let spec = serde_json::json!({
+        "engine": {"type": "questdb", "version": "9.3.4"},
+        "storage": {"size": "100Gi"},
+        "deletionPolicy": policy,
+    });
+    let database = serde_json::json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
+    "metadata": metadata, "spec": spec});
+    serde_json::from_value(database).unwrap()
+}

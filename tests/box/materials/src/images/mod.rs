@@ -1,0 +1,35 @@
+//! Images without a registry: made from pinned inputs and this host's packages, and held ready in a machine
+//! image.
+//!
+//! ```text
+//!   system ─┬─ java ─┬─ questdb 8.2.0, 9.2.3, 9.3.4 ─┐
+//!           │        │                               ├──► oci (one archive) ──► template: a containerd root, unpacked
+//!           └─ postgresql ───────────────────────────┤         each machine takes it by hard links
+//!   pause ───────────────────────────────────────────┘
+//! ```
+//!
+//! Every layer is made once per key: this module's sources and the marks of the host's files that go into it.
+//! The images carry the names of the published ones, so a pod that asks for those finds them and nothing is
+//! pulled.
+
+mod error;
+pub mod host;
+pub mod oci;
+mod operator;
+mod parts;
+mod pause;
+mod postgresql;
+mod questdb;
+mod system;
+mod template;
+pub mod tree;
+
+pub use error::Error;
+pub use operator::write_operator_image;
+pub use pause::NAME as PAUSE;
+pub use postgresql::version as postgresql_version;
+pub use template::{Containerd, NAMESPACE, SECONDS, Template, WHAT, import_arguments};
+
+/// The tags of QuestDB's images.
+pub const QUESTDB_VERSIONS: [&str; 3] =
+    [questdb::RELEASES[0].version, questdb::RELEASES[1].version, questdb::RELEASES[2].version];

@@ -1,0 +1,141 @@
+//! The layers, each in the cache under its key, and the images that are made of them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::{Error, at, blocking, key};
+use super::host::Needed;
+use super::oci::{Image, Layer};
+use super::tree::Tree;
+use super::{pause, postgresql, questdb, system};
+use crate::base::cache::make_private_folder;
+use crate::base::progress::Progress;
+
+/// The sources that every layer's bytes depend on.
+const SHARED: [&str; 3] = [include_str!("tree.rs"), include_str!("oci.rs"), include_str!("host.rs")];
+
+/// A layer's name and what decides its bytes.
+#[derive(Clone, Debug)]
+struct Part {
+    name: String,
+    key: String,
+}
+
+impl Part {
+    fn new(name: impl Into<String>, sources: &[&str], needed: &[Needed]) -> Result<Self, Error> {
+        let mut parts: Vec<String> = SHARED.iter().chain(sources).map(|&source| source.to_owned()).collect();
+        for needed in needed {
+            parts.push(needed.mark()?);
+        }
+        let name = name.into();
+        parts.push(name.clone());
+        Ok(Self { name, key: key(&parts) })
+    }
+
+    fn folder(&self, root: &Path) -> PathBuf {
+        root.join("layers").join(format!("{}-{}", self.name, self.key))
+    }
+
+    /// The layer from the cache, or else the one that `make` describes in a scratch folder.
+    async fn layer(
+        &self,
+        root: &Path,
+        make: impl AsyncFnOnce(&Path) -> Result<Tree, Error>,
+    ) -> Result<Layer, Error> {
+        let folder = self.folder(root);
+        if let Ok(layer) = Layer::read(&folder) {
+            return Ok(layer);
+        }
+        let work_folder = tempfile::Builder::new().prefix("making-").tempdir_in(root).map_err(at(root))?;
+        let (scratch, result) = (work_folder.path().join("scratch"), work_folder.path().join("layer"));
+        for folder in [&scratch, &result] {
+            make_private_folder(folder).map_err(at(folder))?;
+        }
+        let tree = make(&scratch).await?;
+        blocking(folder.clone(), move || {
+            Layer::write(&tree, &result)?;
+            // What is there without being a whole layer was damaged; the rename needs its place.
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::rename(&result, &folder)?;
+            drop(work_folder);
+            Layer::read(&folder)
+        })
+        .await
+    }
+}
+
+/// All layers of the machine image.
+#[derive(Debug)]
+pub struct Parts {
+    pause: Part,
+    system: Part,
+    java: Part,
+    questdb: Vec<(questdb::Release, Part)>,
+    postgresql: Part,
+}
+
+impl Parts {
+    /// Looks at what they would be made from; makes nothing.
+    pub fn of_this_host() -> Result<Self, Error> {
+        // Their libraries must be of the C library that the shell's layer has.
+        let on_system = |needed: &[Needed]| [system::NEEDED, needed].concat();
+        let questdb = |release: questdb::Release| {
+            let name = format!("questdb-{}", release.version);
+            Ok((
+                release,
+                Part::new(
+                    name,
+                    &[include_str!("questdb.rs"), questdb::ENTRYPOINT],
+                    &on_system(questdb::NEEDED),
+                )?,
+            ))
+        };
+        Ok(Self {
+            pause: Part::new("pause", &[include_str!("pause.rs"), pause::SOURCE], pause::NEEDED)?,
+            system: Part::new("system", &[include_str!("system.rs")], system::NEEDED)?,
+            java: Part::new("java", &[include_str!("questdb.rs")], &on_system(questdb::NEEDED))?,
+            questdb: questdb::RELEASES.into_iter().map(questdb).collect::<Result<_, Error>>()?,
+            postgresql: Part::new(
+                "postgresql",
+                &[include_str!("postgresql.rs"), postgresql::ENTRYPOINT],
+                &on_system(postgresql::NEEDED),
+            )?,
+        })
+    }
+
+    /// What decides all of their bytes.
+    pub fn keys(&self) -> Vec<String> {
+        let Self { pause, system, java, questdb, postgresql } = self;
+        let fixed = [pause, system, java, postgresql];
+        fixed.into_iter().chain(questdb.iter().map(|(_, part)| part)).map(|part| part.key.clone()).collect()
+    }
+
+    /// The images, with the layers that are not yet in `root` made.
+    pub async fn images(&self, root: &Path, progress: &Progress) -> Result<Vec<Image>, Error> {
+        let jars = root.join("jars");
+        for folder in [&root.join("layers"), &jars] {
+            make_private_folder(folder).map_err(at(folder))?;
+        }
+        let steps = 4 + u64::try_from(self.questdb.len()).map_err(io::Error::other).map_err(at(root))?;
+        progress.at(0, steps, "making images, now pause");
+        let pause = self.pause.layer(root, pause::tree).await?;
+        progress.at(1, steps, "making images, now the shell and its programs");
+        let system = self.system.layer(root, system::tree).await?;
+        progress.at(2, steps, "making images, now PostgreSQL");
+        let postgresql = self.postgresql.layer(root, async |_: &Path| postgresql::tree().await).await?;
+        progress.at(3, steps, "making images, now the Java runtime");
+        let java = self.java.layer(root, questdb::runtime).await?;
+
+        let version = postgresql::version().await?;
+        let mut images =
+            vec![pause::image(pause), postgresql::image(&version, vec![system.clone(), postgresql])];
+        for (done, (release, part)) in (4..).zip(&self.questdb) {
+            progress.at(done, steps, &format!("making images, now QuestDB {}", release.version));
+            let make =
+                async |scratch: &Path| questdb::tree(&questdb::jar(*release, &jars).await?, scratch).await;
+            let layer = part.layer(root, make).await?;
+            images.push(questdb::image(*release, vec![system.clone(), java.clone(), layer]));
+        }
+        Ok(images)
+    }
+}

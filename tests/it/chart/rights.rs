@@ -1,0 +1,166 @@
+//! The rights that the chart gives: to the operator no more than it uses, to tenants no more than Databases.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::RoleBinding;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::rendered;
+use crate::kit::chart::{of_kind, template};
+use crate::kit::rights;
+use crate::kit::test_env::{self, Options, TestEnv, run};
+use crate::kit::wait::{seen, until};
+
+/// Whether this user may do that in this namespace.
+async fn may(client: &Client, user: &str, verb: &str, resource: &str, namespace: &str) -> bool {
+    let attributes = json!({"group": "freehold.dev", "verb": verb, "resource": resource,
+    "namespace": namespace});
+    let review = serde_json::from_value(json!({"spec": {"user": user,
+    "resourceAttributes": attributes}}))
+    .unwrap();
+    let reviewed = Api::<SubjectAccessReview>::all(client.clone())
+        .create(&PostParams::default(), &review)
+        .await
+        .unwrap();
+    reviewed.status.unwrap().allowed
+}
+
+#[test]
+fn no_right_is_a_wildcard_and_no_secret_is_listed() {
+    run(async {
+        for args in [&[][..], &["--set", "namespace=team-a"][..]] {
+            let granted = rights::granted(&rendered(args).await);
+            assert!(!granted.iter().any(|right| right.contains('*')), "{granted:?}");
+            for right in [
+                "list core secrets",
+                "watch core secrets",
+                "create core pods",
+                "create core pods/exec",
+                "patch core secrets/*",
+            ] {
+                assert!(!granted.contains(right), "{right}");
+            }
+            for (verb, place) in granted.iter().filter_map(|right| right.split_once(' ')) {
+                let is_power =
+                    ["escalate", "bind", "impersonate"].contains(&verb) || place.starts_with("rbac.");
+                assert!(!is_power && place != "core nodes/proxy", "{verb} {place}");
+            }
+        }
+    });
+}
+
+#[test]
+fn with_one_namespace_the_rights_to_what_lies_in_namespaces_are_for_that_one() {
+    run(async {
+        let all = rendered(&["--set", "rbac.aggregate=false"]).await;
+        let one = rendered(&["--set", "rbac.aggregate=false", "--set", "namespace=team-a"]).await;
+        assert_eq!(rights::granted(&all), rights::granted(&one));
+        let across: Vec<Value> = of_kind(&one, "ClusterRole").into_iter().cloned().collect();
+        for right in rights::granted(&across) {
+            let resource = right.rsplit(' ').next().unwrap();
+            // Across namespaces nothing is read but which pods a machine has, and nothing done but to evict
+            // them.
+            let of_the_cluster = [
+                "nodeclasses",
+                "nodes",
+                "persistentvolumes",
+                "namespaces",
+                "csinodes",
+                "volumeattachments",
+                "customresourcedefinitions",
+            ];
+            assert!(
+                of_the_cluster.contains(&resource)
+                    || ["list core pods", "delete core pods"].contains(&right.as_str()),
+                "{right}"
+            );
+        }
+        let roles: BTreeSet<_> = of_kind(&one, "Role")
+            .iter()
+            .map(|role| role["metadata"]["namespace"].as_str().unwrap())
+            .collect();
+        assert_eq!(roles, BTreeSet::from(["kube-node-lease", "team-a"]));
+    });
+}
+
+#[test]
+fn tenants_write_databases_and_never_what_they_are_made_of() {
+    run(async {
+        let client = test_env::control_plane().await.client();
+        let name = "tenants";
+        let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+        let aggregated = template(name, &["--set", "rbac.create=false"]).await.unwrap();
+        rights::give(&client, aggregated, &json!([])).await;
+        for role in ["admin", "edit", "view"] {
+            let binding = json!({
+                "metadata": {"name": role}, "subjects": [{"kind": "User", "name": role}],
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            });
+            let bindings = Api::<RoleBinding>::namespaced(client.clone(), name);
+            bindings.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+        }
+        until("the built-in roles being added to", || async {
+            let is_added = may(&client, "view", "get", "databases", name).await
+                && may(&client, "edit", "create", "databases", name).await;
+            seen((is_added && may(&client, "admin", "delete", "databases", name).await).then_some(()), || {
+                "not yet".to_owned()
+            })
+        })
+        .await;
+        let writes = ["create", "update", "patch", "delete", "deletecollection"];
+        for user in ["admin", "edit", "view"] {
+            for resource in ["databases", "nodes", "volumes"] {
+                assert!(may(&client, user, "list", resource, name).await, "{user} reads {resource}");
+                for verb in writes {
+                    let expected = resource == "databases" && user != "view";
+                    assert_eq!(
+                        may(&client, user, verb, resource, name).await,
+                        expected,
+                        "{user} {verb} {resource}"
+                    );
+                }
+            }
+            for resource in ["databases/status", "nodes/status", "volumes/status", "nodeclasses"] {
+                for verb in writes {
+                    assert!(!may(&client, user, verb, resource, name).await, "{user} {verb} {resource}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_operator_of_one_namespace_needs_no_rights_in_others() {
+    run(async {
+        let mut env =
+            TestEnv::start_with("alone", Options { has_one_namespace: true, ..Options::default() }).await;
+        env.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
+        env.ready("orders").await;
+        env.edit("orders", &json!({"running": false})).await;
+        env.told("orders", "Ready", "False", "Paused").await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        env.close().await;
+    });
+}
+
+#[test]
+#[ignore = "it judges a whole run of the other tests: .ci/run runs it after them"]
+fn the_operator_has_no_right_that_it_does_not_use() {
+    run(async {
+        let granted = rights::granted(&rendered(&["--set", "rbac.aggregate=false"]).await);
+        let used = rights::used();
+        assert!(!used.is_empty(), "nothing was noted: run `cargo test` first");
+        let unused: Vec<_> = granted.difference(&used).collect();
+        assert!(
+            unused.is_empty(),
+            "no test made the operator use these rights of the chart (templates/_rules.tpl): {unused:#?}"
+        );
+    });
+}

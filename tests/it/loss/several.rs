@@ -1,0 +1,118 @@
+//! Several machines that are lost at once: the limit of repairs, and a zone that looks down.
+
+use ec2sim::Outside;
+use freehold::api::{Database, Node};
+use kube::ResourceExt as _;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::{happens, hold};
+use crate::kit::objects::Told as _;
+use crate::kit::test_env::{Options, TestEnv, run};
+use crate::kit::wait::{seen, until};
+
+/// Makes this many databases and waits until they run; their names.
+async fn several(env: &TestEnv, count: usize) -> Vec<String> {
+    let names: Vec<String> = (1..=count).map(|number| format!("db-{number}")).collect();
+    for name in &names {
+        env.create(name, &json!({})).await;
+    }
+    for name in &names {
+        env.ready(name).await;
+    }
+    names
+}
+
+#[test]
+fn of_seven_machines_lost_at_once_five_are_repaired_and_then_the_others() {
+    run(async {
+        let env = TestEnv::start("lost-seven").await;
+        let names = several(&env, 7).await;
+        // Held, so that no repair ends.
+        let nodes: Vec<Node> = env.list().await;
+        for node in &nodes {
+            hold(&env, node, true).await;
+        }
+        for instance in env.live_instances() {
+            happens(&env, Outside::Terminate, &instance.id);
+        }
+        let declared_lost = async || {
+            let nodes: Vec<Node> = env.list().await;
+            nodes
+                .iter()
+                .filter(|node| node.status.as_ref().is_some_and(|status| status.fence.is_some()))
+                .count()
+        };
+        until("two repairs being postponed", || async {
+            let all: Vec<Node> = env.list().await;
+            let held: Vec<String> = all
+                .iter()
+                .map(|node| node.condition("Lost"))
+                .filter(|lost| {
+                    lost.1 == "RepairPostponed"
+                        && lost.2.contains(
+                            "5 databases are already being \
+                    repaired (limit 5)",
+                        )
+                })
+                .map(|lost| lost.2)
+                .collect();
+            assert!(declared_lost().await <= 5);
+            seen((held.len() == 2 && declared_lost().await == 5).then_some(()), || format!("{held:?}"))
+        })
+        .await;
+        for node in &nodes {
+            hold(&env, node, false).await;
+        }
+        for name in &names {
+            until(&format!("{name} serving on another machine"), || async {
+                let database = env.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
+                let is_new = database
+                    .status
+                    .as_ref()
+                    .and_then(|status| status.node_name.as_ref())
+                    .is_some_and(|now| nodes.iter().all(|node| node.name_any() != *now));
+                seen((is_new && database.condition("Ready").0 == "True").then_some(()), || {
+                    format!("{:?}", database.condition("Ready"))
+                })
+            })
+            .await;
+        }
+        assert_eq!(env.data_volumes().len(), 7);
+        env.close().await;
+    });
+}
+
+#[test]
+fn machines_of_a_zone_that_looks_down_are_left_alone_and_serve_again_when_it_is_back() {
+    run(async {
+        // They come back one by one, within the grace of twenty seconds of the wall clock that follows.
+        let env = TestEnv::start_with("lost-zone", Options::with([("loss-grace-period", 1200)])).await;
+        let names = several(&env, 4).await;
+        let before: Vec<String> = env.live_instances().into_iter().map(|instance| instance.id).collect();
+        for instance in &before {
+            happens(&env, Outside::Impair, instance);
+        }
+        until("every repair being postponed", || async {
+            let nodes: Vec<Node> = env.list().await;
+            let held = nodes
+                .iter()
+                .map(|node| node.condition("Lost"))
+                .filter(|lost| lost.1 == "RepairPostponed" && lost.2.contains("zone"));
+            let count = held.count();
+            seen((count == 4).then_some(()), || {
+                format!("{:?}", nodes.iter().map(|node| node.condition("Lost")).collect::<Vec<_>>())
+            })
+        })
+        .await;
+        for instance in &before {
+            happens(&env, Outside::Recover, instance);
+        }
+        for name in &names {
+            env.ready(name).await;
+        }
+        let after: Vec<String> = env.live_instances().into_iter().map(|instance| instance.id).collect();
+        assert_eq!((before, env.mutations().get("StopInstances")), (after, None));
+        env.close().await;
+    });
+}
