@@ -18,8 +18,10 @@ use crate::base::cache::{Cache, make_private_folder};
 use crate::base::progress::Progress;
 
 /// Flags of the build. Without inlining a cold build takes a fifth less (kwok alone: 205 s of processor time
-/// instead of 260; the EBS driver 215 instead of 872), and the programs serve one small cluster.
-const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-gcflags=all=-l"];
+/// instead of 260; the EBS driver 215 instead of 872), and the programs serve one small cluster. Without
+/// debug information, which the linker leaves out in any case, it takes another 7 % less (etcd alone: 72 s
+/// instead of 78).
+const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-gcflags=all=-l -dwarf=false"];
 
 /// How long another process may take to build before this one gives up waiting for it.
 const BUILD_LIMIT: Duration = Duration::from_mins(45);
