@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   AWS SDKs ──► wire ──┐
-//!                       ├─► simulator: clock, faults, journal, kept state ──► model: pure
+//!                       ├─► simulator: clock, faults, policies, journal, kept state ──► model: pure
 //!   tests ─────► call ──┘
 //! ```
 //!
@@ -17,6 +17,7 @@ mod call_facts;
 mod clock;
 mod fault;
 mod faults;
+mod iam;
 mod journal;
 mod kept;
 mod model;
@@ -32,6 +33,7 @@ mod wire;
 mod world;
 
 pub use fault::{Effect, Fault, TagMatch};
+pub use iam::{Policy, PolicyError};
 pub use journal::{Fate, JournalEntry};
 pub use model::Model;
 pub use options::{Clock, Delays, Limits, Options, Visibility};

@@ -1,9 +1,9 @@
 //! The program: `ec2sim serve` answers on an address until it is told to stop.
 
-use std::{fs, io, net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{collections::BTreeMap, fs, io, net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand, ValueEnum};
-use ec2sim::{Clock, Delays, Fault, Limits, Options, Simulator};
+use ec2sim::{Clock, Delays, Fault, Limits, Options, Policy, Simulator};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -38,6 +38,11 @@ struct Serve {
     #[arg(long)]
     faults: Option<PathBuf>,
 
+    /// The IAM policy of a caller (an access key id), as a JSON file; once for each caller. A caller without
+    /// one may do everything.
+    #[arg(long, value_name = "CALLER=FILE", value_parser = read_policy)]
+    policy: Vec<(String, Policy)>,
+
     /// The folder that the state is kept in and taken up from.
     #[arg(long)]
     state: Option<PathBuf>,
@@ -57,6 +62,13 @@ struct Serve {
     /// What ids and probabilities are drawn from.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+}
+
+fn read_policy(setting: &str) -> Result<(String, Policy), String> {
+    let (caller, path) = setting.split_once('=').ok_or("it is not of the form CALLER=FILE")?;
+    let text = fs::read_to_string(path).map_err(|error| format!("failed to read {path}: {error}"))?;
+    let policy = Policy::read(&text).map_err(|error| format!("failed to read {path}: {error}"))?;
+    Ok((caller.to_owned(), policy))
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -107,10 +119,17 @@ fn options(settings: &Serve) -> io::Result<Options> {
         None => Vec::new(),
         Some(path) => serde_json::from_slice(&fs::read(path)?)?,
     };
+    let mut policies = BTreeMap::new();
+    for (caller, policy) in &settings.policy {
+        if policies.insert(caller.clone(), policy.clone()).is_some() {
+            return Err(io::Error::other(format!("{caller} has more than one policy")));
+        }
+    }
     Ok(Options {
         clock: if settings.speed > 0.0 { Clock::Running { speed: settings.speed } } else { Clock::Manual },
         journal: settings.journal.clone(),
         faults,
+        policies,
         state: settings.state.clone(),
         seed: settings.seed,
         delays: match settings.delays {

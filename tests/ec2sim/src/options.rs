@@ -1,10 +1,10 @@
 //! The settings of a simulator; the default is EC2 with everything true and short delays.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use jiff::Timestamp;
 
-use crate::{Fault, Truths, World};
+use crate::{Fault, Policy, Truths, World};
 
 /// How virtual time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +43,9 @@ pub struct Options {
     /// The account's surroundings.
     pub world: World,
 
+    /// The IAM policies, by caller (access key id). A caller without one may do everything.
+    pub policies: BTreeMap<String, Policy>,
+
     /// Which truths hold.
     pub truths: Truths,
 
@@ -70,6 +73,7 @@ impl Default for Options {
             state: None,
             seed: 0,
             world: World::default(),
+            policies: BTreeMap::new(),
             truths: Truths::all(),
             delays: Delays::fast(),
             visibility: Visibility::default(),

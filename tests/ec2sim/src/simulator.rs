@@ -3,6 +3,7 @@
 
 use std::{
     borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,11 +14,12 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::{
-    ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Refusal, Response, SnapshotView,
-    Truth, Truths, VolumeView, World,
+    ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Policy, Refusal, Response,
+    SnapshotView, Truth, Truths, VolumeView, World,
     call_facts::facts,
     clock::Watch,
     faults::{Delivery, Faults, Hit},
+    iam::{self, Grant},
     journal::Journal,
     kept::{Kept, Late},
     model::Effects,
@@ -52,6 +54,9 @@ struct Core {
     kept: (u64, usize),
     seed: u64,
     truths: Truths,
+    policies: BTreeMap<String, Policy>,
+    /// The statements that have allowed something, by caller.
+    used: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// An answer and how it gets to the caller.
@@ -94,6 +99,8 @@ impl Simulator {
             state: options.state,
             seed: options.seed,
             truths: options.truths,
+            policies: options.policies,
+            used: BTreeMap::new(),
             model,
         };
         let changes = watch::Sender::new(core.model.version());
@@ -168,6 +175,12 @@ impl Simulator {
     /// The calls after the entry with this number.
     pub fn journal_since(&self, seq: u64) -> Vec<JournalEntry> {
         self.with(|core| core.journal.since(seq))
+    }
+
+    /// The Sids of the statements of the caller's policy that have allowed something in this run (`#` and the
+    /// number for a statement without a Sid).
+    pub fn used_statements(&self, caller: &str) -> BTreeSet<String> {
+        self.with(|core| core.used.get(caller).cloned().unwrap_or_default())
     }
 
     /// A number that grows whenever the truth changes, by a call or (while the simulator serves, or is asked)
@@ -266,7 +279,7 @@ impl Core {
             let late = self.late.remove(0);
             self.model.advance(late.at);
             let call = facts(&late.caller, &late.params, |id| self.model.tags_of(id));
-            let result = self.model.call(late.at, &late.params, &Effects::default());
+            let result = self.carry_out(&late.caller, late.at, &late.params, &Effects::default());
             let fate = if result.is_ok() { Fate::Lost } else { Fate::Refused };
             let entry = JournalEntry::of(late.at, &call, &late.params, Some(&result), fate, &Hit::default());
             self.journal.add(JournalEntry { late_of: Some(late.sent), ..entry });
@@ -290,7 +303,7 @@ impl Core {
         }
         let result = match &hit.refusal {
             Some((code, message)) => Err(Refusal::new(code, message)),
-            None => self.model.call(now, params, &hit.effects),
+            None => self.carry_out(caller, now, params, &hit.effects),
         };
         let is_read = call.action.starts_with("Describe") || call.action.starts_with("Get");
         let fate = match &result {
@@ -310,6 +323,25 @@ impl Core {
             }
         }
         Some(Answer { result, delivery: hit.delivery, at: now })
+    }
+
+    /// Carries out a call that the caller's policy allows. A late send is authorised when it arrives.
+    fn carry_out(
+        &mut self,
+        caller: &str,
+        at: Timestamp,
+        params: &[(String, String)],
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
+        let grant = match self.policies.get(caller).filter(|_| self.truths.holds(Truth::PolicyHolds)) {
+            Some(policy) => iam::authorize(policy, caller, &self.model, params)?,
+            None => Grant::default(),
+        };
+        if !grant.statements.is_empty() {
+            self.used.entry(caller.to_owned()).or_default().extend(grant.statements);
+        }
+        let effects = Effects { key_refused: grant.key_refused, ..effects.clone() };
+        self.model.call(at, params, &effects)
     }
 
     /// Writes the state if it has changed since it was last written.

@@ -114,6 +114,8 @@ pub enum Truth {
     /// While a zone is disrupted a list without ids fails, and one with ids of healthy zones works.
     ZoneDownFailsSweeps,
 
+    /// A caller with a policy does what the policy allows, and nothing else.
+    PolicyHolds,
     /// `DryRun` changes nothing and says what would have happened.
     DryRun,
     /// What is not modelled is refused.

@@ -1,6 +1,8 @@
 //! What is there before anybody calls: the region with its zones, subnets, images, groups, profiles, keys and
 //! instance types.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The account's surroundings. They never change by a call.
@@ -26,6 +28,11 @@ pub struct World {
 
     /// The names of the instance profiles.
     pub instance_profiles: Vec<String>,
+
+    /// The name of the role in each instance profile; one that is not here has the role of its own name, as
+    /// the console makes them.
+    #[serde(default)]
+    pub profile_roles: BTreeMap<String, String>,
 
     /// The key ids or ARNs that volumes can be encrypted with; another key makes a volume vanish after its
     /// creation.
@@ -163,7 +170,26 @@ impl World {
 
     /// The ARN of an instance profile.
     pub fn instance_profile_arn(&self, name: &str) -> String {
-        format!("arn:aws:iam::{}:instance-profile/{name}", self.account)
+        format!("arn:{}:iam::{}:instance-profile/{name}", self.partition(), self.account)
+    }
+
+    /// The ARN of the role in the instance profile of this ARN, if there is such a profile.
+    pub fn role_of_profile(&self, profile_arn: &str) -> Option<String> {
+        let profile =
+            self.instance_profiles.iter().find(|name| self.instance_profile_arn(name) == profile_arn)?;
+        let role = self.profile_roles.get(profile).unwrap_or(profile);
+        Some(format!("arn:{}:iam::{}:role/{role}", self.partition(), self.account))
+    }
+
+    /// The partition that the region is in (AWS General Reference, "Amazon Resource Names").
+    pub fn partition(&self) -> &'static str {
+        if self.region.starts_with("cn-") {
+            "aws-cn"
+        } else if self.region.starts_with("us-gov-") {
+            "aws-us-gov"
+        } else {
+            "aws"
+        }
     }
 }
 
@@ -210,6 +236,7 @@ impl Default for World {
                 vpc_id: vpc_id.into(),
             }],
             instance_profiles: vec!["nodes".into()],
+            profile_roles: BTreeMap::new(),
             kms_keys: vec![
                 "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000001".into(),
             ],

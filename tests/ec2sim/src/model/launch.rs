@@ -161,7 +161,8 @@ impl Model {
             if self.rules.limits.volumes.is_some_and(|limit| self.state.volumes.len() >= limit) {
                 return Some("Client.VolumeLimitExceeded".into());
             }
-            if mapping.kms_key.as_ref().is_some_and(|key| !self.world.kms_keys.contains(key)) {
+            let is_unusable = |key: &String| effects.key_refused || !self.world.kms_keys.contains(key);
+            if mapping.kms_key.as_ref().is_some_and(is_unusable) {
                 return Some("Client.InternalError".into());
             }
             let id = self.new_id("vol");

@@ -69,7 +69,7 @@ impl Model {
             return Err(invalid("minCount", &least.to_string()));
         }
         let (subnet, named_zone) = self.read_place(r)?;
-        let tags = TagSpecs::read(r, &["instance", "volume"])?;
+        let tags = TagSpecs::read(r, &["instance", "network-interface", "volume"])?;
         let mappings = self.read_mappings(r, &image)?;
         let shutdown_behavior =
             r.text("InstanceInitiatedShutdownBehavior").unwrap_or_else(|| "stop".to_owned());

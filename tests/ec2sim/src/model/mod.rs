@@ -45,8 +45,9 @@ struct Rules {
     token_lifetime: Duration,
 }
 
-/// What faults do to one call inside the model.
+/// What faults, and a policy that denies a key, do to one call inside the model.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "any number of them may hold for a call")]
 pub(crate) struct Effects {
     /// The (type, zone) pairs without capacity; an absent part means any.
     pub(crate) capacity_out: Vec<(Option<String>, Option<String>)>,
@@ -66,6 +67,8 @@ pub(crate) struct Effects {
     pub(crate) fails: bool,
     /// A list answers with an empty page and the same place to go on from.
     pub(crate) empty_page: bool,
+    /// The caller may not use the KMS key that the call names.
+    pub(crate) key_refused: bool,
 }
 
 /// When a new resource begins to be seen.
@@ -162,7 +165,8 @@ impl Model {
         &self.world
     }
 
-    /// Carries out one request. The caller's identity is not looked at: all callers share one account.
+    /// Carries out one request. The caller's identity is not looked at: all callers share one account, and
+    /// what each may do is decided before.
     pub(crate) fn call(
         &mut self,
         now: Timestamp,
@@ -223,6 +227,21 @@ impl Model {
     /// The snapshots as they are.
     pub fn snapshots(&self) -> Vec<SnapshotView> {
         in_order(&self.state.snapshots).map(|held| held.view.clone()).collect()
+    }
+
+    /// The instance of this id as it is, without its attachments.
+    pub(crate) fn instance_as_is(&self, id: &str) -> Option<&InstanceView> {
+        self.state.instances.get(id).map(|held| &held.view)
+    }
+
+    /// The volume of this id as it is.
+    pub(crate) fn volume_as_is(&self, id: &str) -> Option<&VolumeView> {
+        self.state.volumes.get(id).map(|held| &held.view)
+    }
+
+    /// The snapshot of this id as it is.
+    pub(crate) fn snapshot_as_is(&self, id: &str) -> Option<&SnapshotView> {
+        self.state.snapshots.get(id).map(|held| &held.view)
     }
 
     fn holds(&self, truth: Truth) -> bool {

@@ -84,7 +84,10 @@ impl Model {
         }
         self.refuse_more_volumes(effects)?;
         refuse_place(&request.zone, effects)?;
-        let has_key = request.kms_key.as_ref().is_none_or(|key| self.world.kms_keys.contains(key));
+        let has_key = request
+            .kms_key
+            .as_ref()
+            .is_none_or(|key| self.world.kms_keys.contains(key) && !effects.key_refused);
         if !has_key && !self.holds(Truth::KmsRefusalIsLate) {
             return Err(Refusal::new("InvalidKmsKey.NotFound", "The specified KMS key does not exist."));
         }

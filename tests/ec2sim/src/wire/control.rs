@@ -1,7 +1,7 @@
 //! The control API under `/_sim/`, in JSON: look at the truth and the journal, set faults, step time, act
 //! from outside.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use axum::{
     Json, Router,
@@ -32,6 +32,11 @@ struct Step {
     seconds: f64,
 }
 
+#[derive(Deserialize)]
+struct Whose {
+    caller: String,
+}
+
 /// One fault, or a list of them.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -45,6 +50,7 @@ pub(super) fn routes() -> Router<Simulator> {
         .route("/health", get(health))
         .route("/state", get(state))
         .route("/journal", get(journal))
+        .route("/used-statements", get(used_statements))
         .route("/faults", get(faults).post(add_faults).delete(clear_faults))
         .route("/advance", post(advance))
         .route("/outside", post(outside))
@@ -65,6 +71,13 @@ async fn state(State(simulator): State<Simulator>) -> Json<Value> {
 
 async fn journal(State(simulator): State<Simulator>, Query(from): Query<Since>) -> Json<Vec<JournalEntry>> {
     Json(simulator.journal_since(from.since))
+}
+
+async fn used_statements(
+    State(simulator): State<Simulator>,
+    Query(whose): Query<Whose>,
+) -> Json<BTreeSet<String>> {
+    Json(simulator.used_statements(&whose.caller))
 }
 
 async fn faults(State(simulator): State<Simulator>) -> Json<Vec<Fault>> {

@@ -8,6 +8,7 @@ mod instances;
 mod kit;
 mod lists;
 mod modifications;
+mod policies;
 mod rates;
 mod refusals;
 mod requests;
@@ -19,11 +20,12 @@ use ec2sim::Truth;
 use strum::IntoEnumIterator;
 
 /// The sources of this test binary that state truths.
-const STATEMENTS: [&str; 10] = [
+const STATEMENTS: [&str; 11] = [
     include_str!("attachments.rs"),
     include_str!("instances.rs"),
     include_str!("lists.rs"),
     include_str!("modifications.rs"),
+    include_str!("policies.rs"),
     include_str!("rates.rs"),
     include_str!("refusals.rs"),
     include_str!("requests.rs"),

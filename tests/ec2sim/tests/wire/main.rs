@@ -6,5 +6,6 @@ mod control;
 mod faults;
 mod http;
 mod kept;
+mod policies;
 mod program;
 mod protocol;
