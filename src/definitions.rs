@@ -1,4 +1,4 @@
-//! Writes the resource definitions as YAML files, one a kind: what `crds/` holds.
+//! Writes the resource definitions as YAML files, one a kind: what `crds/` and the chart hold.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,14 +62,17 @@ mod tests {
 
     #[test]
     fn the_committed_definitions_are_the_generated_ones() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
-        for (name, text) in files().unwrap() {
-            let committed = fs::read_to_string(folder.join(&name)).unwrap_or_default();
-            assert!(
-                committed == text,
-                "crds/{name} is not what the API types say: run `cargo run --bin freehold -- crds crds`"
-            );
+        for folder in ["crds", "charts/freehold/files/crds"] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+            for (name, text) in files().unwrap() {
+                let committed = fs::read_to_string(path.join(&name)).unwrap_or_default();
+                assert!(
+                    committed == text,
+                    "{folder}/{name} is not what the API types say: run `cargo run --bin freehold -- crds crds \
+                        charts/freehold/files/crds`"
+                );
+            }
+            assert_eq!(fs::read_dir(path).unwrap().count(), 4, "{folder} holds files that nothing generates");
         }
-        assert_eq!(fs::read_dir(folder).unwrap().count(), 4, "crds/ holds files that nothing generates");
     }
 }

@@ -28,10 +28,10 @@ enum Command {
     /// Run the operator. The API server comes from the in-cluster configuration or KUBECONFIG, AWS'
     /// credentials from the default chain (IRSA, Pod Identity, environment).
     Run(Box<Settings>),
-    /// Write the resource definitions into a folder, or to the standard output without one.
+    /// Write the resource definitions into each of these folders, or to the standard output without any.
     Crds {
-        /// The folder.
-        folder: Option<PathBuf>,
+        /// The folders.
+        folders: Vec<PathBuf>,
     },
     /// List the volumes that were retained when their databases were deleted. The API server comes from
     /// KUBECONFIG.
@@ -42,8 +42,10 @@ enum Command {
 async fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(settings) => run(*settings).await,
-        Command::Crds { folder: Some(folder) } => definitions::write(&folder).map_err(Into::into),
-        Command::Crds { folder: None } => print_definitions(),
+        Command::Crds { folders } if folders.is_empty() => print_definitions(),
+        Command::Crds { folders } => {
+            folders.iter().try_for_each(|folder| definitions::write(folder)).map_err(Into::into)
+        }
         Command::Retained(options) => list_retained(&options).await,
     };
     match result {

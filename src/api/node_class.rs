@@ -94,15 +94,16 @@ pub struct NodeClassSpec {
     #[schemars(length(min = 1, max = 253))]
     pub storage_class_name: String,
 
-    /// Tags of your own on every instance and volume.
+    /// Tags of your own on every instance, network interface and volume. EKS demands
+    /// `kubernetes.io/cluster/<name>: owned` of machines that are no part of a managed node group.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 30))]
     #[x_kube(validation = Rule::new("self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)")
         .message("spec.tags: a key has 1 to 128 characters, a value at most 256 (EC2's limits)"))]
     #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('aws:') && !k.startsWith('freehold.dev/') && \
-        !k.startsWith('kubernetes.io/') && k != 'Name')")
-        .message("spec.tags: keys that start with aws:, freehold.dev/ or kubernetes.io/, and Name, are \
-            reserved"))]
+        (!k.startsWith('kubernetes.io/') || k.startsWith('kubernetes.io/cluster/')) && k != 'Name')")
+        .message("spec.tags: keys that start with aws:, freehold.dev/ or kubernetes.io/ (but \
+            kubernetes.io/cluster/<name>), and Name, are reserved"))]
     pub tags: BTreeMap<String, TagValue>,
 }
 

@@ -145,6 +145,7 @@ impl Cloud for ModelCloud {
         );
         params.extend(tag_specification(1, "instance", &request.tags));
         params.extend(tag_specification(2, "volume", &request.tags));
+        params.extend(tag_specification(3, "network-interface", &request.tags));
         let Response::RunInstances(reservation) = self.call("RunInstances", &params)? else {
             return Err(not_the_answer("RunInstances"));
         };

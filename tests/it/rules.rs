@@ -243,7 +243,8 @@ fn a_node_class_with_what_aws_does_not_know_is_refused_with_the_field() {
         (json!({"spec": {"tags": {"": "x"}}}), &["spec.tags", "1 to 128 characters"]),
         (json!({"spec": {"tags": {"aws:x": "x"}}}), &["spec.tags", "reserved"]),
         (json!({"spec": {"tags": {"freehold.dev/node-uid": "x"}}}), &["spec.tags", "reserved"]),
-        (json!({"spec": {"tags": {"team": "platform"}}}), &[]),
+        (json!({"spec": {"tags": {"kubernetes.io/created-for/pvc/name": "x"}}}), &["spec.tags", "reserved"]),
+        (json!({"spec": {"tags": {"team": "platform", "kubernetes.io/cluster/prod": "owned"}}}), &[]),
         (json!({"spec": {"userData": "x".repeat(16385)}}), &["spec.userData", "16384"]),
     ];
     run(async {

@@ -83,6 +83,7 @@ pub(super) fn run_instances(client: &Client, request: &LaunchRequest) -> RunInst
         // later), and a process that dies after the call leaves nothing that cannot be found.
         .tag_specifications(tag_specification(ResourceType::Instance, tags))
         .tag_specifications(tag_specification(ResourceType::Volume, tags))
+        .tag_specifications(tag_specification(ResourceType::NetworkInterface, tags))
 }
 
 pub(super) fn create_volume(client: &Client, request: &CreateVolumeRequest) -> CreateVolumeFluentBuilder {
