@@ -191,8 +191,8 @@ async fn serve(listener: TcpListener, ctx: Arc<Context>, stop: CancellationToken
 
 /// Waits for `stop`, and then for the tasks to end.
 async fn run_until(mut tasks: JoinSet<()>, stop: CancellationToken) {
-    // A task that ends by itself takes the process down: half an operator helps nobody, and Kubernetes starts
-    // a whole one.
+    // A task that ends by itself takes the process down: an operator without one of its tasks is of no use,
+    // and Kubernetes starts a whole one.
     tokio::select! {
         () = stop.cancelled() => {}
         _ = tasks.join_next() => stop.cancel(),

@@ -15,5 +15,8 @@ pub mod volume;
 
 #[cfg(test)]
 mod tests {
+    pub mod answers;
+    pub mod facts;
     pub mod golden;
+    pub mod rest;
 }

@@ -35,7 +35,7 @@ pub struct Profile {
     pub liveness: Probe,
     /// How long the engine may take to stop.
     pub termination_grace: Duration,
-    /// How clients are told of it.
+    /// How clients learn of it.
     pub binding: Binding,
     /// Empty directories to write to; the rest of the root file system is read-only.
     pub scratch: Vec<Scratch>,

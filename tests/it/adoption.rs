@@ -1,4 +1,4 @@
-//! A volume that was kept: told of, listed, taken over on demand in its own namespace, once, and through
+//! A volume that was kept: shown, listed, taken over on demand in its own namespace, once, and through
 //! every kill.
 
 use std::process::Command;
@@ -89,7 +89,8 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
 
         // The same name again: it says so, and starts anew.
         env.create("orders", &json!({})).await;
-        let message = env.told("orders", "RetainedVolumeFound", "True", "RetainedVolumeFound").await;
+        let message =
+            env.until_condition("orders", "RetainedVolumeFound", "True", "RetainedVolumeFound").await;
         assert!(
             message.contains(&volume)
                 && message.contains(&format!(
@@ -109,7 +110,7 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
         let stranger =
             TestEnv::start_with("adopt-stranger", Options { share: Share::None, ..Options::default() }).await;
         stranger.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
-        let message = stranger.told("orders", "Stalled", "True", "AdoptionRefused").await;
+        let message = stranger.until_condition("orders", "Stalled", "True", "AdoptionRefused").await;
         assert!(
             message.contains("no record of a volume that was kept in namespace adopt-stranger"),
             "{message}"
@@ -120,7 +121,7 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
 
         // Less than it has is refused with the way out, and mended by an edit.
         env.create("orders", &json!({"storage": {"size": "50Gi", "adoptRetained": record}})).await;
-        let message = env.told("orders", "Stalled", "True", "AdoptionRefused").await;
+        let message = env.until_condition("orders", "Stalled", "True", "AdoptionRefused").await;
         assert!(message.contains("100Gi or more"), "{message}");
         assert_eq!(env.live_instances().len(), 0);
         env.edit("orders", &json!({"storage": {"size": "120Gi"}})).await;
@@ -193,7 +194,7 @@ fn of_two_databases_that_ask_for_one_volume_one_has_it_and_the_other_costs_nothi
         assert_eq!(env.ec2().instances().len(), before + 1, "no machine for the other");
         is_taken_over(&env, &record).await;
         // It is the winner's for good: nothing is left to ask for.
-        let message = until("the other being told so", || async {
+        let message = until("the condition of the other", || async {
             let database = env.api::<Database>().get(loser).await.map_err(|error| error.to_string())?;
             let (_, reason, message) = database.condition("Stalled");
             seen((reason == "AdoptionRefused").then(|| message.clone()), || format!("{reason} {message}"))

@@ -1,4 +1,4 @@
-//! Machines that are lost, each in its own way: what is told, what is asked of EC2 and in which order, and
+//! Machines that are lost, each in its own way: which conditions show it, which EC2 calls are made and in which order, and
 //! the database afterwards.
 
 mod deleted_by_hand;
@@ -60,7 +60,7 @@ fn happens(env: &TestEnv, what: Outside, instance: &str) {
 }
 
 /// Waits until this very Node's condition has this status and reason; gives its message.
-async fn told(env: &TestEnv, node: &Node, kind: &str, status: &str, reason: &str) -> String {
+async fn until_condition(env: &TestEnv, node: &Node, kind: &str, status: &str, reason: &str) -> String {
     until(&format!("Node {} having {kind}={status} for {reason}", node.name_any()), || async {
         let now = env.api::<Node>().get_opt(&node.name_any()).await.map_err(|error| error.to_string())?;
         let Some(now) = now else { return Err("it is gone".to_owned()) };
@@ -71,7 +71,7 @@ async fn told(env: &TestEnv, node: &Node, kind: &str, status: &str, reason: &str
     .await
 }
 
-/// Holds a Node after our finalizer is gone, so that what was told of it can be read. The operator writes
+/// Holds a Node after our finalizer is gone, so that its last conditions can be read. The operator writes
 /// finalizers, too: of two at once one is refused, and looks again.
 async fn hold(env: &TestEnv, node: &Node, on: bool) {
     let nodes = env.api::<Node>();
@@ -155,9 +155,9 @@ fn a_machine_that_ends_or_falls_ill_is_declared_lost_and_its_database_serves_els
         let old = running(&env, "orders").await;
         hold(&env, &old.node, true).await;
         happens(&env, what, &old.instance);
-        let message = told(&env, &old.node, "Lost", "True", reason).await;
+        let message = until_condition(&env, &old.node, "Lost", "True", reason).await;
         assert!(message.contains(&old.instance) && message.contains("since"), "{message}");
-        let message = told(&env, &old.node, "Fenced", "True", "AsExpected").await;
+        let message = until_condition(&env, &old.node, "Fenced", "True", "AsExpected").await;
         assert!(message.contains("nothing on it can write any more"), "{message}");
         serves_elsewhere(&env, "orders", &old).await;
 
@@ -194,9 +194,9 @@ fn a_machine_whose_kubelet_stays_silent_while_it_runs_is_fenced_first() {
         };
         env.ec2().add_fault(fault);
         happens(&env, Outside::Impair, &old.instance);
-        let message = told(&env, &old.node, "Lost", "True", "NodeNotReady").await;
+        let message = until_condition(&env, &old.node, "Lost", "True", "NodeNotReady").await;
         assert!(message.contains(&old.core_node), "{message}");
-        told(&env, &old.node, "Fenced", "True", "AsExpected").await;
+        until_condition(&env, &old.node, "Fenced", "True", "AsExpected").await;
         assert!(env.mutations().contains_key("StopInstances"));
         serves_elsewhere(&env, "orders", &old).await;
         env.close().await;
@@ -209,10 +209,10 @@ fn a_machine_that_is_well_again_within_the_grace_stays() {
         let env = TestEnv::start("lost-not").await;
         let old = running(&env, "orders").await;
         happens(&env, Outside::Impair, &old.instance);
-        let message = told(&env, &old.node, "Lost", "False", "InstanceImpaired").await;
+        let message = until_condition(&env, &old.node, "Lost", "False", "InstanceImpaired").await;
         assert!(message.contains("declared lost at"), "{message}");
         happens(&env, Outside::Recover, &old.instance);
-        told(&env, &old.node, "Lost", "False", "Progressing").await;
+        until_condition(&env, &old.node, "Lost", "False", "Progressing").await;
         env.ready("orders").await;
         assert_eq!(env.live_instances().remove(0).id, old.instance);
         assert!(!env.mutations().contains_key("StopInstances"));
@@ -240,7 +240,7 @@ fn a_late_kubelet_has_ec2_asked_about_its_machine_long_before_a_sweep() {
         // `fleet.rs` counts.
         let before = by_id(&env);
         happens(&env, Outside::Terminate, &old.instance);
-        told(&env, &old.node, "Fenced", "True", "AsExpected").await;
+        until_condition(&env, &old.node, "Fenced", "True", "AsExpected").await;
         assert!(by_id(&env) > before, "EC2 was asked about it, and no sweep was due");
         serves_elsewhere(&env, "orders", &old).await;
         env.close().await;

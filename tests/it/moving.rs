@@ -185,9 +185,9 @@ fn a_pause_is_reached_from_every_phase_and_the_disk_is_the_same_after_it() {
                 ..Fault::always(Effect::CapacityOut { instance_type: None, zone: None })
             });
             env.create("orders", &json!({})).await;
-            env.told("orders", "Ready", "False", "InsufficientCapacity").await;
+            env.until_condition("orders", "Ready", "False", "InsufficientCapacity").await;
             env.edit("orders", &json!({"running": false})).await;
-            env.told("orders", "Ready", "False", "Paused").await;
+            env.until_condition("orders", "Ready", "False", "Paused").await;
             env.ec2().clear_fault(&fault);
         } else {
             let (machine, id) = running(&env).await;
@@ -196,7 +196,7 @@ fn a_pause_is_reached_from_every_phase_and_the_disk_is_the_same_after_it() {
                 "replacing" => {
                     env.ec2().add_fault(no_capacity("m7i.large"));
                     env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-                    env.told("orders", "Ready", "False", "InsufficientCapacity").await;
+                    env.until_condition("orders", "Ready", "False", "InsufficientCapacity").await;
                     env.ec2().clear_faults();
                 }
                 "lost" => env.ec2().outside(&ec2sim::Outside::Terminate.to(&machine)).unwrap(),
@@ -206,7 +206,7 @@ fn a_pause_is_reached_from_every_phase_and_the_disk_is_the_same_after_it() {
                 }
             }
             env.edit("orders", &json!({"running": false})).await;
-            env.told("orders", "Ready", "False", "Paused").await;
+            env.until_condition("orders", "Ready", "False", "Paused").await;
         }
         assert_eq!((env.live_instances().len(), env.list::<Node>().await.len()), (0, 0));
         env.edit("orders", &json!({"running": true})).await;

@@ -24,7 +24,7 @@ const PURE: [&str; 16] = [
     "controller/node/registration.rs",
     "controller/retention.rs",
     "controller/safety.rs",
-    "controller/volume/remembered.rs",
+    "controller/volume/recorded.rs",
     "controller/call_blocked.rs",
     "time.rs",
 ];
@@ -254,7 +254,7 @@ impl<'ast> Visit<'ast> for Compared {
 const COMPARE_REASONS: [&str; 4] = [
     "controller/database/status.rs",
     "controller/node/status.rs",
-    "controller/volume/remembered.rs",
+    "controller/volume/recorded.rs",
     "metrics.rs",
 ];
 

@@ -1,5 +1,5 @@
 //! A walk over every field of every kind: set, emptied, out of range, changed and set back. Refused, or
-//! reconciled, or told by a condition; never a panic, never stuck; and set back, all is Ready again.
+//! reconciled, or shown by a condition; never a panic, never stuck; and set back, all is Ready again.
 
 use std::fmt::Debug;
 

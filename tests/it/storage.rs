@@ -55,7 +55,7 @@ fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"running": false})).await;
-        env.told("orders", "Ready", "False", "Paused").await;
+        env.until_condition("orders", "Ready", "False", "Paused").await;
         until("the machine being gone", || async {
             let left = env.live_instances();
             seen(left.is_empty().then_some(()), || format!("{left:?}"))
@@ -63,15 +63,16 @@ fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
         .await;
         env.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
         until("the file system being awaited", || async {
-            let told = env
+            let condition = env
                 .api::<Database>()
                 .get("orders")
                 .await
                 .map_err(|error| error.to_string())?
                 .condition("VolumeReady");
             seen(
-                (told.1 == "AwaitingFileSystem" && told.2.contains("the pod must be running")).then_some(()),
-                || format!("{told:?}"),
+                (condition.1 == "AwaitingFileSystem" && condition.2.contains("the pod must be running"))
+                    .then_some(()),
+                || format!("{condition:?}"),
             )
         })
         .await;
@@ -80,9 +81,9 @@ fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
         let claim = env.list::<PersistentVolumeClaim>().await.remove(0);
         assert_eq!(claim.spec.unwrap().resources.unwrap().requests.unwrap()["storage"].0, "200Gi");
         let database = env.api::<Database>().get("orders").await.unwrap();
-        let told = |kind: &str| database.condition(kind);
+        let condition = |kind: &str| database.condition(kind);
         assert_eq!(
-            (told("Ready").1.as_str(), told("Stalled").0.as_str()),
+            (condition("Ready").1.as_str(), condition("Stalled").0.as_str()),
             ("Paused", "False"),
             "it is paused, not stuck"
         );
@@ -127,7 +128,7 @@ fn a_change_waits_for_the_one_before_and_the_fifth_of_a_day_for_the_next_day() {
         }
         settle(&env);
         env.edit("orders", &json!({"storage": {"size": "150Gi", "iops": 8000}})).await;
-        let message = env.told("orders", "VolumeReady", "False", "ModificationBudget").await;
+        let message = env.until_condition("orders", "VolumeReady", "False", "ModificationBudget").await;
         assert!(message.contains("is modified after 20"), "the next allowed time is named: {message}");
         assert_eq!((modifications(&env), sent(&env)), (4, 4), "EC2 was not asked for what it would refuse");
         assert_eq!(env.list::<Volume>().await[0].status.as_ref().unwrap().modifications.len(), 4);
@@ -160,7 +161,7 @@ fn ec2s_word_on_the_budget_is_obeyed_where_others_have_used_it() {
         }
         env.start_operator();
         env.edit("orders", &json!({"storage": {"iops": 6000}})).await;
-        let message = env.told("orders", "VolumeReady", "False", "ModificationBudget").await;
+        let message = env.until_condition("orders", "VolumeReady", "False", "ModificationBudget").await;
         assert!(
             message.contains("VolumeModificationRateExceeded") && message.contains("made again after 20"),
             "{message}"

@@ -100,7 +100,7 @@ fn a_stranger_of_a_derived_name_is_reported_and_left_alone() {
         for (kind, name) in
             [("secret", &secret.0), ("set", &set.0), ("node", &node.name_any()), ("claim", &claim.0)]
         {
-            let message = env.told(&format!("of-{kind}"), "Stalled", "True", "NameConflict").await;
+            let message = env.until_condition(&format!("of-{kind}"), "Stalled", "True", "NameConflict").await;
             assert!(message.contains(name), "{kind}: {message}");
         }
         for kind in ["secret", "set", "node"] {

@@ -85,15 +85,17 @@ async fn running(name: &str, changes: &serde_json::Value) -> TestEnv {
     let env = TestEnv::start_with(name, patient()).await;
     env.create(DATABASE, changes).await;
     env.ready(DATABASE).await;
-    until("everything of the creation being told", || async {
+    until("all conditions and events of the creation", || async {
         let seen_so_far = env.tap.seen();
-        let told = [
+        let expected = [
             ("Database", EventReason::Ready),
             ("Node", EventReason::NodeReady),
             ("Volume", EventReason::VolumeReady),
         ];
-        let missing: Vec<_> =
-            told.into_iter().filter(|(kind, reason)| !is_published(&seen_so_far, kind, *reason)).collect();
+        let missing: Vec<_> = expected
+            .into_iter()
+            .filter(|(kind, reason)| !is_published(&seen_so_far, kind, *reason))
+            .collect();
         seen(missing.is_empty().then_some(()), || format!("{missing:?}"))
     })
     .await;

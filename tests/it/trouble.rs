@@ -63,9 +63,9 @@ fn a_node_class_that_ec2_refuses_stalls_the_database_until_it_is_mended() {
         let right = env.site.node_class(&name)["spec"].clone();
         env.edit_class(&wrong).await;
         env.create("orders", &json!({})).await;
-        let message = env.told("orders", "Stalled", "True", "InvalidRequest").await;
+        let message = env.until_condition("orders", "Stalled", "True", "InvalidRequest").await;
         assert!(message.contains(says) && message.contains(&format!("NodeClass {name}")), "{message}");
-        assert_eq!(env.told("orders", "Ready", "False", "InvalidRequest").await, message);
+        assert_eq!(env.until_condition("orders", "Ready", "False", "InvalidRequest").await, message);
         assert_eq!(
             calls_within(&env, "RunInstances", Duration::from_mins(5)).await,
             0,
@@ -82,7 +82,7 @@ fn a_missing_node_class_stalls_the_database_until_it_is_there() {
     run(async {
         let env = TestEnv::start("no-class").await;
         env.create("orders", &json!({"nodeClassName": "no-class-yet"})).await;
-        let message = env.told("orders", "Stalled", "True", "NodeClassNotFound").await;
+        let message = env.until_condition("orders", "Stalled", "True", "NodeClassNotFound").await;
         assert!(message.contains("NodeClass no-class-yet does not exist: create it"), "{message}");
         assert_eq!(calls(&env, "RunInstances"), 0);
         let class = serde_json::from_value(env.site.node_class("no-class-yet")).unwrap();
@@ -110,7 +110,7 @@ fn what_ec2_refuses_for_a_while_is_told_and_tried_again_calmly() {
         let fault = env.ec2().add_fault(on(Some("RunInstances"), effect));
         env.create("orders", &json!({})).await;
         // Of several types that are refused the message names the last one.
-        let database = until("the refusal being told", || async {
+        let database = until("the condition with the refusal", || async {
             let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
             let ready = database.condition("Ready");
             let is_told = ready.0 == "False" && ready.1 == reason && ready.2.contains(says);

@@ -4,16 +4,15 @@
 use std::fmt::Debug;
 use std::future::Future;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::NamespaceResourceScope;
 use kube::core::object::HasStatus;
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::judge::{Outcome, outcome, outcome_without_token};
+use super::answer::{Outcome, outcome, outcome_without_token};
 use crate::api::ClientToken;
-use crate::api::creation::{Attempt, Refusal};
+use crate::api::creation::Attempt;
 use crate::cloud::CloudError;
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
@@ -24,7 +23,7 @@ use crate::controller::call_blocked::CallBlocked;
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::call_blocked::call_blocked;
 use crate::controller::pass::context::Context;
-use crate::time::{later, whole_second};
+use crate::time::later;
 
 /// How one kind of resource is created in EC2: the request of one attempt, and its place in a status.
 pub trait Creation: Sync {
@@ -151,71 +150,27 @@ async fn send<C: Creation>(
                 Some(_) => outcome(&error, creation.is_old(ctx), was_in_doubt),
                 None => outcome_without_token(&error),
             };
-            note_outcome::<C>(outcome, &error, token, acted, ctx).await?;
+            let now = ctx.clock.now();
+            if let Some(token) = token {
+                let blocked_until = acted.call_blocked.as_ref().and_then(CallBlocked::until);
+                let recheck = ctx.timing.requeue_interval;
+                let not_before = blocked_until.unwrap_or_else(|| later(now, recheck));
+                outcome.note(token, &ctx.sends, not_before, recheck, now);
+            }
+            let write = |status: &mut C::Status| {
+                if let Some(attempt) = C::attempt_in(status) {
+                    outcome.write(&error, attempt, now);
+                }
+            };
+            acted.object = status::record(&api(&acted.object, ctx), &acted.object, write).await?;
             if outcome == Outcome::Refused {
+                if let Some(token) = token {
+                    ctx.sends.forget(token);
+                }
                 events.publish(&acted.object, &creation.refused(&error)).await;
             }
         }
     }
-    Ok(())
-}
-
-/// Writes down what an answer without an id means for the attempt.
-async fn note_outcome<C: Creation>(
-    outcome: Outcome,
-    error: &CloudError,
-    token: Option<&ClientToken>,
-    acted: &mut Acted<C::Object>,
-    ctx: &Context,
-) -> Result<(), PatchError> {
-    let now = ctx.clock.now();
-    match outcome {
-        Outcome::Refused => {
-            let code = error.code.clone().unwrap_or_default();
-            let refusal = Refusal { code, message: error.message.clone(), at: Time(whole_second(now)) };
-            note::<C>(acted, ctx, |attempt| attempt.refused = Some(refusal)).await?;
-            if let Some(token) = token {
-                ctx.sends.forget(token);
-            }
-        }
-        Outcome::InDoubt => {
-            if let Some(token) = token {
-                ctx.sends.in_doubt(token, ctx.timing.requeue_interval, now);
-            }
-            // Since the first doubt: nothing is written for a later one.
-            note::<C>(acted, ctx, |attempt| {
-                attempt.in_doubt_since.get_or_insert_with(|| Time(whole_second(now)));
-            })
-            .await?;
-        }
-        Outcome::RefusedAfterDoubt => {
-            if let Some(token) = token {
-                ctx.sends.refused_after_doubt(token);
-            }
-        }
-        Outcome::NotMade { was_in_doubt } => {
-            let blocked_until = acted.call_blocked.as_ref().and_then(CallBlocked::until);
-            let until = blocked_until.unwrap_or_else(|| later(now, ctx.timing.requeue_interval));
-            if let Some(token) = token {
-                ctx.sends.not_made(token, was_in_doubt, until);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Changes the attempt that the status has.
-async fn note<C: Creation>(
-    acted: &mut Acted<C::Object>,
-    ctx: &Context,
-    change: impl FnOnce(&mut Attempt),
-) -> Result<(), PatchError> {
-    let note = |status: &mut C::Status| {
-        if let Some(attempt) = C::attempt_in(status) {
-            change(attempt);
-        }
-    };
-    acted.object = status::record(&api(&acted.object, ctx), &acted.object, note).await?;
     Ok(())
 }
 

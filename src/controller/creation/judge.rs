@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::super::memory::sends::Sent;
 use crate::api::creation::{Attempt, Refusal};
 use crate::cloud::absence::AbsenceProven;
-use crate::cloud::{Class, CloudError};
+use crate::controller::memory::sends::Sent;
 
 /// Everything that the judgement of an attempt without an id depends on.
 #[derive(Debug)]
@@ -107,42 +106,6 @@ pub fn judge<Id>(facts: Facts<Id>, client_token_max_age: Duration, now: Timestam
     }
 }
 
-/// What an answer without an id means for the attempt that was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Refused for certain, and nothing was in doubt: the attempt made nothing.
-    Refused,
-    /// Refused for certain; what an earlier send did stays open.
-    RefusedAfterDoubt,
-    /// This send made nothing, and EC2 asks for patience: the attempt is as it was before.
-    NotMade {
-        /// What it was before.
-        was_in_doubt: bool,
-    },
-    /// It may have made something.
-    InDoubt,
-}
-
-/// Judges EC2's answer to a creating call. `is_old`: what EC2 does not know yet has had the time to become
-/// known. `was_in_doubt`: an earlier send of the attempt was never answered.
-pub fn outcome(error: &CloudError, is_old: bool, was_in_doubt: bool) -> Outcome {
-    let is_refusal = error.is_definite_refusal() || (error.class == Class::NotYetUsable && is_old);
-    match (is_refusal, was_in_doubt) {
-        (true, false) => Outcome::Refused,
-        (true, true) => Outcome::RefusedAfterDoubt,
-        (false, _) if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) => {
-            Outcome::NotMade { was_in_doubt }
-        }
-        (false, _) => Outcome::InDoubt,
-    }
-}
-
-/// The same for a call that EC2 has no token for: each send is an attempt of its own, which only a lost
-/// answer leaves in doubt.
-pub fn outcome_without_token(error: &CloudError) -> Outcome {
-    if error.class == Class::InDoubt { Outcome::InDoubt } else { Outcome::Refused }
-}
-
 /// The last moment at which this attempt may have left a machine of ours: this process' last send, or, for an
 /// attempt found at start-up, the moment before this process started. Without the attempt (the status was
 /// lost) nothing was sent later than by an earlier process.
@@ -159,7 +122,6 @@ pub fn last_possible_send(
 #[cfg(test)]
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-    use strum::IntoEnumIterator;
 
     use super::*;
 
@@ -265,45 +227,6 @@ mod tests {
         ];
         for (name, facts, now, expected) in rows {
             assert_eq!(word(&judge(facts, RESEND, at(now))), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn every_answer_without_an_id_has_one_meaning() {
-        use Outcome::{InDoubt, NotMade, Refused, RefusedAfterDoubt};
-        for class in Class::iter() {
-            let patience = |was_in_doubt| NotMade { was_in_doubt };
-            // Young or old, never in doubt; then the same after doubt.
-            let expected = match class {
-                Class::Capacity | Class::Forbidden | Class::Invalid => {
-                    [Refused, Refused, RefusedAfterDoubt, RefusedAfterDoubt]
-                }
-                Class::NotYetUsable => [patience(false), Refused, patience(true), RefusedAfterDoubt],
-                Class::Throttled | Class::Quota => {
-                    [patience(false), patience(false), patience(true), patience(true)]
-                }
-                Class::InDoubt
-                | Class::Token
-                | Class::NotFound
-                | Class::State
-                | Class::ModificationBudget => [InDoubt; 4],
-            };
-            let error = CloudError { class, ..CloudError::in_doubt("RunInstances", "") };
-            let judged = [(false, false), (true, false), (false, true), (true, true)];
-            assert_eq!(
-                judged.map(|(is_old, was_in_doubt)| outcome(&error, is_old, was_in_doubt)),
-                expected,
-                "{class:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn without_a_token_only_a_lost_answer_leaves_doubt() {
-        for class in Class::iter() {
-            let error = CloudError { class, ..CloudError::in_doubt("CreateSnapshot", "") };
-            let expected = if class == Class::InDoubt { Outcome::InDoubt } else { Outcome::Refused };
-            assert_eq!(outcome_without_token(&error), expected, "{class:?}");
         }
     }
 

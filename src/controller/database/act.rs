@@ -78,7 +78,7 @@ async fn one(
             let note = notes::credentials_adopted(&names.credentials_secret, &held.0.name_any());
             report(EventReason::CredentialsAdopted, note, acted, events).await;
         }
-        Action::DeleteKept(name, uid) => delete::delete(&secrets, name, uid).await?,
+        Action::DeleteRetainedCredentials(name, uid) => delete::delete(&secrets, name, uid).await?,
         Action::ApplyConfigMap(object) => {
             apply(&Api::<ConfigMap>::namespaced(client(), namespace), object.as_ref()).await?;
         }

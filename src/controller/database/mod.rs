@@ -97,9 +97,10 @@ async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Aga
         events.publish(&acted.object, &Happened::normal(EventReason::DatabaseReleased, note)).await;
         return Ok(ctx.timing.resync_interval);
     }
-    let new = status::status(&observed, &plan, &acted, ctx.clock.now());
+    let decided = status::Decided::of(&observed, &plan, &acted);
+    let new = status::status(&observed, &decided, &acted, ctx.clock.now());
     let old = acted.object.status.clone().unwrap_or_default();
-    let changes = status::changes(&old, &new, &status::Decided::of(&observed, &plan, &acted));
+    let changes = status::changes(&old, &new, &decided);
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
     close(&databases, acted, &old, &new, changes, events).await?;
     Ok(sooner(ctx.timing.resync_interval, plan.requeue))

@@ -25,14 +25,52 @@ use crate::controller::conditions::{self, Entry};
 use crate::controller::pass::acted::Acted;
 use crate::error_chain::Chain;
 
+/// What a pass decided, for the status and for its events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    /// The Database is being deleted.
+    pub is_deleting: bool,
+    /// What the Database waits for.
+    pub waiting: Option<DatabaseWait>,
+    /// What is awaited of its engine.
+    pub engine: Option<DatabaseWait>,
+}
+
+impl Decided {
+    /// What this pass decided.
+    pub fn of(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Self {
+        Self {
+            is_deleting: observed.database.metadata.deletion_timestamp.is_some(),
+            waiting: waiting(plan, acted),
+            engine: engine(observed),
+        }
+    }
+}
+
+/// What is waited for: what just failed, else what the plan says.
+fn waiting(plan: &Plan, acted: &Acted<Database>) -> Option<DatabaseWait> {
+    let Some(error) = &acted.error else { return plan.waiting.clone() };
+    Some(match error.kube() {
+        Some(kube::Error::Api(answer)) if error.kube().is_some_and(cluster::is_refused) => {
+            DatabaseWait::ChildRefused { answer: answer.message.clone() }
+        }
+        Some(_) | None => DatabaseWait::StepFailed { error: Chain(error).to_string() },
+    })
+}
+
 /// The status to write: the ordinal and the zone as their own writes left them, everything else from what was
 /// seen.
-pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Database>, now: Timestamp) -> DatabaseStatus {
+pub fn status(
+    observed: &Observed,
+    decided: &Decided,
+    acted: &Acted<Database>,
+    now: Timestamp,
+) -> DatabaseStatus {
     let old = acted.object.status.clone().unwrap_or_default();
     // The generation that was observed: the object of the last write may have a newer spec, which this pass
     // has not seen.
     let generation = observed.database.metadata.generation;
-    let entries = entries(observed, plan, acted);
+    let entries = entries(observed, decided);
     let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
     DatabaseStatus {
@@ -72,27 +110,15 @@ fn endpoint(observed: &Observed) -> Option<Endpoint> {
     Some(Endpoint { host: build::host(&observed.names), ports: profile.service_ports() })
 }
 
-/// What is waited for: what just failed, else what the plan says.
-fn waiting(plan: &Plan, acted: &Acted<Database>) -> Option<DatabaseWait> {
-    let Some(error) = &acted.error else { return plan.waiting.clone() };
-    Some(match error.kube() {
-        Some(kube::Error::Api(answer)) if error.kube().is_some_and(cluster::is_refused) => {
-            DatabaseWait::ChildRefused { answer: answer.message.clone() }
-        }
-        Some(_) | None => DatabaseWait::StepFailed { error: Chain(error).to_string() },
-    })
-}
-
-fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Vec<Entry> {
-    let waiting = waiting(plan, acted);
+fn entries(observed: &Observed, decided: &Decided) -> Vec<Entry> {
+    let Decided { is_deleting, waiting, engine } = decided;
     let machine = entry(Type::NodeReady, machine(observed), messages::MACHINE_READY);
     let disk = entry(Type::VolumeReady, disk(observed), messages::VOLUME_READY);
-    let engine = entry(Type::EngineReady, engine(observed), messages::ENGINE_READY);
+    let engine = entry(Type::EngineReady, engine.clone(), messages::ENGINE_READY);
     let stalled = waiting.as_ref().filter(|waiting| waiting.is_stalled());
     let stalled = conditions::stalled(stalled.map(|waiting| (waiting.reason(), waiting.message())));
-    let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
     let mut entries = vec![
-        ready(is_deleting, waiting.as_ref(), [&machine, &disk, &engine]),
+        ready(*is_deleting, waiting.as_ref(), [&machine, &disk, &engine]),
         machine,
         disk,
         engine,
@@ -174,28 +200,6 @@ fn idle(observed: &Observed) -> Idle {
     }
 }
 
-/// What a pass decided that its events depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decided {
-    /// The Database is being deleted.
-    pub is_deleting: bool,
-    /// The pause is complete.
-    pub is_paused: bool,
-    /// The engine fails by itself.
-    pub is_engine_failing: bool,
-}
-
-impl Decided {
-    /// What this pass decided.
-    pub fn of(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Self {
-        Self {
-            is_deleting: observed.database.metadata.deletion_timestamp.is_some(),
-            is_paused: waiting(plan, acted) == Some(DatabaseWait::Paused),
-            is_engine_failing: engine(observed).is_some_and(|wait| wait.is_engine_failing()),
-        }
-    }
-}
-
 /// The changes to report as events.
 pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) -> Vec<Happened> {
     let mut happened: Vec<Happened> = occurred(&old.history, &new.history).into_iter().collect();
@@ -206,7 +210,7 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) ->
             conditions::find(old, Type::Ready).is_none_or(|before| before.reason != ready.reason);
         if ready.status == "True" && !was_ready {
             happened.push(Happened::normal(EventReason::Ready, ready.message.clone()));
-        } else if decided.is_paused && has_new_reason {
+        } else if decided.waiting == Some(DatabaseWait::Paused) && has_new_reason {
             happened.push(Happened::normal(EventReason::MachineReleased, ready.message.clone()));
         } else if ready.status != "True" && was_ready && !decided.is_deleting {
             happened.push(Happened::normal(
@@ -222,13 +226,8 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) ->
     }
     let is_stalled = conditions::is_true(new, Type::Stalled);
     happened.extend(worsened(old, new, Type::Stalled, EventReason::Stalled, is_stalled));
-    happened.extend(worsened(
-        old,
-        new,
-        Type::EngineReady,
-        EventReason::EngineFailing,
-        decided.is_engine_failing,
-    ));
+    let is_failing = decided.engine.as_ref().is_some_and(DatabaseWait::is_engine_failing);
+    happened.extend(worsened(old, new, Type::EngineReady, EventReason::EngineFailing, is_failing));
     happened
 }
 

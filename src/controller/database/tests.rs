@@ -3,11 +3,13 @@
 mod adopting;
 mod history;
 mod leaving;
+mod life;
 mod messages;
 mod moving;
 mod observe;
 mod plan;
 mod pod;
+mod random;
 mod replacing;
 mod status;
 
@@ -263,7 +265,7 @@ fn word(action: &Action) -> String {
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
-        Action::DeleteKept(name, uid) => format!("delete kept {name} {uid}"),
+        Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),
         Action::ApplyNetworkPolicy(object) => applied("apply policy", &object.metadata.uid),

@@ -37,12 +37,12 @@ pub enum Again<'a> {
 /// own writes, long before EC2 shows what was requested: without this every pass would repeat the request,
 /// and would hammer a refusal.
 pub fn again(
-    asked: Option<&IssuedRequest>,
+    issued: Option<&IssuedRequest>,
     swept_at: Option<Timestamp>,
     recheck: Duration,
     now: Timestamp,
 ) -> Again<'_> {
-    match asked {
+    match issued {
         None => Again::Now,
         Some(IssuedRequest { at, call_blocked: None })
             if swept_at.is_some_and(|swept_at| swept_at > later(*at, recheck)) =>

@@ -22,7 +22,7 @@ use crate::cluster::leases;
 use crate::controller::pass::context::Context;
 
 /// For how long EC2 is asked at each poll about a machine whose Lease is stale; then the inventory syncs do.
-const ASKED_FOR: Duration = Duration::from_secs(60);
+const POLLED_FOR: Duration = Duration::from_secs(60);
 
 /// Polls until it is stopped.
 pub async fn run(ctx: Arc<Context>, stop: CancellationToken) {
@@ -100,7 +100,7 @@ impl Beats {
         &mut self,
         renewals: &BTreeMap<String, Option<Timestamp>>,
         machines: &[(String, InstanceId)],
-        patience: Duration,
+        silence_timeout: Duration,
         every: Duration,
         now: Instant,
     ) -> Vec<InstanceId> {
@@ -118,7 +118,7 @@ impl Beats {
                 (*known, *changed) = (*renewed, now);
             }
             let silent = now.duration_since(*changed);
-            if silent >= patience && silent < patience + ASKED_FOR {
+            if silent >= silence_timeout && silent < silence_timeout + POLLED_FOR {
                 late.push(id.clone());
             }
         }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     const LOOK: Duration = Duration::from_secs(5);
-    const PATIENCE: Duration = Duration::from_secs(17);
+    const SILENCE_TIMEOUT: Duration = Duration::from_secs(17);
 
     /// Looks every five seconds at one machine whose Lease holds what `renewed` gives for the second; the
     /// seconds at which it is late.
@@ -143,7 +143,9 @@ mod tests {
         let is_late = |second: &u64| {
             let time = renewed(*second).map(|second| Timestamp::from_second(second).unwrap());
             let renewals = BTreeMap::from([("ip-10-0-0-1".to_owned(), time)]);
-            !beats.late(&renewals, &machines, PATIENCE, LOOK, start + Duration::from_secs(*second)).is_empty()
+            !beats
+                .late(&renewals, &machines, SILENCE_TIMEOUT, LOOK, start + Duration::from_secs(*second))
+                .is_empty()
         };
         seconds.into_iter().filter(is_late).collect()
     }
@@ -197,7 +199,7 @@ mod tests {
         for second in looks(100) {
             let now = Instant::now() + Duration::from_secs(second);
             assert_eq!(
-                beats.late(&BTreeMap::new(), &machines, PATIENCE, LOOK, now),
+                beats.late(&BTreeMap::new(), &machines, SILENCE_TIMEOUT, LOOK, now),
                 Vec::<InstanceId>::new()
             );
         }

@@ -37,9 +37,9 @@ pub struct Observed {
     /// This process' sends of the current attempt.
     pub sent: Option<Sent>,
     /// When this process last requested the termination of which of the instances.
-    pub asked: BTreeMap<InstanceId, IssuedRequest>,
+    pub issued_terminations: BTreeMap<InstanceId, IssuedRequest>,
     /// When this process last requested a stop of the instance that the status names.
-    pub stop_asked: Option<IssuedRequest>,
+    pub issued_stop: Option<IssuedRequest>,
     /// The other machines; read only while this one does not look healthy.
     pub fleet: FleetView,
     /// The core Node with the instance's providerID.
@@ -111,8 +111,8 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         && safety::kubelet(core_node.as_ref()) == Kubelet::Ready
         && instances.unhealthy.is_empty();
     Ok(Some(Observed {
-        asked: terminations(&instances, status.instance_id.as_ref(), ctx),
-        stop_asked: status.instance_id.as_ref().and_then(|id| ctx.issued.of(Call::StopInstances, &id.0)),
+        issued_terminations: terminations(&instances, status.instance_id.as_ref(), ctx),
+        issued_stop: status.instance_id.as_ref().and_then(|id| ctx.issued.of(Call::StopInstances, &id.0)),
         fleet: if is_well || status.core_node_name.is_none() {
             FleetView::default()
         } else {

@@ -49,7 +49,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
     let health = health(&seen, core_node_name.is_some());
     let impaired_since = old.impaired_since.clone().unwrap_or_else(|| Time(whole_second(now)));
     NodeStatus {
-        // What was seen and judged: the object of the last write may have a newer spec, which nobody has
+        // What was seen and judged: the object of the last write may have a newer spec, which no pass has
         // looked at.
         observed_generation: observed.node.metadata.generation,
         conditions: conditions::merge(&old.conditions, &entries, observed.node.metadata.generation, now),

@@ -30,7 +30,8 @@ impl<K> Acted<K> {
         Self { object, finished: false, call_blocked: None, error: None }
     }
 
-    /// Whether the next action follows, after one with this result.
+    /// Whether the next action follows, after one with this result. The loop over the actions stands in each
+    /// kind: the future of an `async` closure is not `Send` for every lifetime, which the controllers need.
     pub fn goes_on(&mut self, result: Result<(), ActError>) -> bool {
         self.error = result.err();
         self.error.is_none() && self.call_blocked.is_none() && !self.finished

@@ -7,8 +7,8 @@ mod create_volume;
 pub mod messages;
 pub mod observe;
 pub mod plan;
+pub mod recorded;
 mod remember;
-pub mod remembered;
 pub mod status;
 pub mod wait;
 

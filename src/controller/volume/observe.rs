@@ -41,7 +41,7 @@ pub struct Observed {
     /// This process' sends of the current attempt.
     pub sent: Option<Sent>,
     /// When this process last requested of EC2 to change, snapshot or delete the EBS volume.
-    pub asked: BTreeMap<Call, IssuedRequest>,
+    pub issued: BTreeMap<Call, IssuedRequest>,
     /// The PersistentVolume of its name.
     pub persistent_volume: Option<PersistentVolume>,
     /// The record of the kept volume that it takes over, if it takes one over.
@@ -105,7 +105,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
     let asked = |call: Call| Some((call, ctx.issued.of(call, &id?.0)?));
     Ok(Some(Observed {
-        asked: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume, Call::CreateTags]
+        issued: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume, Call::CreateTags]
             .into_iter()
             .filter_map(asked)
             .collect(),

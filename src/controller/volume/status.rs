@@ -8,7 +8,7 @@ use super::observe::Observed;
 use super::plan::action::{Action, Plan, Stage};
 use super::wait::VolumeWait;
 use super::wait::modification::ModificationWait;
-use super::{messages, remembered};
+use super::{messages, recorded};
 use crate::api::ConditionType as Type;
 use crate::api::volume::ModificationRefusal;
 use crate::api::{EventReason, Reason, Size, Volume, VolumeStatus};
@@ -30,7 +30,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Time
         old.volume_id.as_ref().and_then(|id| observed.volumes.volumes.iter().find(|volume| volume.id == *id));
     let is_lost = plan.waiting.as_ref().is_some_and(VolumeWait::is_lost);
     let lost_since =
-        if is_lost { remembered::lost_since(&old).or_else(|| Some(Time(whole_second(now)))) } else { None };
+        if is_lost { recorded::lost_since(&old).or_else(|| Some(Time(whole_second(now)))) } else { None };
     VolumeStatus {
         // What was seen and judged: the object of the last write may have a newer spec, which nobody has
         // looked at.

@@ -8,6 +8,7 @@ mod leaving;
 mod life;
 mod messages;
 mod modification_limits;
+mod random;
 mod retaining;
 mod snapshot;
 mod status;
@@ -111,7 +112,7 @@ fn world() -> Observed {
         snapshots: SnapshotView { snapshots: Vec::new(), swept_at: Some(at(8)), empty: None },
         offerings: OfferingsView::default(),
         sent: None,
-        asked: BTreeMap::new(),
+        issued: BTreeMap::new(),
         is_shown_by_id: None,
         persistent_volume: None,
         record: None,

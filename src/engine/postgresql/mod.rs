@@ -47,7 +47,7 @@ const OWNED: &[(&str, &str)] = &[
     ("config_file", "all settings are in spec.config; remove it"),
     ("hba_file", "every connection needs a password; remove it"),
     ("ident_file", "every connection needs a password; remove it"),
-    ("external_pid_file", "nobody reads it in a container; remove it"),
+    ("external_pid_file", "no program reads it in a container; remove it"),
     ("include", "all settings are in spec.config; remove it"),
     ("include_", "all settings are in spec.config; remove it"),
     ("listen_addresses", "clients connect as status.endpoint says; remove it"),

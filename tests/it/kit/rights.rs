@@ -139,7 +139,7 @@ pub fn note(control_plane: &ControlPlane) {
         "the chart does not give the operator what it asks for (templates/_rules.tpl): {lacked:?}"
     );
     let known = used();
-    let used: BTreeSet<String> = ours.iter().flat_map(asked).collect();
+    let used: BTreeSet<String> = ours.iter().flat_map(requested).collect();
     let mut notes = std::fs::File::options().create(true).append(true).open(notes()).unwrap();
     for right in used.difference(&known) {
         writeln!(notes, "{right}").unwrap();
@@ -147,7 +147,7 @@ pub fn note(control_plane: &ControlPlane) {
 }
 
 /// The rights that a request took: an apply that makes the object needs the right to create it, too.
-fn asked(request: &Request) -> impl Iterator<Item = String> + use<> {
+fn requested(request: &Request) -> impl Iterator<Item = String> + use<> {
     let creates = request.verb == "patch" && request.code == 201;
     let place = |verb: &str| right(verb, &request.group, &request.resource);
     [Some(place(&request.verb)), creates.then(|| place("create"))].into_iter().flatten()

@@ -10,11 +10,11 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::{attached_to, hold, repairing, running, serves_elsewhere, told, wrote};
+use super::{attached_to, hold, repairing, running, serves_elsewhere, until_condition, wrote};
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{seen, until};
 
-/// No machine can be launched until the fault is cleared: what is told meanwhile stays.
+/// No machine can be launched until the fault is cleared: the conditions of that time stay.
 fn no_machine(env: &TestEnv) -> String {
     let effect = Effect::CapacityOut { instance_type: None, zone: None };
     env.ec2().add_fault(Fault { action: Some("RunInstances".to_owned()), ..Fault::always(effect) })
@@ -45,9 +45,9 @@ fn a_kubernetes_node_that_is_gone_under_a_running_machine_means_that_the_machine
         core_nodes.delete(&old.core_node, &DeleteParams::default()).await.unwrap();
         let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
         core_nodes.patch(&old.core_node, &PatchParams::default(), &free).await.unwrap();
-        let message = told(&env, &old.node, "Lost", "True", "NodeGone").await;
+        let message = until_condition(&env, &old.node, "Lost", "True", "NodeGone").await;
         assert!(message.contains(&old.core_node), "{message}");
-        told(&env, &old.node, "Fenced", "True", "AsExpected").await;
+        until_condition(&env, &old.node, "Fenced", "True", "AsExpected").await;
         assert!(env.mutations().contains_key("StopInstances"));
         // The volume follows when Kubernetes lets it go, after six minutes of its own.
         env.close().await;
@@ -61,7 +61,7 @@ fn a_node_of_ours_that_is_deleted_by_hand_is_not_emptied_before_its_database_has
         let old = running(&env, "orders").await;
         let fault = no_machine(&env);
         env.api::<Node>().delete(&old.node.name_any(), &DeleteParams::default()).await.unwrap();
-        let message = told(&env, &old.node, "Ready", "False", "Deleting").await;
+        let message = until_condition(&env, &old.node, "Ready", "False", "Deleting").await;
         assert!(message.contains(&old.core_node), "{message}");
         let core_node = Api::<CoreNode>::all(env.client.clone()).get(&old.core_node).await.unwrap();
         let is_cordoned = core_node.spec.and_then(|spec| spec.unschedulable).unwrap_or_default();
@@ -90,7 +90,7 @@ fn a_kubernetes_node_that_is_being_deleted_under_a_machine_that_is_well_leads_to
             .delete(&old.core_node, &DeleteParams::default())
             .await
             .unwrap();
-        let message = told(&env, &old.node, "Ready", "False", "KubernetesNodeDeleted").await;
+        let message = until_condition(&env, &old.node, "Ready", "False", "KubernetesNodeDeleted").await;
         assert!(message.contains(&old.core_node), "{message}");
         env.ec2().clear_fault(&fault);
         serves_elsewhere(&env, "orders", &old).await;

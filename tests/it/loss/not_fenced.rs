@@ -10,7 +10,9 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 
-use super::{OUT_OF_SERVICE, attached_to, happens, hold, repairing, running, serves_elsewhere, told};
+use super::{
+    OUT_OF_SERVICE, attached_to, happens, hold, repairing, running, serves_elsewhere, until_condition,
+};
 use crate::kit::test_env::{OPERATOR, TestEnv, run};
 use crate::kit::wait::{seen, until};
 
@@ -32,8 +34,8 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
         let faults =
             ["StopInstances", "TerminateInstances"].map(|action| env.ec2().add_fault(refuse(action)));
         happens(&env, Outside::Impair, &old.instance);
-        told(&env, &old.node, "Fenced", "False", "Fencing").await;
-        let message = told(&env, &old.node, "Fenced", "False", "FenceFailed").await;
+        until_condition(&env, &old.node, "Fenced", "False", "Fencing").await;
+        let message = until_condition(&env, &old.node, "Fenced", "False", "FenceFailed").await;
         assert!(message.contains("the volume is not moved"), "{message}");
 
         env.api::<Pod>().delete("orders-0", &DeleteParams::default().grace_period(0)).await.unwrap();
@@ -91,7 +93,7 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
         for fault in faults {
             env.ec2().clear_fault(&fault);
         }
-        told(&env, &old.node, "Fenced", "True", "AsExpected").await;
+        until_condition(&env, &old.node, "Fenced", "True", "AsExpected").await;
         serves_elsewhere(&env, "orders", &old).await;
         env.close().await;
     });

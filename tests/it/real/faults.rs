@@ -39,8 +39,8 @@ async fn keeps_its_rows(env: &RealEnv, writer: Writer) {
 }
 
 /// Waits until the condition has this status and reason; gives its message.
-async fn told(env: &RealEnv, kind: &str, status: &str, reason: &str) -> String {
-    env.told_within(LIMIT, "orders", kind, status, reason).await
+async fn until_condition(env: &RealEnv, kind: &str, status: &str, reason: &str) -> String {
+    env.until_condition_within(LIMIT, "orders", kind, status, reason).await
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
     with_operator("wrong-setting", |env| async move {
         let writer = written(&env, &env.postgresql(), Dialect::Postgresql).await;
         env.edit("orders", &json!({"config": {"shared_buffers": "plenty"}})).await;
-        let message = told(&env, "EngineReady", "False", "EngineFailing").await;
+        let message = until_condition(&env, "EngineReady", "False", "EngineFailing").await;
         assert!(message.contains("shared_buffers"), "{message}");
         env.edit("orders", &json!({"config": {"shared_buffers": "64MB"}})).await;
         keeps_its_rows(&env, writer).await;
@@ -65,7 +65,7 @@ fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
         let version = spec["engine"]["version"].as_str().unwrap().to_owned();
         let major = version.split('.').next().unwrap().to_owned();
         env.edit("orders", &json!({"engine": {"version": format!("{major}.99")}})).await;
-        let message = told(&env, "EngineReady", "False", "EngineFailing").await;
+        let message = until_condition(&env, "EngineReady", "False", "EngineFailing").await;
         assert!(message.contains(&format!("postgres:{major}.99")), "{message}");
         let after = env.data_volumes();
         assert_eq!(
@@ -83,7 +83,7 @@ fn a_volume_that_stays_attaching_is_told_and_served_once_it_is_free() {
     with_operator("stuck-attach", |env| async move {
         let fault = env.ec2().add_fault(Fault::on("AttachVolume", Effect::Hangs).count(1));
         env.create("orders", &questdb()).await;
-        let message = told(&env, "EngineReady", "False", "AwaitingAttach").await;
+        let message = until_condition(&env, "EngineReady", "False", "AwaitingAttach").await;
         assert!(message.contains("is being attached"), "{message}");
         assert_eq!(env.data_volumes().len(), 1);
         env.ec2().clear_fault(&fault);
@@ -142,7 +142,7 @@ fn a_kubelet_that_is_away_is_told_and_the_engine_goes_on_serving() {
         let writer = written(&env, &questdb(), Dialect::Questdb).await;
         let before = env.run_of("orders").await;
         env.machine().stop_service(KUBELET).await;
-        told(&env, "NodeReady", "False", "NodeNotReady").await;
+        until_condition(&env, "NodeReady", "False", "NodeNotReady").await;
         writer.is_served(LIMIT).await.unwrap();
         env.machine().start_service(KUBELET);
         keeps_its_rows(&env, writer).await;
@@ -160,7 +160,7 @@ fn an_engine_that_memory_ran_out_for_is_told_and_comes_back_with_its_rows() {
         let machine = env.machine();
         machine.limit_memory(1536).unwrap();
         let mut hog = machine.enter("tail").arg("/dev/zero").spawn().unwrap();
-        let message = within(LIMIT, "what ended the engine being told", || async {
+        let message = within(LIMIT, "the condition with what ended the engine", || async {
             let condition = env
                 .api::<Database>()
                 .get("orders")
@@ -187,7 +187,7 @@ fn a_record_of_another_zone_does_not_lead_a_machine_away_from_its_disk() {
         let writer = written(&env, &questdb(), Dialect::Questdb).await;
         let zone = env.list::<Volume>().await[0].spec.zone.clone();
         env.edit("orders", &json!({"running": false})).await;
-        told(&env, "Ready", "False", "Paused").await;
+        until_condition(&env, "Ready", "False", "Paused").await;
         within(LIMIT, "the machine being gone", || async {
             let left = env.live_instances();
             seen(left.is_empty().then_some(()), || format!("{left:?}"))

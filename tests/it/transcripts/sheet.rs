@@ -1,5 +1,5 @@
 //! The transcript of a life: every write and call, in the order of the controller that made it, and what is
-//! told at the end.
+//! listed at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -54,7 +54,7 @@ struct Part {
     /// Each with its place: after that entry of EC2's journal, and after that write.
     steps: Vec<((u64, usize), Step)>,
     /// The values of each field of its closing status patches.
-    told: BTreeMap<String, Vec<String>>,
+    fields: BTreeMap<String, Vec<String>>,
 }
 
 /// The life of a test environment since a mark.
@@ -80,7 +80,7 @@ pub async fn transcript(env: &TestEnv, title: &str, from: Mark) -> Transcript {
         }
         let part = parts.entry(by).or_default();
         match closing(write) {
-            Some(status) => tell(&mut part.told, "", &mask.value(&status)),
+            Some(status) => list(&mut part.fields, "", &mask.value(&status)),
             // Behind the calls that it followed.
             None => part.steps.push(((write.journal, number + 1), Step::write(write, &mask))),
         }
@@ -127,7 +127,7 @@ fn owner(entry: &JournalEntry, owners: &BTreeMap<String, String>) -> String {
 }
 
 /// The object whose controller made a write. Children are their Database's; what both a Database's and a
-/// Node's controller write is told by the field. `declared_lost`: the Node that was declared lost last.
+/// Node's controller write is recognised by the field. `declared_lost`: the Node that was declared lost last.
 fn by(place: &Place, body: &Value, mask: &Mask, declared_lost: &str) -> String {
     let database = format!("Database {DATABASE}");
     let name = mask.text(&place.name);
@@ -166,8 +166,8 @@ fn event(body: &Value, mask: &Mask) -> Option<String> {
     ))
 }
 
-/// Adds what a closing patch tells, field by field; conditions have their own place.
-fn tell(told: &mut BTreeMap<String, Vec<String>>, place: &str, value: &Value) {
+/// Adds what a closing patch writes, field by field; conditions have their own place.
+fn list(written: &mut BTreeMap<String, Vec<String>>, place: &str, value: &Value) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields {
@@ -175,12 +175,12 @@ fn tell(told: &mut BTreeMap<String, Vec<String>>, place: &str, value: &Value) {
                 if !["conditions", "observedGeneration"].contains(&below.as_str())
                     && !MOMENTS.contains(&below.as_str())
                 {
-                    tell(told, &below, field);
+                    list(written, &below, field);
                 }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            let values = told.entry(place.to_owned()).or_default();
+            let values = written.entry(place.to_owned()).or_default();
             let value = value.to_string();
             if values.last() != Some(&value) {
                 values.push(value);
@@ -218,7 +218,7 @@ fn written(
 ) -> Transcript {
     let mut calls = format!("# {title}: writes and calls.\n");
     let mut words = format!("# {title}: words.\n");
-    for (by, Part { mut steps, told }) in parts {
+    for (by, Part { mut steps, fields }) in parts {
         steps.sort_by_key(|(place, _)| *place);
         let steps = without_repeats(steps.into_iter().map(|(_, step)| step));
         let said = |step: &Step| {
@@ -231,7 +231,7 @@ fn written(
             steps.iter().map(|step| format!("{}\n", step.text())),
         );
         section(&mut words, &format!("{by}: in its writes, in order"), steps.iter().flat_map(said));
-        let fields = told.iter().map(|(field, values)| format!("{field}: {}\n", values.join(", then ")));
+        let fields = fields.iter().map(|(field, values)| format!("{field}: {}\n", values.join(", then ")));
         section(
             &mut calls,
             &format!("{by}: fields of its closing status patches, each with its values in order"),

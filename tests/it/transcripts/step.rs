@@ -17,7 +17,7 @@ const WORDS: &str = "<words>";
 /// Fields that hold words, reasons among them.
 const WORD_FIELDS: [&str; 3] = ["message", "cause", "freehold.dev/retained-because"];
 
-/// The status fields that are written on their own, as a step of a protocol. All the others are told by the
+/// The status fields that are written on their own, as a step of a protocol. All the others are listed by the
 /// closing patch of a pass, together with the conditions.
 const PROTOCOL: [&str; 13] = [
     "nodeOrdinal",
@@ -115,7 +115,7 @@ impl Step {
         Self::new(format!("EC2 {}{fate}", entry.action), mask.value(&json!(sent)))
     }
 
-    /// What it is about, if doing the same to it twice is as good as once; a creation is always told.
+    /// What it is about, if doing the same to it twice is as good as once; a creation is always listed.
     pub fn may_repeat(&self) -> Option<String> {
         let idempotent =
             ["EC2 TerminateInstances", "EC2 StopInstances", "EC2 DeleteVolume", "EC2 CreateTags"];

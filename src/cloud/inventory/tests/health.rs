@@ -1,4 +1,4 @@
-//! Whether instances are well: when EC2 is asked, who is woken, and how long an answer is believed.
+//! Whether instances are well: when EC2 is asked, who is woken, and how long an answer counts.
 
 use std::time::Duration;
 

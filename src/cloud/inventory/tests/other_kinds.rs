@@ -26,7 +26,7 @@ async fn a_modification_is_looked_up_only_while_a_pass_awaits_it() {
     world.next_sync().await;
     assert_eq!(world.inventory.volumes_of("one").modification, Some(modification));
     assert_eq!(world.inventory.volumes_of("two").modification, None);
-    assert!(!world.inventory.volumes_of("two").modification_is_known, "nobody asked");
+    assert!(!world.inventory.volumes_of("two").modification_is_known, "no look-up was requested");
     assert_eq!(woken(&mut wakes), uids(&["one"]));
     world.next_sync().await;
     assert_eq!(woken(&mut wakes), uids(&[]), "it did not change");

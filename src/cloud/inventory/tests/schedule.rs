@@ -128,14 +128,14 @@ async fn the_loops_sync_at_once_answer_a_request_and_end_when_cancelled() {
     let mut wakes = inventory.wakes();
     let stop = CancellationToken::new();
     let running = tokio::spawn(Arc::clone(&inventory).run(stop.clone()));
-    let patience = Duration::from_secs(30);
-    let first = tokio::time::timeout(patience, wakes.next()).await.unwrap();
+    let limit = Duration::from_secs(30);
+    let first = tokio::time::timeout(limit, wakes.next()).await.unwrap();
     assert_eq!(first, Some(Wake { kind: Kind::Node, uid: "one".into() }));
     cloud.lock().instances[0].state = InstanceState::Running;
     inventory.request_sync(Kind::Node);
-    let second = tokio::time::timeout(patience, wakes.next()).await.unwrap();
+    let second = tokio::time::timeout(limit, wakes.next()).await.unwrap();
     assert_eq!(second, Some(Wake { kind: Kind::Node, uid: "one".into() }));
     assert_eq!(inventory.instances_of("one").instances[0].state, InstanceState::Running);
     stop.cancel();
-    tokio::time::timeout(patience, running).await.unwrap().unwrap();
+    tokio::time::timeout(limit, running).await.unwrap().unwrap();
 }

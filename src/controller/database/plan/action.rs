@@ -49,14 +49,14 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
-    /// Hold the record of a kept volume for this Database.
+    /// Reserve the record of a retained volume for this Database.
     TakeRecord(Box<PersistentVolume>),
-    /// Give it back.
+    /// Release it.
     ReleaseRecord(Box<PersistentVolume>),
-    /// Make the Secret from the one that was kept with a volume.
+    /// Make the Secret from the one that was retained with a volume.
     TakeCredentials(Box<Profile>, Box<HeldSecret>),
     /// Delete the Secret that was retained with a volume which this Database has adopted: name, UID.
-    DeleteKept(String, String),
+    DeleteRetainedCredentials(String, String),
     /// Apply the ConfigMap; one that names a UID changes that very object, one without is new.
     ApplyConfigMap(Box<ConfigMap>),
     /// The same for the Service.

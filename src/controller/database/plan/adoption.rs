@@ -116,7 +116,7 @@ pub(super) fn after(observed: &Observed, actions: &mut Vec<Action>) {
     };
     // The Volume deletes the record when it has its own: that is the proof.
     if is_taken && has_disk && observed.kept.record.is_none() {
-        actions.push(Action::DeleteKept(kept.0.name_any(), kept.0.uid().unwrap_or_default()));
+        actions.push(Action::DeleteRetainedCredentials(kept.0.name_any(), kept.0.uid().unwrap_or_default()));
     }
 }
 

@@ -80,7 +80,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             }
             Action::AddFinalizer
             | Action::ReleaseRecord(_)
-            | Action::DeleteKept(..)
+            | Action::DeleteRetainedCredentials(..)
             | Action::UpdateVolume(..)
             | Action::Unlabel(..)
             | Action::ReplacePod(..) => {}

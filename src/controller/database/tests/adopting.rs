@@ -203,15 +203,15 @@ fn a_deletion_gives_back_a_record_that_was_held_and_leaves_its_secret_there() {
 
 #[test]
 fn a_volume_that_was_kept_under_the_name_is_told_and_blocks_nothing() {
-    let told = |world: &Observed| {
-        let plan = plan(world, now());
-        status(world, &plan, &Acted::new(world.database.clone()), now())
+    let status_of = |world: &Observed| {
+        let acted = Acted::new(world.database.clone());
+        status(world, &Decided::of(world, &plan(world, now()), &acted), &acted, now())
     };
     let mut world = settled();
-    let before = told(&world);
+    let before = status_of(&world);
     assert!(conditions::find(&before.conditions, ConditionType::RetainedVolumeFound).is_none());
     world.kept.found = Some(vec![retention::read(&record(None)).unwrap()]);
-    let after = told(&world);
+    let after = status_of(&world);
     let found = conditions::find(&after.conditions, ConditionType::RetainedVolumeFound).unwrap();
     assert_eq!(
         (found.status.as_str(), found.reason.as_str()),

@@ -1,4 +1,4 @@
-//! What is told of interruptions: each once, with its cause, and the last ten kept.
+//! The recorded interruptions: each once, with its cause, and the last ten kept.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -10,15 +10,16 @@ use crate::controller::database::history::{extended, is_announced};
 use crate::controller::database::status::{Decided, changes, status};
 use crate::controller::pass::acted::Acted;
 
-fn told(world: &Observed, second: i64) -> DatabaseStatus {
+fn status_of(world: &Observed, second: i64) -> DatabaseStatus {
     let now = at(second);
-    status(world, &plan(world, now), &Acted::new(world.database.clone()), now)
+    let acted = Acted::new(world.database.clone());
+    status(world, &Decided::of(world, &plan(world, now), &acted), &acted, now)
 }
 
 /// The world after this status was written.
 fn written(world: &Observed, second: i64) -> Observed {
     let mut world = world.clone();
-    world.database.status = Some(told(&world, second));
+    world.database.status = Some(status_of(&world, second));
     world
 }
 
@@ -45,7 +46,7 @@ fn an_engine_that_ended_by_itself_is_told_with_its_end_and_counted() {
     let mut world = written(&settled(), 1000);
     assert_eq!(entries(world.database.status.as_ref().unwrap()), [""; 0]);
     restarted(&mut world, 1, "OOMKilled");
-    let first = told(&world, 1010);
+    let first = status_of(&world, 1010);
     assert_eq!(entries(&first), ["EngineRestarted x1: OOMKilled, exit code 137"]);
     let acted = Acted::new(world.database.clone());
     let decided = Decided::of(&world, &plan(&world, at(1010)), &acted);
@@ -55,9 +56,13 @@ fn an_engine_that_ended_by_itself_is_told_with_its_end_and_counted() {
         .collect();
     assert_eq!(events, ["EngineRestarted"]);
     let mut world = written(&world, 1010);
-    assert_eq!(entries(&told(&world, 1020)), ["EngineRestarted x1: OOMKilled, exit code 137"], "told once");
+    assert_eq!(
+        entries(&status_of(&world, 1020)),
+        ["EngineRestarted x1: OOMKilled, exit code 137"],
+        "recorded once"
+    );
     restarted(&mut world, 2, "OOMKilled");
-    assert_eq!(entries(&told(&world, 1030)), ["EngineRestarted x2: OOMKilled, exit code 137"]);
+    assert_eq!(entries(&status_of(&world, 1030)), ["EngineRestarted x2: OOMKilled, exit code 137"]);
 }
 
 #[test]
@@ -65,13 +70,13 @@ fn a_pod_that_another_client_deleted_is_told_and_one_that_we_replaced_is_not_tol
     let mut foreign = written(&settled(), 1000);
     foreign.pod.as_mut().unwrap().metadata.uid = Some("second-uid".to_owned());
     assert_eq!(
-        entries(&told(&foreign, 1010)),
+        entries(&status_of(&foreign, 1010)),
         ["PodReplaced x1: its pod was deleted by another client than Freehold"]
     );
     let mut again = written(&foreign, 1010);
     again.pod.as_mut().unwrap().metadata.uid = Some("third-uid".to_owned());
     assert_eq!(
-        entries(&told(&again, 1020)),
+        entries(&status_of(&again, 1020)),
         ["PodReplaced x2: its pod was deleted by another client than Freehold"]
     );
 
@@ -84,7 +89,7 @@ fn a_pod_that_another_client_deleted_is_told_and_one_that_we_replaced_is_not_tol
         "and not announced again by the next pass"
     );
     ours.pod.as_mut().unwrap().metadata.uid = Some("second-uid".to_owned());
-    assert_eq!(entries(&told(&ours, 1010)), ["Restarted x1: a changed setting"]);
+    assert_eq!(entries(&status_of(&ours, 1010)), ["Restarted x1: a changed setting"]);
     let later = written(&ours, 1010);
     assert!(
         !is_announced(later.database.status.as_ref().unwrap(), Occurrence::Restarted, "a changed setting"),
@@ -106,7 +111,7 @@ fn a_pause_and_its_end_are_told() {
     assert_eq!(entries(resumed.database.status.as_ref().unwrap()), expected);
     let mut started = resumed;
     started.pod.as_mut().unwrap().metadata.uid = Some("second-uid".to_owned());
-    assert_eq!(entries(&told(&started, 1040)), expected, "the new pod is no surprise");
+    assert_eq!(entries(&status_of(&started, 1040)), expected, "the new pod is no surprise");
 }
 
 #[test]

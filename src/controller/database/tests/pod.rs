@@ -15,7 +15,7 @@ fn state(status: Value) -> Option<EngineWait> {
 }
 
 /// The reason and the sentence.
-fn told(wait: Option<EngineWait>) -> (Reason, String) {
+fn shown(wait: Option<EngineWait>) -> (Reason, String) {
     let wait = wait.unwrap();
     (wait.reason(), wait.message())
 }
@@ -34,7 +34,7 @@ fn a_container_that_does_not_start_is_failing_with_kubernetes_words() {
         "RunContainerError",
     ] {
         let said = state(container(json!({"waiting": {"reason": reason, "message": "why"}})));
-        assert_eq!(told(said), (Reason::EngineFailing, format!("{reason}: why")));
+        assert_eq!(shown(said), (Reason::EngineFailing, format!("{reason}: why")));
     }
 }
 
@@ -59,7 +59,7 @@ fn a_crash_loop_tells_how_the_last_run_ended_and_not_the_growing_pause() {
         container["lastState"] = json!({"terminated": {"exitCode": 55, "reason": "Error",
         "message": message}});
         let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
-        assert_eq!(told(said), (Reason::EngineFailing, expected.to_owned()));
+        assert_eq!(shown(said), (Reason::EngineFailing, expected.to_owned()));
     }
 }
 
@@ -71,7 +71,7 @@ fn a_crash_loop_tells_the_last_lines_of_the_log() {
     let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
     let expected = "CrashLoopBackOff: the engine keeps crashing (last exit: Error, exit code 1: b | starting \
         | PANIC: No space left on device); see its log";
-    assert_eq!(told(said), (Reason::EngineFailing, expected.to_owned()));
+    assert_eq!(shown(said), (Reason::EngineFailing, expected.to_owned()));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn an_engine_that_was_started_again_tells_how_its_last_run_ended() {
     let said = state(json!({"phase": "Running", "containerStatuses": [container]}));
     let expected = "the engine in pod orders-0 is running, but its probe does not succeed yet (last exit: \
         OOMKilled, exit code 137)";
-    assert_eq!(told(said), (Reason::EngineStarting, expected.to_owned()));
+    assert_eq!(shown(said), (Reason::EngineStarting, expected.to_owned()));
 }
 
 fn attachment(status: Value) -> VolumeAttachment {
@@ -124,20 +124,20 @@ fn a_pod_that_cannot_be_scheduled_says_what_the_scheduler_says() {
     let scheduled = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
     "message": "0/1 nodes"});
     let said = state(json!({"phase": "Pending", "conditions": [scheduled]}));
-    assert_eq!(told(said), (Reason::AwaitingPod, "pod orders-0 cannot be scheduled: 0/1 nodes".to_owned()));
+    assert_eq!(shown(said), (Reason::AwaitingPod, "pod orders-0 cannot be scheduled: 0/1 nodes".to_owned()));
 }
 
 #[test]
 fn starting_running_ready_stopping_and_failed_are_told_apart() {
     assert_eq!(
-        told(engine_wait(None)),
+        shown(engine_wait(None)),
         (Reason::AwaitingPod, "the StatefulSet has not created the pod yet".to_owned())
     );
     let creating = state(container(json!({"waiting": {"reason": "ContainerCreating"}})));
-    assert_eq!(told(creating), (Reason::AwaitingPod, "pod orders-0 is being started".to_owned()));
-    assert_eq!(told(state(container(json!({"running": {}})))).0, Reason::EngineStarting);
+    assert_eq!(shown(creating), (Reason::AwaitingPod, "pod orders-0 is being started".to_owned()));
+    assert_eq!(shown(state(container(json!({"running": {}})))).0, Reason::EngineStarting);
     assert_eq!(engine_wait(settled().pod.as_ref()), None);
-    let (reason, said) = told(state(json!({"phase": "Failed", "reason": "Evicted"})));
+    let (reason, said) = shown(state(json!({"phase": "Failed", "reason": "Evicted"})));
     assert!(reason == Reason::EngineFailing && said.contains("Evicted"), "{said}");
     let mut pod = settled().pod.unwrap();
     deleting(&mut pod, 1);

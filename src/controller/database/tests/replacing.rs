@@ -231,7 +231,7 @@ fn a_database_is_paused_whatever_else_is_wrong_with_it() {
             "Paused",
         ),
     ];
-    for (name, wrong, told) in wrongs {
+    for (name, wrong, expected) in wrongs {
         let mut world = edited(json!({"running": false}));
         wrong(&mut world);
         assert_eq!(line(&plan(&world, now())), "[scale set-uid to 0] AwaitingStop", "{name}");
@@ -241,6 +241,6 @@ fn a_database_is_paused_whatever_else_is_wrong_with_it() {
             AwaitingNode";
         assert_eq!(line(&plan(&world, now())), released, "{name}");
         (world.nodes, world.core_nodes, world.labelled) = (Vec::new(), Vec::new(), Vec::new());
-        assert_eq!(line(&plan(&world, now())), format!("[] {told}"), "{name}");
+        assert_eq!(line(&plan(&world, now())), format!("[] {expected}"), "{name}");
     }
 }

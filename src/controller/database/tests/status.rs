@@ -1,4 +1,4 @@
-//! What is told of a Database in each situation: every condition, always.
+//! The status of a Database in each situation: every condition, always.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -9,13 +9,13 @@ use crate::controller::database::plan::plan;
 use crate::controller::database::status::{Decided, changes, status};
 use crate::controller::pass::acted::{ActError, Acted};
 
-fn told_after(world: &Observed, error: Option<ActError>) -> DatabaseStatus {
+fn status_after(world: &Observed, error: Option<ActError>) -> DatabaseStatus {
     let acted = Acted { error, ..Acted::new(world.database.clone()) };
-    status(world, &plan(world, now()), &acted, now())
+    status(world, &Decided::of(world, &plan(world, now()), &acted), &acted, now())
 }
 
-fn told(world: &Observed) -> DatabaseStatus {
-    told_after(world, None)
+fn status_of(world: &Observed) -> DatabaseStatus {
+    status_after(world, None)
 }
 
 fn decided(world: &Observed) -> Decided {
@@ -39,7 +39,7 @@ fn refused(code: u16, reason: &str) -> ActError {
 
 #[test]
 fn a_settled_database_is_ready_and_says_where_it_is() {
-    let told = told(&settled());
+    let new = status_of(&settled());
     let expected = [
         "Ready=True/AsExpected",
         "NodeReady=True/AsExpected",
@@ -47,8 +47,8 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         "EngineReady=True/AsExpected",
         "Stalled=False/Progressing",
     ];
-    assert_eq!(conditions(&told), expected);
-    assert!(told.conditions.iter().all(|condition| condition.observed_generation == Some(3)));
+    assert_eq!(conditions(&new), expected);
+    assert!(new.conditions.iter().all(|condition| condition.observed_generation == Some(3)));
     let DatabaseStatus {
         observed_generation,
         conditions: _,
@@ -62,7 +62,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         replacement,
         run,
         history,
-    } = told;
+    } = new;
     assert_eq!(
         (replacement, run.map(|run| run.pod_uid), history),
         (None, Some("pod-uid".to_owned()), Vec::new())
@@ -85,10 +85,13 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
 #[test]
 fn a_status_that_was_written_is_not_written_again() {
     let mut world = settled();
-    world.database.status = Some(told(&world));
+    world.database.status = Some(status_of(&world));
     let later = at(now().as_second() + 3600);
     let acted = Acted::new(world.database.clone());
-    assert_eq!(Some(status(&world, &plan(&world, later), &acted, later)), world.database.status);
+    assert_eq!(
+        Some(status(&world, &Decided::of(&world, &plan(&world, later), &acted), &acted, later)),
+        world.database.status
+    );
 }
 
 #[test]
@@ -190,29 +193,29 @@ fn every_condition_is_told_in_every_situation() {
         ),
     ];
     for (name, world, expected) in rows {
-        let told = told(&world);
+        let new = status_of(&world);
         let kinds = ["Ready", "NodeReady", "VolumeReady", "EngineReady", "Stalled"];
         let expected: Vec<String> =
             kinds.into_iter().zip(expected).map(|(kind, rest)| format!("{kind}={rest}")).collect();
-        assert_eq!(conditions(&told), expected, "{name}");
-        assert!(told.conditions.iter().all(|condition| !condition.message.is_empty()), "{name}: {told:?}");
+        assert_eq!(conditions(&new), expected, "{name}");
+        assert!(new.conditions.iter().all(|condition| !condition.message.is_empty()), "{name}: {new:?}");
     }
 }
 
 #[test]
 fn an_edit_is_not_ready_until_the_child_has_seen_it() {
-    let told = told(&edited(json!({"storage": {"size": "200Gi"}})));
-    assert_eq!(conditions(&told)[0], "Ready=False/Progressing");
+    let new = status_of(&edited(json!({"storage": {"size": "200Gi"}})));
+    assert_eq!(conditions(&new)[0], "Ready=False/Progressing");
 }
 
 #[test]
 fn a_child_that_the_api_server_refuses_is_told_from_a_failed_call() {
     let world = empty(json!({}), json!({}));
-    let told = told_after(&world, Some(refused(403, "Forbidden")));
-    assert_eq!(conditions(&told)[0], "Ready=False/ChildRefused");
-    assert!(told.conditions[0].message.contains("exceeded quota"), "{:?}", told.conditions[0]);
+    let new = status_after(&world, Some(refused(403, "Forbidden")));
+    assert_eq!(conditions(&new)[0], "Ready=False/ChildRefused");
+    assert!(new.conditions[0].message.contains("exceeded quota"), "{:?}", new.conditions[0]);
     assert_eq!(
-        conditions(&told_after(&world, Some(refused(500, "InternalError"))))[0],
+        conditions(&status_after(&world, Some(refused(500, "InternalError"))))[0],
         "Ready=False/Progressing"
     );
 }
@@ -230,8 +233,8 @@ fn an_answer_that_the_view_is_old_or_the_name_taken_means_to_look_again() {
 fn a_paused_database_remembers_its_last_node_for_the_next_ordinal() {
     let mut world = edited(json!({"running": false}));
     (world.nodes, world.pod) = (Vec::new(), None);
-    let told = told(&world);
-    assert_eq!((told.node_name.as_deref(), told.instance_type), (Some("orders-gqmgm-1"), None));
+    let new = status_of(&world);
+    assert_eq!((new.node_name.as_deref(), new.instance_type), (Some("orders-gqmgm-1"), None));
 }
 
 #[test]
@@ -269,7 +272,7 @@ fn a_person_is_told_of_each_change_once() {
         ("it is taken up again", &invalid, &ready, vec!["Ready"]),
     ];
     for (name, old, new, expected) in rows {
-        let happened = changes(&told(old), &told(new), &decided(new));
+        let happened = changes(&status_of(old), &status_of(new), &decided(new));
         assert_eq!(
             happened.iter().map(|happened| happened.reason.as_str()).collect::<Vec<_>>(),
             expected,

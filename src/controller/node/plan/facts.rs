@@ -94,7 +94,12 @@ pub(super) fn terminate(
 
 /// Whether the termination of this instance may be requested (again).
 pub(super) fn again_to_terminate<'a>(observed: &'a Observed, id: &InstanceId, now: Timestamp) -> Again<'a> {
-    again(observed.asked.get(id), observed.instances.swept_at, observed.timing.requeue_interval, now)
+    again(
+        observed.issued_terminations.get(id),
+        observed.instances.swept_at,
+        observed.timing.requeue_interval,
+        now,
+    )
 }
 
 /// Pods that are still there: requested to end once; deleted at once when their machine is gone for certain.

@@ -90,8 +90,8 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, declared: &Lost, now:
     let Lost { fence, stage, begun, ends } = declared;
     let shown = observed.instances.by_id(id).map(|instance| instance.state);
     let end = || Action::Terminate(id.clone(), fence.message.clone());
-    let (stop_asked, end_asked) = (observed.stop_asked.as_ref(), observed.asked.get(id));
-    let (stop_at, end_at) = (stop_asked.map(|asked| asked.at), end_asked.map(|asked| asked.at));
+    let (stop_issued, end_issued) = (observed.issued_stop.as_ref(), observed.issued_terminations.get(id));
+    let (stop_at, end_at) = (stop_issued.map(|asked| asked.at), end_issued.map(|asked| asked.at));
     let action = match (*stage, shown) {
         // A machine that starts can be terminated, not stopped; one that is being terminated needs no stop.
         (Stage::Stop | Stage::ForceStop, Some(InstanceState::Pending | InstanceState::ShuttingDown))
@@ -106,7 +106,7 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, declared: &Lost, now:
     let asked = match stage {
         // What an earlier stage requested was something else.
         Stage::Stop | Stage::ForceStop => again(
-            stop_asked.filter(|asked| asked.at >= *begun),
+            stop_issued.filter(|asked| asked.at >= *begun),
             observed.instances.swept_at,
             observed.timing.requeue_interval,
             now,

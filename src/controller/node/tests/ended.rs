@@ -150,7 +150,7 @@ fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine()
         it.node.spec.zone = Some("us-east-1a".into());
     };
     hold(vec![
-        ("it is told to everybody first", ended(1, 2, capacity), at(20), marks()),
+        ("all Nodes learn of it first", ended(1, 2, capacity), at(20), marks()),
         (
             "the next zone at once, and the count stays",
             ended(1, 2, |it| {

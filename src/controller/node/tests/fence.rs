@@ -99,7 +99,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
         ("stop", running(|_| {}), at(301), stages(vec![stop()], 119)),
         (
             "asked for once",
-            running(|it| it.stop_asked = Some(IssuedRequest { at: at(300), call_blocked: None })),
+            running(|it| it.issued_stop = Some(IssuedRequest { at: at(300), call_blocked: None })),
             at(304),
             stages(vec![], 116),
         ),
@@ -137,7 +137,8 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
         (
             "terminated once",
             lost(InstanceState::Stopping, |it| {
-                it.asked = BTreeMap::from([(id("i-1"), IssuedRequest { at: at(540), call_blocked: None })]);
+                it.issued_terminations =
+                    BTreeMap::from([(id("i-1"), IssuedRequest { at: at(540), call_blocked: None })]);
             }),
             at(541),
             stages(vec![], 119),
@@ -152,7 +153,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             "for six, and it runs: both are asked by turns, what was asked longer ago first",
             with_issued(
                 running(|it| {
-                    it.asked =
+                    it.issued_terminations =
                         BTreeMap::from([(id("i-1"), IssuedRequest { at: at(540), call_blocked: None })]);
                 }),
                 asked(420),
@@ -164,7 +165,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             "the end is asked two minutes after the stop",
             with_issued(
                 running(|it| {
-                    it.asked =
+                    it.issued_terminations =
                         BTreeMap::from([(id("i-1"), IssuedRequest { at: at(540), call_blocked: None })]);
                 }),
                 asked(660),
@@ -176,7 +177,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             "and not before",
             with_issued(
                 running(|it| {
-                    it.asked =
+                    it.issued_terminations =
                         BTreeMap::from([(id("i-1"), IssuedRequest { at: at(540), call_blocked: None })]);
                 }),
                 asked(660),
@@ -193,7 +194,8 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
         (
             "slowly",
             lost(InstanceState::ShuttingDown, |it| {
-                it.asked = BTreeMap::from([(id("i-1"), IssuedRequest { at: at(660), call_blocked: None })]);
+                it.issued_terminations =
+                    BTreeMap::from([(id("i-1"), IssuedRequest { at: at(660), call_blocked: None })]);
                 it.instances.swept_at = Some(at(770));
             }),
             at(779),
@@ -202,7 +204,8 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
         (
             "and again",
             lost(InstanceState::ShuttingDown, |it| {
-                it.asked = BTreeMap::from([(id("i-1"), IssuedRequest { at: at(660), call_blocked: None })]);
+                it.issued_terminations =
+                    BTreeMap::from([(id("i-1"), IssuedRequest { at: at(660), call_blocked: None })]);
             }),
             at(780),
             stages(vec![end()], 120),
@@ -251,7 +254,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
 }
 
 fn with_issued(mut observed: Observed, asked: Option<IssuedRequest>) -> Observed {
-    observed.stop_asked = asked;
+    observed.issued_stop = asked;
     observed
 }
 

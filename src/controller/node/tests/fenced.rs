@@ -153,5 +153,5 @@ fn a_node_that_was_deleted_by_hand_under_its_database_waits_for_the_move() {
     let labels = silent.core_node.as_ref().unwrap().metadata.labels.clone();
     silent_since(&mut silent, 8);
     silent.core_node.as_mut().unwrap().metadata.labels = labels;
-    assert!(drains(&silent, 10), "not well: nobody can move it in good order");
+    assert!(drains(&silent, 10), "not well: it cannot be drained");
 }

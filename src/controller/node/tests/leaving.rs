@@ -197,7 +197,8 @@ fn a_machine_is_emptied_before_it_is_terminated() {
         (
             "asked for once",
             full(|it| {
-                it.asked = BTreeMap::from([(id("i-1"), IssuedRequest { at: at(9), call_blocked: None })]);
+                it.issued_terminations =
+                    BTreeMap::from([(id("i-1"), IssuedRequest { at: at(9), call_blocked: None })]);
             }),
             now(),
             waits(Reason::AwaitingTermination).pending(),
@@ -298,7 +299,8 @@ fn a_second_instance_goes_before_the_node_does() {
         (
             "asked for once",
             with_second(InstanceState::Running, |it| {
-                it.asked = BTreeMap::from([(id("i-2"), IssuedRequest { at: at(9), call_blocked: None })]);
+                it.issued_terminations =
+                    BTreeMap::from([(id("i-2"), IssuedRequest { at: at(9), call_blocked: None })]);
             }),
             now(),
             waits(Reason::AwaitingTermination).pending(),

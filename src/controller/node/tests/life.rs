@@ -13,30 +13,16 @@ use super::*;
 use crate::api::ClientToken;
 use crate::controller::creation::judge::last_possible_send;
 use crate::controller::memory::issued_requests::IssuedRequest;
-use crate::controller::memory::sends::Sent;
+use crate::controller::memory::sends::Sends;
 use crate::controller::node::registration::{is_live, provider_id};
-use crate::controller::node::status::status as told;
+use crate::controller::node::status::status as status_of;
 use crate::controller::pass::acted::Acted;
+use crate::controller::tests::answers::{Answer, answers};
+use crate::controller::tests::rest::Rest;
 use crate::time::later;
 
 /// More passes than any life of the model needs; a life that needs more goes round in a circle.
 const MOST_PASSES: usize = 1000;
-
-/// So many equal plans without an action, each after what the one before waited for, are rest: longer than
-/// the look-ups of a proof of absence take.
-const REST: usize = 8;
-
-/// What EC2 answers to RunInstances.
-#[derive(Clone, Copy, Debug)]
-enum Answer {
-    Made,
-    /// The instance is made, the answer is lost, and EC2 does not list the instance for 30 s.
-    MadeInDoubt,
-    /// Nothing is made, and the answer is lost.
-    InDoubt,
-    Throttled,
-    Refused(&'static str),
-}
 
 /// What happens from outside.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +74,7 @@ struct Life {
     attachments: Vec<String>,
     has_served: bool,
     offerings: OfferingsView,
-    sends: BTreeMap<ClientToken, Sent>,
+    sends: Sends,
     terminations: BTreeMap<InstanceId, IssuedRequest>,
     stops: BTreeMap<InstanceId, IssuedRequest>,
     /// What is looked up, since the last possible send.
@@ -113,7 +99,7 @@ impl Life {
             attachments: Vec::new(),
             has_served: false,
             offerings: OfferingsView::default(),
-            sends: BTreeMap::new(),
+            sends: Sends::default(),
             terminations: BTreeMap::new(),
             stops: BTreeMap::new(),
             awaited: None,
@@ -161,9 +147,9 @@ impl Life {
         Observed {
             node: self.node.clone(),
             offerings,
-            sent: status.creation.as_ref().and_then(|it| self.sends.get(&it.client_token).copied()),
-            asked: self.terminations.clone(),
-            stop_asked: status.instance_id.as_ref().and_then(|id| self.stops.get(id).cloned()),
+            sent: status.creation.as_ref().and_then(|it| self.sends.of(&it.client_token)),
+            issued_terminations: self.terminations.clone(),
+            issued_stop: status.instance_id.as_ref().and_then(|id| self.stops.get(id).cloned()),
             driver_registered: created.is_some_and(|at| self.now >= later(at.0, Duration::from_secs(10))),
             core_node,
             pods: if reads_pods { self.pods.clone() } else { Vec::new() },
@@ -189,12 +175,15 @@ impl Life {
                 break;
             }
         }
-        let status = told(&observed, &plan, &Acted::new(self.node.clone()), self.now);
+        let status = status_of(&observed, &plan, &Acted::new(self.node.clone()), self.now);
         let creation = status.creation.as_ref().filter(|creation| creation.attempt.refused.is_none());
         let awaited = match creation {
             Some(NodeCreation { attempt, client_token, .. }) => {
-                let last =
-                    last_possible_send(Some(attempt), self.sends.get(client_token), self.process_started);
+                let last = last_possible_send(
+                    Some(attempt),
+                    self.sends.of(client_token).as_ref(),
+                    self.process_started,
+                );
                 Some((Some(client_token.clone()), last))
             }
             None => status.instance_id.as_ref().map(|_| (None, self.process_started)),
@@ -220,7 +209,7 @@ impl Life {
                 self.node.metadata.deletion_timestamp.get_or_insert(Time(now));
             }
             Event::Restart => {
-                self.sends.clear();
+                self.sends = Sends::default();
                 self.terminations.clear();
                 self.stops.clear();
                 (self.awaited, self.empty, self.process_started) = (None, EmptyRuns::default(), now);
@@ -257,7 +246,7 @@ impl Life {
 
     /// Passes follow each other until nothing happens any more. Returns what the last plan waits for.
     fn come_to_rest(&mut self, events: &[(usize, Event)]) -> Option<NodeWait> {
-        let (mut before, mut equal) = (None, 0);
+        let mut rest = Rest::new();
         for number in 0..MOST_PASSES {
             for (_, event) in events.iter().filter(|(when, _)| *when == number) {
                 self.happens(*event);
@@ -271,25 +260,16 @@ impl Life {
                 return plan.waiting;
             }
             assert!(fence.is_none() || self.status().fence == fence, "what is declared lost stays lost");
-            let is_quiet =
-                plan.actions.is_empty() && !self.is_moving() && Some(&plan.waiting) == before.as_ref();
             // A proof begins anew with what happens.
             let has_happened = events.iter().all(|(when, _)| *when < number);
-            equal = if is_quiet && has_happened { equal + 1 } else { 0 };
-            if equal >= REST {
+            let is_quiet = plan.actions.is_empty() && !self.is_moving() && has_happened;
+            if rest.is_reached(plan.waiting.as_ref(), is_quiet) {
                 return plan.waiting;
             }
             self.wait_for(&plan);
-            before = Some(plan.waiting);
         }
-        panic!("no rest after {MOST_PASSES} passes: {before:?}");
+        panic!("no rest after {MOST_PASSES} passes");
     }
-}
-
-fn answers() -> impl Strategy<Value = Vec<Answer>> {
-    let refusals = ["InsufficientInstanceCapacity", "UnauthorizedOperation"].map(Answer::Refused);
-    let answers = [Answer::Made, Answer::MadeInDoubt, Answer::InDoubt, Answer::Throttled];
-    prop::collection::vec(prop::sample::select([&answers[..], &refusals].concat()), 0..6)
 }
 
 fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
@@ -310,20 +290,20 @@ fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
 proptest! {
     #[test]
     fn whatever_happens_a_node_comes_to_rest_with_one_machine_at_most(
-        answers in answers(),
+        answers in answers("InsufficientInstanceCapacity"),
         events in events(),
     ) {
         Life::new(answers).come_to_rest(&events);
     }
 
     #[test]
-    fn a_node_becomes_ready_whatever_ec2_answers_first(answers in answers(), restart in 0..40usize) {
+    fn a_node_becomes_ready_whatever_ec2_answers_first(answers in answers("InsufficientInstanceCapacity"), restart in 0..40usize) {
         let waiting = Life::new(answers).come_to_rest(&[(restart, Event::Restart)]);
         prop_assert_eq!(waiting, None);
     }
 
     #[test]
-    fn a_deleted_node_ends_with_its_machine(answers in answers(), events in events(), when in 0..60usize) {
+    fn a_deleted_node_ends_with_its_machine(answers in answers("InsufficientInstanceCapacity"), events in events(), when in 0..60usize) {
         let mut life = Life::new(answers);
         let deleted = [events, vec![(when, Event::Delete)]].concat();
         let waiting = life.come_to_rest(&deleted);

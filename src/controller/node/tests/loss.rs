@@ -9,7 +9,7 @@ use crate::cloud::InstanceHealth;
 use crate::controller::blocker::Blocker;
 use crate::controller::node::cause::Cause;
 use crate::controller::node::plan::judgement::Judgement;
-use crate::controller::node::status::status as told;
+use crate::controller::node::status::status as status_of;
 use crate::controller::pass::acted::Acted;
 
 pub(super) fn with(change: impl FnOnce(&mut Observed)) -> Observed {
@@ -79,7 +79,7 @@ pub(super) fn after(observed: &Observed, now: i64) -> NodeStatus {
             object.status.get_or_insert_with(NodeStatus::default).fence = Some((**fence).clone());
         }
     }
-    told(observed, &plan, &Acted::new(object), at(now))
+    status_of(observed, &plan, &Acted::new(object), at(now))
 }
 
 pub(super) fn of(status: &NodeStatus, kind: ConditionType) -> (String, String, String) {
@@ -277,7 +277,7 @@ fn a_repair_that_another_pass_leaves_no_place_for_shows_as_postponed() {
     let observed = in_state(InstanceState::Stopped);
     let blocked = |call_blocked| {
         let acted = Acted { call_blocked: Some(call_blocked), ..Acted::new(observed.node.clone()) };
-        told(&observed, &plan(&observed, now()), &acted, now())
+        status_of(&observed, &plan(&observed, now()), &acted, now())
     };
     let status = blocked(CallBlocked::RepairPostponed {
         loss: "it is lost".into(),

@@ -1,7 +1,5 @@
 //! Whatever is observed, in any combination of facts: there is a plan, and it breaks no rule of `check.rs`.
 
-use std::fmt;
-
 use proptest::prelude::*;
 
 use super::*;
@@ -10,35 +8,9 @@ use crate::api::node::Fence;
 use crate::cloud::InstanceHealth;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
-use crate::controller::node::status::status as told;
+use crate::controller::node::status::status as status_of;
 use crate::controller::pass::acted::Acted;
-
-/// Something that is otherwise than in the world that it changes.
-#[derive(Clone, Copy)]
-struct Fact {
-    name: &'static str,
-    change: fn(&mut Observed, Timestamp),
-}
-
-impl fmt::Debug for Fact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-fn fact(name: &'static str, change: fn(&mut Observed, Timestamp)) -> Fact {
-    Fact { name, change }
-}
-
-fn before(now: Timestamp, seconds: i64) -> Timestamp {
-    now.checked_sub(jiff::SignedDuration::from_secs(seconds)).unwrap()
-}
-
-fn sent(now: Timestamp, seconds: i64) -> Sent {
-    let last = before(now, seconds);
-    let not_before = before(now, seconds - 2);
-    Sent { last, times: 1, in_doubt: true, refused_after_doubt: false, not_before }
-}
+use crate::controller::tests::facts::{Fact, apply_all, before, fact, sent, until, worlds};
 
 fn creation(observed: &mut Observed) -> &mut NodeCreation {
     status(observed).creation.get_or_insert_with(|| launch(1))
@@ -71,7 +43,7 @@ fn fence(observed: &mut Observed, started_at: Timestamp) {
     status(observed).fence = Some(Fence { started_at, cause, since, message: "it is lost".to_owned() });
 }
 
-fn ec2_facts() -> Vec<Fact> {
+fn ec2_facts() -> Vec<Fact<Observed>> {
     vec![
         fact("no sync", |it, _| it.instances.swept_at = None),
         fact("an old sync", |it, now| it.instances.swept_at = Some(before(now, 1000))),
@@ -124,11 +96,7 @@ fn ec2_facts() -> Vec<Fact> {
     ]
 }
 
-fn until(now: Timestamp) -> Timestamp {
-    before(now, -60)
-}
-
-fn attempt_facts() -> Vec<Fact> {
+fn attempt_facts() -> Vec<Fact<Observed>> {
     vec![
         fact("no attempt", |it, _| status(it).creation = None),
         fact("no id", |it, _| status(it).instance_id = None),
@@ -152,7 +120,7 @@ fn attempt_facts() -> Vec<Fact> {
         fact("termination requested long ago", |it, now| request(it, before(now, 60), None)),
         fact("termination refused", |it, now| request(it, before(now, 1), Some(&refusal(until(now))))),
         fact("stop requested", |it, now| {
-            it.stop_asked = Some(IssuedRequest { at: before(now, 1), call_blocked: None });
+            it.issued_stop = Some(IssuedRequest { at: before(now, 1), call_blocked: None });
         }),
         fact("no class", |it, _| it.class = None),
         fact("another user data", |it, _| {
@@ -170,7 +138,9 @@ fn attempt_facts() -> Vec<Fact> {
 
 fn request(observed: &mut Observed, at: Timestamp, call_blocked: Option<&CallBlocked>) {
     for name in ["i-1", "i-2"] {
-        observed.asked.insert(id(name), IssuedRequest { at, call_blocked: call_blocked.cloned() });
+        observed
+            .issued_terminations
+            .insert(id(name), IssuedRequest { at, call_blocked: call_blocked.cloned() });
     }
 }
 
@@ -178,7 +148,7 @@ fn refusal(until: Timestamp) -> CallBlocked {
     answered(Call::TerminateInstances, "UnauthorizedOperation", Some(until))
 }
 
-fn cluster_facts() -> Vec<Fact> {
+fn cluster_facts() -> Vec<Fact<Observed>> {
     vec![
         fact("no finalizer", |it, _| it.node.metadata.finalizers = None),
         fact("deleted just now", |it, now| it.node.metadata.deletion_timestamp = Some(Time(before(now, 5)))),
@@ -239,33 +209,33 @@ fn cluster_facts() -> Vec<Fact> {
     ]
 }
 
-/// A world, what is otherwise in it, and how late it is.
-fn worlds() -> impl Strategy<Value = (Fact, Vec<Fact>, i64)> {
-    let bases = vec![
+fn bases() -> Vec<Fact<Observed>> {
+    vec![
         fact("a new Node", |_, _| {}),
         fact("an attempt", |it, _| *it = attempted()),
         fact("an instance", |it, _| *it = launched(InstanceState::Running)),
         fact("a settled machine", |it, _| *it = settled()),
-    ];
-    let facts = [ec2_facts(), attempt_facts(), cluster_facts()].concat();
-    let changes = prop::collection::vec(prop::sample::select(facts), 0..9);
-    (prop::sample::select(bases), changes, prop::sample::select(vec![10_i64, 70, 400, 2000, 30_000]))
+    ]
+}
+
+fn facts() -> Vec<Fact<Observed>> {
+    [ec2_facts(), attempt_facts(), cluster_facts()].concat()
 }
 
 proptest! {
     /// `plan` itself checks what it returns; and there is a status for it.
     #[test]
-    fn no_combination_of_facts_leads_to_a_plan_that_breaks_a_rule((base, facts, seconds) in worlds()) {
+    fn no_combination_of_facts_leads_to_a_plan_that_breaks_a_rule(
+        (base, facts, seconds) in worlds(bases(), facts(), 8, vec![10, 70, 400, 2000, 30_000])
+    ) {
         let now = at(seconds);
         let mut observed = world();
-        (base.change)(&mut observed, now);
+        base.apply(&mut observed, now);
         observed.instances.swept_at = Some(before(now, 2));
         observed.instances.token_looked_up_at = Some(before(now, 2));
-        for fact in &facts {
-            (fact.change)(&mut observed, now);
-        }
+        apply_all(&facts, &mut observed, now);
         let plan = plan(&observed, now);
         prop_assert!(plan.waiting.as_ref().is_none_or(|waiting| !waiting.message().is_empty()));
-        told(&observed, &plan, &Acted::new(observed.node.clone()), now);
+        status_of(&observed, &plan, &Acted::new(observed.node.clone()), now);
     }
 }

@@ -1,4 +1,4 @@
-//! While the Node has an instance: it starts, joins, is made ready; duplicates; what is asked of EC2 once.
+//! While the Node has an instance: it starts, joins, is made ready; duplicates; what EC2 is asked for once.
 
 use super::*;
 use crate::api::keys::DATABASE_NODE_LABEL;
@@ -17,7 +17,7 @@ fn settled_with(change: impl FnOnce(&mut Observed)) -> Observed {
     observed
 }
 
-fn asked(seconds: i64, call_blocked: Option<CallBlocked>) -> IssuedRequest {
+fn issued(seconds: i64, call_blocked: Option<CallBlocked>) -> IssuedRequest {
     IssuedRequest { at: at(seconds), call_blocked }
 }
 
@@ -105,7 +105,7 @@ fn an_instance_starts_joins_and_is_made_ready() {
             stalls(Reason::AwaitingInitialization).again(1),
         ),
         (
-            "Ready, and the EBS driver is awaited: nobody wakes for that",
+            "Ready, and the EBS driver is awaited: nothing wakes the Node for that",
             launched_with(InstanceState::Running, |it| it.core_node = Some(core_node())),
             now(),
             waits(Reason::AwaitingInitialization).again(1),
@@ -224,11 +224,11 @@ fn a_kubelet_counts_as_awaited_only_while_nothing_is_declared_lost_for_its_absen
 
 #[test]
 fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
-    let late = |swept: i64, asked: IssuedRequest| {
+    let late = |swept: i64, issued: IssuedRequest| {
         launched_with(InstanceState::Running, |it| {
             launched_is(it, true, Reason::AsExpected, at(1));
             it.instances.swept_at = Some(at(swept));
-            it.asked = BTreeMap::from([(id("i-1"), asked)]);
+            it.issued_terminations = BTreeMap::from([(id("i-1"), issued)]);
         })
     };
     let forbidden =
@@ -243,32 +243,32 @@ fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
     hold(vec![
         (
             "accepted, and the last sweep is older",
-            late(999, asked(1000, None)),
+            late(999, issued(1000, None)),
             at(1001),
             waits(Reason::NeverJoined).pending(),
         ),
         (
             "a sweep at once may not show it yet",
-            late(1005, asked(1000, None)),
+            late(1005, issued(1000, None)),
             at(1006),
             waits(Reason::NeverJoined).pending(),
         ),
-        ("still running five seconds later: once more", late(1006, asked(1000, None)), at(1006), again()),
+        ("still running five seconds later: once more", late(1006, issued(1000, None)), at(1006), again()),
         (
             "refused: its pause",
-            late(1006, asked(1000, Some(forbidden(Some(1300))))),
+            late(1006, issued(1000, Some(forbidden(Some(1300))))),
             at(1006),
             waits(Reason::Forbidden).again(294).pending(),
         ),
         (
             "refused: the pause is over",
-            late(1299, asked(1000, Some(forbidden(Some(1300))))),
+            late(1299, issued(1000, Some(forbidden(Some(1300))))),
             at(1300),
             again(),
         ),
         (
             "refused without a time",
-            late(1006, asked(1000, Some(forbidden(None)))),
+            late(1006, issued(1000, Some(forbidden(None)))),
             at(1006),
             waits(Reason::Forbidden).again(54).pending(),
         ),
@@ -300,7 +300,7 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
         ),
         (
             "asked for once",
-            second(|it| it.asked = BTreeMap::from([(id("i-2"), asked(9, None))])),
+            second(|it| it.issued_terminations = BTreeMap::from([(id("i-2"), issued(9, None))])),
             now(),
             done().pending(),
         ),

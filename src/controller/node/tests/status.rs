@@ -1,9 +1,9 @@
-//! What is told of a Node: conditions as whole values, times that stay, fields that have another writer.
+//! The status of a Node: conditions as whole values, times that stay, fields that have another writer.
 
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::node::status::{changes, status as told};
+use crate::controller::node::status::{changes, status as status_of};
 use crate::controller::pass::acted::Acted;
 
 fn acted(observed: &Observed) -> Acted<Node> {
@@ -12,7 +12,7 @@ fn acted(observed: &Observed) -> Acted<Node> {
 
 /// The status after a pass that did nothing but look.
 fn after(observed: &Observed, now: Timestamp) -> NodeStatus {
-    told(observed, &plan(observed, now), &acted(observed), now)
+    status_of(observed, &plan(observed, now), &acted(observed), now)
 }
 
 fn whole(status: &NodeStatus) -> Vec<(&str, &str, &str, &str)> {
@@ -23,7 +23,7 @@ fn whole(status: &NodeStatus) -> Vec<(&str, &str, &str, &str)> {
         .collect()
 }
 
-const NOBODY: (&str, &str, &str, &str) = ("Stalled", "False", "Progressing", "no manual action required");
+const NO_ACTION: (&str, &str, &str, &str) = ("Stalled", "False", "Progressing", "no manual action required");
 const SAME: (&str, &str, &str, &str) =
     ("Drifted", "False", "UpToDate", "the machine is as its NodeClass says");
 const FOUND: (&str, &str, &str, &str) =
@@ -41,7 +41,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             ("Registered", "False", "Pending", EARLIER),
             ("Initialized", "False", "Pending", EARLIER),
             SAME,
-            NOBODY,
+            NO_ACTION,
             FOUND,
         ]
     );
@@ -54,7 +54,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             ("Registered", "False", "AwaitingRegistration", waiting),
             ("Initialized", "False", "Pending", EARLIER),
             SAME,
-            NOBODY,
+            NO_ACTION,
             FOUND,
         ]
     );
@@ -66,7 +66,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             ("Registered", "True", "AsExpected", "Kubernetes node ip-10-0-0-1 has registered"),
             ("Initialized", "True", "AsExpected", "the Kubernetes node was made ready for the database"),
             SAME,
-            NOBODY,
+            NO_ACTION,
             FOUND,
         ]
     );
@@ -90,7 +90,7 @@ fn what_ec2_just_answered_is_told_before_what_was_planned() {
     let observed = world();
     let call_blocked = answered(Call::RunInstances, "VcpuLimitExceeded", None);
     let acted = Acted { call_blocked: Some(call_blocked), ..acted(&observed) };
-    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    let status = status_of(&observed, &plan(&observed, now()), &acted, now());
     assert_eq!(
         whole(&status)[1],
         (
@@ -222,7 +222,7 @@ fn the_fields_of_the_create_protocol_are_told_as_the_last_write_left_them() {
     };
     written.status = Some(other);
     let acted = Acted { object: written, ..acted(&observed) };
-    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    let status = status_of(&observed, &plan(&observed, now()), &acted, now());
     assert_eq!((status.creation, status.instance_id), (Some(launch(7)), Some(id("i-7"))));
 }
 

@@ -92,7 +92,7 @@ fn tags(observed: &Observed) -> BTreeMap<String, String> {
 pub(super) fn moving(observed: &Observed, id: &VolumeId, now: Timestamp) -> Option<Plan> {
     observed.former.volumes.iter().find(|volume| volume.id == *id)?;
     let plan = match again(
-        observed.asked.get(&Call::CreateTags),
+        observed.issued.get(&Call::CreateTags),
         observed.volumes.swept_at,
         observed.timing.requeue_interval,
         now,

@@ -94,7 +94,8 @@ pub(super) fn last_refusal(
     call: Call,
     now: Timestamp,
 ) -> Option<(&CallBlocked, Timestamp)> {
-    match again(observed.asked.get(&call), observed.volumes.swept_at, observed.timing.requeue_interval, now) {
+    match again(observed.issued.get(&call), observed.volumes.swept_at, observed.timing.requeue_interval, now)
+    {
         Again::Later(call_blocked, until) => Some((call_blocked, until)),
         Again::Now | Again::OnceShown => None,
     }

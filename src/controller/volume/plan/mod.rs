@@ -18,7 +18,7 @@ use kube::ResourceExt;
 
 use self::action::{Action, Plan, Stage};
 use super::observe::Observed;
-use super::remembered;
+use super::recorded;
 use super::wait::VolumeWait;
 use super::wait::creation::CreationWait;
 use crate::api::{VolumeId, VolumeStatus};
@@ -80,7 +80,7 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i
 fn missing(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i32, now: Timestamp) -> Plan {
     let proven = facts::proven_absent(observed, status.creation.as_ref()).is_some();
     // What was proven once need not be proven again while EC2 goes on not showing it.
-    let was_lost = remembered::lost_since(status).is_some();
+    let was_lost = recorded::lost_since(status).is_some();
     match (observed.has_held(), proven || was_lost, &status.creation) {
         (true, true, _) => Plan::wait(
             Stage::Nothing,

@@ -15,7 +15,7 @@ use crate::api::{Size, VolumeId, VolumeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::{Class, EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::volume::observe::Observed;
-use crate::controller::volume::remembered;
+use crate::controller::volume::recorded;
 use crate::controller::volume::wait::VolumeWait;
 use crate::controller::volume::wait::modification::ModificationWait;
 use crate::time::{later, whole_second};
@@ -97,7 +97,7 @@ fn modify(
     now: Timestamp,
 ) -> Plan {
     let id = &volume.id;
-    if let Some(refusal) = remembered::modification_refused(status, observed.volume.metadata.generation) {
+    if let Some(refusal) = recorded::modification_refused(status, observed.volume.metadata.generation) {
         return Plan::wait(Stage::Bound, ModificationWait::Refused(refusal));
     }
     let modification = observed.volumes.modification.as_ref();

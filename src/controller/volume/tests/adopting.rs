@@ -172,10 +172,10 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
 
 #[test]
 fn a_take_over_that_was_announced_is_finished_calmly() {
-    let told = |until: Option<i64>| {
+    let issued = |until: Option<i64>| {
         move |it: &mut Observed| {
             let said = |until| answered(Call::CreateTags, "UnauthorizedOperation", Some(at(until)));
-            it.asked = BTreeMap::from([(
+            it.issued = BTreeMap::from([(
                 Call::CreateTags,
                 IssuedRequest { at: at(9), call_blocked: until.map(said) },
             )]);
@@ -209,13 +209,13 @@ fn a_take_over_that_was_announced_is_finished_calmly() {
         ("EC2 shows the former tags: the same call again", announced(false, |_| {}), now(), tags_it()),
         (
             "it was asked a moment ago",
-            announced(false, told(None)),
+            announced(false, issued(None)),
             now(),
             waits(Stage::Nothing, Reason::Adopting).pending(),
         ),
         (
             "forbidden: its pause",
-            announced(false, told(Some(309))),
+            announced(false, issued(Some(309))),
             now(),
             waits(Stage::Nothing, Reason::Forbidden).pending().again(299),
         ),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::pass::acted::Acted;
-use crate::controller::volume::status::status as told;
+use crate::controller::volume::status::status as status_of;
 
 pub(super) const DAY: i64 = 86_400;
 
@@ -269,7 +269,7 @@ fn edits_are_gathered_whatever_was_waited_for_before() {
         error: None,
     };
     let since = |observed: &Observed, second: i64| {
-        told(observed, &plan(observed, at(second)), &acted(observed), at(second)).change_due_since
+        status_of(observed, &plan(observed, at(second)), &acted(observed), at(second)).change_due_since
     };
     assert_eq!(since(&paused(None), 10), Some(Time(at(10))), "noted when it is first seen");
     assert_eq!(since(&paused(Some(10)), 11), Some(Time(at(10))), "and kept");

@@ -205,7 +205,7 @@ fn delete_deletes_only_what_is_available_ours_and_detached() {
         (
             "refused: its pause",
             gone(VolumeState::Available, |it| {
-                it.asked = BTreeMap::from([(Call::DeleteVolume, forbidden(5, 305))]);
+                it.issued = BTreeMap::from([(Call::DeleteVolume, forbidden(5, 305))]);
             }),
             now(),
             waits(Stage::Created, Reason::Forbidden).again(295).pending(),
@@ -213,7 +213,7 @@ fn delete_deletes_only_what_is_available_ours_and_detached() {
         (
             "refused: the pause is over",
             gone(VolumeState::Available, |it| {
-                it.asked = BTreeMap::from([(Call::DeleteVolume, forbidden(5, 305))]);
+                it.issued = BTreeMap::from([(Call::DeleteVolume, forbidden(5, 305))]);
             }),
             at(305),
             deletes(),

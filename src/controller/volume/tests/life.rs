@@ -13,28 +13,15 @@ use super::*;
 use crate::api::ClientToken;
 use crate::cloud::{Modification, ModificationState};
 use crate::controller::creation::judge::last_possible_send;
+use crate::controller::memory::sends::Sends;
 use crate::controller::pass::acted::Acted;
-use crate::controller::volume::status::status as told;
+use crate::controller::tests::answers::{Answer, answers};
+use crate::controller::tests::rest::Rest;
+use crate::controller::volume::status::status as status_of;
 use crate::time::later;
 
 /// More passes than any life of the model needs; a life that needs more goes round in a circle.
 const MOST_PASSES: usize = 400;
-
-/// So many equal plans without an action, each after what the one before waited for, are rest: longer than
-/// the look-ups of a proof of absence take.
-const REST: usize = 8;
-
-/// What EC2 answers to a call that makes something.
-#[derive(Clone, Copy, Debug)]
-enum Answer {
-    Made,
-    /// It is made, the answer is lost, and EC2 does not list it for 30 s.
-    MadeInDoubt,
-    /// Nothing is made, and the answer is lost.
-    InDoubt,
-    Throttled,
-    Refused(&'static str),
-}
 
 /// What happens from outside.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +63,7 @@ struct Life {
     claim: Option<PersistentVolumeClaim>,
     claims_made: usize,
     is_attached: bool,
-    sends: BTreeMap<ClientToken, Sent>,
+    sends: Sends,
     /// Since which last possible send is looked up.
     awaited: Option<Option<Timestamp>>,
     snapshot_awaited: Option<Option<Timestamp>>,
@@ -102,7 +89,7 @@ impl Life {
             claim: None,
             claims_made: 0,
             is_attached: false,
-            sends: BTreeMap::new(),
+            sends: Sends::default(),
             awaited: None,
             snapshot_awaited: None,
             empty: None,
@@ -147,7 +134,7 @@ impl Life {
                 swept_at: self.snapshot_awaited.map(|_| self.now),
                 empty: self.snapshot_empty,
             },
-            sent: status.creation.as_ref().and_then(|it| self.sends.get(&it.client_token).copied()),
+            sent: status.creation.as_ref().and_then(|it| self.sends.of(&it.client_token)),
             persistent_volume: self.record.clone(),
             claim: self.claim.clone(),
             attachments: if is_leaving && self.is_attached { vec!["csi-1".to_owned()] } else { Vec::new() },
@@ -169,12 +156,12 @@ impl Life {
                 break;
             }
         }
-        let status = told(&observed, &plan, &Acted::new(self.volume.clone()), self.now);
+        let status = status_of(&observed, &plan, &Acted::new(self.volume.clone()), self.now);
         let creation = status.creation.as_ref().filter(|creation| creation.attempt.refused.is_none());
         let last_send = match creation {
             Some(VolumeCreation { attempt, client_token, .. }) => {
-                let sent = self.sends.get(client_token);
-                Some(last_possible_send(Some(attempt), sent, self.process_started))
+                let sent = self.sends.of(client_token);
+                Some(last_possible_send(Some(attempt), sent.as_ref(), self.process_started))
             }
             None => status.volume_id.as_ref().map(|_| self.process_started),
         };
@@ -198,7 +185,7 @@ impl Life {
         let now = self.now;
         match event {
             Event::Restart => {
-                self.sends.clear();
+                self.sends = Sends::default();
                 (self.awaited, self.empty) = (None, None);
                 (self.snapshot_awaited, self.snapshot_empty) = (None, None);
                 self.process_started = now;
@@ -240,7 +227,7 @@ impl Life {
 
     /// Passes follow each other until nothing happens any more. Returns what the last plan waits for.
     fn come_to_rest(&mut self, events: &[(usize, Event)]) -> Option<VolumeWait> {
-        let (mut before, mut equal) = (None, 0);
+        let mut rest = Rest::new();
         for number in 0..MOST_PASSES {
             for (_, event) in events.iter().filter(|(when, _)| *when == number) {
                 self.happens(*event);
@@ -251,18 +238,15 @@ impl Life {
             if self.is_gone {
                 return plan.waiting;
             }
-            let is_quiet =
-                plan.actions.is_empty() && !self.is_moving() && Some(&plan.waiting) == before.as_ref();
             // A proof begins anew with what happens.
             let has_happened = events.iter().all(|(when, _)| *when < number);
-            equal = if is_quiet && has_happened { equal + 1 } else { 0 };
-            if equal >= REST {
+            let is_quiet = plan.actions.is_empty() && !self.is_moving() && has_happened;
+            if rest.is_reached(plan.waiting.as_ref(), is_quiet) {
                 return plan.waiting;
             }
             self.wait_for(&plan);
-            before = Some(plan.waiting);
         }
-        panic!("no rest after {MOST_PASSES} passes: {before:?}");
+        panic!("no rest after {MOST_PASSES} passes");
     }
 
     /// How many EBS volumes are left.
@@ -271,12 +255,6 @@ impl Life {
             |disk: &&Disk| !matches!(disk.volume.state, VolumeState::Deleting | VolumeState::Deleted);
         self.disks.iter().filter(is_kept).count()
     }
-}
-
-fn answers() -> impl Strategy<Value = Vec<Answer>> {
-    let refusals = ["InsufficientVolumeCapacity", "UnauthorizedOperation"].map(Answer::Refused);
-    let answers = [Answer::Made, Answer::MadeInDoubt, Answer::InDoubt, Answer::Throttled];
-    prop::collection::vec(prop::sample::select([&answers[..], &refusals].concat()), 0..6)
 }
 
 fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
@@ -301,13 +279,13 @@ fn policies() -> impl Strategy<Value = DeletionPolicy> {
 
 proptest! {
     #[test]
-    fn whatever_happens_a_volume_comes_to_rest_with_one_ebs_volume(answers in answers(), events in events()) {
+    fn whatever_happens_a_volume_comes_to_rest_with_one_ebs_volume(answers in answers("InsufficientVolumeCapacity"), events in events()) {
         Life::new(DeletionPolicy::Retain, answers).come_to_rest(&events);
     }
 
     #[test]
     fn a_volume_becomes_as_wanted_whatever_ec2_answers_first(
-        answers in answers(),
+        answers in answers("InsufficientVolumeCapacity"),
         restart in 0..40usize,
         resize in 0..40usize,
     ) {
@@ -319,7 +297,7 @@ proptest! {
     #[test]
     fn a_deleted_volume_ends_as_its_policy_says(
         policy in policies(),
-        answers in answers(),
+        answers in answers("InsufficientVolumeCapacity"),
         events in events(),
         restart in 0..40usize,
     ) {

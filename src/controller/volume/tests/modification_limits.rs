@@ -55,14 +55,14 @@ fn a_refusal_is_not_hammered() {
     let used_up = |it: &mut Observed| {
         let code = "VolumeModificationRateExceeded";
         let call_blocked = answered(Call::ModifyVolume, code, Some(at(3605)));
-        it.asked = BTreeMap::from([(
+        it.issued = BTreeMap::from([(
             Call::ModifyVolume,
             IssuedRequest { at: at(5), call_blocked: Some(call_blocked) },
         )]);
     };
     let budget = || waits(Stage::Bound, Reason::ModificationBudget);
     let said = |until: i64| {
-        move |it: &mut Observed| it.asked = BTreeMap::from([(Call::ModifyVolume, forbidden(5, until))])
+        move |it: &mut Observed| it.issued = BTreeMap::from([(Call::ModifyVolume, forbidden(5, until))])
     };
     hold(vec![
         (
@@ -82,7 +82,7 @@ fn a_refusal_is_not_hammered() {
             invalid(|it| {
                 it.volume.metadata.generation = Some(4);
                 let call_blocked = answered(Call::ModifyVolume, "InvalidParameterValue", None);
-                it.asked = BTreeMap::from([(
+                it.issued = BTreeMap::from([(
                     Call::ModifyVolume,
                     IssuedRequest { at: at(0), call_blocked: Some(call_blocked) },
                 )]);

@@ -58,13 +58,13 @@ fn the_final_snapshot_is_taken_of_a_detached_volume() {
         ("announced and taken", leaves(|_| {}), now(), takes(1, now())),
         (
             "refused: its pause",
-            leaves(|it| it.asked = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
+            leaves(|it| it.issued = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
             now(),
             waits(Stage::Created, Reason::Forbidden).again(295).pending(),
         ),
         (
             "refused: the pause is over",
-            leaves(|it| it.asked = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
+            leaves(|it| it.issued = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
             at(305),
             takes(1, at(305)),
         ),

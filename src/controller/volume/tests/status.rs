@@ -1,4 +1,4 @@
-//! What is told of a Volume: conditions as whole values, times that stay, fields that have another writer.
+//! The status of a Volume: conditions as whole values, times that stay, fields that have another writer.
 
 use pretty_assertions::assert_eq;
 
@@ -6,14 +6,14 @@ use super::*;
 use crate::api::creation::Attempt;
 use crate::api::volume::ModificationRefusal;
 use crate::controller::pass::acted::Acted;
-use crate::controller::volume::status::status as told;
+use crate::controller::volume::status::status as status_of;
 
 fn acted(observed: &Observed) -> Acted<Volume> {
     Acted { object: observed.volume.clone(), finished: false, call_blocked: None, error: None }
 }
 
 fn after(observed: &Observed, now: Timestamp) -> VolumeStatus {
-    told(observed, &plan(observed, now), &acted(observed), now)
+    status_of(observed, &plan(observed, now), &acted(observed), now)
 }
 
 type Whole<'a> = (&'a str, &'a str, &'a str, &'a str);
@@ -73,7 +73,7 @@ fn a_spec_that_was_edited_during_the_pass_is_not_called_observed() {
     let observed = settled();
     let mut acted = acted(&observed);
     acted.object.metadata.generation = Some(9);
-    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    let status = status_of(&observed, &plan(&observed, now()), &acted, now());
     let seen = observed.volume.metadata.generation;
     assert_eq!(status.observed_generation, seen);
     assert!(
@@ -112,7 +112,7 @@ fn a_refused_modification_is_told_in_ec2s_words_and_stalls_this_generation() {
     let call_blocked = answered(Call::ModifyVolume, "InvalidParameterValue", None);
     let answer = "EC2 answered ModifyVolume with InvalidParameterValue: what EC2 says";
     let acted = Acted { call_blocked: Some(call_blocked), ..acted(&observed) };
-    let first = told(&observed, &plan(&observed, now()), &acted, now());
+    let first = status_of(&observed, &plan(&observed, now()), &acted, now());
     assert_eq!(whole(&first)[3], ("Modified", "False", "ModificationRefused", answer));
     let refusal = ModificationRefusal { generation: 3, message: answer.into() };
     assert_eq!(first.modification_refused, Some(refusal.clone()));
@@ -190,7 +190,7 @@ fn the_fields_of_other_writers_are_told_as_the_last_write_left_them_and_the_size
         ..VolumeStatus::default()
     };
     let acted = Acted { object: volume(Some(written.clone())), ..acted(&observed) };
-    let status = told(&observed, &plan(&observed, now()), &acted, now());
+    let status = status_of(&observed, &plan(&observed, now()), &acted, now());
     let expected = VolumeStatus {
         conditions: status.conditions.clone(),
         observed_generation: Some(3),

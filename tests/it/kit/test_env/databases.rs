@@ -55,12 +55,12 @@ impl TestEnv {
     }
 
     /// Waits until the Database's condition has this status and reason; gives its message.
-    pub async fn told(&self, name: &str, kind: &str, status: &str, reason: &str) -> String {
-        self.told_within(LIMIT, name, kind, status, reason).await
+    pub async fn until_condition(&self, name: &str, kind: &str, status: &str, reason: &str) -> String {
+        self.until_condition_within(LIMIT, name, kind, status, reason).await
     }
 
     /// The same with another bound.
-    pub async fn told_within(
+    pub async fn until_condition_within(
         &self,
         limit: Duration,
         name: &str,

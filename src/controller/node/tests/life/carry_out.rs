@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::api::keys::OUT_OF_SERVICE_TAINT;
-use crate::controller::memory::sends::resend_pause;
 use crate::controller::safety::{Kubelet, kubelet};
 
 impl Life {
@@ -25,7 +24,9 @@ impl Life {
                 return self.send();
             }
             Action::Resend(_) => {
-                self.found_at_start();
+                if let Some(creation) = self.status().creation.clone() {
+                    self.sends.found_at_start(&creation.client_token, self.process_started);
+                }
                 return self.send();
             }
             Action::RecordInstance(id) => self.status().instance_id = Some(id.clone()),
@@ -97,61 +98,28 @@ impl Life {
         }
     }
 
-    /// An attempt that this process has not sent is in doubt.
-    fn found_at_start(&mut self) {
-        let at = self.process_started;
-        let found = Sent { last: at, times: 0, in_doubt: true, refused_after_doubt: false, not_before: at };
-        if let Some(creation) = self.status().creation.clone() {
-            self.sends.entry(creation.client_token).or_insert(found);
-        }
-    }
-
-    fn attempt(&mut self) -> Option<&mut Attempt> {
-        self.status().creation.as_mut().map(|creation| &mut creation.attempt)
-    }
-
     /// RunInstances with the recorded attempt, and what is recorded of its answer.
     fn send(&mut self) -> bool {
-        let now = self.now;
-        let Some(creation) = self.status().creation.clone() else { return true };
-        let token = &creation.client_token;
-        let recheck = Timing::default().requeue_interval;
-        let first =
-            Sent { last: now, times: 0, in_doubt: false, refused_after_doubt: false, not_before: now };
-        let sent = self.sends.entry(token.clone()).or_insert(first);
-        let was_in_doubt = sent.in_doubt || creation.attempt.in_doubt_since.is_some();
-        (sent.last, sent.times, sent.in_doubt) = (now, sent.times + 1, true);
-        sent.not_before = later(now, resend_pause(sent.times, recheck));
-        let answer = self.answers.pop_front().unwrap_or(Answer::Made);
-        let is_made = self.machines.iter().any(|it| it.instance.token.as_ref() == Some(token));
-        match answer {
-            Answer::Throttled => sent.in_doubt = was_in_doubt,
-            Answer::Refused(_) if is_made => {}
-            Answer::Refused(_) if was_in_doubt => sent.refused_after_doubt = true,
-            Answer::Refused(code) => {
-                let until = later(now, Timing::default().unavailable_offering_ttl);
-                let offering = (creation.instance_type.clone(), creation.zone.clone());
-                self.offerings.unavailable.insert(offering, until);
-                let refusal = Refusal { code: code.to_owned(), message: "no".to_owned(), at: Time(now) };
-                self.sends.remove(token);
-                self.attempt().unwrap().refused = Some(refusal);
-            }
-            Answer::Made | Answer::MadeInDoubt | Answer::InDoubt => {
-                let is_answered = matches!(answer, Answer::Made);
-                if !is_made && !matches!(answer, Answer::InDoubt) {
-                    self.make(&creation, if is_answered { now } else { later(now, Duration::from_secs(30)) });
-                }
-                let made = self.machines.iter().find(|it| it.instance.token.as_ref() == Some(token));
-                let id = made.map(|machine| machine.instance.id.clone());
-                if is_answered {
-                    self.sends.remove(token);
-                    self.status().instance_id = id;
-                    return true;
-                }
-                self.attempt().unwrap().in_doubt_since.get_or_insert(Time(now));
-            }
+        let (now, answer) = (self.now, self.answers.pop_front().unwrap_or(Answer::Made));
+        let Some(mut creation) = self.status().creation.clone() else { return true };
+        let token = creation.client_token.clone();
+        let made = |life: &Self| {
+            let machine = life.machines.iter().find(|it| it.instance.token.as_ref() == Some(&token));
+            machine.map(|machine| machine.instance.id.clone())
+        };
+        if let Some(listed_from) = answer.listed_from(now).filter(|_| made(self).is_none()) {
+            self.make(&creation, listed_from);
         }
-        false
+        let is_recorded = answer.note(&token, &mut creation.attempt, &self.sends, now);
+        if is_recorded {
+            self.status().instance_id = made(self);
+        } else if creation.attempt.refused.is_some() {
+            let until = later(now, Timing::default().unavailable_offering_ttl);
+            let offering = (creation.instance_type.clone(), creation.zone.clone());
+            self.offerings.unavailable.insert(offering, until);
+        }
+        self.status().creation = Some(creation);
+        is_recorded
     }
 
     fn make(&mut self, creation: &NodeCreation, listed_from: Timestamp) {

@@ -1,7 +1,6 @@
 //! How the plans of a Volume are carried out in the model: what each action changes, and what EC2 answers.
 
 use super::*;
-use crate::controller::memory::sends::resend_pause;
 
 impl Life {
     /// Whether the next action follows.
@@ -14,7 +13,9 @@ impl Life {
                 return self.send();
             }
             Action::Resend => {
-                self.found_at_start();
+                if let Some(creation) = self.status().creation.clone() {
+                    self.sends.found_at_start(&creation.client_token, self.process_started);
+                }
                 return self.send();
             }
             Action::RecordVolume(id) => self.status().volume_id = Some(id.clone()),
@@ -70,56 +71,23 @@ impl Life {
         }
     }
 
-    /// An attempt that this process has not sent is in doubt.
-    fn found_at_start(&mut self) {
-        let at = self.process_started;
-        let found = Sent { last: at, times: 0, in_doubt: true, refused_after_doubt: false, not_before: at };
-        if let Some(creation) = self.status().creation.clone() {
-            self.sends.entry(creation.client_token).or_insert(found);
-        }
-    }
-
-    fn attempt(&mut self) -> Option<&mut Attempt> {
-        self.status().creation.as_mut().map(|creation| &mut creation.attempt)
-    }
-
     /// CreateVolume with the recorded attempt, and what is recorded of its answer.
     fn send(&mut self) -> bool {
-        let now = self.now;
-        let Some(creation) = self.status().creation.clone() else { return true };
-        let token = &creation.client_token;
-        let first =
-            Sent { last: now, times: 0, in_doubt: false, refused_after_doubt: false, not_before: now };
-        let sent = self.sends.entry(token.clone()).or_insert(first);
-        let was_in_doubt = sent.in_doubt || creation.attempt.in_doubt_since.is_some();
-        (sent.last, sent.times, sent.in_doubt) = (now, sent.times + 1, true);
-        sent.not_before = later(now, resend_pause(sent.times, Timing::default().requeue_interval));
-        let answer = self.answers.pop_front().unwrap_or(Answer::Made);
-        let is_made = self.disks.iter().any(|disk| disk.token == *token);
-        match answer {
-            Answer::Throttled => sent.in_doubt = was_in_doubt,
-            Answer::Refused(_) if is_made => {}
-            Answer::Refused(_) if was_in_doubt => sent.refused_after_doubt = true,
-            Answer::Refused(code) => {
-                self.sends.remove(token);
-                self.attempt().unwrap().refused = Some(refusal(code, now));
-            }
-            Answer::Made | Answer::MadeInDoubt | Answer::InDoubt => {
-                let is_answered = matches!(answer, Answer::Made);
-                if !is_made && !matches!(answer, Answer::InDoubt) {
-                    self.make(&creation, if is_answered { now } else { later(now, Duration::from_secs(30)) });
-                }
-                if is_answered {
-                    let made = self.disks.iter().find(|disk| disk.token == *token);
-                    let id = made.map(|disk| disk.volume.id.clone());
-                    self.sends.remove(token);
-                    self.status().volume_id = id;
-                    return true;
-                }
-                self.attempt().unwrap().in_doubt_since.get_or_insert(Time(now));
-            }
+        let (now, answer) = (self.now, self.answers.pop_front().unwrap_or(Answer::Made));
+        let Some(mut creation) = self.status().creation.clone() else { return true };
+        let token = creation.client_token.clone();
+        let made = |life: &Self| {
+            life.disks.iter().find(|disk| disk.token == token).map(|disk| disk.volume.id.clone())
+        };
+        if let Some(listed_from) = answer.listed_from(now).filter(|_| made(self).is_none()) {
+            self.make(&creation, listed_from);
         }
-        false
+        let is_recorded = answer.note(&token, &mut creation.attempt, &self.sends, now);
+        if is_recorded {
+            self.status().volume_id = made(self);
+        }
+        self.status().creation = Some(creation);
+        is_recorded
     }
 
     fn make(&mut self, creation: &VolumeCreation, listed_from: Timestamp) {
@@ -158,34 +126,21 @@ impl Life {
     /// CreateSnapshot, announced before.
     fn snapshot(&mut self, id: &VolumeId, attempt: &Attempt) -> bool {
         let now = self.now;
-        let mut announced = FinalSnapshot { attempt: attempt.clone(), snapshot_id: None };
         let answer = self.answers.pop_front().unwrap_or(Answer::Made);
         let name = SnapshotId(format!("snap-{}", self.snapshots.len() + 1));
-        let snapshot = Snapshot {
-            id: name.clone(),
-            volume: id.clone(),
-            state: SnapshotState::Pending,
-            started_at: Some(now),
-            tags: BTreeMap::new(),
-        };
-        match answer {
-            Answer::Made => {
-                self.snapshots.push((snapshot, now));
-                announced.snapshot_id = Some(name);
-            }
-            Answer::MadeInDoubt => {
-                self.snapshots.push((snapshot, later(now, Duration::from_secs(30))));
-                announced.attempt.in_doubt_since = Some(Time(now));
-            }
-            Answer::InDoubt => announced.attempt.in_doubt_since = Some(Time(now)),
-            Answer::Throttled => announced.attempt.refused = Some(refusal("RequestLimitExceeded", now)),
-            Answer::Refused(code) => announced.attempt.refused = Some(refusal(code, now)),
+        if let Some(listed_from) = answer.listed_from(now) {
+            let snapshot = Snapshot {
+                id: name.clone(),
+                volume: id.clone(),
+                state: SnapshotState::Pending,
+                started_at: Some(now),
+                tags: BTreeMap::new(),
+            };
+            self.snapshots.push((snapshot, listed_from));
         }
-        self.status().final_snapshot = Some(announced);
+        let mut attempt = attempt.clone();
+        let snapshot_id = answer.note_without_token(&mut attempt, now).then_some(name);
+        self.status().final_snapshot = Some(FinalSnapshot { attempt, snapshot_id });
         false
     }
-}
-
-fn refusal(code: &str, at: Timestamp) -> Refusal {
-    Refusal { code: code.to_owned(), message: "no".to_owned(), at: Time(at) }
 }

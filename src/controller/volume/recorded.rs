@@ -1,4 +1,4 @@
-//! What the status of a Volume remembers for the next plan, also when an older operator wrote it. Pure.
+//! What the status of a Volume records for the next plan, also when an older operator wrote it. Pure.
 //!
 //! An operator before `status.modificationRefused` and `status.lostSince` said both in its conditions only,
 //! and such an operator may run again after a rollback: it writes the conditions and leaves the fields as

@@ -1,0 +1,363 @@
+//! The life of a Database in a small model of Kubernetes: its plans are carried out, its Nodes, its Volume
+//! and its pod come and go as their controllers let them, time moves to what the plans wait for, and whatever
+//! happens meanwhile, it comes to rest with one machine, with one volume, and never with two engines.
+
+mod carry_out;
+mod events;
+mod happening;
+mod kubernetes;
+mod machine;
+mod passing;
+mod resting;
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use proptest::prelude::*;
+
+use super::*;
+use crate::api::database::Occurrence;
+use crate::api::{DatabaseStatus, DeletionPolicy};
+use crate::controller::database::status::{Decided, status as status_of};
+use crate::controller::database::wait::DatabaseWait;
+use crate::controller::pass::acted::Acted;
+use crate::controller::tests::rest::Rest;
+use crate::engine::{EngineError, Profile};
+use crate::time::later;
+use events::{anything, delays, mishaps, policies, some};
+use machine::Machine;
+
+/// More passes than any life of the model needs; a life that needs more goes round in a circle.
+const MOST_PASSES: usize = 400;
+
+/// Which of the machines an event is about; the only one, if there is one.
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    Oldest,
+    Newest,
+}
+
+/// What happens from outside.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The Database is deleted.
+    Delete,
+    /// The operator ends after so many writes of this pass, and starts anew. A Database leaves nothing in
+    /// memory, so that is all that a restart costs it.
+    Restart(usize),
+    /// The status is lost.
+    StatusLost,
+    /// `spec.running` is false.
+    Pause,
+    /// `spec.running` is true.
+    Resume,
+    /// These are the instance types from now on.
+    Types(&'static [&'static str]),
+    /// This is a setting of the engine from now on.
+    Setting(&'static str),
+    /// The size grows.
+    Grow,
+    /// This is the deletion policy from now on.
+    Policy(DeletionPolicy),
+    /// A machine is lost, and EC2 shows its end so many steps later.
+    Lose(Which, usize),
+    /// The same, and its Kubernetes node is gone, while what runs on it may run on.
+    LoseWithNode(Which, usize),
+    /// EC2 has no capacity for so many steps.
+    NoCapacity(usize),
+    /// The StatefulSet's controller does nothing for so many steps.
+    Slow(usize),
+    /// A Node is deleted.
+    DeleteNode(Which),
+    /// A machine's Kubernetes node is deleted.
+    DeleteKubernetesNode(Which),
+    /// The Kubernetes nodes lose the Database's label.
+    TakeLabel,
+    /// The pod is deleted.
+    DeletePod,
+    /// The StatefulSet is deleted.
+    DeleteStatefulSet,
+    /// Service, ConfigMap and NetworkPolicy are deleted.
+    DeleteWays,
+    /// The claim is deleted.
+    DeleteClaim,
+    /// The Volume is deleted.
+    DeleteVolume,
+    /// The Secret of the credentials is deleted.
+    DeleteCredentials,
+    /// The engine's container ends, and Kubernetes starts it again.
+    Crash,
+}
+
+/// The claim of the Volume.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Claim {
+    Absent,
+    Bound,
+    /// It is deleted, and goes when no pod uses it.
+    Leaving,
+}
+
+#[derive(Clone)]
+struct Life {
+    database: Database,
+    names: Names,
+    profile: Result<Profile, EngineError>,
+    machines: Vec<Machine>,
+    volume: Option<Volume>,
+    claim: Claim,
+    credentials: Option<HeldSecret>,
+    retained: Option<HeldSecret>,
+    config_map: Option<ConfigMap>,
+    service: Option<Service>,
+    network_policy: Option<NetworkPolicy>,
+    stateful_set: Option<StatefulSet>,
+    /// The StatefulSet as its controller saw it last.
+    seen: Option<StatefulSet>,
+    pod: Option<Pod>,
+    /// How many objects were made: each has a UID of its own.
+    made: usize,
+    volumes_made: usize,
+    pods_made: usize,
+    /// What its policy said when the Volume went.
+    volume_ended: Option<DeletionPolicy>,
+    /// The Volume, or the Secret, was deleted by another client: a person must act.
+    is_broken: bool,
+    /// For how many more steps EC2 has no capacity.
+    no_capacity: usize,
+    /// For how many more steps the StatefulSet's controller does nothing.
+    slow: usize,
+    /// After how many more writes the operator ends.
+    writes_left: Option<usize>,
+    /// Something has changed by itself, or from outside, since the last pass.
+    is_moving: bool,
+    now: Timestamp,
+    is_gone: bool,
+}
+
+impl Life {
+    fn new(policy: DeletionPolicy) -> Self {
+        let mut database = database(json!({"deletionPolicy": policy}), json!({}));
+        (database.metadata.finalizers, database.status) = (None, None);
+        Self {
+            names: Names::of(&database),
+            profile: engine::profile(&database.spec.engine, &database.spec.config),
+            database,
+            machines: Vec::new(),
+            volume: None,
+            claim: Claim::Absent,
+            credentials: None,
+            retained: None,
+            config_map: None,
+            service: None,
+            network_policy: None,
+            stateful_set: None,
+            seen: None,
+            pod: None,
+            made: 0,
+            volumes_made: 0,
+            pods_made: 0,
+            volume_ended: None,
+            is_broken: false,
+            no_capacity: 0,
+            slow: 0,
+            writes_left: None,
+            is_moving: false,
+            now: now(),
+            is_gone: false,
+        }
+    }
+
+    /// A new Database, or one that is ready.
+    fn begun(is_new: bool, policy: DeletionPolicy) -> Self {
+        let mut life = if is_new { Self::new(policy) } else { Self::ready() };
+        life.happens(Event::Policy(policy));
+        life
+    }
+
+    /// A Database that has come to rest, and is ready.
+    fn ready() -> Self {
+        static READY: LazyLock<Life> = LazyLock::new(|| {
+            let mut life = Life::new(DeletionPolicy::Retain);
+            let waiting = life.come_to_rest(&[]);
+            life.check_ready(waiting.as_ref());
+            life
+        });
+        READY.clone()
+    }
+
+    fn status(&mut self) -> &mut DatabaseStatus {
+        self.database.status.get_or_insert_with(DatabaseStatus::default)
+    }
+
+    fn is_deleting(&self) -> bool {
+        self.database.metadata.deletion_timestamp.is_some()
+    }
+
+    /// A UID that no other object has.
+    fn new_uid(&mut self) -> String {
+        self.made += 1;
+        format!("uid-{}", self.made)
+    }
+
+    /// What a pass reads.
+    fn observed(&self) -> Observed {
+        let retained = self.retained.as_ref().filter(|_| self.is_deleting());
+        Observed {
+            database: self.database.clone(),
+            names: self.names.clone(),
+            profile: self.profile.clone(),
+            nodes: self.machines.iter().map(|machine| machine.node.clone()).collect(),
+            node_name_taken: None,
+            volume: child(self.volume.as_ref()),
+            credentials: Credentials::Read(child(self.credentials.as_ref())),
+            retained: child(retained),
+            kept: Kept::default(),
+            config_map: child(self.config_map.as_ref()),
+            service: child(self.service.as_ref()),
+            network_policy: child(self.network_policy.as_ref()),
+            stateful_set: child(self.stateful_set.as_ref()),
+            pod: self.pod.clone(),
+            attachment: self.attachment(),
+            core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
+            labelled: self.labelled().cloned().collect(),
+            torn_down: TornDown::default(),
+            timing: Timing::default(),
+        }
+    }
+
+    /// One pass, as the controller makes it.
+    fn pass(&mut self) -> Plan {
+        let observed = self.observed();
+        let plan = plan(&observed, self.now);
+        for action in &plan.actions {
+            if !self.carry_out(action) {
+                break;
+            }
+        }
+        if !self.is_gone && self.may_write() {
+            let acted = Acted::new(self.database.clone());
+            let decided = Decided::of(&observed, &plan, &acted);
+            self.database.status = Some(status_of(&observed, &decided, &acted, self.now));
+            self.check(&plan);
+        }
+        self.writes_left = None;
+        plan
+    }
+
+    /// What holds after every pass that was not cut short.
+    fn check(&self, plan: &Plan) {
+        let machines: Vec<&str> =
+            self.machines.iter().filter_map(|machine| machine.node.metadata.name.as_deref()).collect();
+        assert!(machines.len() <= 2, "{machines:?} at once");
+        let labelled = self.labelled().count();
+        assert!(labelled <= 1, "{labelled} Kubernetes nodes have the label at once");
+        let is_wanted = self.database.spec.running && !self.is_deleting();
+        let is_stalled = plan.waiting.as_ref().is_some_and(DatabaseWait::is_stalled);
+        let is_leaving = |machine: &Machine| machine.is_leaving(&self.database.spec.instance_types);
+        if machines.len() == 2 && is_wanted && !is_stalled {
+            assert!(self.machines.iter().any(is_leaving), "{machines:?}, and none of them is to go");
+        }
+    }
+
+    /// Passes follow each other until nothing happens any more. Returns what the last plan waits for.
+    fn come_to_rest(&mut self, events: &[(usize, Event)]) -> Option<DatabaseWait> {
+        let mut rest = Rest::new();
+        let mut waiting = None;
+        for number in 0..MOST_PASSES {
+            for (_, event) in events.iter().filter(|(when, _)| *when == number) {
+                self.happens(*event);
+            }
+            let plan = self.pass();
+            if self.is_gone {
+                return plan.waiting;
+            }
+            let has_happened = events.iter().all(|(when, _)| *when < number);
+            let is_quiet = plan.actions.is_empty() && !self.is_moving && !self.is_held() && has_happened;
+            if rest.is_reached(plan.waiting.as_ref(), is_quiet) {
+                return plan.waiting;
+            }
+            self.wait_for(&plan);
+            waiting = plan.waiting;
+        }
+        panic!("no rest after {MOST_PASSES} passes, and the last waits for {waiting:?}");
+    }
+}
+
+/// What is read of an object of a derived name: all of them are the Database's in the model.
+fn child<T: Clone>(object: Option<&T>) -> Child<T> {
+    object.map_or(Child::Absent, |object| ours(object.clone()))
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_a_database_comes_to_rest_as_its_spec_says(
+        is_new: bool,
+        policy in policies(),
+        events in some(anything()),
+    ) {
+        let mut life = Life::begun(is_new, policy);
+        let waiting = life.come_to_rest(&events);
+        life.check_rest(waiting.as_ref());
+    }
+
+    #[test]
+    fn a_database_is_ready_again_whatever_was_lost_or_changed(is_new: bool, events in some(mishaps())) {
+        let mut life = Life::begun(is_new, DeletionPolicy::Retain);
+        let waiting = life.come_to_rest(&events);
+        life.check_ready(waiting.as_ref());
+    }
+
+    #[test]
+    fn a_change_that_is_taken_back_ends_where_it_began(
+        (first, back) in prop_oneof![
+            Just((Event::Types(&["m7i.large"]), Event::Types(&["r7i.large"]))),
+            Just((Event::Setting("60s"), Event::Setting("120s"))),
+            Just((Event::Pause, Event::Resume)),
+        ],
+        events in prop::collection::vec((0..20usize, delays()), 0..4),
+        when in 1..20usize,
+    ) {
+        let mut life = Life::ready();
+        let changes = [events, vec![(0, first), (when, back)]].concat();
+        let waiting = life.come_to_rest(&changes);
+        life.check_ready(waiting.as_ref());
+    }
+
+    #[test]
+    fn one_change_restarts_the_engine_once_however_often_the_operator_does(
+        change in prop_oneof![Just(Event::Types(&["m7i.large"])), Just(Event::Setting("60s"))],
+        restarts in prop::collection::vec((0..20usize, delays()), 0..6),
+    ) {
+        let mut life = Life::ready();
+        let pods = life.pods_made;
+        let waiting = life.come_to_rest(&[restarts, vec![(0, change)]].concat());
+        life.check_ready(waiting.as_ref());
+        prop_assert_eq!(life.pods_made, pods + 1);
+        let shown: Vec<(Occurrence, i32)> =
+            life.status().history.iter().map(|entry| (entry.what, entry.count)).collect();
+        let (moved, restarted) = ((Occurrence::Moved, 1), (Occurrence::Restarted, 1));
+        // The pod of a move is deleted by Freehold, or ended with its machine.
+        let expected = if matches!(change, Event::Types(_)) {
+            [vec![moved], vec![moved, restarted]]
+        } else {
+            [vec![restarted], vec![restarted]]
+        };
+        prop_assert!(expected.contains(&shown), "{:?}", shown);
+    }
+
+    #[test]
+    fn a_deleted_database_ends_with_its_machines_and_its_data_as_its_policy_says(
+        is_new: bool,
+        policy in policies(),
+        events in some(anything()),
+        when in 0..40usize,
+    ) {
+        let mut life = Life::begun(is_new, policy);
+        let waiting = life.come_to_rest(&[events, vec![(when, Event::Delete)]].concat());
+        prop_assert!(life.is_gone, "{:?}", waiting);
+        life.check_gone();
+    }
+}
