@@ -1,7 +1,12 @@
-//! The chart, without installing it: what it renders, what it refuses, and what its alerts stand on; `rights`
-//! has the rights that it gives to whom.
+//! The chart, without installing it: what it renders, what it refuses, and what its alerts stand on.
 
+mod every_object;
+mod monitoring;
+mod pod;
+mod readme;
 mod rights;
+mod storage_class;
+mod versions;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,17 +17,15 @@ use freehold::api::{Database, Reason};
 use freehold::definitions;
 use freehold::metrics::Metrics;
 use freehold::settings::Settings;
-use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
-use kube::api::PostParams;
+use kube::ResourceExt as _;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
-use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::kit::chart::{CHART, documents, helm, of_kind, template};
 use crate::kit::objects;
-use crate::kit::test_env::{self, run};
+use crate::kit::test_env::run;
 
 /// Every value, set to what is not its default.
 const EVERY_VALUE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/chart/every-value.yaml");
@@ -35,12 +38,12 @@ async fn rendered(args: &[&str]) -> Vec<Value> {
     template("freehold-system", args).await.unwrap()
 }
 
-/// The paths of everything that is not a table itself, or is an empty one.
+/// The JSON pointers of everything that is not a table itself, or is an empty one.
 fn leaves(value: &Value, path: &str, all: &mut Vec<(String, Value)>) {
     match value.as_object().filter(|fields| !fields.is_empty()) {
         Some(fields) => {
             for (key, field) in fields {
-                leaves(field, &format!("{path}/{key}"), all);
+                leaves(field, &format!("{path}/{}", key.replace('~', "~0").replace('/', "~1")), all);
             }
         }
         None => all.push((path.to_owned(), value.clone())),
@@ -82,42 +85,54 @@ fn the_definitions_are_the_generated_ones_and_stay_when_the_chart_goes() {
     });
 }
 
-#[test]
-fn the_operators_pod_meets_the_restricted_standard() {
-    run(async {
-        let client = test_env::control_plane().await.client();
-        let name = "restricted-operator";
-        let namespace = json!({"metadata": {"name": name,
-        "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
-        Api::<Namespace>::all(client.clone())
-            .create(&PostParams::default(), &serde_json::from_value(namespace).unwrap())
-            .await
-            .unwrap();
-        let rendered = template(name, &[]).await.unwrap();
-        let account = serde_json::from_value(of_kind(&rendered, "ServiceAccount")[0].clone()).unwrap();
-        Api::<ServiceAccount>::namespaced(client.clone(), name)
-            .create(&PostParams::default(), &account)
-            .await
-            .unwrap();
-        let mut pod = of_kind(&rendered, "Deployment")[0]["spec"]["template"].clone();
-        pod["metadata"]["name"] = json!("freehold");
-        let pod: Pod = serde_json::from_value(pod).unwrap();
-        let trial = PostParams { dry_run: true, ..PostParams::default() };
-        Api::<Pod>::namespaced(client, name).create(&trial, &pod).await.unwrap();
+/// A copy of a folder as GitOps tools have it: without links.
+fn copy_without_links(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (kind, to) = (entry.file_type().unwrap(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy_without_links(&entry.path(), &to);
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
 
-        let spec = pod.spec.unwrap();
-        assert_eq!(
-            (spec.automount_service_account_token, account.automount_service_account_token),
-            (Some(true), Some(false))
-        );
-        let security = spec.containers[0].security_context.clone().unwrap();
-        assert_eq!(security.read_only_root_filesystem, Some(true));
-        let deployment = &of_kind(&rendered, "Deployment")[0]["spec"];
-        assert_eq!(
-            (&deployment["replicas"], &deployment["strategy"]),
-            (&json!(1), &json!({"type": "Recreate"}))
-        );
+/// fluxcd/flux2#4088: a GitRepository drops links, and a chart whose definitions are one installs none.
+#[test]
+fn the_chart_renders_the_same_without_links_and_fails_without_its_definitions() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        copy_without_links(Path::new(CHART), folder.path());
+        let copy = folder.path().to_str().unwrap();
+        let rendered = helm(&["template", "freehold", copy, "--namespace", "freehold-system"]).await.unwrap();
+        assert_eq!(documents(&rendered), self::rendered(&[]).await);
+        std::fs::remove_dir_all(folder.path().join("files/crds")).unwrap();
+        let error = helm(&["template", "freehold", copy]).await.unwrap_err();
+        assert!(error.contains("files/crds does not hold the four resource definitions"), "{error}");
     });
+}
+
+/// Those of `every-value.yaml` with what its switches take away.
+async fn everything() -> String {
+    let switches = "storageClass.create=true,serviceAccount.create=true,rbac.aggregate=true";
+    let args = ["template", "freehold", CHART, "--namespace", "here", "--values", EVERY_VALUE];
+    helm(&[&args[..], &["--set", switches]].concat()).await.unwrap()
+}
+
+/// The texts and numbers in a value; a switch and an empty table have none.
+fn texts_of(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Number(number) => vec![number.to_string()],
+        Value::Array(items) => items
+            .iter()
+            .flat_map(leaves_of)
+            .filter_map(|(_, leaf)| leaf.as_str().map(str::to_owned))
+            .collect(),
+        Value::Object(_) | Value::Bool(_) | Value::Null => Vec::new(),
+    }
 }
 
 #[test]
@@ -136,43 +151,37 @@ fn every_value_is_in_the_schema_and_has_its_effect() {
             let is_kept = ["/rbac/create", "/networkPolicy/enabled"].contains(&path.as_str());
             assert!(set != &default || is_kept, "{path} has its default");
         }
-
-        // The same with what a switch takes away.
-        let kept =
-            ["--set", "serviceAccount.create=true", "--values", EVERY_VALUE, "--set", "rbac.aggregate=true"];
-        let text = helm(&[&["template", "freehold", CHART, "--namespace", "here"][..], &kept].concat())
-            .await
-            .unwrap();
+        let text = everything().await;
         for (path, value) in leaves_of(&every) {
-            let texts: Vec<String> = match &value {
-                Value::String(text) => vec![text.clone()],
-                Value::Number(number) => vec![number.to_string()],
-                Value::Array(items) => items
-                    .iter()
-                    .flat_map(leaves_of)
-                    .filter_map(|(_, leaf)| leaf.as_str().map(str::to_owned))
-                    .collect(),
-                Value::Object(_) | Value::Bool(_) | Value::Null => Vec::new(),
-            };
-            for value in texts {
+            for value in texts_of(&value) {
                 assert!(text.contains(&value), "{path}: {value} is nowhere in\n{text}");
             }
         }
-
-        let without = rendered(&[
-            "--values",
-            EVERY_VALUE,
-            "--set",
-            "networkPolicy.enabled=false",
-            "--set",
-            "rbac.create=false",
-        ])
-        .await;
+        let off = "networkPolicy.enabled=false,rbac.create=false";
+        let without = rendered(&["--values", EVERY_VALUE, "--set", off]).await;
         let kinds: BTreeSet<_> = without.iter().map(|document| document["kind"].as_str().unwrap()).collect();
-        assert_eq!(
-            kinds,
-            BTreeSet::from(["ConfigMap", "Deployment", "PrometheusRule", "Service", "ServiceMonitor"])
-        );
+        let kept =
+            ["ConfigMap", "Deployment", "ExternalSecret", "PrometheusRule", "Service", "ServiceMonitor"];
+        assert_eq!(kinds, BTreeSet::from(kept));
+    });
+}
+
+#[test]
+fn every_switch_has_its_effect() {
+    run(async {
+        let every = documents(&std::fs::read_to_string(EVERY_VALUE).unwrap()).remove(0);
+        let as_set = rendered(&["--values", EVERY_VALUE]).await;
+        let mut switches = 0;
+        for (path, value) in leaves_of(&every) {
+            let Some(is_on) = value.as_bool() else { continue };
+            let other = format!("{}={}", path.trim_start_matches('/').replace('/', "."), !is_on);
+            assert!(
+                rendered(&["--values", EVERY_VALUE, "--set", &other]).await != as_set,
+                "{other} changes nothing"
+            );
+            switches += 1;
+        }
+        assert!(switches > 8, "{switches}");
     });
 }
 
@@ -186,6 +195,12 @@ fn a_value_that_is_not_known_is_refused() {
             "settings.requeue-interval=soon",
             "image.pullPolicy=Sometimes",
             "extraArgs[0]=run",
+            "extraVolumeMounts[0].name=x",
+            "storageClass.reclaimPolicy=Delete",
+            "dnsPolicy=Cluster",
+            "prometheusRule.alerts.FreeholdUp.enabled=false",
+            "prometheusRule.runbookUrl=docs/runbooks.md",
+            "serviceMonitor.scrapeTimeout=soon",
         ] {
             let said = template("here", &["--set", wrong]).await.unwrap_err();
             assert!(said.contains("values don't meet the specifications of the schema"), "{wrong}: {said}");
@@ -213,56 +228,6 @@ fn the_settings_of_the_chart_are_the_operators_flags() {
         flags.map(str::to_owned).collect(),
         "charts/freehold/values.schema.json lists the operator's settings"
     );
-}
-
-#[test]
-fn the_chart_has_the_operators_version() {
-    let chart = documents(&file("Chart.yaml")).remove(0);
-    assert_eq!(
-        (&chart["version"], &chart["appVersion"]),
-        (&json!(env!("CARGO_PKG_VERSION")), &json!(env!("CARGO_PKG_VERSION")))
-    );
-}
-
-#[test]
-fn another_version_changes_nothing_that_cannot_be_edited() {
-    run(async {
-        let folder = tempfile::tempdir().unwrap();
-        let to = folder.path().display().to_string();
-        helm(&["package", CHART, "--version", "9.8.7", "--app-version", "9.8.7", "--destination", &to])
-            .await
-            .unwrap();
-        let next =
-            helm(&["template", "freehold", &format!("{to}/freehold-9.8.7.tgz"), "--namespace", "here"])
-                .await
-                .unwrap();
-        let fixed = |documents: &[Value]| -> Vec<Value> {
-            let parts = |document: &Value| {
-                json!([
-                    document["kind"],
-                    document["metadata"]["name"],
-                    document["roleRef"],
-                    document["spec"]["selector"],
-                    document["spec"]["clusterIP"]
-                ])
-            };
-            documents
-                .iter()
-                .filter(|document| document["kind"] != "CustomResourceDefinition")
-                .map(parts)
-                .collect()
-        };
-        let next = documents(&next);
-        assert_eq!(fixed(&template("here", &[]).await.unwrap()), fixed(&next));
-        assert_eq!(
-            of_kind(&next, "CustomResourceDefinition").len(),
-            4,
-            "a packaged chart has the definitions, too"
-        );
-        let image =
-            of_kind(&next, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0]["image"].clone();
-        assert!(image.as_str().is_some_and(|image| image.ends_with(":9.8.7")), "{image}");
-    });
 }
 
 #[test]

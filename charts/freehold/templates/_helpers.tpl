@@ -29,6 +29,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{/*
+Labels and annotations of an object: those of every object, and its own (`labels`, `annotations`), which win; `root` is the chart.
+*/}}
+{{- define "freehold.metadata" -}}
+labels:
+  {{- include "freehold.labels" .root | nindent 2 }}
+  {{- with .labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with merge (dict) (default dict .annotations) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{/* Roles of a cluster share one space of names: releases of one name in two namespaces must not share their rights. */}}
 {{- define "freehold.clusterName" -}}
 {{ .Release.Namespace }}-{{ include "freehold.fullname" . }}

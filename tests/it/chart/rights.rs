@@ -143,7 +143,7 @@ fn an_operator_of_one_namespace_needs_no_rights_in_others() {
         env.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"running": false})).await;
-        env.told("orders", "Ready", "False", "Paused").await;
+        env.until_condition("orders", "Ready", "False", "Paused").await;
         env.delete("orders").await;
         env.gone("orders").await;
         env.close().await;
