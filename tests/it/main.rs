@@ -11,6 +11,7 @@ mod cloud;
 mod crashes;
 mod deletion;
 mod fleet;
+mod iam;
 mod imports;
 mod kit;
 mod life;

@@ -5,7 +5,7 @@ variable "node_classes" {
     The NodeClasses by name; a Database that names none uses `default`.
 
     * `image_id`: the AMI, of the same Kubernetes version as the cluster or up to three minor versions older.
-    * `operating_system`: `al2023` (default) or `bottlerocket`: how the machine is told what it must know.
+    * `operating_system`: `al2023` (default) or `bottlerocket`: which form the user data has.
     * `instance_profile`, `subnets`, `security_group_ids`: the outputs of the module `nodes`.
     * `instance_types`: what databases may request, and so what they may cost: `r7i.*`, `r7i.2xlarge`.
     * `kms_key_id`: a customer-managed KMS key; default: the account's default key for EBS.

@@ -141,7 +141,7 @@ variable "enable_ssm" {
 }
 
 variable "additional_policy_arns" {
-  description = "Further managed policies of the machines' role, by a name of your choice: {registry = \"arn:aws:iam::111122223333:policy/registry\"}. No pod reaches the role: the hop limit of the metadata service is 1."
+  description = "Further managed policies of the machines' role, by a name of your choice: {registry = \"arn:aws:iam::111122223333:policy/registry\"}. Pods with hostNetwork reach the role; others do not, since the hop limit of the metadata service is 1."
   type        = map(string)
   default     = {}
   nullable    = false

@@ -13,6 +13,7 @@
 //! fails when the behaviour is taken out. What it does not model is refused with `UnsupportedOperation`,
 //! never answered with a friendly success.
 
+mod authorization;
 mod call_facts;
 mod clock;
 mod fault;

@@ -15,11 +15,11 @@ use tokio::sync::watch;
 
 use crate::{
     ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Policy, Refusal, Response,
-    SnapshotView, Truth, Truths, VolumeView, World,
+    SnapshotView, Truth, Truths, VolumeView, World, authorization,
     call_facts::facts,
     clock::Watch,
     faults::{Delivery, Faults, Hit},
-    iam::{self, Grant},
+    iam::Grant,
     journal::Journal,
     kept::{Kept, Late},
     model::Effects,
@@ -334,7 +334,7 @@ impl Core {
         effects: &Effects,
     ) -> Result<Response, Refusal> {
         let grant = match self.policies.get(caller).filter(|_| self.truths.holds(Truth::PolicyHolds)) {
-            Some(policy) => iam::authorize(policy, caller, &self.model, params)?,
+            Some(policy) => authorization::authorize(policy, caller, &self.model, params)?,
             None => Grant::default(),
         };
         if !grant.statements.is_empty() {

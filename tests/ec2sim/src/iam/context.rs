@@ -8,21 +8,21 @@ use crate::view::Tags;
 ///
 /// Names of keys are compared without regard to case (IAM User Guide, "IAM JSON policy elements: Condition").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Context {
+pub(crate) struct Context {
     values: BTreeMap<String, Vec<String>>,
 }
 
 impl Context {
     /// This context with a key of one value.
     #[must_use]
-    pub(super) fn with(mut self, key: &str, value: impl Into<String>) -> Self {
+    pub(crate) fn with(mut self, key: &str, value: impl Into<String>) -> Self {
         self.values.insert(key.to_lowercase(), vec![value.into()]);
         self
     }
 
     /// This context with a key, if it has a value.
     #[must_use]
-    pub(super) fn with_some(self, key: &str, value: Option<impl Into<String>>) -> Self {
+    pub(crate) fn with_some(self, key: &str, value: Option<impl Into<String>>) -> Self {
         match value {
             Some(value) => self.with(key, value),
             None => self,
@@ -31,7 +31,7 @@ impl Context {
 
     /// This context with a key of many values; without any value the key is absent.
     #[must_use]
-    pub(super) fn with_list(mut self, key: &str, values: Vec<String>) -> Self {
+    pub(crate) fn with_list(mut self, key: &str, values: Vec<String>) -> Self {
         if !values.is_empty() {
             self.values.insert(key.to_lowercase(), values);
         }
@@ -43,7 +43,7 @@ impl Context {
     /// Tags whose names differ in case alone would be one key: they are left out, since a condition fits one
     /// of them, "but not both" (IAM User Guide, "AWS global condition context keys", `aws:RequestTag`).
     #[must_use]
-    pub(super) fn with_tags(mut self, prefix: &str, tags: &Tags) -> Self {
+    pub(crate) fn with_tags(mut self, prefix: &str, tags: &Tags) -> Self {
         for (name, value) in tags {
             let is_one_of_many =
                 tags.keys().any(|other| other != name && other.to_lowercase() == name.to_lowercase());
@@ -56,18 +56,18 @@ impl Context {
 
     /// This context without some of its keys.
     #[must_use]
-    pub(super) fn without(mut self, keys: &[&str]) -> Self {
+    pub(crate) fn without(mut self, keys: &[&str]) -> Self {
         self.values.retain(|key, _| !keys.iter().any(|gone| gone.to_lowercase() == *key));
         self
     }
 
     /// The values of a key; `None` if it is absent.
-    pub(super) fn get(&self, key: &str) -> Option<&[String]> {
+    pub(crate) fn get(&self, key: &str) -> Option<&[String]> {
         self.values.get(&key.to_lowercase()).map(Vec::as_slice)
     }
 
     /// Every key with its values, in lower case.
-    pub(super) fn all(&self) -> &BTreeMap<String, Vec<String>> {
+    pub(crate) fn all(&self) -> &BTreeMap<String, Vec<String>> {
         &self.values
     }
 }

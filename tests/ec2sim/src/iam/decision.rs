@@ -52,7 +52,7 @@ impl Policy {
     }
 
     /// What the policy grants to a call that is made of these requests; the denial if it grants nothing.
-    pub(super) fn grant<'a>(&self, requests: &'a [Request]) -> Result<Grant, (&'a Request, Option<String>)> {
+    pub(crate) fn grant<'a>(&self, requests: &'a [Request]) -> Result<Grant, (&'a Request, Option<String>)> {
         let is_late = |request: &&Request| request.if_denied == IfDenied::FailsLater;
         let mut statements = match self.decide(requests.iter().filter(|request| !is_late(request))) {
             Decision::Allowed { by } => by,

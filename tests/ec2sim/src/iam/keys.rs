@@ -7,7 +7,7 @@
 
 /// How many values a key may have in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// One at most.
     Single,
     /// Any number: a condition on it needs `ForAllValues` or `ForAnyValue`.
@@ -15,13 +15,13 @@ pub(super) enum Kind {
 }
 
 /// The keys with the name of a tag behind them.
-pub(super) const TAGS: [&str; 3] = ["aws:RequestTag/", "aws:ResourceTag/", "ec2:ResourceTag/"];
+pub(crate) const TAGS: [&str; 3] = ["aws:RequestTag/", "aws:ResourceTag/", "ec2:ResourceTag/"];
 
 /// The key of many values.
-pub(super) const TAG_KEYS: &str = "aws:TagKeys";
+pub(crate) const TAG_KEYS: &str = "aws:TagKeys";
 
 /// The keys of one value.
-pub(super) const SINGLE: [&str; 38] = [
+pub(crate) const SINGLE: [&str; 38] = [
     "aws:RequestedRegion",
     "ec2:AvailabilityZone",
     "ec2:CreateAction",
@@ -63,7 +63,7 @@ pub(super) const SINGLE: [&str; 38] = [
 ];
 
 /// What is known of a key; `None` if nothing is.
-pub(super) fn kind(key: &str) -> Option<Kind> {
+pub(crate) fn kind(key: &str) -> Option<Kind> {
     let is_tag = TAGS.iter().any(|prefix| {
         key.len() > prefix.len()
             && key.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))

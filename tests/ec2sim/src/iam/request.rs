@@ -7,19 +7,19 @@ use super::context::Context;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Such as `ec2:RunInstances`.
-    pub(super) action: String,
+    pub(crate) action: String,
 
     /// An ARN; `*` for an action without resource-level permissions.
-    pub(super) resource: String,
+    pub(crate) resource: String,
 
-    pub(super) context: Context,
+    pub(crate) context: Context,
 
-    pub(super) if_denied: IfDenied,
+    pub(crate) if_denied: IfDenied,
 }
 
 /// What comes of a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum IfDenied {
+pub(crate) enum IfDenied {
     /// The call is refused.
     CallRefused,
 

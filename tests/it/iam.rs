@@ -1,8 +1,6 @@
 //! The operator's IAM policy, as `terraform/modules/iam` ships it: what it allows and what it does not, call
 //! by call, in a golden file; and that nothing of it could be left out.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on says so by panicking")]
-
 mod account;
 mod calls;
 mod shipped;
@@ -13,10 +11,8 @@ use ec2sim::Policy;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use crate::{
-    account::Account,
-    calls::{CALLS, Row},
-};
+use self::account::Account;
+use self::calls::{CALLS, Row};
 
 /// What becomes of each call, with the policy that is shipped and its variant that deletes no volume.
 fn outcomes(policy: &str) -> Vec<String> {
@@ -32,13 +28,13 @@ fn outcomes(policy: &str) -> Vec<String> {
 
 #[test]
 fn what_the_policy_allows_and_what_it_does_not_is_in_the_golden_file() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/policy/operator.golden.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/iam/operator.golden.txt");
     let text = outcomes(&shipped::policy()).join("\n") + "\n";
     if std::env::var_os("FREEHOLD_BLESS").is_some() {
         fs::write(&path, &text).unwrap();
     }
     let golden = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(golden, text, "FREEHOLD_BLESS=1 writes tests/policy/operator.golden.txt anew");
+    assert_eq!(golden, text, "FREEHOLD_BLESS=1 writes tests/it/iam/operator.golden.txt anew");
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! Keys: what a customer managed key demands of the caller whose volume it encrypts.
 
-use super::{Call, volume::NewVolume};
-use crate::iam::{
-    context::Context,
-    request::{IfDenied, Request},
-};
+use super::{call::Call, volume::NewVolume};
+use crate::iam::{Context, IfDenied, Request};
 
 /// What a caller must be allowed in order to encrypt a new volume.
 ///

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use ec2sim::{ApiError, Clock, Delays, Limits, Options, Policy, Simulator, World};
 
-use crate::shipped::{CLUSTER, KEY};
+use super::shipped::{CLUSTER, KEY};
 
 /// A key that is not in the policy.
 pub const OTHER_KEY: &str = "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000002";

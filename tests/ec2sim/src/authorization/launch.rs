@@ -5,13 +5,10 @@
 //! access the Amazon EC2 API", "Launch instances (RunInstances)". The snapshots behind an image are not
 //! among the resources of those examples: a snapshot is one if the request itself names it.
 
-use super::{Call, encryption, tags::NewTags, volume::NewVolume};
+use super::{call::Call, encryption, tags::NewTags, volume::NewVolume};
 use crate::{
     Subnet,
-    iam::{
-        context::Context,
-        request::{IfDenied, Request},
-    },
+    iam::{Context, IfDenied, Request},
 };
 
 pub(super) fn requests(call: &mut Call<'_>) -> Vec<Request> {

@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use super::of_call;
 use crate::{
     Delays, Limits, Model, Options, Response,
-    iam::{keys, request::Request},
+    iam::{Request, keys},
     model::Effects,
 };
 

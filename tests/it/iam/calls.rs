@@ -1,9 +1,7 @@
 //! The calls of the golden file: what the operator does, and what a taken-over operator might try.
 
-use crate::{
-    account::{Call, OTHER_CLUSTER, OTHER_KEY},
-    shipped::{CLUSTER, KEY},
-};
+use super::account::{Call, OTHER_CLUSTER, OTHER_KEY};
+use super::shipped::{CLUSTER, KEY};
 
 /// A call with a name; the outcome is in the golden file.
 pub struct Row {

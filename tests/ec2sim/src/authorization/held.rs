@@ -1,9 +1,9 @@
 //! What exists: its ARN, its tags, and the other condition keys of its type.
 
-use super::Call;
+use super::call::Call;
 use crate::{
     InstanceView, SnapshotView, VolumeView,
-    iam::context::Context,
+    iam::Context,
     view::{MetadataOptions, Shape, Tags},
 };
 

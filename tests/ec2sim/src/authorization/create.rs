@@ -1,7 +1,7 @@
 //! `CreateVolume` and `CreateSnapshot`.
 
-use super::{Call, encryption, tags::NewTags, volume::NewVolume};
-use crate::iam::request::Request;
+use super::{call::Call, encryption, tags::NewTags, volume::NewVolume};
+use crate::iam::Request;
 
 /// Source: Service Authorization Reference, `CreateVolume`: the volume, and the snapshot that it is made
 /// from.

@@ -3,11 +3,11 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::json;
 
-use super::{
-    arn::Arns,
-    request::{IfDenied, Request},
+use super::arn::Arns;
+use crate::{
+    Refusal,
+    iam::{IfDenied, Request},
 };
-use crate::Refusal;
 
 /// The refusal of a call, for its first request that is not allowed; `by` is the statement that denies it, if
 /// one does.
@@ -71,7 +71,7 @@ fn encoded(user: &str, request: &Request, by: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{World, iam::context::Context};
+    use crate::{World, iam::Context};
 
     fn said(resource: &str, by: Option<&str>, if_denied: IfDenied) -> Refusal {
         let context = Context::default().with("ec2:Region", "us-east-1");

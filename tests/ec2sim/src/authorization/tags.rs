@@ -1,13 +1,9 @@
 //! Tags: those of a new resource, which demand `ec2:CreateTags` beside the creation, and those of an existing
 //! one.
 
-use super::Call;
+use super::call::Call;
 use crate::{
-    iam::{
-        context::Context,
-        keys::TAG_KEYS,
-        request::{IfDenied, Request},
-    },
+    iam::{Context, IfDenied, Request, keys::TAG_KEYS},
     params::Reader,
     view::Tags,
 };

@@ -1,34 +1,55 @@
-//! The authorisation requests of each call, from its parameters and the account as it is.
+//! What each call must be allowed, and EC2's refusal if a policy does not allow it.
+//!
+//! ```text
+//!   parameters, account ──► requests: actions on resources, with their context ──┐
+//!                                                                                ├─► grant, or EC2's refusal
+//!   JSON ──► policy: statements with patterns and conditions ────────────────────┘
+//! ```
 //!
 //! Source: Service Authorization Reference, "Actions, resources, and condition keys for Amazon EC2": the
 //! resource types of each action and the condition keys of each type; a `*` in the place of the id of what
 //! does not exist yet, as EC2's own messages have it (aws/karpenter-provider-aws#7370). The tags of what
 //! exists are the true ones, even while callers do not see them: no page says that authorisation lags.
 
+mod arn;
+mod call;
 mod create;
+mod denial;
 mod encryption;
 mod held;
 mod launch;
 mod tags;
 mod volume;
 
-use super::{
-    arn::Arns,
-    context::Context,
-    request::{IfDenied, Request},
-};
-use crate::{Model, Truths, params::Reader};
+use arn::Arns;
+use call::Call;
 
-/// A call that is about to be authorised.
-struct Call<'a> {
-    model: &'a Model,
-    arns: Arns<'a>,
-    action: String,
-    given: Reader,
+use crate::{
+    Model, Policy, Refusal, Truths,
+    iam::{Grant, Request},
+    params::Reader,
+};
+
+/// What `policy` grants to a call of `caller`, or EC2's refusal.
+///
+/// It comes before the model, so it decides even on an id that does not exist, whose tags are no tags: EC2
+/// answers `UnauthorizedOperation` to `TerminateInstances` of an instance that is gone, if the policy has a
+/// condition on a tag (runs-on/terraform-aws-runs-on#60). Whoever may do it to any instance is answered
+/// `InvalidInstanceID.NotFound`. A dry run is no different: "if you have the required permissions, the error
+/// response is `DryRunOperation`; otherwise, it is `UnauthorizedOperation`" (API reference, `DryRun`).
+pub(crate) fn authorize(
+    policy: &Policy,
+    caller: &str,
+    model: &Model,
+    params: &[(String, String)],
+) -> Result<Grant, Refusal> {
+    let requests = of_call(model, params);
+    let arns = Arns { world: model.world() };
+    policy.grant(&requests).map_err(|(request, by)| denial::refusal(arns, caller, request, by.as_deref()))
 }
 
 /// The requests that a call is made of. A call that the model refuses for its form may have none.
-pub(super) fn of_call(model: &Model, params: &[(String, String)]) -> Vec<Request> {
+fn of_call(model: &Model, params: &[(String, String)]) -> Vec<Request> {
     let Ok(given) = Reader::new(params, &Truths::all()) else {
         return Vec::new();
     };
@@ -58,39 +79,6 @@ pub(super) fn of_call(model: &Model, params: &[(String, String)]) -> Vec<Request
         action if action.starts_with("Describe") => vec![call.request("*".to_owned(), call.context())],
         // The model refuses what it does not know.
         _ => Vec::new(),
-    }
-}
-
-impl Call<'_> {
-    /// What every request of EC2 says of itself.
-    fn context(&self) -> Context {
-        let region = &self.arns.world.region;
-        Context::default().with("aws:RequestedRegion", region).with("ec2:Region", region)
-    }
-
-    /// The call's own action on a resource.
-    fn request(&self, resource: String, context: Context) -> Request {
-        let action = format!("ec2:{}", self.action);
-        Request { action, resource, context, if_denied: IfDenied::CallRefused }
-    }
-
-    /// The call's own action on what exists, or should; none for an id of an unknown kind.
-    fn on(&self, id: &str) -> Option<Request> {
-        let (resource, context) = self.held(id)?;
-        // The keys that this action, unlike others on the same type of resource, does not have.
-        let missing: &[&str] = match self.action.as_str() {
-            "DeleteSnapshot" | "RunInstances" => &["ec2:Encrypted"],
-            "CreateVolume" => &["ec2:SnapshotID"],
-            "CreateSnapshot" => &["ec2:AvailabilityZone", "ec2:ParentSnapshot"],
-            _ => &[],
-        };
-        Some(self.request(resource, context.without(missing)))
-    }
-
-    /// The call's own action on what these parameters name.
-    fn on_named(&mut self, names: &[&str]) -> Vec<Request> {
-        let ids: Vec<String> = names.iter().filter_map(|name| self.given.text(name)).collect();
-        ids.iter().filter_map(|id| self.on(id)).collect()
     }
 }
 

@@ -17,7 +17,7 @@ pub fn policy() -> String {
 
 /// The policy, with other values for some of its variables.
 pub fn rendered(others: &[(&str, &str)]) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../terraform/modules/iam/policy.json.tftpl");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("terraform/modules/iam/policy.json.tftpl");
     let mut text = fs::read_to_string(path).unwrap();
     let (roles, keys) = (r#"["arn:aws:iam::123456789012:role/nodes"]"#, format!("[{KEY:?}]"));
     let usual = [

@@ -1,7 +1,7 @@
 //! A volume that is going to be made, by `CreateVolume` or with an instance: what a request says of it.
 
-use super::Call;
-use crate::{SnapshotView, iam::context::Context, params::Reader};
+use super::call::Call;
+use crate::{SnapshotView, iam::Context, params::Reader};
 
 /// What the parameters say of a new volume.
 pub(super) struct NewVolume {
