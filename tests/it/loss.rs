@@ -1,5 +1,5 @@
-//! Machines that are lost, each in its own way: which conditions show it, which EC2 calls are made and in which
-//! order, and the database afterwards.
+//! Machines that are lost, each in its own way: which conditions show it, which EC2 calls are made and in
+//! which order, and the database afterwards.
 
 mod deleted_by_hand;
 mod not_fenced;

@@ -55,8 +55,8 @@ pub(super) fn run_instances(client: &Client, request: &LaunchRequest) -> RunInst
         .set_kms_key_id(kms_key_id.clone())
         .delete_on_termination(true)
         .build();
-    // Hop limit 1: no pod without hostNetwork reaches the machine's credentials. Tags stay out of the metadata:
-    // nothing needs them there, and they would forbid characters that EC2 allows elsewhere.
+    // Hop limit 1: no pod without hostNetwork reaches the machine's credentials. Tags stay out of the
+    // metadata: nothing needs them there, and they would forbid characters that EC2 allows elsewhere.
     let metadata = InstanceMetadataOptionsRequest::builder()
         .http_tokens(HttpTokensState::Required)
         .http_put_response_hop_limit(1)
