@@ -30,6 +30,7 @@ mod response;
 mod simulator;
 mod truths;
 mod view;
+mod wildcard;
 mod wire;
 mod world;
 

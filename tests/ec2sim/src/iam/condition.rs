@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 
 use super::{
     context::Context,
-    glob,
     keys::{self, Kind},
 };
+use crate::wildcard;
 
 /// How a value of the request is compared with a value of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Test {
         match self {
             Self::Equals => policy == given,
             Self::EqualsIgnoreCase => policy.to_lowercase() == given.to_lowercase(),
-            Self::Like => glob::fits(policy, given),
+            Self::Like => wildcard::fits(policy, given),
             Self::Numeric(orders) => match (given.parse::<f64>(), policy.parse::<f64>()) {
                 (Ok(given), Ok(policy)) => {
                     given.partial_cmp(&policy).is_some_and(|order| orders.contains(&order))
@@ -102,7 +102,7 @@ impl Test {
                 _ => false,
             },
             Self::Bool => policy == given.to_lowercase(),
-            Self::Arn => glob::fits_arn(policy, given),
+            Self::Arn => wildcard::fits_arn(policy, given),
             // Compared by its key alone, in `holds`.
             Self::Null => false,
         }

@@ -8,7 +8,6 @@ mod condition;
 mod context;
 mod decision;
 mod document;
-mod glob;
 pub(crate) mod keys;
 mod policy;
 mod request;

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{condition::Condition, document::Document, glob, request::Request};
+use super::{condition::Condition, document::Document, request::Request};
+use crate::wildcard;
 
 /// The version of the policy language: the only one that AWS recommends (IAM User Guide, "IAM JSON policy
 /// elements: Version").
@@ -111,8 +112,8 @@ impl Policy {
 impl Statement {
     /// Whether it speaks of this request.
     pub(super) fn fits(&self, request: &Request) -> bool {
-        self.actions.fit(|pattern| glob::fits(&pattern.to_lowercase(), &request.action.to_lowercase()))
-            && self.resources.fit(|pattern| glob::fits_resource(pattern, &request.resource))
+        self.actions.fit(|pattern| wildcard::fits(&pattern.to_lowercase(), &request.action.to_lowercase()))
+            && self.resources.fit(|pattern| wildcard::fits_resource(pattern, &request.resource))
             && self.conditions.iter().all(|condition| condition.holds(&request.context))
     }
 }

@@ -5,7 +5,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Effects, Model};
-use crate::{Page, Refusal, Truth, Truths, params::Reader, view::Tags};
+use crate::{Page, Refusal, Truth, Truths, params::Reader, view::Tags, wildcard};
 
 /// The most filters in a request, and the most values in a filter.
 const FILTERS: usize = 50;
@@ -118,7 +118,7 @@ impl Query {
     pub(super) fn matches(&self, values: impl Fn(&str) -> Vec<String>) -> bool {
         self.filters.iter().all(|(name, patterns)| {
             let found = values(name);
-            patterns.iter().any(|pattern| found.iter().any(|value| fits(pattern, value)))
+            patterns.iter().any(|pattern| found.iter().any(|value| wildcard::fits_filter(pattern, value)))
         })
     }
 
@@ -198,45 +198,9 @@ fn place(token: &str) -> Option<u64> {
     std::str::from_utf8(&decoded).ok()?.strip_prefix("after:")?.parse().ok()
 }
 
-/// Whether `value` fits `pattern`, where `*` stands for any characters, `?` for one, and `\` takes the next
-/// one as it is.
-fn fits(pattern: &str, value: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let value: Vec<char> = value.chars().collect();
-    fits_chars(&pattern, &value)
-}
-
-fn fits_chars(pattern: &[char], value: &[char]) -> bool {
-    match pattern {
-        [] => value.is_empty(),
-        ['*', rest @ ..] => (0..=value.len()).any(|skip| fits_chars(rest, &value[skip..])),
-        ['?', rest @ ..] => !value.is_empty() && fits_chars(rest, &value[1..]),
-        ['\\', literal, rest @ ..] | [literal, rest @ ..] => {
-            value.first() == Some(literal) && fits_chars(rest, &value[1..])
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pattern_knows_stars_question_marks_and_backslashes() {
-        for (pattern, value, expected) in [
-            ("abc", "abc", true),
-            ("abc", "abcd", false),
-            ("a*", "abc", true),
-            ("*c", "abc", true),
-            ("a?c", "abc", true),
-            ("a?c", "ac", false),
-            (r"a\*c", "a*c", true),
-            (r"a\*c", "abc", false),
-            ("", "", true),
-        ] {
-            assert_eq!(fits(pattern, value), expected, "{pattern} {value}");
-        }
-    }
 
     #[test]
     fn a_place_survives_its_token() {

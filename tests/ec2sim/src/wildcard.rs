@@ -1,8 +1,25 @@
-//! Wildcards: `*` is any run of characters, none included, and `?` is one character.
+//! Wildcards of policies and of filters: `*` is any run of characters, none included, and `?` is one
+//! character.
+
+/// In what the patterns of policies, resources and filters differ.
+#[derive(Clone, Copy, Default)]
+struct Syntax {
+    /// Wildcards stay within a segment of an ARN.
+    has_segments: bool,
+    /// A `\` takes the next character as it is.
+    has_escapes: bool,
+}
 
 /// Whether a text fits a pattern; a wildcard takes any character.
-pub(super) fn fits(pattern: &str, value: &str) -> bool {
-    walk(&chars(pattern), &chars(value), false)
+pub(crate) fn fits(pattern: &str, value: &str) -> bool {
+    walk(&chars(pattern), &chars(value), Syntax::default())
+}
+
+/// Whether a text fits the pattern of a filter.
+///
+/// Source: API reference, `Filter`: `*`, `?`, and `\` before a character that is meant as it is.
+pub(crate) fn fits_filter(pattern: &str, value: &str) -> bool {
+    walk(&chars(pattern), &chars(value), Syntax { has_escapes: true, ..Syntax::default() })
 }
 
 /// Whether an ARN fits the pattern of a `Resource` element.
@@ -10,15 +27,15 @@ pub(super) fn fits(pattern: &str, value: &str) -> bool {
 /// Source: IAM User Guide, "IAM JSON policy elements: Resource", "Using wildcards in resource ARNs":
 /// wildcards stay within a segment (the parts between colons); a `*` that ends a segment may go on beyond the
 /// colon.
-pub(super) fn fits_resource(pattern: &str, arn: &str) -> bool {
-    walk(&chars(pattern), &chars(arn), true)
+pub(crate) fn fits_resource(pattern: &str, arn: &str) -> bool {
+    walk(&chars(pattern), &chars(arn), Syntax { has_segments: true, ..Syntax::default() })
 }
 
 /// Whether an ARN fits the pattern of an ARN condition.
 ///
 /// Source: IAM User Guide, "IAM JSON policy elements: Condition operators", "Amazon Resource Name (ARN)
 /// condition operators": each of the six parts between colons is compared by itself.
-pub(super) fn fits_arn(pattern: &str, arn: &str) -> bool {
+pub(crate) fn fits_arn(pattern: &str, arn: &str) -> bool {
     let (patterns, parts): (Vec<&str>, Vec<&str>) =
         (pattern.splitn(6, ':').collect(), arn.splitn(6, ':').collect());
     patterns.len() == 6
@@ -30,20 +47,23 @@ fn chars(text: &str) -> Vec<char> {
     text.chars().collect()
 }
 
-fn walk(pattern: &[char], value: &[char], keeps_to_segments: bool) -> bool {
+fn walk(pattern: &[char], value: &[char], syntax: Syntax) -> bool {
     match pattern {
         [] => value.is_empty(),
         ['*', rest @ ..] => {
-            let is_bound = keeps_to_segments && !matches!(rest, [] | [':', ..]);
+            let is_bound = syntax.has_segments && !matches!(rest, [] | [':', ..]);
             let colon = value.iter().position(|character| *character == ':').filter(|_| is_bound);
             let most = colon.unwrap_or(value.len());
-            (0..=most).any(|taken| walk(rest, &value[taken..], keeps_to_segments))
+            (0..=most).any(|taken| walk(rest, &value[taken..], syntax))
         }
         ['?', rest @ ..] => {
-            let takes = |character: &char| !keeps_to_segments || *character != ':';
-            value.first().is_some_and(takes) && walk(rest, &value[1..], keeps_to_segments)
+            let takes = |character: &char| !syntax.has_segments || *character != ':';
+            value.first().is_some_and(takes) && walk(rest, &value[1..], syntax)
         }
-        [literal, rest @ ..] => value.first() == Some(literal) && walk(rest, &value[1..], keeps_to_segments),
+        ['\\', literal, rest @ ..] if syntax.has_escapes => {
+            value.first() == Some(literal) && walk(rest, &value[1..], syntax)
+        }
+        [literal, rest @ ..] => value.first() == Some(literal) && walk(rest, &value[1..], syntax),
     }
 }
 
@@ -67,6 +87,23 @@ mod tests {
             ("a*c", "a:b:c", true),
         ] {
             assert_eq!(fits(pattern, value), expected, "{pattern} {value}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_knows_stars_question_marks_and_backslashes() {
+        for (pattern, value, expected) in [
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            (r"a\*c", "a*c", true),
+            (r"a\*c", "abc", false),
+            ("", "", true),
+        ] {
+            assert_eq!(fits_filter(pattern, value), expected, "{pattern} {value}");
         }
     }
 
