@@ -91,7 +91,7 @@ fn class() -> NodeClass {
     .unwrap()
 }
 
-/// A Node that was taken on, in a world where EC2 shows nothing of it.
+/// A Node with our finalizer, in a world where EC2 shows nothing of it.
 fn world() -> Observed {
     Observed {
         node: node(None),

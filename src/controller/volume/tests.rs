@@ -97,7 +97,7 @@ fn class() -> NodeClass {
     .unwrap()
 }
 
-/// A Volume that was taken on, in a world where EC2 shows nothing of it.
+/// A Volume with our finalizer, in a world where EC2 shows nothing of it.
 fn world() -> Observed {
     Observed {
         volume: volume(None),

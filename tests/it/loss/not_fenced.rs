@@ -74,7 +74,7 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
         })
         .await;
         for pair in asks(failed).windows(2) {
-            assert_ne!(pair[0].action, pair[1].action, "by turns");
+            assert_ne!(pair[0].action, pair[1].action, "alternately");
             assert!(pair[1].time.duration_since(pair[0].time).as_secs() > 19 * 60, "calmly: {pair:?}");
         }
         let asked: Vec<(String, Option<String>)> =

@@ -67,8 +67,9 @@ pub(super) fn credentials(
     Err(DatabaseWait::CredentialsUnusable { secret: observed.names.credentials_secret.clone(), fault })
 }
 
-/// The ways to the engine: before the machine, since a child that is refused must cost nothing.
-pub(super) fn ways(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
+/// The engine's ConfigMap, Service and NetworkPolicy: before the machine, since a child that is refused must
+/// cost nothing.
+pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     let names = &observed.names;
     if observed.config_map == Child::Absent
         && let Some(wanted) = build::config_map(&observed.database, names, profile)

@@ -9,7 +9,7 @@ use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 
 /// What every database needs, running or paused: a spec that can be, names that are free, the volume that it
-/// asks to take over, credentials, and the ways to the engine. Otherwise the whole plan.
+/// asks to take over, credentials, ConfigMap, Service and NetworkPolicy. Otherwise the whole plan.
 #[expect(clippy::result_large_err, reason = "made at most once a pass")]
 pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Plan> {
     let profile = match (validation::invalid(observed), &observed.profile) {
@@ -31,6 +31,6 @@ pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Re
         return Err(Plan::act(std::mem::take(actions), unusable).requeue(slowly(observed)));
     }
     adoption::after(observed, actions);
-    access::ways(observed, profile, actions);
+    access::objects(observed, profile, actions);
     Ok(profile)
 }

@@ -96,8 +96,8 @@ pub enum Stage {
     /// EC2 is requested to terminate it.
     Terminate,
     /// All of that is over, or its time went by while the operator was down; EC2 is requested to stop it by
-    /// force and to terminate it by turns, slowly. Both, since EC2 may refuse either: an instance can be
-    /// protected from being stopped, and from its end.
+    /// force and to terminate it, alternately and slowly. Both, since EC2 may refuse either: an instance can
+    /// be protected from being stopped, and from its end.
     Failed,
 }
 

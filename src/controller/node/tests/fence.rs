@@ -150,7 +150,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             stages(vec![end()], 120),
         ),
         (
-            "for six, and it runs: both are asked by turns, what was asked longer ago first",
+            "for six, and it runs: both are requested alternately, what was requested longer ago first",
             with_issued(
                 running(|it| {
                     it.issued_terminations =

@@ -39,7 +39,7 @@ fn a_lost_status_never_leads_to_a_second_machine() {
     let records = |name: &str| acts(vec![Action::RecordInstance(id(name))], Reason::Launching);
     hold(vec![
         (
-            "what carries this UID is taken on",
+            "what carries this UID is recorded",
             shown(vec![instance("i-1", InstanceState::Running)]),
             now(),
             records("i-1"),

@@ -51,7 +51,7 @@ pub enum FenceStep {
     ForceStop,
     /// EC2 is requested to terminate the instance.
     Terminate,
-    /// Both by turns.
+    /// Both, alternately.
     Alternate,
     /// Nothing is left to request.
     AwaitProof,

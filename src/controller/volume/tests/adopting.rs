@@ -159,7 +159,7 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
             waits(Stage::Nothing, Reason::Adopting).pending().again(5),
         ),
         (
-            "the status was lost: what carries our tags is taken on",
+            "the status was lost: what carries our tags is recorded",
             asked(|it| {
                 it.record = None;
                 it.volumes.volumes = vec![ebs("vol-9", 1, VolumeState::Available)];

@@ -57,7 +57,7 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
     let nothing = Stage::Nothing;
     hold(vec![
         (
-            "what carries this UID is taken on",
+            "what carries this UID is recorded",
             with(world(), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)]),
             now(),
             records("vol-1"),

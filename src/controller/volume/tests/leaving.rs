@@ -130,7 +130,7 @@ fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
             released(),
         ),
         (
-            "the status was lost: what carries our UID is taken on",
+            "the status was lost: what carries our UID is recorded",
             with(leaves(world()), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)]),
             now(),
             takes(),

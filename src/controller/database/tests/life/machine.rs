@@ -8,7 +8,7 @@ use crate::api::node::{NodeStatus, ReplacementCause, ReplacementNeeded};
 use crate::api::{ConditionType, InstanceId, Reason};
 use crate::controller::conditions::{self, Entry};
 
-/// The zones that EC2 has capacity in, by turns.
+/// The zones that EC2 has capacity in, one after the other.
 const ZONES: [&str; 2] = ["us-east-1a", ZONE];
 
 /// How far a machine is, each step after the one before.
