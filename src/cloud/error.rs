@@ -1,8 +1,12 @@
 //! Classifies EC2's errors: can the call have created anything, does the same request help, who must act? No
 //! other file compares a code.
 
+mod presentable;
+
 use strum::{EnumIter, IntoStaticStr};
 use thiserror::Error;
+
+use presentable::presentable;
 
 /// What an error of EC2 means for Freehold (EC2 API reference, "Error codes").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, IntoStaticStr)]
@@ -53,7 +57,7 @@ pub struct CloudError {
     pub class: Class,
     /// EC2's code; `None` when EC2 did not answer, or not with an error of its own.
     pub code: Option<String>,
-    /// EC2's message, fit for a condition: without encoded authorization details.
+    /// EC2's message, fit for a condition: without encoded authorization details, ARNs and account ids.
     pub message: String,
     /// EC2's id of the request, for a support case.
     pub request_id: Option<String>,
@@ -205,21 +209,6 @@ fn classify_code(code: &str, message: &str) -> Class {
         // Everything else, server errors by name among it: it may have been carried out.
         _ => Class::InDoubt,
     }
-}
-
-/// The longest message that is passed on, in characters: it ends up in conditions.
-const LONGEST_MESSAGE: usize = 600;
-
-/// The message without the encoded details that EC2 adds to refusals: they are long, and a person who may
-/// decode them can read the policy.
-fn presentable(message: &str) -> String {
-    const ENCODED: &str = "Encoded authorization failure message";
-    let plain = message.split(ENCODED).next().unwrap_or_default().trim();
-    let mut text: String = plain.chars().take(LONGEST_MESSAGE).collect();
-    if text.len() < plain.len() {
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::kit::permits::{self, Share};
+use crate::kit::statements;
 use crate::kit::tap::{Point, Which};
 use crate::kit::test_env::{Options, TestEnv, install, run};
 use crate::kit::wait::{each, seen, until};
@@ -182,6 +183,7 @@ fn definitions_that_are_deleted_keep_the_volumes_of_all_databases() {
         let clock = ec2sim::Clock::Running { speed: f64::from(Options::default().scale) };
         let simulator =
             ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
+        let simulator = statements::enforced(simulator, "definitions-go");
         let site =
             Site::start(&control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
         let mut env =

@@ -3,6 +3,7 @@
 
 mod account;
 mod calls;
+mod scenarios;
 mod shipped;
 
 use std::{collections::BTreeSet, fs, path::Path};

@@ -1,7 +1,6 @@
-//! The policy that is shipped, with its variables replaced as Terraform's `templatefile` does.
+//! The policy that is shipped, for one account and cluster, and variants of it.
 
-use std::{fs, path::Path};
-
+use freehold_box::account::policy;
 use serde_json::Value;
 
 /// The cluster whose operator the policy is for.
@@ -17,8 +16,6 @@ pub fn policy() -> String {
 
 /// The policy, with other values for some of its variables.
 pub fn rendered(others: &[(&str, &str)]) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("terraform/modules/iam/policy.json.tftpl");
-    let mut text = fs::read_to_string(path).unwrap();
     let (roles, keys) = (r#"["arn:aws:iam::123456789012:role/nodes"]"#, format!("[{KEY:?}]"));
     let usual = [
         ("partition", "aws"),
@@ -28,11 +25,8 @@ pub fn rendered(others: &[(&str, &str)]) -> String {
         ("jsonencode(node_role_arns)", roles),
         ("jsonencode(kms_key_arns)", &keys),
     ];
-    for (name, value) in others.iter().chain(&usual) {
-        text = text.replace(&format!("${{{name}}}"), value);
-    }
-    assert!(!text.contains("${"), "a variable that is not known");
-    text
+    // What is put in first is there no more for the usual value.
+    policy::rendered(&[others, &usual[..]].concat())
 }
 
 /// The policy without the statement of this Sid.

@@ -3,6 +3,7 @@
 
 pub mod chart;
 pub mod invariants;
+pub mod notes;
 pub mod objects;
 pub mod outage;
 pub mod permits;
@@ -10,6 +11,7 @@ pub mod process;
 pub mod proxy;
 pub mod real;
 pub mod rights;
+pub mod statements;
 pub mod tap;
 pub mod test_env;
 pub mod wait;

@@ -22,6 +22,7 @@ use tokio::sync::OnceCell;
 
 use super::objects::Told as _;
 use super::permits;
+use super::statements;
 use super::test_env::{self, Options, TestEnv};
 use super::wait::within;
 
@@ -93,6 +94,7 @@ impl RealEnv {
         let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
         let simulator =
             ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
+        let simulator = statements::enforced(simulator, name);
         let site =
             SiteOptions { simulator, real: Some(real.clone()), boot: Duration::ZERO, ..SiteOptions::fast() };
         let site = Site::start(&control_plane, site).await.unwrap();

@@ -2,8 +2,7 @@
 //! it used is noted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use freehold_box::cluster::audit::{self, Request};
@@ -17,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::chart::{of_kind, template};
+use super::notes;
 
 /// The service account of a chart that is installed by a test ends with this.
 const ACCOUNT: &str = ":freehold";
@@ -95,14 +95,12 @@ pub fn granted(documents: &[Value]) -> BTreeSet<String> {
     all
 }
 
-/// Where the used rights are noted, one a line, over all runs since the file was removed.
-fn notes() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("rights-used")
-}
+/// The name of the notes.
+const NOTES: &str = "rights-used";
 
 /// The rights that were noted.
 pub fn used() -> BTreeSet<String> {
-    std::fs::read_to_string(notes()).unwrap_or_default().lines().map(str::to_owned).collect()
+    notes::read(NOTES)
 }
 
 /// What the operators on this control plane requested of the API server since this was last called.
@@ -138,12 +136,7 @@ pub fn note(control_plane: &ControlPlane) {
         lacked.is_empty(),
         "the chart does not give the operator what it asks for (templates/_rules.tpl): {lacked:?}"
     );
-    let known = used();
-    let used: BTreeSet<String> = ours.iter().flat_map(requested).collect();
-    let mut notes = std::fs::File::options().create(true).append(true).open(notes()).unwrap();
-    for right in used.difference(&known) {
-        writeln!(notes, "{right}").unwrap();
-    }
+    notes::add(NOTES, &ours.iter().flat_map(requested).collect());
 }
 
 /// The rights that a request took: an apply that makes the object needs the right to create it, too.

@@ -20,6 +20,7 @@ use crate::kit::permits;
 use crate::kit::process::{Operator, environment};
 use crate::kit::real::{LIMIT, postgresql, questdb};
 use crate::kit::rights;
+use crate::kit::statements;
 use crate::kit::test_env;
 use crate::kit::wait::{seen, within};
 
@@ -44,6 +45,7 @@ impl Kept {
             ..SiteOptions::fast()
         };
         options.simulator.state = Some(state.join("ec2"));
+        options.simulator = statements::enforced(options.simulator, "kept");
         let site = Site::start(&control_plane, options).await.unwrap();
         let definitions = Api::<CustomResourceDefinition>::all(control_plane.client());
         if definitions.list(&ListParams::default()).await.unwrap().items.is_empty() {
@@ -79,6 +81,7 @@ impl Kept {
     async fn down(self) {
         self.operator.kill();
         rights::note(&self.control_plane);
+        statements::note(self.site.simulator());
         assert!(self.site.violations().is_empty(), "{:?}", self.site.violations());
         self.site.stop().await;
         self.control_plane.stop().await;

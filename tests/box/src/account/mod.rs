@@ -5,6 +5,7 @@ mod cloud_controller;
 mod context;
 mod membership;
 pub mod platform;
+pub mod policy;
 pub mod real_machines;
 pub mod site;
 pub mod user_data;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, Node, ServiceAccount};
 use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -143,6 +143,14 @@ impl ControlPlane {
     /// The API server's URL.
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The UID of the namespace kube-system: by it an operator knows the cluster, unless it is told another
+    /// id.
+    pub async fn cluster_id(&self) -> Result<String, Error> {
+        let namespace = Api::<Namespace>::all(self.client.clone()).get("kube-system").await;
+        let namespace = namespace.map_err(servers::api("read the namespace kube-system"))?;
+        Ok(namespace.metadata.uid.unwrap_or_default())
     }
 
     /// The API server's port on the loopback.

@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::account::node_kind::NodeKind;
-use crate::account::{Machines, Real, Site, SiteOptions};
+use crate::account::{Machines, Real, Site, SiteOptions, policy};
 use crate::base::cache::{Cache, make_private_folder};
 use crate::base::process::{Identity, tail};
 use crate::base::progress::Progress;
@@ -88,14 +88,16 @@ impl Settings {
         }
     }
 
-    /// The site's options.
-    pub fn site(&self, real: Option<Real>) -> SiteOptions {
+    /// The site's options. The operator of this cluster has the IAM policy that is shipped.
+    pub fn site(&self, real: Option<Real>, cluster_id: &str) -> SiteOptions {
         let mut options = match self.pace {
             Pace::Zero => SiteOptions::zero(),
             Pace::Fast => SiteOptions::fast(),
             Pace::Realistic => SiteOptions::realistic(),
         };
         options.simulator.clock = ec2sim::Clock::Running { speed: self.speed };
+        let shipped = policy::shipped(&options.simulator.world, cluster_id);
+        options.simulator.policies.insert(policy::OPERATOR.to_owned(), shipped);
         options.simulator.state = self.state.as_ref().map(|folder| folder.join("ec2"));
         options.state.clone_from(&self.state);
         if real.is_some() && self.pace != Pace::Zero {
@@ -180,7 +182,8 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
     let start = async {
         let real = settings.nodes.prepare(cache, &Progress::on_stderr()).await?;
         let control_plane = ControlPlane::start(settings.control_plane(cache)).await?;
-        let site = Site::start(&control_plane, settings.site(real)).await?;
+        let options = settings.site(real, &control_plane.cluster_id().await?);
+        let site = Site::start(&control_plane, options).await?;
         Ok::<_, Error>((control_plane, site))
     };
     let stopped = async {

@@ -11,7 +11,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use super::TestEnv;
-use crate::kit::{invariants, rights};
+use crate::kit::{invariants, rights, statements};
 
 /// How much of the journal and of the log a failure shows, in lines.
 const TAIL: usize = 40;
@@ -31,6 +31,7 @@ impl TestEnv {
         }
         self.proxies.clear();
         rights::note(&self.control_plane);
+        statements::note(self.ec2());
         for set in self.list::<StatefulSet>().await {
             let _ = self.api::<StatefulSet>().delete(&set.name_any(), &DeleteParams::background()).await;
         }

@@ -21,6 +21,8 @@ pub struct Options {
     pub boot: Duration,
     /// The operator is a service account with the rights that the chart gives it for one namespace.
     pub has_one_namespace: bool,
+    /// The operator watches all namespaces, and so the NodeClasses: for a control plane of its own.
+    pub has_all_namespaces: bool,
     /// How much of the host it needs.
     pub share: Share,
 }
@@ -42,6 +44,7 @@ impl Default for Options {
             tapped_ec2: false,
             boot: SiteOptions::fast().boot,
             has_one_namespace: false,
+            has_all_namespaces: false,
             share: Share::One,
         }
     }

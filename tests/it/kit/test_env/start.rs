@@ -21,6 +21,7 @@ use crate::kit::permits::{self, Permit};
 use crate::kit::process::environment;
 use crate::kit::proxy::Proxy;
 use crate::kit::rights;
+use crate::kit::statements;
 use crate::kit::tap::Tap;
 use crate::kit::wait::{seen, until};
 
@@ -72,6 +73,7 @@ impl TestEnv {
         let speed = f64::from(options.scale);
         let simulator =
             ec2sim::Options { clock: ec2sim::Clock::Running { speed }, ..options.simulator.clone() };
+        let simulator = statements::enforced(simulator, name);
         let site =
             Site::start(control_plane, SiteOptions { simulator, boot: options.boot, ..SiteOptions::fast() })
                 .await
@@ -123,9 +125,10 @@ impl TestEnv {
             proxies.push(ec2);
         }
         let mut settings: Vec<String> =
-            ["--namespace", name, "--cluster-id", name, "--listen", "127.0.0.1:0"]
-                .map(str::to_owned)
-                .to_vec();
+            ["--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
+        if !options.has_all_namespaces {
+            settings.extend(["--namespace", name].map(str::to_owned));
+        }
         settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
         settings
             .extend(options.settings.iter().flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));

@@ -16,9 +16,7 @@ use kube::{Client, ResourceExt};
 
 use super::common::Failure;
 use super::world::{Ec2, World};
-
-/// The operator's access key id: its name in EC2's journal.
-pub const OPERATOR: &str = "freehold";
+use crate::account::policy::OPERATOR;
 
 /// Who launches the machine for the operator's pod: the name in EC2's journal, and of the machine.
 pub const PLATFORM: &str = "platform";

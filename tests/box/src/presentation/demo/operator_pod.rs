@@ -15,11 +15,12 @@ use serde_json::json;
 use tokio::process::Command;
 
 use super::common::{BOX, Failure, SPEED};
-use super::observer::{OPERATOR, PLATFORM};
+use super::observer::PLATFORM;
 use super::pod_access::first_process_of;
 use super::world::restarts;
 use crate::account::cloud;
 use crate::account::platform;
+use crate::account::policy::OPERATOR;
 use crate::base::cache::Cache;
 use crate::cluster::helm::{CHART, Helm};
 use crate::machines::images;

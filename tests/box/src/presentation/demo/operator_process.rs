@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
 use super::common::{BOX, Failure};
-use super::observer::OPERATOR;
+use crate::account::policy::OPERATOR;
 use crate::base::cache::Cache;
 use crate::base::process::{Identity, tail};
 use crate::presentation::daemon::{self, Record};

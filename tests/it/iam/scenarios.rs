@@ -1,0 +1,80 @@
+//! The operator under its IAM policy on a real API server: with a key of the class' own, and without the
+//! right to delete a volume.
+
+use ec2sim::Policy;
+use freehold::api::{Database, Volume};
+use freehold_box::account::policy;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::shipped;
+use crate::kit::objects::Told as _;
+use crate::kit::process::OPERATOR;
+use crate::kit::statements;
+use crate::kit::test_env::{Options, TestEnv, run};
+use crate::kit::wait::{seen, until};
+
+#[test]
+fn with_a_key_of_the_class_a_database_is_made_grown_and_snapshotted() {
+    run(async {
+        let mut env = TestEnv::build("key", Options::default()).await;
+        let key = env.site.world().kms_keys[0].clone();
+        env.edit_class(&json!({"kmsKeyID": key})).await;
+        env.start_operator();
+        env.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
+        env.ready("orders").await;
+        let used = env.ec2().used_statements(OPERATOR);
+        assert!(
+            ["EncryptWithKeys", "GrantKeysToInstances"].iter().all(|sid| used.contains(*sid)),
+            "{used:?}"
+        );
+        env.edit("orders", &json!({"storage": {"size": "200Gi"}})).await;
+        env.ready("orders").await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        env.close().await;
+    });
+}
+
+#[test]
+fn without_the_right_to_delete_volumes_the_volume_stays_until_the_policy_is_one_that_keeps_it() {
+    run(async {
+        let mut options = Options::default();
+        let shipped = policy::text(&options.simulator.world, "keeps-volumes");
+        let policy = Policy::read(&shipped::without_statement(&shipped, "DeleteVolumes")).unwrap();
+        options.simulator.policies.insert(OPERATOR.to_owned(), policy);
+        let mut env = TestEnv::start_with("keeps-volumes", options).await;
+        env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
+        env.ready("orders").await;
+        env.delete("orders").await;
+        let message = until("the Volume reporting what is not allowed", || async {
+            let volumes = env.list::<Volume>().await;
+            let conditions: Vec<_> = volumes.iter().map(|volume| volume.condition("Ready")).collect();
+            let refused = conditions.iter().find(|condition| condition.2.contains("ec2:DeleteVolume"));
+            seen(refused.map(|condition| condition.2.clone()), || format!("{conditions:?}"))
+        })
+        .await;
+        // A tenant reads the message: it names no account and no role.
+        assert!(!message.contains("123456789012") && !message.contains("arn:"), "{message}");
+        assert_eq!(env.data_volumes().len(), 1);
+
+        env.edit("orders", &json!({"deletionPolicy": "Retain"})).await;
+        env.gone("orders").await;
+        assert_eq!(env.data_volumes().len(), 1);
+        assert!(env.list::<Database>().await.is_empty());
+        env.close().await;
+    });
+}
+
+#[test]
+#[ignore = "it judges a whole run of the other tests: .ci/run runs it after them"]
+fn the_operator_has_no_statement_that_it_does_not_use() {
+    let granted = Policy::read(&shipped::policy()).unwrap().sids();
+    let used = statements::used();
+    assert!(!used.is_empty(), "nothing was noted: run `cargo test` first");
+    let unused: Vec<_> = granted.difference(&used).collect();
+    assert!(
+        unused.is_empty(),
+        "no test made the operator use these statements (terraform/modules/iam/policy.json.tftpl): {unused:?}"
+    );
+}
