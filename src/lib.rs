@@ -13,7 +13,7 @@
 //! * [`cloud`]: EC2; the only place that names the AWS SDK; knows `api`.
 //! * [`cluster`]: the API server: apply, finalizer, events; knows `api`.
 //! * [`engine`]: what a database engine needs; knows `api`.
-//! * [`controller`]: the three controllers; knows all four.
+//! * [`controller`]: the four controllers; knows all four.
 
 pub mod api;
 pub mod clock;

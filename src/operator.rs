@@ -26,7 +26,7 @@ use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
 use crate::controller::pass::context::Context;
 use crate::controller::pass::retry::Retry;
-use crate::controller::{database, node, volume};
+use crate::controller::{database, node, node_class, volume};
 use crate::metrics::Metrics;
 use crate::server::{self, Health};
 use crate::settings::Settings;
@@ -130,7 +130,7 @@ fn context(
     }
 }
 
-/// Starts the three controllers, for one namespace or for all.
+/// Starts the controllers, for one namespace or for all.
 fn spawn_controllers(
     tasks: &mut JoinSet<()>,
     ctx: &Arc<Context>,
@@ -153,6 +153,10 @@ fn spawn_controllers(
         pods: api(client, scope),
     };
     tasks.spawn(database::run(Arc::clone(ctx), watched, concurrency, stop.clone()));
+    // A NodeClass is of the whole cluster: an operator of one namespace does not see what else uses it.
+    if scope.is_none() {
+        tasks.spawn(node_class::run(Arc::clone(ctx), concurrency, stop.clone()));
+    }
 }
 
 /// Starts the caches that the controllers share.

@@ -37,6 +37,14 @@ pub enum ConditionType {
     VolumeDetached,
     /// Node, while deleting: EC2 shows the instance terminated.
     InstanceTerminated,
+    /// NodeClass: the image is there and its disks are those of the class.
+    ImageReady,
+    /// NodeClass: the subnets and security groups are there, and belong together.
+    NetworkReady,
+    /// NodeClass: every pattern names an instance type that runs the image.
+    InstanceTypesReady,
+    /// NodeClass: the StorageClass is there, and its volumes can grow.
+    StorageClassReady,
     /// Volume: the EBS volume exists.
     Created,
     /// Volume: its PersistentVolume and claim are bound to each other.
@@ -73,6 +81,23 @@ pub enum Reason {
     NodeClassNotFound,
     /// The NodeClass does not fit the request: no subnet in the zone, or the type is not allowed.
     NodeClassMismatch,
+    /// The NodeClass names something that is not there or does not fit, so no machine of it is launched; its
+    /// own conditions say what.
+    NodeClassNotReady,
+    /// The image is not there, is not available, or has other disks than the NodeClass says.
+    ImageUnusable,
+    /// A subnet is not there, or is in another zone or VPC than the NodeClass says.
+    SubnetUnusable,
+    /// Every address of a subnet is in use.
+    NoFreeAddresses,
+    /// A security group is not there, or is in another VPC than the subnets.
+    SecurityGroupUnusable,
+    /// A pattern matches no instance type, or one that does not run the image.
+    InstanceTypeUnusable,
+    /// The StorageClass is not there, is not the EBS CSI driver's, or its volumes cannot grow.
+    StorageClassUnusable,
+    /// The NodeClass is being deleted, and Databases still use it.
+    InUse,
     /// The first full EC2 inventory sync is awaited.
     AwaitingInventory,
     /// EC2 has no capacity for any allowed type and zone at the moment; the request is repeated.

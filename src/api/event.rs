@@ -56,6 +56,10 @@ pub enum EventReason {
     NodeCreated,
     /// Database: a Node is deleted; the note says why.
     NodeDeleted,
+    /// NodeClass: everything that it names is there and fits.
+    NodeClassReady,
+    /// NodeClass: something that it names is not there or does not fit; the note says what.
+    NodeClassFaulty,
     /// Node: the machine is ready for the database.
     NodeReady,
     /// Node: the machine is gone.

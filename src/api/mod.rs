@@ -12,6 +12,8 @@ pub mod keys;
 pub mod names;
 pub mod node;
 pub mod node_class;
+pub mod node_class_status;
+pub mod patterns;
 pub mod size;
 pub mod volume;
 
@@ -21,5 +23,6 @@ pub use event::EventReason;
 pub use ids::{ClientToken, InstanceId, SnapshotId, VolumeId};
 pub use node::{Node, NodeSpec, NodeStatus};
 pub use node_class::{NodeClass, NodeClassSpec};
+pub use node_class_status::NodeClassStatus;
 pub use size::Size;
 pub use volume::{Volume, VolumeSpec, VolumeStatus};

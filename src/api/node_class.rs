@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::node_class_status::NodeClassStatus;
 
 /// How the machines of databases are created. Cluster-scoped; a changed class replaces no running machine.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,9 +19,22 @@ use serde::{Deserialize, Serialize};
     singular = "nodeclass",
     shortname = "fnc",
     category = "freehold",
+    status = "NodeClassStatus",
     derive = "PartialEq",
     doc = "How the machines of databases are created: image, network, identity and first-boot script. \
         Written by the platform team.",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether everything that the class names is there and fits."
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why it is, or is not."
+    ),
     printcolumn(
         name = "Image",
         type_ = "string",
@@ -105,6 +121,20 @@ pub struct NodeClassSpec {
         .message("spec.tags: keys that start with aws:, freehold.dev/ or kubernetes.io/ (but \
             kubernetes.io/cluster/<name>), and Name, are reserved"))]
     pub tags: BTreeMap<String, TagValue>,
+}
+
+impl NodeClass {
+    /// What its status says; nothing before its controller's first pass.
+    pub fn conditions(&self) -> &[Condition] {
+        self.status.as_ref().map_or(&[], |status| &status.conditions)
+    }
+
+    /// Whether this generation was found to be one of which no machine can be launched.
+    pub fn prevents_launches(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| {
+            status.launchable == Some(false) && status.observed_generation == self.metadata.generation
+        })
+    }
 }
 
 /// One subnet and the zone that it is in.

@@ -33,6 +33,14 @@ pub enum Call {
     CreateSnapshot,
     /// Lists snapshots.
     DescribeSnapshots,
+    /// Lists images.
+    DescribeImages,
+    /// Lists subnets.
+    DescribeSubnets,
+    /// Lists security groups.
+    DescribeSecurityGroups,
+    /// Lists instance types.
+    DescribeInstanceTypes,
 }
 
 impl Call {

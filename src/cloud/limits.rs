@@ -40,7 +40,11 @@ impl Limit {
             | Call::DescribeInstanceStatus
             | Call::DescribeVolumes
             | Call::DescribeVolumesModifications
-            | Call::DescribeSnapshots => Self::FilteredRead,
+            | Call::DescribeSnapshots
+            | Call::DescribeImages
+            | Call::DescribeSubnets
+            | Call::DescribeSecurityGroups
+            | Call::DescribeInstanceTypes => Self::FilteredRead,
             Call::GetConsoleOutput => Self::UnfilteredRead,
             // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
             Call::CreateVolume | Call::DeleteVolume | Call::CreateSnapshot | Call::CreateTags => {

@@ -3,6 +3,7 @@
 
 pub mod absence;
 pub mod call;
+pub mod catalog;
 pub mod ec2;
 pub mod error;
 pub mod identity;
@@ -17,6 +18,7 @@ use async_trait::async_trait;
 
 use crate::api::{ClientToken, InstanceId, VolumeId};
 pub use call::Call;
+use catalog::{Image, InstanceType, SecurityGroup, Subnet};
 pub use error::{Class, CloudError};
 pub use types::*;
 
@@ -75,6 +77,18 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// Every snapshot of this account that matches all of these tags: complete, or an error.
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError>;
+
+    /// The image of this id; `None` if EC2 shows this account no such image.
+    async fn describe_image(&self, id: &str) -> Result<Option<Image>, CloudError>;
+
+    /// Those of these subnets that EC2 shows this account.
+    async fn describe_subnets(&self, ids: &[String]) -> Result<Vec<Subnet>, CloudError>;
+
+    /// Those of these security groups that EC2 shows this account.
+    async fn describe_security_groups(&self, ids: &[String]) -> Result<Vec<SecurityGroup>, CloudError>;
+
+    /// The Region's instance types whose names match one of these patterns with `*`.
+    async fn describe_instance_types(&self, patterns: &[String]) -> Result<Vec<InstanceType>, CloudError>;
 }
 
 /// The most values that one filter takes (EC2 API reference, "Filters").

@@ -1,4 +1,4 @@
-//! The three controllers, each of the same five steps: observe, plan, act, status, remember.
+//! The four controllers, each of the same five steps: observe, plan, act, status, remember.
 
 pub mod blocker;
 pub mod call_blocked;
@@ -8,6 +8,7 @@ pub mod database;
 pub mod memory;
 pub mod messages;
 pub mod node;
+pub mod node_class;
 pub mod pass;
 pub mod retention;
 pub mod safety;

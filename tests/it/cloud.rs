@@ -1,6 +1,7 @@
 //! The contract of `Cloud`, on both ways to the same EC2 model, and what only the wire can show: what is
 //! sent, how often, and what becomes of answers that are lost or cut.
 
+mod catalog;
 mod failures;
 mod instances;
 mod lists;

@@ -18,6 +18,7 @@ mod life;
 mod loss;
 mod model_cloud;
 mod moving;
+mod node_class;
 mod purity;
 mod real;
 mod reference;

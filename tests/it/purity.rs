@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 16] = [
+const PURE: [&str; 17] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/blocker.rs",
@@ -22,6 +22,7 @@ const PURE: [&str; 16] = [
     "controller/database/pod.rs",
     "controller/messages.rs",
     "controller/node/registration.rs",
+    "controller/node_class/fault.rs",
     "controller/retention.rs",
     "controller/safety.rs",
     "controller/volume/recorded.rs",

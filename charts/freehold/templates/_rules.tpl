@@ -7,6 +7,15 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [freehold.dev]
   resources: [nodeclasses]
   verbs: [get, list, watch]
+{{- if not .Values.namespace }}
+# What a NodeClass names is checked, and one that is in use is not deleted. An operator of one namespace does not see all users.
+- apiGroups: [freehold.dev]
+  resources: [nodeclasses, nodeclasses/status]
+  verbs: [patch]
+- apiGroups: [storage.k8s.io]
+  resources: [storageclasses]
+  verbs: [get]
+{{- end }}
 # The databases' machines: our finalizer, their label and taints; deleted when the machine is gone.
 - apiGroups: [""]
   resources: [nodes]

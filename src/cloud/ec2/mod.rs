@@ -1,6 +1,7 @@
 //! EC2 by the AWS SDK: makes the calls, reads the answers, and nothing else. Credentials and Region come from
 //! the default chain, another endpoint from `AWS_ENDPOINT_URL_EC2`.
 
+mod catalog;
 mod convert;
 mod counted;
 mod requests;
@@ -23,10 +24,11 @@ use self::requests::{Gathered, Selection};
 use self::whole::incomplete;
 use super::call::Call;
 use super::{
-    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
+    Class, Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
     LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
 use crate::api::{InstanceId, VolumeId};
+use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use crate::error_chain::Chain;
 use crate::metrics::Metrics;
 
@@ -102,7 +104,18 @@ where
     let (code, message) = (error.code().map(str::to_owned), error.message().map(str::to_owned));
     // Without a message from EC2, the causes describe the failure of the transport.
     let message = message.unwrap_or_else(|| Chain(error).to_string());
-    CloudError::new(call.as_str(), code.as_deref(), &message, status, request_id.as_deref())
+    let failed = CloudError::new(call.as_str(), code.as_deref(), &message, status, request_id.as_deref());
+    if failed.class == Class::Forbidden {
+        // Here alone with the ARNs and the encoded details that a person needs who mends the policy.
+        tracing::warn!(
+            call = call.as_str(),
+            code = code.as_deref(),
+            answer = message,
+            request_id = request_id.as_deref(),
+            "EC2 does not allow the call"
+        );
+    }
+    failed
 }
 
 #[async_trait]
@@ -318,5 +331,21 @@ impl Cloud for Ec2 {
             gathered.add(page.snapshots, page.next_token)?;
         }
         gathered.finish()?.into_iter().map(|snapshot| convert::snapshot(call, snapshot)).collect()
+    }
+
+    async fn describe_image(&self, id: &str) -> Result<Option<Image>, CloudError> {
+        self.image(id).await
+    }
+
+    async fn describe_subnets(&self, ids: &[String]) -> Result<Vec<Subnet>, CloudError> {
+        self.subnets(ids).await
+    }
+
+    async fn describe_security_groups(&self, ids: &[String]) -> Result<Vec<SecurityGroup>, CloudError> {
+        self.security_groups(ids).await
+    }
+
+    async fn describe_instance_types(&self, patterns: &[String]) -> Result<Vec<InstanceType>, CloudError> {
+        self.instance_types(patterns).await
     }
 }

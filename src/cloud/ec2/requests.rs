@@ -199,7 +199,7 @@ pub(super) fn health_filters() -> [Filter; 3] {
     ]
 }
 
-fn filter(name: &str, values: impl IntoIterator<Item = String>) -> Filter {
+pub(super) fn filter(name: &str, values: impl IntoIterator<Item = String>) -> Filter {
     Filter::builder().name(name).set_values(Some(values.into_iter().collect())).build()
 }
 

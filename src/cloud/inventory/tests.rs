@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use super::sync::Schedule;
 use super::*;
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
+use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use crate::cloud::identity;
 use crate::cloud::{
     CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, InstanceState,
@@ -129,6 +130,22 @@ impl Cloud for Small {
         _tags: &BTreeMap<String, String>,
     ) -> Result<Vec<Snapshot>, CloudError> {
         Ok(self.called("snapshots")?.snapshots.clone())
+    }
+
+    async fn describe_image(&self, _id: &str) -> Result<Option<Image>, CloudError> {
+        unreachable!("the inventory reads no catalog")
+    }
+
+    async fn describe_subnets(&self, _ids: &[String]) -> Result<Vec<Subnet>, CloudError> {
+        unreachable!("the inventory reads no catalog")
+    }
+
+    async fn describe_security_groups(&self, _ids: &[String]) -> Result<Vec<SecurityGroup>, CloudError> {
+        unreachable!("the inventory reads no catalog")
+    }
+
+    async fn describe_instance_types(&self, _: &[String]) -> Result<Vec<InstanceType>, CloudError> {
+        unreachable!("the inventory reads no catalog")
     }
 
     async fn run_instance(&self, _request: &LaunchRequest) -> Result<Instance, CloudError> {

@@ -31,7 +31,7 @@ use super::wait::NodeWait;
 use crate::api::creation::{Attempt, Refusal};
 use crate::api::keys::FINALIZER;
 use crate::api::node::NodeCreation;
-use crate::api::{ConditionType, InstanceId, Node, NodeClass, NodeStatus, Reason, VolumeId};
+use crate::api::{ConditionType, InstanceId, Node, NodeClass, NodeClassStatus, NodeStatus, Reason, VolumeId};
 use crate::cloud::absence::EmptyRun;
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{EmptyRuns, InstanceView};

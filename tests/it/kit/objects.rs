@@ -1,6 +1,6 @@
 //! The objects that scenarios write, and what is read of those that the operator writes.
 
-use freehold::api::{Database, Node, Volume};
+use freehold::api::{Database, Node, NodeClass, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
 
@@ -53,6 +53,12 @@ pub trait Told {
 }
 
 impl Told for Database {
+    fn conditions(&self) -> &[Condition] {
+        Self::conditions(self)
+    }
+}
+
+impl Told for NodeClass {
     fn conditions(&self) -> &[Condition] {
         Self::conditions(self)
     }

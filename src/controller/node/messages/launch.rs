@@ -12,6 +12,9 @@ impl LaunchWait {
             Self::ClassNotFound(class) => format!(
                 "NodeClass {class} does not exist: create it, or name another one in spec.nodeClassName"
             ),
+            Self::ClassNotReady { class, faults } => {
+                format!("no machine is launched, since NodeClass {class} is not ready: {faults}")
+            }
             Self::NoSubnet { class, zones } => {
                 format!(
                     "NodeClass {class} has no subnet in the zone {}: add one to its spec.subnets",

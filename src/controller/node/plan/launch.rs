@@ -127,6 +127,13 @@ fn asks_the_same_again(observed: &Observed, launch: &NodeCreation, now: Timestam
 /// Decides another attempt, if there is one to make.
 fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Timestamp) -> Plan {
     let Some(class) = &observed.class else { return class_not_found(observed) };
+    if class.prevents_launches() {
+        let faults = conditions::find(class.conditions(), ConditionType::Ready);
+        return Plan::wait(LaunchWait::ClassNotReady {
+            class: class_name(observed),
+            faults: faults.map(|ready| ready.message.clone()).unwrap_or_default(),
+        });
+    }
     if let Some(until) = observed.offerings.quota_closed_until {
         return quota(until, now);
     }

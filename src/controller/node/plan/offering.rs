@@ -12,6 +12,7 @@ use crate::api::creation::Attempt;
 use crate::api::keys;
 use crate::api::node::NodeCreation;
 use crate::api::node_class::{NodeClassSpec, Subnet};
+use crate::api::patterns::matches;
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::controller::node::observe::Observed;
 use crate::time::whole_second;
@@ -146,15 +147,6 @@ pub fn drift(launch: &NodeCreation, class: &NodeClassSpec) -> Vec<&'static str> 
 /// characters.
 pub fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, instance_type))
-}
-
-fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((head, rest)) => text.strip_prefix(head).is_some_and(|tail| {
-            tail.char_indices().map(|(at, _)| at).chain([tail.len()]).any(|at| matches(rest, &tail[at..]))
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub(super) fn wakes(wait: &NodeWait) -> &'static [Wake] {
 fn of_launch(wait: &LaunchWait) -> &'static [Wake] {
     match wait {
         LaunchWait::ClassNotFound(_)
+        | LaunchWait::ClassNotReady { .. }
         | LaunchWait::NoSubnet { .. }
         | LaunchWait::NoAllowedType { .. }
         | LaunchWait::Invalid { .. } => &[Wake::Itself, Wake::NodeClass],

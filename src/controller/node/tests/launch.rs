@@ -5,6 +5,15 @@ use pretty_assertions::assert_eq;
 use super::unidentified::{quota_closed, unavailable, with};
 use super::*;
 
+/// The NodeClass, of generation 3, with what was found of a generation.
+fn judged_class(generation: i64, launchable: Option<bool>) -> NodeClass {
+    let mut class = class();
+    class.metadata.generation = Some(3);
+    let observed_generation = Some(generation);
+    class.status = Some(NodeClassStatus { observed_generation, launchable, ..NodeClassStatus::default() });
+    class
+}
+
 #[test]
 fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
     hold(vec![
@@ -26,6 +35,24 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
         (
             "the first type in the first zone",
             world(),
+            now(),
+            launches(launch_of(1, "r7i.large", 0, 0, now())),
+        ),
+        (
+            "a NodeClass of which no machine can be launched",
+            with(|it| it.class = Some(judged_class(3, Some(false)))),
+            now(),
+            stalls(Reason::NodeClassNotReady),
+        ),
+        (
+            "a NodeClass that was judged before it was changed",
+            with(|it| it.class = Some(judged_class(2, Some(false)))),
+            now(),
+            launches(launch_of(1, "r7i.large", 0, 0, now())),
+        ),
+        (
+            "a NodeClass that could not be judged",
+            with(|it| it.class = Some(judged_class(3, None))),
             now(),
             launches(launch_of(1, "r7i.large", 0, 0, now())),
         ),

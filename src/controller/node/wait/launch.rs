@@ -12,6 +12,13 @@ use crate::controller::creation::judge::Doubt;
 pub enum LaunchWait {
     /// The NodeClass of this name does not exist.
     ClassNotFound(String),
+    /// The NodeClass names something that prevents every launch.
+    ClassNotReady {
+        /// The NodeClass.
+        class: String,
+        /// What is wrong with it.
+        faults: String,
+    },
     /// The NodeClass has no subnet in an allowed zone.
     NoSubnet {
         /// The NodeClass.
@@ -96,6 +103,7 @@ impl LaunchWait {
     pub(super) fn reason(&self) -> Reason {
         match self {
             Self::ClassNotFound(_) => Reason::NodeClassNotFound,
+            Self::ClassNotReady { .. } => Reason::NodeClassNotReady,
             Self::NoSubnet { .. } | Self::NoAllowedType { .. } => Reason::NodeClassMismatch,
             Self::NoCapacity { .. } | Self::NoCapacityFor(..) => Reason::InsufficientCapacity,
             Self::Quota => Reason::QuotaExceeded,

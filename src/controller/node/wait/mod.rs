@@ -59,6 +59,7 @@ impl NodeWait {
             Self::Launch(wait) => matches!(
                 wait,
                 LaunchWait::ClassNotFound(_)
+                    | LaunchWait::ClassNotReady { .. }
                     | LaunchWait::NoSubnet { .. }
                     | LaunchWait::NoAllowedType { .. }
                     | LaunchWait::Invalid { .. }

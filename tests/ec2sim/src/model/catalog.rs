@@ -138,6 +138,8 @@ impl Model {
             not_found: "InvalidAMIID.NotFound",
         };
         let owners = r.list("Owner");
+        // No image here is deprecated.
+        r.flag("IncludeDeprecated")?;
         let is_ours =
             owners.is_empty() || owners.iter().any(|owner| *owner == "self" || *owner == self.world.account);
         let images = if is_ours { self.world.images.clone() } else { Vec::new() };

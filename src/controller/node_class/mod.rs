@@ -1,0 +1,59 @@
+//! The NodeClass controller: compares what each `NodeClass` names with what EC2 and the cluster have, so that
+//! a mistake shows before a machine is launched. It changes nothing in EC2.
+
+pub mod act;
+pub mod fault;
+pub mod messages;
+pub mod observe;
+pub mod plan;
+pub mod status;
+pub mod wait;
+
+use std::sync::Arc;
+
+use kube::Api;
+use kube::runtime::controller::Controller;
+use kube::runtime::watcher;
+use tokio_util::sync::CancellationToken;
+
+use super::pass::close::close;
+use super::pass::context::Context;
+use super::pass::drive;
+use super::pass::result::{Again, PassError};
+use crate::api::NodeClass;
+use crate::cluster::events::Events;
+
+#[cfg(test)]
+mod tests;
+
+/// Runs the controller until `stop`.
+pub async fn run(ctx: Arc<Context>, concurrency: u16, stop: CancellationToken) {
+    let classes = Api::<NodeClass>::all(ctx.client.clone());
+    let controller = Controller::new(classes, watcher::Config::default());
+    ctx.metrics.show_conditions(controller.store(), NodeClass::conditions);
+    drive::run("node-class", controller, ctx, concurrency, stop, |class, ctx, events| async move {
+        pass(&class, &ctx, &events).await
+    })
+    .await;
+}
+
+/// One pass: observe, plan, act, status. Nothing is left in memory.
+async fn pass(class: &NodeClass, ctx: &Context, events: &Events) -> Result<Again, PassError> {
+    let Some(observed) =
+        observe::observe(class, ctx).await.map_err(|error| PassError::Observe(error.into()))?
+    else {
+        return Ok(ctx.timing.resync_interval);
+    };
+    let plan = plan::plan(&observed);
+    let acted = act::act(&plan, observed.class.clone(), ctx).await;
+    if acted.finished {
+        return Ok(ctx.timing.resync_interval);
+    }
+    let new = status::status(&observed, &plan, &acted, ctx.clock.now());
+    let old = acted.object.status.clone().unwrap_or_default();
+    let classes = Api::<NodeClass>::all(ctx.client.clone());
+    close(&classes, acted, &old, &new, status::changes(&old, &new), events).await?;
+    // What a person mends in EC2 or the cluster wakes nothing.
+    let is_as_wanted = plan.waiting.is_none() && plan.faults.is_empty();
+    Ok(if is_as_wanted { ctx.timing.resync_interval } else { ctx.timing.instance_sync_interval })
+}

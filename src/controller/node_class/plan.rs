@@ -1,0 +1,159 @@
+//! The plan step of the NodeClass controller: compares what the class names with what there is. Pure.
+
+use k8s_openapi::api::storage::v1::StorageClass;
+
+use super::fault::Fault;
+use super::observe::{Catalog, Observed};
+use super::wait::ClassWait;
+use crate::api::keys::EBS_CSI_DRIVER;
+use crate::api::{NodeClassSpec, patterns};
+use crate::cloud::catalog::{Image, SecurityGroup, Subnet};
+use crate::cluster::finalizer;
+
+/// A write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Keeps the class from being deleted while something uses it.
+    AddFinalizer,
+    /// Lets the class go.
+    RemoveFinalizer,
+}
+
+/// What is wrong, and what to do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The writes, in order.
+    pub actions: Vec<Action>,
+    /// What is awaited.
+    pub waiting: Option<ClassWait>,
+    /// What is not there or does not fit; empty also when EC2 could not be read.
+    pub faults: Vec<Fault>,
+    /// Whether a machine can be launched; absent if EC2 could not be read.
+    pub launchable: Option<bool>,
+}
+
+/// Decides what to do about a NodeClass.
+pub fn plan(observed: &Observed) -> Plan {
+    let class = &observed.class;
+    if class.metadata.deletion_timestamp.is_some() {
+        return if observed.users.is_empty() {
+            let actions = vec![Action::RemoveFinalizer];
+            Plan { actions, waiting: Some(ClassWait::Unused), ..Plan::default() }
+        } else {
+            Plan { waiting: Some(ClassWait::InUse(observed.users.clone())), ..judged(observed) }
+        };
+    }
+    if !finalizer::has(class) {
+        let actions = vec![Action::AddFinalizer];
+        return Plan { actions, waiting: Some(ClassWait::AddingFinalizer), ..Plan::default() };
+    }
+    judged(observed)
+}
+
+fn judged(observed: &Observed) -> Plan {
+    let catalog = match &observed.catalog {
+        Ok(catalog) => catalog,
+        Err(blocked) => {
+            return Plan { waiting: Some(ClassWait::Unread(blocked.clone())), ..Plan::default() };
+        }
+    };
+    let spec = &observed.class.spec;
+    let mut faults = image(spec, catalog);
+    faults.extend(network(spec, catalog));
+    faults.extend(instance_types(spec, catalog));
+    faults.extend(storage_class(&spec.storage_class_name, observed.storage_class.as_ref()));
+    Plan { launchable: Some(!faults.iter().any(Fault::prevents_launches)), faults, ..Plan::default() }
+}
+
+fn image(spec: &NodeClassSpec, catalog: &Catalog) -> Vec<Fault> {
+    let Some(image) = &catalog.image else {
+        return vec![Fault::ImageNotFound(spec.image_id.clone())];
+    };
+    if !image.is_available {
+        return vec![Fault::ImageNotAvailable(image.id.clone())];
+    }
+    root_disk(spec, image).into_iter().collect()
+}
+
+/// A mapping of another device would leave the root disk as the image has it, encrypted or not.
+fn root_disk(spec: &NodeClassSpec, image: &Image) -> Option<Fault> {
+    let root = &spec.root_volume;
+    if root.device_name != image.root_device {
+        return Some(Fault::RootDevice { image: image.root_device.clone(), class: root.device_name.clone() });
+    }
+    let disk = image.disks.iter().find(|disk| disk.device == image.root_device)?;
+    let size = disk.size.filter(|size| *size > root.size)?;
+    Some(Fault::RootTooSmall { image: size, class: root.size })
+}
+
+fn network(spec: &NodeClassSpec, catalog: &Catalog) -> Vec<Fault> {
+    let shown = |id: &str| catalog.subnets.iter().find(|subnet| subnet.id == id);
+    let mut faults = Vec::new();
+    for subnet in &spec.subnets {
+        match shown(&subnet.id) {
+            None => faults.push(Fault::SubnetNotFound(subnet.id.clone())),
+            Some(shown) if shown.zone != subnet.zone => faults.push(Fault::SubnetZone {
+                subnet: subnet.id.clone(),
+                zone: shown.zone.clone(),
+                class: subnet.zone.clone(),
+            }),
+            Some(_) => {}
+        }
+    }
+    let subnets: Vec<&Subnet> = spec.subnets.iter().filter_map(|subnet| shown(&subnet.id)).collect();
+    let Some((first, others)) = subnets.split_first() else { return faults };
+    let place = |subnet: &Subnet| (subnet.id.clone(), subnet.vpc_id.clone());
+    if let Some(other) = others.iter().find(|other| other.vpc_id != first.vpc_id) {
+        faults.push(Fault::SubnetVpc { one: place(first), other: place(other) });
+    }
+    faults.extend(security_groups(spec, &catalog.security_groups, first));
+    let full: Vec<String> =
+        subnets.iter().filter(|subnet| subnet.free_addresses < 1).map(|subnet| subnet.id.clone()).collect();
+    if !full.is_empty() {
+        faults.push(Fault::NoFreeAddresses(full));
+    }
+    faults
+}
+
+fn security_groups(spec: &NodeClassSpec, shown: &[SecurityGroup], subnet: &Subnet) -> Vec<Fault> {
+    let fault = |id: &String| match shown.iter().find(|group| group.id == *id) {
+        None => Some(Fault::SecurityGroupNotFound(id.clone())),
+        Some(group) if group.vpc_id != subnet.vpc_id => Some(Fault::SecurityGroupVpc {
+            group: id.clone(),
+            vpc: group.vpc_id.clone(),
+            subnets: subnet.vpc_id.clone(),
+        }),
+        Some(_) => None,
+    };
+    spec.security_group_ids.iter().filter_map(fault).collect()
+}
+
+/// A pattern that matches types of several architectures is right if one of them runs the image.
+fn instance_types(spec: &NodeClassSpec, catalog: &Catalog) -> Vec<Fault> {
+    let Some(image) = &catalog.image else { return Vec::new() };
+    let mut faults = Vec::new();
+    let mut other_architecture = Vec::new();
+    for pattern in &spec.instance_types {
+        let mut matching =
+            catalog.instance_types.iter().filter(|kind| patterns::matches(pattern, &kind.name)).peekable();
+        if matching.peek().is_none() {
+            faults.push(Fault::NoSuchType(pattern.clone()));
+        } else if !matching.any(|kind| kind.architectures.contains(&image.architecture)) {
+            other_architecture.push(pattern.clone());
+        }
+    }
+    if !other_architecture.is_empty() {
+        let image = image.architecture.clone();
+        faults.push(Fault::Architecture { image, patterns: other_architecture });
+    }
+    faults
+}
+
+fn storage_class(name: &str, shown: Option<&StorageClass>) -> Option<Fault> {
+    let Some(shown) = shown else { return Some(Fault::StorageClassNotFound(name.to_owned())) };
+    if shown.provisioner != EBS_CSI_DRIVER {
+        let provisioner = shown.provisioner.clone();
+        return Some(Fault::StorageClassDriver { name: name.to_owned(), provisioner });
+    }
+    (shown.allow_volume_expansion != Some(true)).then(|| Fault::StorageClassFixed(name.to_owned()))
+}

@@ -1,0 +1,99 @@
+//! A NodeClass on a real API server: what it names and is not there shows in its status and launches nothing,
+//! and a class in use is not deleted.
+
+use std::sync::Arc;
+
+use freehold::api::{NodeClass, NodeClassStatus};
+use freehold_box::account::{Site, SiteOptions};
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
+use kube::Api;
+use kube::api::DeleteParams;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::objects::Told as _;
+use crate::kit::permits::{self, Share};
+use crate::kit::statements;
+use crate::kit::test_env::{Options, TestEnv, install, run};
+use crate::kit::wait::{seen, until};
+
+const NAME: &str = "classes";
+
+/// Waits until the status of the class' newest generation has this reason for `Ready`; gives the message.
+async fn until_reason(env: &TestEnv, reason: &str) -> (NodeClassStatus, String) {
+    until(&format!("the NodeClass being {reason}"), || async {
+        let class = Api::<NodeClass>::all(env.client.clone()).get(NAME).await;
+        let class = class.map_err(|error| error.to_string())?;
+        let ready = class.condition("Ready");
+        let status = class.status.unwrap_or_default();
+        let is_so = ready.1 == reason && status.observed_generation == class.metadata.generation;
+        seen(is_so.then(|| (status, ready.2.clone())), || format!("{ready:?}"))
+    })
+    .await
+}
+
+fn launches(env: &TestEnv) -> usize {
+    env.calls_since(0).iter().filter(|entry| entry.action == "RunInstances").count()
+}
+
+#[test]
+fn a_class_that_names_what_is_not_there_launches_nothing_and_one_in_use_stays() {
+    run(async {
+        let _permit = permits::of_virtual_machines(Share::One).await;
+        // Its operator looks at the NodeClasses of the whole cluster.
+        let control_plane =
+            Arc::new(ControlPlane::start(ControlPlaneOptions::named("classes")).await.unwrap());
+        install(&control_plane).await;
+        let options = Options { has_all_namespaces: true, ..Options::default() };
+        let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
+        let simulator = ec2sim::Options { clock, ..options.simulator.clone() };
+        let simulator = statements::enforced(simulator, NAME);
+        let site =
+            Site::start(&control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
+        let image = site.world().images[0].id.clone();
+        let mut env = TestEnv::build_at(control_plane, site, NAME, options).await;
+        env.start_operator();
+
+        let (status, _) = until_reason(&env, "AsExpected").await;
+        assert_eq!(status.launchable, Some(true));
+        assert_eq!(status.image.unwrap().architecture, "x86_64");
+        assert_eq!(status.subnets.len(), 3);
+
+        // An image that this account cannot see.
+        env.edit_class(&json!({"imageID": "ami-00000000000000fff"})).await;
+        let (status, message) = until_reason(&env, "ImageUnusable").await;
+        assert_eq!(status.launchable, Some(false), "{message}");
+        env.create("orders", &json!({})).await;
+        let message = env.until_condition("orders", "Stalled", "True", "NodeClassNotReady").await;
+        assert!(message.contains("ami-00000000000000fff"), "{message}");
+        assert_eq!(launches(&env), 0);
+        env.edit_class(&json!({"imageID": image})).await;
+        env.ready("orders").await;
+
+        // What is needed later is told now, and what runs goes on.
+        env.edit_class(&json!({"storageClassName": "nowhere"})).await;
+        let (status, message) = until_reason(&env, "StorageClassUnusable").await;
+        assert_eq!(status.launchable, Some(true), "{message}");
+        env.ready("orders").await;
+
+        // Of an image of another architecture, the types that do not run it are named.
+        let other = env.site.world().images[1].id.clone();
+        env.edit_class(&json!({"imageID": other, "instanceTypes": ["r7i.*", "r7g.*"]})).await;
+        let (_, message) = until_reason(&env, "InstanceTypeUnusable").await;
+        assert!(message.contains("arm64, and no instance type of r7i.*"), "{message}");
+
+        let classes = Api::<NodeClass>::all(env.client.clone());
+        classes.delete(NAME, &DeleteParams::default()).await.unwrap();
+        let (_, message) = until_reason(&env, "InUse").await;
+        assert!(message.contains(&format!("Database {NAME}/orders")), "{message}");
+        env.ready("orders").await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        until("the NodeClass being gone", || async {
+            let left = classes.get_opt(NAME).await.map_err(|error| error.to_string())?;
+            seen(left.is_none().then_some(()), || format!("{:?}", left.map(|class| class.condition("Ready"))))
+        })
+        .await;
+        env.close().await;
+    });
+}
