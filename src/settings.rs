@@ -113,6 +113,12 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_LEASE_STALE_AFTER", default_value = "17", value_parser = seconds)]
     pub lease_stale_after: Duration,
 
+    /// The longest grace of a foreign pod that is deleted from a database's machine: it ends as if its own
+    /// were not longer, and the machine's end waits for it that long and no longer. Kubernetes' own default.
+    /// Real time, too: kubelets count it.
+    #[arg(long, env = "FREEHOLD_FOREIGN_POD_GRACE", default_value = "30", value_parser = seconds)]
+    pub foreign_pod_grace: Duration,
+
     /// The window in which edits of a volume are combined into one ModifyVolume.
     #[arg(long, env = "FREEHOLD_MODIFY_COALESCE_WINDOW", default_value = "3", value_parser = seconds)]
     pub modify_coalesce_window: Duration,
@@ -176,6 +182,7 @@ impl Timing {
             // Kubelets renew their Leases in real time.
             lease_poll_interval: self.lease_poll_interval,
             lease_stale_after: self.lease_stale_after,
+            foreign_pod_grace: self.foreign_pod_grace,
             modify_coalesce_window: scale(self.modify_coalesce_window),
             modify_unconfirmed_timeout: scale(self.modify_unconfirmed_timeout),
             modify_budget_window: scale(self.modify_budget_window),
@@ -207,6 +214,7 @@ impl Default for Timing {
             fence_step_timeout: Duration::from_secs(120),
             lease_poll_interval: Duration::from_secs(5),
             lease_stale_after: Duration::from_secs(17),
+            foreign_pod_grace: Duration::from_secs(30),
             modify_coalesce_window: Duration::from_secs(3),
             modify_unconfirmed_timeout: Duration::from_secs(60),
             modify_budget_window: Duration::from_secs(86400),

@@ -30,6 +30,8 @@ pub enum EventReason {
     FinalSnapshotRefused,
     /// Volume: the final snapshot was requested.
     FinalSnapshotStarted,
+    /// Node: a pod that is not the database's was deleted from its machine; the note names it.
+    ForeignPodEvicted,
     /// Node: EC2 launched an instance.
     InstanceLaunched,
     /// Node: an instance that was found by token and tags is this Node's.

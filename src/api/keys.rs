@@ -67,6 +67,9 @@ pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
 /// PersistentVolume.
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
+/// Label: the instance type. On Kubernetes nodes, written by the kubelet or the cloud's controller manager.
+pub const INSTANCE_TYPE_LABEL: &str = "node.kubernetes.io/instance-type";
+
 // ---- Annotations of a PersistentVolume ----
 
 /// Annotation: the Database that a volume was created for, as `<namespace>/<name>`. Written by the Volume's
@@ -106,6 +109,9 @@ pub const CREDENTIALS_ANNOTATION: &str = "freehold.dev/credentials-secret";
 pub const ADOPTED_BY_ANNOTATION: &str = "freehold.dev/adopted-by";
 
 // ---- Annotations of other objects ----
+
+/// Annotation of Kubernetes' own: on the mirror pod of a static pod, written by its kubelet.
+pub const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
 /// Annotation: the hash (16 hexadecimal digits) of the inputs in the spec that an object was rendered from.
 /// On the StatefulSet, its pods and the ConfigMap; written by the Database's controller. Only a change of it

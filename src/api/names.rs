@@ -78,8 +78,18 @@ impl Names {
 
     /// The pod of the StatefulSet.
     pub fn pod(&self) -> String {
-        format!("{}-0", self.stateful_set)
+        pod(&self.stateful_set)
     }
+}
+
+/// The pod of a StatefulSet of this name.
+pub fn pod(stateful_set: &str) -> String {
+    format!("{stateful_set}-0")
+}
+
+/// The Volume of the Database that a Node of this name belongs to.
+pub fn volume_of_node(node: &str) -> Option<&str> {
+    node.rsplit_once('-').map(|(volume, _)| volume)
 }
 
 /// The Secret with the retained credentials of a Volume of this name.

@@ -28,6 +28,7 @@ mod schema;
 mod sdk;
 mod storage;
 mod strangers;
+mod tenants;
 mod transcripts;
 mod trouble;
 mod world;

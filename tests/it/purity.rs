@@ -21,6 +21,7 @@ const PURE: [&str; 17] = [
     "controller/database/ordinal.rs",
     "controller/database/pod.rs",
     "controller/messages.rs",
+    "controller/node/pods.rs",
     "controller/node/registration.rs",
     "controller/node_class/fault.rs",
     "controller/retention.rs",

@@ -94,6 +94,19 @@ async fn one(
             let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
             delete::delete_with(&pods, name, uid, at_once.then_some(0)).await?;
         }
+        Action::EvictForeignPod { namespace, name, uid, grace_seconds } => {
+            let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
+            let place = format!("{namespace}/{name}");
+            match delete::delete_with(&pods, name, uid, Some(*grace_seconds)).await {
+                Ok(()) => {
+                    let note = messages::events::foreign_pod_evicted(&place, *grace_seconds);
+                    let happened = Happened::warning(EventReason::ForeignPodEvicted, note);
+                    events.publish(&acted.object, &happened).await;
+                }
+                // Nothing depends on it, and the next pass requests it again.
+                Err(error) => tracing::warn!(pod = place, %error, "failed to delete a foreign pod"),
+            }
+        }
         Action::ReleaseCoreNode(core_node) => release_core_node(core_node, ctx).await?,
         Action::RemoveFinalizer => {
             finalizer::remove(&nodes, &acted.object).await?;

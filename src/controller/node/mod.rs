@@ -7,6 +7,7 @@ pub mod lease_monitor;
 pub mod messages;
 pub mod observe;
 pub mod plan;
+mod pods;
 mod registration;
 mod remember;
 pub mod status;

@@ -8,9 +8,10 @@ use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::api::{Api, ListParams, ObjectList};
 use kube::{Client, ResourceExt};
 
+use super::pods;
 use super::registration::{self, is_live, provider_id};
 use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER};
-use crate::api::{InstanceId, Node, NodeClass};
+use crate::api::{InstanceId, Node, NodeClass, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
@@ -49,11 +50,11 @@ pub struct Observed {
     pub other_core_nodes: Vec<CoreNode>,
     /// CSINode lists the EBS driver for the core Node.
     pub driver_registered: bool,
-    /// Pods on the core Node that are not a DaemonSet's; read only while the Node is being deleted, or its
-    /// instance has ended.
+    /// Pods on the core Node that are neither a DaemonSet's nor static. While the Node stays and its instance
+    /// runs from the API server's cache, which may be a moment old.
     pub pods: Vec<Pod>,
-    /// VolumeAttachments to the core Node; read only while the Node is being deleted, or its instance has
-    /// ended.
+    /// VolumeAttachments of Freehold's volumes to the core Node; read only while the Node is being deleted,
+    /// or its instance has ended.
     pub attachments: Vec<String>,
     /// This cluster's identity.
     pub cluster_id: String,
@@ -187,14 +188,17 @@ struct OnMachine {
     attachments: Vec<String>,
 }
 
-/// Pods and VolumeAttachments are read only of a machine that is to end, or has ended.
+/// VolumeAttachments are read only of a machine that is to end, or has ended, and only there must every pod
+/// be seen: elsewhere pods are read to find foreign ones.
 async fn on_machine(core_node: &CoreNode, is_leaving: bool, ctx: &Context) -> Result<OnMachine, kube::Error> {
     let name = core_node.name_any();
     let driver_registered = driver_is_registered(&ctx.client, &name).await?;
+    let params = ListParams::default().fields(&format!("spec.nodeName={name}"));
     if !is_leaving {
-        return Ok(OnMachine { driver_registered, ..OnMachine::default() });
+        let pods = pods_on(&ctx.client, &params.match_any()).await?;
+        return Ok(OnMachine { driver_registered, pods, attachments: Vec::new() });
     }
-    let pods = pods_on(&ctx.client, &name).await?;
+    let pods = pods_on(&ctx.client, &params).await?;
     Ok(OnMachine { driver_registered, pods, attachments: attachments_to(ctx, &name).await? })
 }
 
@@ -223,20 +227,18 @@ async fn driver_is_registered(client: &Client, core_node: &str) -> Result<bool, 
         .is_some_and(|csi_node| csi_node.spec.drivers.iter().any(|driver| driver.name == EBS_CSI_DRIVER)))
 }
 
-async fn pods_on(client: &Client, core_node: &str) -> Result<Vec<Pod>, kube::Error> {
-    let params = ListParams::default().fields(&format!("spec.nodeName={core_node}"));
-    let pods = Api::<Pod>::all(client.clone()).list(&params).await?;
-    Ok(pods.items.into_iter().filter(|pod| !is_of_the_machine(pod)).collect())
+async fn pods_on(client: &Client, params: &ListParams) -> Result<Vec<Pod>, kube::Error> {
+    let pods = Api::<Pod>::all(client.clone()).list(params).await?;
+    Ok(pods.items.into_iter().filter(|pod| !pods::is_of_the_machine(pod)).collect())
 }
 
-/// Pods of DaemonSets and static pods belong to the machine and go with it.
-fn is_of_the_machine(pod: &Pod) -> bool {
-    pod.owner_references().iter().any(|owner| owner.kind == "DaemonSet" || owner.kind == "Node")
-}
-
-/// What the copy still has is believed; that there is none, the API server says.
+/// What the copy still has is believed; that there is none, the API server says. A volume of others, which a
+/// foreign pod brought along, is detached by its driver or with the machine's end: nothing waits for it.
 async fn attachments_to(ctx: &Context, core_node: &str) -> Result<Vec<String>, kube::Error> {
-    let is_to = |attachment: &VolumeAttachment| attachment.spec.node_name == core_node;
+    let is_to = |attachment: &VolumeAttachment| {
+        let volume = attachment.spec.source.persistent_volume_name.as_deref();
+        attachment.spec.node_name == core_node && volume.and_then(names::volume_uid_of).is_some()
+    };
     if let Some(names) = ctx.attachments.names(is_to).filter(|names| !names.is_empty()) {
         return Ok(names);
     }

@@ -12,6 +12,7 @@ use super::observe::Observed;
 use super::plan::action::Plan;
 use super::plan::judgement::{Judgement, Lost, Stage};
 use super::plan::{facts, offering};
+use super::pods;
 use super::registration::provider_id;
 use super::wait::NodeWait;
 use super::wait::join::JoinWait;
@@ -216,7 +217,7 @@ fn drifted(observed: &Observed, acted: &Acted<Node>) -> Entry {
 /// The stages of a planned termination, each with what blocks it.
 fn leaving(observed: &Observed, instance: Option<&Instance>, message: &str) -> [Entry; 3] {
     let is_terminated = instance.is_none_or(|instance| instance.state == InstanceState::Terminated);
-    let drained = if is_terminated || observed.pods.is_empty() {
+    let drained = if is_terminated || pods::own(&observed.pods, &observed.node).next().is_none() {
         Entry::yes(Type::Drained, Reason::AsExpected, messages::DRAINED)
     } else {
         Entry::no(Type::Drained, Reason::AwaitingDrain, message)

@@ -3,6 +3,7 @@
 mod ended;
 mod fence;
 mod fenced;
+mod foreign;
 mod launch;
 mod leaving;
 mod life;
@@ -64,7 +65,7 @@ fn node(status: Option<NodeStatus>) -> Node {
             "uid": "node-uid",
             "generation": 3,
             "finalizers": [FINALIZER],
-            "labels": {"freehold.dev/database": "orders"},
+            "labels": {"freehold.dev/database": "orders", "freehold.dev/database-uid": "database-uid"},
         },
         "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large", "r6i.large"]},
     }))
@@ -251,12 +252,22 @@ fn core_node_with(finalizers: &[&str], condition: &serde_json::Value) -> CoreNod
     .unwrap()
 }
 
+/// The database's own pod.
 fn pod(name: &str, is_ending: bool) -> Pod {
     let mut pod: Pod = serde_json::from_value(json!({"metadata": {"name": name, "namespace": "team-a",
-        "uid": format!("{name}-uid")}}))
+        "uid": format!("{name}-uid"), "labels": {"freehold.dev/database-uid": "database-uid"}}}))
     .unwrap();
     pod.metadata.deletion_timestamp = is_ending.then(|| Time(at(6)));
     pod
+}
+
+/// A pod of another tenant, with this grace of its own.
+fn foreign_pod(name: &str, grace_seconds: i64) -> Pod {
+    serde_json::from_value(json!({
+        "metadata": {"name": name, "namespace": "team-b", "uid": format!("{name}-uid")},
+        "spec": {"containers": [], "terminationGracePeriodSeconds": grace_seconds},
+    }))
+    .unwrap()
 }
 
 /// Look-ups by tag and token that were empty from then to then.

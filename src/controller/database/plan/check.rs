@@ -4,6 +4,7 @@
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
+use super::machines;
 use super::wakes::{is_registered, wake};
 use crate::api::Node;
 use crate::cluster::finalizer;
@@ -30,7 +31,13 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                     "no machine is created for a database that is deleted or paused",
                 );
                 rule(finalizer::has(&observed.database), "nothing is created before the finalizer is there");
-                rule(observed.nodes.len() < 2, "no more than two machines of one database live at once");
+                let is_leaving = |node: &&Node| node.metadata.deletion_timestamp.is_some();
+                let is_repair = observed.nodes.iter().any(machines::is_lost)
+                    && observed.nodes.iter().filter(|node| !is_leaving(node)).all(machines::is_lost);
+                rule(
+                    observed.nodes.len() < 2 || is_repair,
+                    "no more than two machines of one database live at once, but to replace a lost one",
+                );
                 rule(!is_stalled, "a stalled Database costs nothing more");
             }
             Action::CreateVolume(_) => {

@@ -10,7 +10,8 @@ use crate::controller::database::cause::LostReason;
 use crate::controller::database::cause::ReplaceCause;
 use crate::controller::database::observe::Observed;
 
-/// The Nodes of a Database by what they are to it: never more than two, and two only during a replacement.
+/// The Nodes of a Database by what they are to it: one, and two during a replacement; more only where a lost
+/// machine is replaced while those that the database has left are still going.
 #[derive(Clone, Debug)]
 pub(in crate::controller::database) struct Machines<'a> {
     /// The one that the database runs on, or is to run on.

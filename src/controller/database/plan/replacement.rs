@@ -8,7 +8,7 @@ use kube::ResourceExt;
 
 use super::action::Action;
 use super::facts::{disk_zone, next_zone};
-use super::machines::{Machines, can_serve, is_initialized, unfit, why_replaced};
+use super::machines::{Machines, can_serve, is_initialized, is_lost, unfit, why_replaced};
 use super::placement::machine;
 use crate::api::Node;
 use crate::api::database::Replacement;
@@ -64,7 +64,10 @@ fn start<'a>(
     let replacing = |step: ReplaceStep, cause: ReplaceCause| {
         Some(DatabaseWait::Replacing { node: host.name_any(), cause, step })
     };
-    if let Some(former) = machines.former.first() {
+    // One that is only slow to go takes nothing from a lost machine's repair. A lost machine does not count
+    // either, once it is left: it is fenced by then. So at most three run at once: the last one that was left
+    // in good health, the host and its successor.
+    if let Some(former) = machines.former.first().filter(|_| !is_lost(host)) {
         return Replacing {
             serves_on,
             waiting: replacing(ReplaceStep::AfterFormer(former.name_any()), cause),

@@ -251,7 +251,10 @@ impl Life {
     fn check(&self, plan: &Plan) {
         let machines: Vec<&str> =
             self.machines.iter().filter_map(|machine| machine.node.metadata.name.as_deref()).collect();
-        assert!(machines.len() <= 2, "{machines:?} at once");
+        let is_repair = self.machines.iter().any(|machine| machine.is_lost);
+        assert!(machines.len() <= 2 || is_repair, "{machines:?} at once");
+        let staying = self.machines.iter().filter(|machine| !machine.is_deleting()).count();
+        assert!(staying <= 2, "{staying} of {machines:?} stay");
         let labelled = self.labelled().count();
         assert!(labelled <= 1, "{labelled} Kubernetes nodes have the label at once");
         let is_wanted = self.database.spec.running && !self.is_deleting();

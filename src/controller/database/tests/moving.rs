@@ -284,7 +284,7 @@ fn before_there_is_a_disk_a_machine_that_goes_is_awaited() {
 }
 
 #[test]
-fn there_are_never_more_than_two_nodes() {
+fn a_third_node_is_created_only_for_a_lost_machine_while_the_one_before_it_is_still_going() {
     let mut world = with_successor(edited(json!({"instanceTypes": ["c7i.large"]})));
     world.labelled = vec![core_node("ip-10-0-0-2", true)];
     world.pod.as_mut().unwrap().spec.as_mut().unwrap().node_name = Some("ip-10-0-0-2".to_owned());
@@ -292,6 +292,17 @@ fn there_are_never_more_than_two_nodes() {
     let plan = plan(&world, now());
     assert_eq!(line(&plan), "[] AwaitingNode");
     assert!(plan.waiting.unwrap().message().contains("begins when Node orders-gqmgm-1 is gone"));
+    let mut repaired = world.clone();
+    repaired.nodes[1] = successor(
+        &repaired,
+        json!([
+            condition("Ready", "False", "InstanceLost", "m"),
+            condition("Initialized", "True", "AsExpected", "m"),
+            condition("Lost", "True", "InstanceLost", "instance i-2 is terminated")
+        ]),
+    );
+    let third = "[create node 3 orders-gqmgm-3 in us-east-1b for orders-gqmgm-2: instance i-2 is terminated";
+    assert!(said(&repaired).starts_with(third), "{}", said(&repaired));
     let third = ready_node(&world, 3);
     world.nodes.push(third);
     assert_eq!(machines::of(&world).unwrap().former.len() + 2, 3, "should there ever be three, one is left");

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use crate::api::InstanceId;
+use crate::api::keys::DEDICATED_LABEL;
 use crate::api::node::NodeCreation;
 
 /// Why an instance is terminated: its Node is deleted.
@@ -42,6 +43,14 @@ pub fn out_of_service(core_node: &str) -> String {
 /// The event of a Kubernetes node that is cordoned.
 pub fn cordoned(core_node: &str) -> String {
     format!("Kubernetes node {core_node} takes no more pods: its Node is deleted")
+}
+
+/// The event of a pod that is deleted from the machine, since it is not the database's.
+pub fn foreign_pod_evicted(pod: &str, grace_seconds: u32) -> String {
+    format!(
+        "pod {pod} is deleted with a grace of {grace_seconds} s: it is not of this machine's database, and \
+        a machine is its database's alone; keep others off by a node affinity ({DEDICATED_LABEL} DoesNotExist)"
+    )
 }
 
 /// The event of a machine that is declared lost.

@@ -30,7 +30,7 @@ pub const NOT_LOST: &str = "there is no sign that the machine is lost";
 pub const FENCED_BY_TERMINATION: &str = "the kubelet of the machine does not report; requesting EC2 to \
     terminate the instance";
 /// Drained, true.
-pub const DRAINED: &str = "no pod is left on the machine";
+pub const DRAINED: &str = "no pod of the database is left on the machine";
 /// `VolumeDetached`, true.
 pub const DETACHED: &str = "no volume is attached to the machine";
 /// `InstanceTerminated`, true.

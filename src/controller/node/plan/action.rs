@@ -92,6 +92,17 @@ pub enum Action {
         /// Grace 0: the machine is proven stopped or gone.
         at_once: bool,
     },
+    /// Delete a pod that has no business on the machine.
+    EvictForeignPod {
+        /// Namespace.
+        namespace: String,
+        /// Name.
+        name: String,
+        /// UID.
+        uid: String,
+        /// Its grace.
+        grace_seconds: u32,
+    },
     /// Delete the core Node and take our finalizer off it.
     ReleaseCoreNode(Box<CoreNode>),
     /// Take our finalizer off the Node: its machine is gone.

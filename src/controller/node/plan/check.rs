@@ -1,6 +1,9 @@
 //! What no plan of the Node controller may ever do, whatever was observed: checked on every plan of a debug
 //! build. Pure.
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+
 use super::action::{Action, Plan};
 use super::facts::is_own;
 use super::wakes::{is_registered, wakes};
@@ -8,6 +11,7 @@ use crate::api::InstanceId;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::node::observe::Observed;
+use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
 
 /// The rules that this plan breaks, each as a sentence.
@@ -60,6 +64,13 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                     "a pod is deleted without grace only when nothing runs on its machine",
                 );
             }
+            Action::EvictForeignPod { namespace, name, .. } => {
+                let is_it = |pod: &Pod| pod.name_any() == *name && pod.namespace().as_ref() == Some(namespace);
+                rule(
+                    !pods::own(&observed.pods, &observed.node).any(is_it),
+                    "the database's own pod is never deleted as a foreign one",
+                );
+            }
             Action::AddFinalizer
             | Action::RecordInstance(_)
             | Action::MarkUnavailable(..)
@@ -98,7 +109,7 @@ fn named_has_ended(observed: &Observed) -> bool {
         .is_none_or(|it| has_ended(it) || it.state == InstanceState::Stopped)
 }
 
-/// What is done about a second instance leaves the Node itself as it is.
+/// What is done about a second instance or a foreign pod leaves the Node itself as it is.
 fn is_about_others(action: &Action) -> bool {
-    matches!(action, Action::Terminate(..))
+    matches!(action, Action::Terminate(..) | Action::EvictForeignPod { .. })
 }

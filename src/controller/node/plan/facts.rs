@@ -2,6 +2,7 @@
 //! termination of an instance. Pure.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
@@ -13,6 +14,7 @@ use crate::cloud::identity::{self, Kind};
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
+use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
 
 /// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot.
@@ -102,17 +104,23 @@ pub(super) fn again_to_terminate<'a>(observed: &'a Observed, id: &InstanceId, no
     )
 }
 
-/// Pods that are still there: requested to end once; deleted at once when their machine is gone for certain.
-pub(super) fn evictions(observed: &Observed, at_once: bool) -> Vec<Action> {
-    observed
-        .pods
-        .iter()
-        .filter(|pod| at_once || pod.metadata.deletion_timestamp.is_none())
-        .map(|pod| Action::EvictPod {
-            namespace: pod.namespace().unwrap_or_default(),
-            name: pod.name_any(),
-            uid: pod.uid().unwrap_or_default(),
-            at_once,
-        })
-        .collect()
+/// The database's own pods that are not requested to end yet.
+pub(super) fn evictions(observed: &Observed) -> impl Iterator<Item = Action> {
+    pods::own(&observed.pods, &observed.node)
+        .filter(|pod| pod.metadata.deletion_timestamp.is_none())
+        .map(|pod| evict(pod, false))
+}
+
+/// Every pod, deleted at once: the machine is gone for certain.
+pub(super) fn removals(observed: &Observed) -> impl Iterator<Item = Action> {
+    observed.pods.iter().map(|pod| evict(pod, true))
+}
+
+fn evict(pod: &Pod, at_once: bool) -> Action {
+    Action::EvictPod {
+        namespace: pod.namespace().unwrap_or_default(),
+        name: pod.name_any(),
+        uid: pod.uid().unwrap_or_default(),
+        at_once,
+    }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as CoreNode;
 
 use super::action::{Action, Plan};
-use super::facts::{again_to_terminate, evictions, proven_absent};
+use super::facts::{again_to_terminate, proven_absent, removals};
 use super::judgement::{Loss, Lost, Stage};
 use crate::api::keys::OUT_OF_SERVICE_TAINT;
 use crate::api::{ConditionType, InstanceId, NodeStatus};
@@ -130,7 +130,7 @@ pub(super) fn out_of_service(observed: &Observed, always: bool) -> Vec<Action> {
     let core_node =
         observed.core_node.as_ref().filter(|core_node| is_needed && !is_out_of_service(core_node));
     let taint = core_node.map(|core_node| Action::OutOfService(Box::new(core_node.clone())));
-    taint.into_iter().chain(evictions(observed, true)).collect()
+    taint.into_iter().chain(removals(observed)).collect()
 }
 
 /// What still holds volumes to the machine after the proof; with a time when that takes long.

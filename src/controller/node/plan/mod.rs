@@ -3,6 +3,7 @@
 mod check;
 mod duplicates;
 mod fence;
+mod foreign;
 mod initialization;
 mod launch;
 mod loss;
@@ -34,7 +35,8 @@ use crate::cluster::finalizer;
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let status = observed.node.status.clone().unwrap_or_default();
     let judged = Judged { loss: loss::judge(observed, &status, now), proof: fence::proof(observed, &status) };
-    let plan = Plan { judged: judged.clone(), ..decide(observed, &status, &judged, now) };
+    let plan = foreign::evicted(observed, &status, decide(observed, &status, &judged, now));
+    let plan = Plan { judged, ..plan };
     debug_assert_eq!(
         check::violations(observed, &plan),
         Vec::<String>::new(),

@@ -14,6 +14,7 @@ use crate::controller::creation::judge::{Verdict, judge};
 use crate::controller::memory::issued_requests::Again;
 use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
+use crate::controller::node::pods;
 use crate::controller::node::registration::is_live;
 use crate::controller::node::wait::NodeWait;
 use crate::controller::node::wait::deletion::DeletionWait;
@@ -125,14 +126,10 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
         if !core_node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false) {
             actions.push(Action::Cordon(core_node.name_any(), core_node.uid().unwrap_or_default()));
         }
-        actions.extend(evictions(observed, false));
+        actions.extend(evictions(observed));
     }
     let kubelet = safety::kubelet(observed.core_node.as_ref());
-    let pods: Vec<String> = observed
-        .pods
-        .iter()
-        .map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any()))
-        .collect();
+    let pods = pods::awaited(&observed.pods, &observed.node, &observed.timing, now);
     match safety::may_terminate(
         instance,
         kubelet,

@@ -141,6 +141,7 @@ fn writes_the_node(action: &Action) -> bool {
         | Action::HoldCoreNode(_)
         | Action::Cordon(..)
         | Action::EvictPod { .. }
+        | Action::EvictForeignPod { .. }
         | Action::ReleaseCoreNode(_) => false,
     }
 }

@@ -45,6 +45,8 @@ enum Event {
     Hide,
     /// The Kubernetes node is deleted.
     DeleteKubernetesNode,
+    /// A pod of another tenant, which a finalizer keeps, is on the machine.
+    ForeignPod,
 }
 
 /// How the kubelets are.
@@ -71,6 +73,7 @@ struct Life {
     kubelets: Kubelets,
     core_node: Option<CoreNode>,
     pods: Vec<Pod>,
+    foreign: Option<Pod>,
     attachments: Vec<String>,
     has_served: bool,
     offerings: OfferingsView,
@@ -96,6 +99,7 @@ impl Life {
             kubelets: Kubelets::Report,
             core_node: None,
             pods: Vec::new(),
+            foreign: None,
             attachments: Vec::new(),
             has_served: false,
             offerings: OfferingsView::default(),
@@ -151,8 +155,8 @@ impl Life {
             issued_terminations: self.terminations.clone(),
             issued_stop: status.instance_id.as_ref().and_then(|id| self.stops.get(id).cloned()),
             driver_registered: created.is_some_and(|at| self.now >= later(at.0, Duration::from_secs(10))),
+            pods: self.pods.iter().chain(&self.foreign).filter(|_| core_node.is_some()).cloned().collect(),
             core_node,
-            pods: if reads_pods { self.pods.clone() } else { Vec::new() },
             attachments: if reads_pods { self.attachments.clone() } else { Vec::new() },
             instances: InstanceView {
                 instances,
@@ -241,6 +245,7 @@ impl Life {
                     core_node.metadata.deletion_timestamp.get_or_insert(Time(now));
                 }
             }
+            Event::ForeignPod => self.foreign = Some(foreign_pod("stray", 31_536_000)),
         }
     }
 
@@ -283,6 +288,7 @@ fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
         Event::Terminate,
         Event::Hide,
         Event::DeleteKubernetesNode,
+        Event::ForeignPod,
     ];
     prop::collection::vec((0..40usize, prop::sample::select(events)), 0..5)
 }

@@ -216,6 +216,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("recorded", messages::events::recorded(&id("i-1"))),
         ("out_of_service", messages::events::out_of_service(CORE_NODE)),
         ("cordoned", messages::events::cordoned(CORE_NODE)),
+        ("foreign_pod_evicted", messages::events::foreign_pod_evicted("team-b/stray", 30)),
         ("declared_lost", messages::events::declared_lost(&loss())),
         ("terminating", messages::events::terminating(&id("i-1"), messages::events::NODE_DELETED)),
         ("stopping", messages::events::stopping(&id("i-1"), false)),

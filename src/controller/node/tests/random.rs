@@ -202,6 +202,12 @@ fn cluster_facts() -> Vec<Fact<Observed>> {
         fact("no driver", |it, _| it.driver_registered = false),
         fact("a pod", |it, _| it.pods.push(pod("orders-0", false))),
         fact("a pod that ends", |it, _| it.pods.push(pod("orders-0", true))),
+        fact("a foreign pod", |it, _| it.pods.push(foreign_pod("stray", 31_536_000))),
+        fact("a foreign pod that ends", |it, now| {
+            let mut pod = foreign_pod("stray", 31_536_000);
+            pod.metadata.deletion_timestamp = Some(Time(until(now)));
+            it.pods.push(pod);
+        }),
         fact("an attachment", |it, _| it.attachments.push("csi-1".to_owned())),
         fact("many repairs", |it, _| it.fleet.repairs = 10),
         fact("the zone looks down", |it, _| (it.fleet.zone_joined, it.fleet.zone_lost) = (9, 8)),

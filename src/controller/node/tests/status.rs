@@ -155,7 +155,7 @@ fn a_deletion_shows_its_three_stages() {
     assert_eq!(
         whole(&after(&observed, now()))[7..],
         [
-            ("Drained", "True", "AsExpected", "no pod is left on the machine"),
+            ("Drained", "True", "AsExpected", "no pod of the database is left on the machine"),
             ("VolumeDetached", "True", "AsExpected", "no volume is attached to the machine"),
             ("InstanceTerminated", "False", "AwaitingTermination", "instance i-1 is being terminated"),
         ]

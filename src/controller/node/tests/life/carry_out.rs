@@ -57,8 +57,15 @@ impl Life {
                     core_node.spec.get_or_insert_default().unschedulable = Some(true);
                 }
             }
-            Action::EvictPod { at_once: true, .. } => self.pods.clear(),
+            Action::EvictPod { at_once: true, .. } => (self.pods, self.foreign) = (Vec::new(), None),
             Action::EvictPod { .. } => self.pods = vec![pod("orders-0", true)],
+            Action::EvictForeignPod { grace_seconds, .. } => {
+                if let Some(pod) = &mut self.foreign {
+                    let grace = i64::from(*grace_seconds);
+                    pod.metadata.deletion_timestamp = Some(Time(later(now, Duration::from_secs(30))));
+                    pod.metadata.deletion_grace_period_seconds = Some(grace);
+                }
+            }
             Action::ReleaseCoreNode(_) => self.core_node = None,
             Action::RemoveFinalizer => self.is_gone = true,
         }

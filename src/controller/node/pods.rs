@@ -1,0 +1,81 @@
+//! What a pod on a machine is to the machine's database: the database's own, the machine's, or foreign. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+
+use crate::api::keys::{DATABASE_NAME_LABEL, DATABASE_UID_LABEL, MIRROR_POD_ANNOTATION};
+use crate::api::{Node, names};
+use crate::cluster::controller_of;
+use crate::settings::Timing;
+use crate::time::later;
+
+/// Pods of DaemonSets and static pods belong to the machine and go with it. Who may create neither cannot
+/// pass a pod off as one for long: the DaemonSet's controller gives up a pod that its selector does not
+/// match, and the kubelet deletes a mirror pod whose static pod it does not have.
+pub fn is_of_the_machine(pod: &Pod) -> bool {
+    let Some(owner) = controller_of(pod) else { return false };
+    match owner.kind.as_str() {
+        "DaemonSet" => owner.api_version.starts_with("apps/"),
+        "Node" => pod.annotations().contains_key(MIRROR_POD_ANNOTATION),
+        _ => false,
+    }
+}
+
+/// Whether a pod is the one of this Node's database. Its label alone would not do: anyone who may create pods
+/// can write it. Its name belongs to the StatefulSet, and its namespace to the tenant.
+fn is_own(pod: &Pod, node: &Node) -> bool {
+    let (labels, of) = (pod.labels(), node.labels());
+    let name = of.get(DATABASE_NAME_LABEL).map(|database| names::pod(database));
+    pod.namespace() == node.namespace()
+        && name == pod.metadata.name
+        && of.contains_key(DATABASE_UID_LABEL)
+        && labels.get(DATABASE_UID_LABEL) == of.get(DATABASE_UID_LABEL)
+}
+
+/// Whether its containers have ended for good: it uses nothing of the machine any more.
+fn has_finished(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// The database's own pods on the machine.
+pub(super) fn own<'a>(pods: &'a [Pod], node: &'a Node) -> impl Iterator<Item = &'a Pod> {
+    pods.iter().filter(|pod| is_own(pod, node))
+}
+
+/// The pods that have no business on the machine and still use it.
+pub(super) fn foreign<'a>(pods: &'a [Pod], node: &'a Node) -> impl Iterator<Item = &'a Pod> {
+    pods.iter().filter(|pod| !is_own(pod, node) && !has_finished(pod))
+}
+
+/// The pods that the end of the machine of a deleted Node waits for: the database's own, and foreign ones
+/// only for their grace. A foreign pod may have a finalizer, or a controller that creates it anew: nothing
+/// that it does keeps the machine for longer.
+pub(super) fn awaited(pods: &[Pod], node: &Node, timing: &Timing, now: Timestamp) -> Vec<String> {
+    let deleted_at = node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+    let is_in_grace = deleted_at.is_none_or(|deleted_at| now < later(deleted_at, timing.foreign_pod_grace));
+    own(pods, node)
+        .chain(foreign(pods, node).filter(|_| is_in_grace))
+        .map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any()))
+        .collect()
+}
+
+/// The grace in seconds that a foreign pod is deleted with: its own, and at most this; `None` when it was
+/// deleted with that already. A pod that was deleted with a longer one is deleted again: Kubernetes then
+/// shortens the grace.
+pub(super) fn shortened_grace(pod: &Pod, most: Duration) -> Option<u32> {
+    let most = i64::try_from(most.as_secs()).unwrap_or(i64::MAX);
+    let left = match &pod.metadata.deletion_timestamp {
+        None => return seconds(pod.spec.as_ref().and_then(|it| it.termination_grace_period_seconds), most),
+        Some(_) => pod.metadata.deletion_grace_period_seconds.unwrap_or_default(),
+    };
+    (left > most).then(|| u32::try_from(most).unwrap_or(u32::MAX))
+}
+
+/// Kubernetes' default grace is 30 s.
+fn seconds(own: Option<i64>, most: i64) -> Option<u32> {
+    u32::try_from(own.unwrap_or(30).clamp(0, most)).ok()
+}

@@ -1,0 +1,165 @@
+//! Pods that have no business on a database's machine: they are deleted where they are seen, and hold nothing.
+
+use super::*;
+use crate::api::keys::DATABASE_NODE_LABEL;
+
+/// A year.
+const YEAR: i64 = 31_536_000;
+
+fn evicts(name: &str, grace_seconds: u32) -> Action {
+    Action::EvictForeignPod {
+        namespace: "team-b".into(),
+        name: name.into(),
+        uid: format!("{name}-uid"),
+        grace_seconds,
+    }
+}
+
+fn with(pod: Pod) -> Observed {
+    let mut observed = settled();
+    observed.pods = vec![pod];
+    observed
+}
+
+/// It was deleted, with this grace.
+fn ending(mut pod: Pod, grace_seconds: i64) -> Pod {
+    pod.metadata.deletion_timestamp = Some(Time(at(6 + grace_seconds)));
+    pod.metadata.deletion_grace_period_seconds = Some(grace_seconds);
+    pod
+}
+
+fn changed(change: impl FnOnce(&mut Pod)) -> Observed {
+    let mut pod = pod("orders-0", false);
+    change(&mut pod);
+    with(pod)
+}
+
+fn evicted(namespace: &str, name: &str) -> Row {
+    let action = Action::EvictForeignPod {
+        namespace: namespace.into(),
+        name: name.into(),
+        uid: "orders-0-uid".into(),
+        grace_seconds: 30,
+    };
+    Row { actions: vec![action], ..done().again(60) }
+}
+
+#[test]
+fn a_foreign_pod_is_deleted_where_it_is_seen_with_half_a_minute_of_grace_at_most() {
+    let row = |grace: u32| Row { actions: vec![evicts("stray", grace)], ..done().again(60) };
+    let finished = |phase: &str| {
+        let mut pod = foreign_pod("stray", YEAR);
+        pod.status = serde_json::from_value(json!({"phase": phase})).unwrap();
+        with(pod)
+    };
+    let mut ended = with(foreign_pod("stray", YEAR));
+    ended.instances.instances[0].state = InstanceState::Unknown;
+    hold(vec![
+        ("a year becomes half a minute", with(foreign_pod("stray", YEAR)), now(), row(30)),
+        ("a shorter grace stays", with(foreign_pod("stray", 5)), now(), row(5)),
+        ("one that was deleted with a year", with(ending(foreign_pod("stray", YEAR), YEAR)), now(), row(30)),
+        ("one that was deleted in time", with(ending(foreign_pod("stray", YEAR), 30)), now(), done().again(60)),
+        ("one that has succeeded uses nothing", finished("Succeeded"), now(), done()),
+        ("one that has failed uses nothing", finished("Failed"), now(), done()),
+        ("a running one", finished("Running"), now(), row(30)),
+        ("what EC2 shows of the machine is not understood", ended, now(), waits(Reason::Launching)),
+    ]);
+}
+
+#[test]
+fn a_pod_is_the_databases_own_by_namespace_name_and_label_together() {
+    hold(vec![
+        ("its own", with(pod("orders-0", false)), now(), done()),
+        (
+            "in another namespace",
+            changed(|it| it.metadata.namespace = Some("team-b".into())),
+            now(),
+            evicted("team-b", "orders-0"),
+        ),
+        (
+            "of another name",
+            changed(|it| it.metadata.name = Some("orders-1".into())),
+            now(),
+            evicted("team-a", "orders-1"),
+        ),
+        ("without the label", changed(|it| it.metadata.labels = None), now(), evicted("team-a", "orders-0")),
+    ]);
+}
+
+#[test]
+fn pods_of_daemon_sets_and_static_pods_are_the_machines() {
+    let owned = |api: &str, kind: &str, annotations: serde_json::Value, controller: bool| -> Pod {
+        let owner =
+            json!({"apiVersion": api, "kind": kind, "name": "x", "uid": "x", "controller": controller});
+        serde_json::from_value(json!({"metadata": {
+            "name": "x", "ownerReferences": [owner], "annotations": annotations}}))
+        .unwrap()
+    };
+    let mirror = json!({"kubernetes.io/config.mirror": "hash"});
+    let rows = [
+        ("a DaemonSet's", owned("apps/v1", "DaemonSet", json!({}), true), true),
+        ("of another group's DaemonSet", owned("example.com/v1", "DaemonSet", json!({}), true), false),
+        ("one that only names a DaemonSet", owned("apps/v1", "DaemonSet", json!({}), false), false),
+        ("static", owned("v1", "Node", mirror, true), true),
+        ("owned by a Node, and no mirror", owned("v1", "Node", json!({}), true), false),
+        ("a Deployment's", owned("apps/v1", "ReplicaSet", json!({}), true), false),
+        ("nobody's", foreign_pod("stray", 30), false),
+    ];
+    for (name, pod, expected) in rows {
+        assert_eq!(crate::controller::node::pods::is_of_the_machine(&pod), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_end_of_a_machine_waits_for_foreign_pods_no_longer_than_their_grace() {
+    let full = |pods: Vec<Pod>| {
+        let mut observed = deleting(settled());
+        observed.core_node.as_mut().unwrap().spec.as_mut().unwrap().unschedulable = Some(true);
+        observed.pods = pods;
+        observed
+    };
+    let ends = || acts(vec![terminates("i-1", "its Node is deleted")], Reason::AwaitingTermination).pending();
+    let stray = || ending(foreign_pod("stray", YEAR), 30);
+    let mut serving = full(vec![foreign_pod("stray", YEAR)]);
+    serving.core_node.as_mut().unwrap().metadata.labels =
+        Some(BTreeMap::from([(DATABASE_NODE_LABEL.to_owned(), "uid".to_owned())]));
+    let mut again = ends().again(60);
+    again.actions.push(evicts("stray", 30));
+    hold(vec![
+        (
+            "deleted first",
+            full(vec![foreign_pod("stray", YEAR)]),
+            now(),
+            acts(vec![evicts("stray", 30)], Reason::AwaitingDrain).again(1),
+        ),
+        ("its grace runs", full(vec![stray()]), at(34), waits(Reason::AwaitingDrain).again(1)),
+        ("its grace is over, and a finalizer holds it", full(vec![stray()]), at(35), ends().again(60)),
+        ("another came for it", full(vec![foreign_pod("stray", YEAR)]), at(35), again),
+        (
+            "the database's own pod is awaited for as long as it takes",
+            full(vec![pod("orders-0", true), stray()]),
+            at(300),
+            waits(Reason::AwaitingDrain).again(1),
+        ),
+        (
+            "deleted while the database still runs there",
+            serving,
+            now(),
+            acts(vec![evicts("stray", 30)], Reason::AwaitingMove).again(60),
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_said_of_a_drain_is_about_the_databases_pod() {
+    let mut observed = deleting(settled());
+    observed.pods = vec![foreign_pod("stray", YEAR)];
+    let status = crate::controller::node::status::status(
+        &observed,
+        &plan(&observed, at(35)),
+        &crate::controller::pass::acted::Acted::new(observed.node.clone()),
+        at(35),
+    );
+    let drained = condition(&status.conditions, ConditionType::Drained);
+    assert_eq!(drained, ("True".to_owned(), "AsExpected".to_owned()));
+}

@@ -1,0 +1,3 @@
+//! Two tenants on one cluster: what one does must not reach the other's databases.
+
+mod alone;
