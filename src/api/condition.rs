@@ -22,7 +22,8 @@ pub enum ConditionType {
     Launched,
     /// Node: its kubelet has registered.
     Registered,
-    /// Node: the Kubernetes node is Ready, lists the EBS driver and carries our finalizer.
+    /// Node: the Kubernetes node is Ready, lists the EBS driver, has the label and the taint of a database's
+    /// machine, and carries our finalizer.
     Initialized,
     /// Node: the NodeClass has changed since this machine was created.
     Drifted,
@@ -116,7 +117,8 @@ pub enum Reason {
     Launching,
     /// The machine's kubelet is awaited.
     AwaitingRegistration,
-    /// The Kubernetes node is not Ready yet, or the EBS driver has not registered on it.
+    /// The Kubernetes node is not Ready yet, or the EBS driver has not registered on it, or it lacks the label
+    /// or the taint of a database's machine.
     AwaitingInitialization,
     /// Machines run but never join the cluster.
     NeverJoined,

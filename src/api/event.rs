@@ -40,6 +40,9 @@ pub enum EventReason {
     InstanceStopping,
     /// Node: EC2 was requested to terminate an instance; the note says why.
     InstanceTerminating,
+    /// Node: its Kubernetes node lacked the label or the taint that the user data must set; Freehold added
+    /// them.
+    KubernetesNodeNotDedicated,
     /// Node: EC2 refused a launch; the note has its message.
     LaunchRefused,
     /// Node: EC2 shows a lost machine stopped or terminated; nothing on it can write any more.

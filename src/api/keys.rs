@@ -45,11 +45,13 @@ pub const ENGINE_LABEL: &str = "app.kubernetes.io/name";
 // ---- Labels and taints of core Nodes ----
 
 /// Label: `true` on the `v1/Node` of a dedicated machine. Written by its kubelet at registration, as the
-/// NodeClass's user data says; what the operator's watch of core Nodes selects.
+/// NodeClass's user data says, or by the Node's controller where it is missing; what the operator's watch of
+/// core Nodes selects.
 pub const DEDICATED_LABEL: &str = "freehold.dev/dedicated";
 
 /// Taint, effect `NoExecute`, that keeps every other pod off a dedicated machine. Written by its kubelet at
-/// registration with the value `true`; a database's pod tolerates it with any value.
+/// registration with the value `true`, or by the Node's controller where it is missing; a database's pod
+/// tolerates it with any value.
 pub const DEDICATED_TAINT: &str = "freehold.dev/dedicated";
 
 /// Label: the UID of the Database, on the one core Node that its pod may run on. Written and removed by the

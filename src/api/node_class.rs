@@ -83,8 +83,9 @@ pub struct NodeClassSpec {
 
     /// The first-boot script, the same for every machine. It must register the kubelet with the taint
     /// `freehold.dev/dedicated:NoExecute`, the label `freehold.dev/dedicated=true`, a providerID of
-    /// `aws:///<zone>/<instance id>`, and the region, zone and instance-type labels. At most 16 KiB (EC2's
-    /// limit); no secrets.
+    /// `aws:///<zone>/<instance id>`, and the region, zone and instance-type labels. Where the taint or the
+    /// label is missing Freehold adds it before a database may use the machine, and reports that. At most
+    /// 16 KiB (EC2's limit); no secrets.
     #[schemars(length(max = 16384))]
     pub user_data: String,
 

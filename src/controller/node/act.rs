@@ -8,7 +8,7 @@ use serde_json::json;
 use super::create_instance::CreateInstance;
 use super::messages;
 use super::plan::action::{Action, Plan};
-use crate::api::keys::OUT_OF_SERVICE_TAINT;
+use crate::api::keys::{DEDICATED_LABEL, DEDICATED_TAINT, OUT_OF_SERVICE_TAINT};
 use crate::api::node::{Fence, NodeCreation};
 use crate::api::{EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
@@ -77,6 +77,7 @@ async fn one(
         Action::DeclareLost(fence) => declare_lost(fence, acted, ctx, events).await?,
         Action::Stop(id, force) => stop(id, *force, acted, ctx, events).await,
         Action::OutOfService(core_node) => out_of_service(core_node, acted, ctx, events).await?,
+        Action::Dedicate(core_node) => dedicate(core_node, acted, ctx, events).await?,
         Action::HoldCoreNode(core_node) => {
             finalizer::add(&core_nodes, core_node.as_ref()).await?;
         }
@@ -163,18 +164,48 @@ async fn out_of_service(
     events: &Events,
 ) -> Result<(), kube::Error> {
     let name = core_node.name_any();
-    let mut taints = core_node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
-    let (key, effect) = (OUT_OF_SERVICE_TAINT.to_owned(), "NoExecute".to_owned());
-    taints.push(Taint { key, value: Some("nodeshutdown".to_owned()), effect, time_added: None });
-    // Taints are one list: with the resourceVersion, so that no taint of another client is lost.
-    let metadata =
-        json!({"uid": core_node.metadata.uid, "resourceVersion": core_node.metadata.resource_version});
-    let patch = json!({"metadata": metadata, "spec": {"taints": taints}});
-    let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
-    core_nodes.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    taint(core_node, (OUT_OF_SERVICE_TAINT, "nodeshutdown"), None, ctx).await?;
     let note = messages::events::out_of_service(&name);
     events.publish(&acted.object, &Happened::normal(EventReason::OutOfService, note)).await;
     Ok(())
+}
+
+/// Gives a Kubernetes node the label and the taint of a database's machine.
+async fn dedicate(
+    core_node: &CoreNode,
+    acted: &Acted<Node>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), kube::Error> {
+    taint(core_node, (DEDICATED_TAINT, "true"), Some((DEDICATED_LABEL, "true")), ctx).await?;
+    let note = messages::events::dedicated(&core_node.name_any(), &acted.object.spec.node_class_name);
+    events.publish(&acted.object, &Happened::warning(EventReason::KubernetesNodeNotDedicated, note)).await;
+    Ok(())
+}
+
+/// Adds a taint that evicts to a Kubernetes node, in place of one of its key, and a label with it.
+async fn taint(
+    core_node: &CoreNode,
+    (key, value): (&str, &str),
+    label: Option<(&str, &str)>,
+    ctx: &Context,
+) -> Result<(), kube::Error> {
+    let effect = "NoExecute".to_owned();
+    let mut taints = core_node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+    taints.retain(|taint| taint.key != key || taint.effect != effect);
+    taints.push(Taint { key: key.to_owned(), value: Some(value.to_owned()), effect, time_added: None });
+    // Taints are one list: with the resourceVersion, so that no taint of another client is lost.
+    let metadata =
+        json!({"uid": core_node.metadata.uid, "resourceVersion": core_node.metadata.resource_version});
+    let mut patch = json!({"metadata": metadata, "spec": {"taints": taints}});
+    if let Some((key, value)) = label {
+        patch["metadata"]["labels"] = json!({key: value});
+    }
+    let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
+    core_nodes
+        .patch(&core_node.name_any(), &PatchParams::default(), &Patch::Merge(&patch))
+        .await
+        .map(drop)
 }
 
 /// Deletes the Kubernetes node, then takes our finalizer off it.

@@ -10,7 +10,7 @@ use kube::{Client, ResourceExt};
 
 use super::pods;
 use super::registration::{self, is_live, provider_id};
-use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER};
+use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER, INSTANCE_TYPE_LABEL, ZONE_LABEL};
 use crate::api::{InstanceId, Node, NodeClass, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
@@ -91,9 +91,15 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let seen = status.instance_id.as_ref().and_then(|id| instances.by_id(id));
     let now = ctx.clock.now();
     let is_awaited = seen.is_some_and(|instance| registration::is_awaited(&node, instance, &ctx.timing, now));
+    let is_late =
+        is_awaited && now >= registration::searched_from(&status, &ctx.timing, now);
     let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
         Some(provider_id) => {
-            core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?
+            let found = core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?;
+            match seen.filter(|_| found.is_none() && is_late) {
+                Some(instance) => unlabelled(instance, &ctx.client).await?,
+                None => found,
+            }
         }
         None => None,
     };
@@ -178,6 +184,22 @@ async fn core_node(
         return Ok(None);
     }
     Ok(dedicated(&ctx.client).await?.items.into_iter().find(is_it))
+}
+
+/// The core Node of an instance among those without the label, which are not watched: its user data does not
+/// set it. Those of its type and zone only, from the API server's cache, and only while a registration is
+/// late: a list of every Kubernetes node would be megabytes in a large cluster, and the API server knows no
+/// search by providerID.
+async fn unlabelled(instance: &Instance, client: &Client) -> Result<Option<CoreNode>, kube::Error> {
+    let Instance { instance_type, zone, .. } = instance;
+    let selector =
+        format!("{INSTANCE_TYPE_LABEL}={instance_type},{ZONE_LABEL}={zone},{DEDICATED_LABEL}!=true");
+    let params = ListParams::default().labels(&selector).match_any();
+    let provider_id = provider_id(instance);
+    let nodes = Api::<CoreNode>::all(client.clone()).list(&params).await?;
+    Ok(nodes.items.into_iter().find(|node| {
+        node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id)
+    }))
 }
 
 /// What the API server shows on a machine.

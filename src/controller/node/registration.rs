@@ -3,13 +3,19 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as CoreNode;
+use kube::ResourceExt;
 
 use super::wait::launch::Unwanted;
+use crate::api::keys::{DEDICATED_LABEL, DEDICATED_TAINT};
 use crate::api::{ConditionType, InstanceId, Node, NodeSpec, NodeStatus};
 use crate::cloud::{Instance, InstanceState};
 use crate::controller::conditions;
 use crate::settings::Timing;
 use crate::time::later;
+
+/// Of so many parts of the time to register the first is left to the label: 150 s of 15 min. The slowest
+/// images for EKS register within two minutes.
+const REGISTRATION_PARTS: f64 = 6.0;
 
 /// What the kubelet of an instance registers as its providerID.
 pub fn provider_id(instance: &Instance) -> String {
@@ -21,6 +27,23 @@ pub(super) fn instance_of(core_node: &CoreNode) -> Option<InstanceId> {
     let provider_id = core_node.spec.as_ref()?.provider_id.as_deref()?;
     let id = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
     Some(InstanceId(id.to_owned()))
+}
+
+/// Whether the Kubernetes node carries the label and the taint of a database's machine. Its user data should
+/// have set both; nothing else keeps other pods off it.
+pub(super) fn is_dedicated(core_node: &CoreNode) -> bool {
+    let mut taints = core_node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    core_node.labels().get(DEDICATED_LABEL).is_some_and(|value| value == "true")
+        && taints.any(|taint| taint.key == DEDICATED_TAINT && taint.effect == "NoExecute")
+}
+
+/// From when on the machine is searched among Kubernetes nodes without the label: a kubelet whose user data
+/// sets it is seen by its label long before.
+pub(super) fn searched_from(status: &NodeStatus, timing: &Timing, now: Timestamp) -> Timestamp {
+    later(
+        conditions::since(&status.conditions, ConditionType::Launched, true).unwrap_or(now),
+        timing.registration_timeout.div_f64(REGISTRATION_PARTS),
+    )
 }
 
 /// Whether the machine ever registered.

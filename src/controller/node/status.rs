@@ -13,7 +13,7 @@ use super::plan::action::Plan;
 use super::plan::judgement::{Judgement, Lost, Stage};
 use super::plan::{facts, offering};
 use super::pods;
-use super::registration::provider_id;
+use super::registration::{self, provider_id};
 use super::wait::NodeWait;
 use super::wait::join::JoinWait;
 use super::wait::loss::LossWait;
@@ -137,7 +137,8 @@ fn entries(seen: Seen<'_>, instance: Option<&Instance>, has_joined: bool) -> Vec
     let is_kubelet_ready = safety::kubelet(observed.core_node.as_ref()) == Kubelet::Ready;
     let is_ready_now = running.is_some() && is_kubelet_ready && observed.driver_registered;
     let is_held = observed.core_node.as_ref().is_some_and(crate::cluster::finalizer::has);
-    let is_initialized = was_initialized || (is_ready_now && is_held);
+    let is_dedicated = observed.core_node.as_ref().is_some_and(registration::is_dedicated);
+    let is_initialized = was_initialized || (is_ready_now && is_held && is_dedicated);
     let steps = [
         (Type::Launched, running.map(|instance| messages::launched(&instance.id))),
         (

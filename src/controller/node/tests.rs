@@ -245,8 +245,11 @@ fn core_node() -> CoreNode {
 fn core_node_with(finalizers: &[&str], condition: &serde_json::Value) -> CoreNode {
     serde_json::from_value(json!({
         "metadata": {"name": CORE_NODE, "uid": "core-uid", "finalizers": finalizers,
-        "creationTimestamp": at(4).to_string()},
-        "spec": {"providerID": "aws:///us-east-1a/i-1"},
+        "creationTimestamp": at(4).to_string(), "labels": {"freehold.dev/dedicated": "true"}},
+        "spec": {
+            "providerID": "aws:///us-east-1a/i-1",
+            "taints": [{"key": "freehold.dev/dedicated", "value": "true", "effect": "NoExecute"}],
+        },
         "status": {"conditions": [condition]},
     }))
     .unwrap()

@@ -123,6 +123,39 @@ async fn events(env: &TestEnv, reason: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_machine_whose_user_data_forgets_label_and_taint_gets_them_before_it_counts_as_ready() {
+    run(async {
+        let env = TestEnv::start("undedicated").await;
+        let plain = "#!/bin/sh\n/opt/freehold-box/bootstrap --node-status-update-frequency 1s\n";
+        env.edit_class(&json!({"userData": plain})).await;
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        let node = in_cluster::<CoreNode>(&env).get(&machine(&env).await).await.unwrap();
+        let taints = node.spec.clone().unwrap().taints.unwrap_or_default();
+        let taint = taints.iter().find(|taint| taint.key == "freehold.dev/dedicated");
+        assert_eq!(taint.map(|taint| taint.effect.as_str()), Some("NoExecute"));
+        assert_eq!(node.labels().get("freehold.dev/dedicated").map(String::as_str), Some("true"));
+        let events = events(&env, "KubernetesNodeNotDedicated").await;
+        assert!(events.iter().any(|note| note.contains("NodeClass undedicated")), "{events:?}");
+
+        // What a person takes off is put back, and nothing is restarted.
+        let pod = env.api::<Pod>().get("orders-0").await.unwrap().uid();
+        let bare = json!({"metadata": {"labels": {"freehold.dev/dedicated": null}}, "spec": {"taints": null}});
+        let nodes = in_cluster::<CoreNode>(&env);
+        nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(bare)).await.unwrap();
+        until("label and taint being there again", || async {
+            let node = nodes.get(&node.name_any()).await.map_err(|error| error.to_string())?;
+            let is_tainted = node.spec.as_ref().is_some_and(|spec| spec.taints.is_some());
+            let is_back = is_tainted && node.labels().contains_key("freehold.dev/dedicated");
+            seen(is_back.then_some(()), || format!("{:?}", node.metadata.labels))
+        })
+        .await;
+        assert_eq!(env.api::<Pod>().get("orders-0").await.unwrap().uid(), pod);
+        env.close().await;
+    });
+}
+
+#[test]
 fn another_tenants_pod_is_deleted_from_the_machine_and_holds_no_pause_move_deletion_or_repair() {
     let cases = ["pause", "move", "deletion", "repair"].map(|case| (format!("alone-{case}"), case)).to_vec();
     run(each(cases, |name, case| async move {

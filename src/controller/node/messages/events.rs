@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use crate::api::InstanceId;
-use crate::api::keys::DEDICATED_LABEL;
+use crate::api::keys::{DEDICATED_LABEL, DEDICATED_TAINT};
 use crate::api::node::NodeCreation;
 
 /// Why an instance is terminated: its Node is deleted.
@@ -43,6 +43,15 @@ pub fn out_of_service(core_node: &str) -> String {
 /// The event of a Kubernetes node that is cordoned.
 pub fn cordoned(core_node: &str) -> String {
     format!("Kubernetes node {core_node} takes no more pods: its Node is deleted")
+}
+
+/// The event of a Kubernetes node that has joined without the label and the taint of a database's machine.
+pub fn dedicated(core_node: &str, class: &str) -> String {
+    format!(
+        "Kubernetes node {core_node} did not have both the label {DEDICATED_LABEL}=true and the taint \
+        {DEDICATED_TAINT}:NoExecute, and Freehold has added them; until then any pod could run there. The \
+        user data of NodeClass {class} must register the kubelet with both"
+    )
 }
 
 /// The event of a pod that is deleted from the machine, since it is not the database's.

@@ -54,6 +54,11 @@ impl JoinWait {
 impl Missing {
     pub(super) fn message(&self) -> String {
         match self {
+            Self::Dedication(core_node) => {
+                format!(
+                    "Kubernetes node {core_node} does not have the label and the taint of a database's machine"
+                )
+            }
             Self::Driver(core_node) => {
                 format!("the EBS CSI driver has not registered on Kubernetes node {core_node}")
             }

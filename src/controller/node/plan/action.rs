@@ -77,6 +77,8 @@ pub enum Action {
     Stop(InstanceId, bool),
     /// Taint the core Node as out of service: the machine is proven stopped.
     OutOfService(Box<CoreNode>),
+    /// Put the label and the taint of a database's machine on the core Node.
+    Dedicate(Box<CoreNode>),
     /// Put our finalizer on the core Node.
     HoldCoreNode(Box<CoreNode>),
     /// Mark the core Node unschedulable: name, UID.

@@ -76,6 +76,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::MarkUnavailable(..)
             | Action::LogConsole(_)
             | Action::DeclareLost(_)
+            | Action::Dedicate(_)
             | Action::HoldCoreNode(_)
             | Action::Cordon(..)
             | Action::EvictPod { .. } => {}
@@ -109,7 +110,7 @@ fn named_has_ended(observed: &Observed) -> bool {
         .is_none_or(|it| has_ended(it) || it.state == InstanceState::Stopped)
 }
 
-/// What is done about a second instance or a foreign pod leaves the Node itself as it is.
+/// What is done about a second instance or a foreign pod, or against one, leaves the Node itself as it is.
 fn is_about_others(action: &Action) -> bool {
-    matches!(action, Action::Terminate(..) | Action::EvictForeignPod { .. })
+    matches!(action, Action::Terminate(..) | Action::EvictForeignPod { .. } | Action::Dedicate(_))
 }

@@ -2,6 +2,7 @@
 //! the database. Pure.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
@@ -12,7 +13,9 @@ use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
-use crate::controller::node::registration::{has_joined, registers_until, unwanted};
+use crate::controller::node::registration::{
+    has_joined, is_dedicated, registers_until, searched_from, unwanted,
+};
 use crate::controller::node::wait::join::{JoinWait, Missing};
 use crate::controller::node::wait::launch::LaunchWait;
 use crate::controller::safety::{self, Kubelet};
@@ -49,6 +52,22 @@ pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Insta
         }
         return Plan::wait(JoinWait::KubernetesNodeDeleted(name));
     }
+    if is_dedicated(core_node) {
+        return initialized(observed, status, core_node, now);
+    }
+    let dedicate = Action::Dedicate(Box::new(core_node.clone()));
+    if !conditions::is_true(&status.conditions, ConditionType::Initialized) {
+        return Plan::act(vec![dedicate], JoinWait::Initialization(Missing::Dedication(name)));
+    }
+    // Taken off while the database runs there: it is put back, and nothing waits for that.
+    let mut plan = initialized(observed, status, core_node, now);
+    plan.actions.push(dedicate);
+    plan
+}
+
+/// The kubelet has registered, and its Kubernetes node stays: whether it is ready for the database.
+fn initialized(observed: &Observed, status: &NodeStatus, core_node: &CoreNode, now: Timestamp) -> Plan {
+    let name = core_node.name_any();
     match safety::kubelet(Some(core_node)) {
         Kubelet::Ready if observed.driver_registered => Plan::done(),
         Kubelet::Ready => {
@@ -88,7 +107,10 @@ fn joining(observed: &Observed, status: &NodeStatus, instance: &Instance, now: T
     let id = &instance.id;
     let deadline = registers_until(status, &observed.timing, now);
     if now < deadline {
-        return Plan::wait(JoinWait::Registration(id.clone())).until(deadline, now);
+        // One without the label is not watched: it is searched for from then on.
+        let search = searched_from(status, &observed.timing, now);
+        let next = if now < search { search } else { later(now, observed.timing.instance_sync_interval) };
+        return Plan::wait(JoinWait::Registration(id.clone())).until(deadline.min(next), now);
     }
     let why = messages::events::not_registered_within(observed.timing.registration_timeout);
     let mut plan = terminate(observed, id, why, JoinWait::NotRegistered(id.clone()), now);

@@ -77,8 +77,8 @@ fn of_join(wait: &JoinWait) -> &'static [Wake] {
         | JoinWait::Initialization(Missing::Driver(_))
         | JoinWait::InitializationOverdue { missing: Missing::Driver(_), .. } => &[Wake::Time],
         JoinWait::Registered(_)
-        | JoinWait::Initialization(Missing::Ready(_))
-        | JoinWait::InitializationOverdue { missing: Missing::Ready(_), .. }
+        | JoinWait::Initialization(Missing::Dedication(_) | Missing::Ready(_))
+        | JoinWait::InitializationOverdue { missing: Missing::Dedication(_) | Missing::Ready(_), .. }
         | JoinWait::NotReady(_)
         | JoinWait::KubernetesNodeGone(_)
         | JoinWait::KubernetesNodeEnding(_) => &[Wake::KubernetesNode],
@@ -138,6 +138,7 @@ fn writes_the_node(action: &Action) -> bool {
         | Action::Terminate(..)
         | Action::Stop(..)
         | Action::OutOfService(_)
+        | Action::Dedicate(_)
         | Action::HoldCoreNode(_)
         | Action::Cordon(..)
         | Action::EvictPod { .. }

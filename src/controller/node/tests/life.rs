@@ -45,6 +45,8 @@ enum Event {
     Hide,
     /// The Kubernetes node is deleted.
     DeleteKubernetesNode,
+    /// Label and taint of the Kubernetes node are taken off.
+    Undedicate,
     /// A pod of another tenant, which a finalizer keeps, is on the machine.
     ForeignPod,
 }
@@ -245,6 +247,12 @@ impl Life {
                     core_node.metadata.deletion_timestamp.get_or_insert(Time(now));
                 }
             }
+            Event::Undedicate => {
+                if let Some(core_node) = &mut self.core_node {
+                    core_node.metadata.labels = None;
+                    core_node.spec.get_or_insert_default().taints = None;
+                }
+            }
             Event::ForeignPod => self.foreign = Some(foreign_pod("stray", 31_536_000)),
         }
     }
@@ -288,6 +296,7 @@ fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
         Event::Terminate,
         Event::Hide,
         Event::DeleteKubernetesNode,
+        Event::Undedicate,
         Event::ForeignPod,
     ];
     prop::collection::vec((0..40usize, prop::sample::select(events)), 0..5)

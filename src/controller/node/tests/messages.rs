@@ -91,7 +91,7 @@ fn launches_waited_for() -> Vec<LaunchWait> {
 }
 
 fn joins_waited_for() -> Vec<JoinWait> {
-    let missing = || complete([Missing::Driver(CORE_NODE.to_owned()), Missing::Ready(CORE_NODE.to_owned())]);
+    let missing = || complete([Missing::Dedication, Missing::Driver, Missing::Ready].map(|of| of(CORE_NODE.to_owned())));
     let (limit, node) = (Duration::from_secs(900), "orders-k3f9q-1");
     let mut waits = vec![
         JoinWait::Registration(id("i-1")),
@@ -217,6 +217,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("out_of_service", messages::events::out_of_service(CORE_NODE)),
         ("cordoned", messages::events::cordoned(CORE_NODE)),
         ("foreign_pod_evicted", messages::events::foreign_pod_evicted("team-b/stray", 30)),
+        ("dedicated", messages::events::dedicated(CORE_NODE, "default")),
         ("declared_lost", messages::events::declared_lost(&loss())),
         ("terminating", messages::events::terminating(&id("i-1"), messages::events::NODE_DELETED)),
         ("stopping", messages::events::stopping(&id("i-1"), false)),

@@ -21,6 +21,19 @@ fn issued(seconds: i64, call_blocked: Option<CallBlocked>) -> IssuedRequest {
     IssuedRequest { at: at(seconds), call_blocked }
 }
 
+/// Its Kubernetes node has another taint of the same key, which lets pods stay that run there.
+fn untainted() -> CoreNode {
+    let mut core_node = core_node();
+    core_node.spec.as_mut().unwrap().taints.as_mut().unwrap()[0].effect = "NoSchedule".to_owned();
+    core_node
+}
+
+fn unlabelled() -> CoreNode {
+    let mut core_node = core_node();
+    core_node.metadata.labels = None;
+    core_node
+}
+
 /// It registered at 5, and its kubelet is not Ready.
 fn unready() -> Observed {
     launched_with(InstanceState::Running, |it| {
@@ -46,16 +59,16 @@ fn an_instance_starts_joins_and_is_made_ready() {
         ("it starts", launched(InstanceState::Pending), now(), waits(Reason::Launching).pending()),
         ("a state of a later day", launched(InstanceState::Unknown), now(), waits(Reason::Launching)),
         (
-            "it runs: its kubelet has its time from now",
+            "it runs: its kubelet has its time from now, and is searched for without its label before that",
             launched(InstanceState::Running),
             now(),
-            waits(Reason::AwaitingRegistration).again(900),
+            waits(Reason::AwaitingRegistration).again(150),
         ),
         (
             "it has run for a while",
             launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(4))),
             now(),
-            waits(Reason::AwaitingRegistration).again(894),
+            waits(Reason::AwaitingRegistration).again(144),
         ),
         (
             "it registered: held first",
@@ -109,6 +122,24 @@ fn an_instance_starts_joins_and_is_made_ready() {
             launched_with(InstanceState::Running, |it| it.core_node = Some(core_node())),
             now(),
             waits(Reason::AwaitingInitialization).again(1),
+        ),
+        (
+            "it registered without the taint, as its user data says",
+            launched_with(InstanceState::Running, |it| it.core_node = Some(untainted())),
+            now(),
+            acts(vec![Action::Dedicate(Box::new(untainted()))], Reason::AwaitingInitialization),
+        ),
+        (
+            "it registered without the label",
+            launched_with(InstanceState::Running, |it| it.core_node = Some(unlabelled())),
+            now(),
+            acts(vec![Action::Dedicate(Box::new(unlabelled()))], Reason::AwaitingInitialization),
+        ),
+        (
+            "the taint is taken off while the database runs there: it is put back",
+            settled_with(|it| it.core_node = Some(untainted())),
+            now(),
+            Row { actions: vec![Action::Dedicate(Box::new(untainted()))], ..done() },
         ),
         ("settled", settled(), now(), done()),
         (
@@ -184,7 +215,7 @@ fn a_machine_that_has_not_joined_is_ended_when_it_never_will_or_is_not_wanted() 
             "the list was reordered",
             launched_with(InstanceState::Running, |it| it.node.spec.instance_types.reverse()),
             now(),
-            waits(Reason::AwaitingRegistration).again(900),
+            waits(Reason::AwaitingRegistration).again(150),
         ),
         (
             "the volume is in another zone",

@@ -51,6 +51,8 @@ pub enum JoinWait {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(strum::VariantNames))]
 pub enum Missing {
+    /// The Kubernetes node of this name lacks the label or the taint of a database's machine.
+    Dedication(String),
     /// The EBS CSI driver has not registered on the Kubernetes node of this name.
     Driver(String),
     /// The Kubernetes node of this name is not Ready.

@@ -47,6 +47,14 @@ impl Life {
                 self.change(id, InstanceState::Stopping);
             }
             Action::OutOfService(_) => self.taint(),
+            Action::Dedicate(_) => {
+                if let Some(core_node) = &mut self.core_node {
+                    let dedicated = super::core_node();
+                    core_node.metadata.labels = dedicated.metadata.labels;
+                    core_node.spec.get_or_insert_default().taints =
+                        dedicated.spec.and_then(|spec| spec.taints);
+                }
+            }
             Action::HoldCoreNode(_) => {
                 if let Some(core_node) = &mut self.core_node {
                     core_node.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);

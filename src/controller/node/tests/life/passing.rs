@@ -2,6 +2,7 @@
 //! what look-ups show of it.
 
 use super::*;
+use crate::api::keys::OUT_OF_SERVICE_TAINT;
 
 impl Life {
     /// Time moves to what the plan waits for, or to what moves by itself before that.
@@ -60,7 +61,8 @@ impl Life {
         }
         let is_reporting = self.kubelets != Kubelets::Silent
             && self.machines.iter().any(|machine| machine.instance.state == InstanceState::Running);
-        let is_tainted = self.core_node.iter().any(|node| node.spec.iter().any(|spec| spec.taints.is_some()));
+        let taints = self.core_node.iter().filter_map(|node| node.spec.as_ref()?.taints.as_ref()).flatten();
+        let is_tainted = taints.into_iter().any(|taint| taint.key == OUT_OF_SERVICE_TAINT);
         if is_reporting {
             self.pods.retain(|pod| pod.metadata.deletion_timestamp.is_none());
         }
