@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::creation::Attempt;
 use super::ids::{ClientToken, InstanceId};
-use super::node_class::RootVolume;
+use super::node_class::{AdditionalVolume, RootVolume};
 
 /// What the machine of a database must be.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -227,11 +227,15 @@ pub struct NodeCreation {
     /// The root disk.
     pub root_volume: RootVolume,
 
-    /// The KMS key of the root disk.
+    /// The further disks; none in what an earlier release decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub additional_volumes: Vec<AdditionalVolume>,
+
+    /// The KMS key of the disks.
     #[serde(rename = "kmsKeyID", default, skip_serializing_if = "Option::is_none")]
     pub kms_key_id: Option<String>,
 
-    /// Every tag of the instance and its root disk.
+    /// Every tag of the instance and its disks.
     pub tags: BTreeMap<String, String>,
 
     /// SHA-256 of the user data, hexadecimal: the text itself stays in the NodeClass.

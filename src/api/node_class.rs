@@ -53,7 +53,15 @@ use super::node_class_status::NodeClassStatus;
         json_path = ".spec.storageClassName",
         description = "The StorageClass that the volumes name."
     ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("!has(self.spec.additionalVolumes) || self.spec.additionalVolumes.all(v, \
+        self.spec.additionalVolumes.exists_one(w, w.deviceName == v.deviceName))")
+        .message("spec.additionalVolumes: each deviceName may be there once: give each volume its own"),
+    validation = Rule::new("!has(self.spec.additionalVolumes) || !has(self.spec.rootVolume) || \
+        !has(self.spec.rootVolume.deviceName) || self.spec.additionalVolumes.all(v, \
+        v.deviceName != self.spec.rootVolume.deviceName)")
+        .message("spec.additionalVolumes: a deviceName is that of spec.rootVolume: set the size and the type \
+            of that disk there"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClassSpec {
@@ -92,6 +100,14 @@ pub struct NodeClassSpec {
     /// The machine's own disk.
     #[serde(default)]
     pub root_volume: RootVolume,
+
+    /// Further disks that the image has, or that its first-boot script uses: encrypted with `kmsKeyID`, tagged
+    /// as the machine, and deleted with it. Bottlerocket keeps images, logs and emptyDirs on its second disk,
+    /// `/dev/xvdb`. A disk of the image that is not named here is as the image and the account's defaults
+    /// say: perhaps not encrypted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub additional_volumes: Vec<AdditionalVolume>,
 
     /// The KMS key that volumes are encrypted with; without it the account's default key for EBS. Volumes are
     /// always encrypted.
@@ -181,6 +197,24 @@ impl Default for RootVolume {
             device_name: default_root_device(),
         }
     }
+}
+
+/// One more disk of a machine: encrypted, and deleted with the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AdditionalVolume {
+    /// The device name (`/dev/xvdb`).
+    #[schemars(length(min = 1, max = 32))]
+    pub device_name: String,
+
+    /// GiB.
+    #[schemars(range(min = 1, max = 16384))]
+    pub size: i32,
+
+    /// The EBS volume type.
+    #[serde(rename = "type", default = "default_root_type")]
+    #[schemars(length(min = 2, max = 16))]
+    pub volume_type: String,
 }
 
 /// The value of a tag.

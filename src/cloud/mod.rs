@@ -29,8 +29,8 @@ pub use types::*;
 /// send would turn doubt into a false refusal. Lists are complete (every page) or an error.
 #[async_trait]
 pub trait Cloud: Send + Sync + 'static {
-    /// Launches one instance (Min=Max=1), with every tag in the same call, IMDSv2 required, hop limit 1, an
-    /// encrypted root disk that is deleted on termination, and no data disk. One attempt on the wire.
+    /// Launches one instance (Min=Max=1), with every tag in the same call, IMDSv2 required, hop limit 1, the
+    /// machine's own disks encrypted and deleted on termination, and no data disk. One attempt on the wire.
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError>;
 
     /// Requests that EC2 stop these instances; with `force`, without the help of their operating systems.

@@ -23,16 +23,23 @@ pub struct LaunchRequest {
     pub security_group_ids: Vec<String>,
     /// The instance profile's name.
     pub instance_profile: Option<String>,
-    /// The root disk's device name.
-    pub root_device: String,
-    /// The root disk's size in GiB.
-    pub root_size: i32,
-    /// The root disk's volume type.
-    pub root_type: String,
-    /// The KMS key of the root disk.
+    /// The machine's own disks: the root disk first.
+    pub disks: Vec<Disk>,
+    /// The KMS key of the disks.
     pub kms_key_id: Option<String>,
-    /// Tags of the instance and of its root disk.
+    /// Tags of the instance and of its disks.
     pub tags: BTreeMap<String, String>,
+}
+
+/// A disk of a machine's own, made and deleted with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// The device name.
+    pub device: String,
+    /// GiB.
+    pub size: i32,
+    /// The volume type.
+    pub volume_type: String,
 }
 
 /// An EC2 instance as one answer showed it.
@@ -52,10 +59,8 @@ pub struct Instance {
     pub instance_type: String,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// Volumes attached to it, the root disk included.
+    /// Volumes attached to it, its own disks included.
     pub volumes: Vec<VolumeId>,
-    /// The root disk's volume.
-    pub root_volume: Option<VolumeId>,
 }
 
 /// An instance's state.

@@ -53,12 +53,14 @@ pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
 /// Whether the machine of a Node that is being deleted may be terminated: its pods have ended and its volumes
 /// are detached, unless nothing on it can run any more (EC2 shows it stopped), or its kubelet has not
 /// reported for longer than `silence`: then nothing is left to stop the pods, and termination is the fence
-/// itself.
+/// itself. `pods` are those that are awaited, `attachments` those of Freehold's volumes, and `data` are the
+/// volumes that are known to hold data.
 pub fn may_terminate(
     instance: &Instance,
     kubelet: Kubelet,
     pods: &[String],
     attachments: &[String],
+    data: &[VolumeId],
     silence: Duration,
     now: Timestamp,
 ) -> Result<(), Blocker> {
@@ -76,9 +78,9 @@ pub fn may_terminate(
     if !attachments.is_empty() {
         return Err(Blocker::NotDetached(attachments.to_vec()));
     }
-    let data = data_volumes(instance);
+    let data = data_volumes(instance, data);
     if kubelet == Kubelet::Absent && !data.is_empty() {
-        return Err(Blocker::StillAttached(data.into_iter().cloned().collect()));
+        return Err(Blocker::StillAttached(data));
     }
     Ok(())
 }
@@ -146,18 +148,19 @@ pub fn may_drain(
 }
 
 /// Whether a second instance of one Node may be terminated: it is not the one that the Node's status names,
-/// its core Node never got a database's label, and it has no data volume. `is_own`: its client token is one
-/// of this Node's, since a tag can be put on anything.
+/// its core Node never got a database's label, and it has no data volume (`data` are those that are known).
+/// `is_own`: its client token is one of this Node's, since a tag can be put on anything.
 pub fn may_terminate_duplicate(
     instance: &Instance,
     is_own: bool,
     core_node: Option<&CoreNode>,
+    data: &[VolumeId],
 ) -> Result<(), Blocker> {
     let kept = if !is_own {
         DuplicateKept::ForeignToken
     } else if core_node.is_some_and(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) {
         DuplicateKept::Database
-    } else if !data_volumes(instance).is_empty() {
+    } else if !data_volumes(instance, data).is_empty() {
         DuplicateKept::DataVolume
     } else {
         return Ok(());
@@ -165,9 +168,10 @@ pub fn may_terminate_duplicate(
     Err(Blocker::Duplicate(instance.id.clone(), kept))
 }
 
-/// The volumes of an instance that are not its root disk.
-pub fn data_volumes(instance: &Instance) -> Vec<&VolumeId> {
-    instance.volumes.iter().filter(|id| instance.root_volume.as_ref() != Some(id)).collect()
+/// The volumes of an instance that hold the data of a database, of those that are known to: never all but the
+/// root disk, since an image may have several disks.
+pub fn data_volumes(instance: &Instance, data: &[VolumeId]) -> Vec<VolumeId> {
+    instance.volumes.iter().filter(|id| data.contains(id)).cloned().collect()
 }
 
 /// Whether an EBS volume may be deleted: the Volume object is being deleted under a policy that says so, EC2

@@ -10,6 +10,7 @@ mod chart;
 mod cloud;
 mod crashes;
 mod deletion;
+mod disks;
 mod fleet;
 mod iam;
 mod imports;

@@ -128,16 +128,19 @@ impl Cloud for ModelCloud {
             param("InstanceType", &request.instance_type),
             param("ImageId", &request.image_id),
             param("UserData", STANDARD.encode(&request.user_data)),
-            param("BlockDeviceMapping.1.DeviceName", &request.root_device),
-            param("BlockDeviceMapping.1.Ebs.VolumeSize", request.root_size),
-            param("BlockDeviceMapping.1.Ebs.VolumeType", &request.root_type),
-            param("BlockDeviceMapping.1.Ebs.Encrypted", true),
-            param("BlockDeviceMapping.1.Ebs.DeleteOnTermination", true),
             param("MetadataOptions.HttpTokens", "required"),
             param("MetadataOptions.HttpPutResponseHopLimit", 1),
             param("MetadataOptions.InstanceMetadataTags", "disabled"),
         ];
-        params.extend(request.kms_key_id.iter().map(|key| param("BlockDeviceMapping.1.Ebs.KmsKeyId", key)));
+        for (number, disk) in request.disks.iter().enumerate() {
+            let place = |name: &str| format!("BlockDeviceMapping.{}.{name}", number + 1);
+            params.push(param(place("DeviceName"), &disk.device));
+            params.push(param(place("Ebs.VolumeSize"), disk.size));
+            params.push(param(place("Ebs.VolumeType"), &disk.volume_type));
+            params.push(param(place("Ebs.Encrypted"), true));
+            params.push(param(place("Ebs.DeleteOnTermination"), true));
+            params.extend(request.kms_key_id.iter().map(|key| param(place("Ebs.KmsKeyId"), key)));
+        }
         params.extend(request.instance_profile.iter().map(|name| param("IamInstanceProfile.Name", name)));
         params.extend(
             request

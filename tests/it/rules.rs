@@ -246,6 +246,16 @@ fn a_node_class_with_what_aws_does_not_know_is_refused_with_the_field() {
         (json!({"spec": {"tags": {"kubernetes.io/created-for/pvc/name": "x"}}}), &["spec.tags", "reserved"]),
         (json!({"spec": {"tags": {"team": "platform", "kubernetes.io/cluster/prod": "owned"}}}), &[]),
         (json!({"spec": {"userData": "x".repeat(16385)}}), &["spec.userData", "16384"]),
+        (json!({"spec": {"additionalVolumes": [{"deviceName": "/dev/xvdb", "size": 20}]}}), &[]),
+        (
+            json!({"spec": {"additionalVolumes": [{"deviceName": "/dev/xvda", "size": 20}]}}),
+            &["spec.additionalVolumes", "spec.rootVolume"],
+        ),
+        (
+            json!({"spec": {"additionalVolumes": [{"deviceName": "/dev/b", "size": 20},
+            {"deviceName": "/dev/b", "size": 30}]}}),
+            &["spec.additionalVolumes", "give each volume its own"],
+        ),
     ];
     run(async {
         let client = control_plane().await.client();

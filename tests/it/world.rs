@@ -10,7 +10,7 @@ use ec2sim::{Clock, Effect, Fault, JournalEntry, Limits, Options, Simulator, Tag
 use freehold::api::ClientToken;
 use freehold::cloud::ec2::Ec2;
 use freehold::cloud::identity::{self, Kind, Owner};
-use freehold::cloud::{Cloud, CreateVolumeRequest, LaunchRequest};
+use freehold::cloud::{Cloud, CreateVolumeRequest, Disk, LaunchRequest};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -140,9 +140,7 @@ pub fn launch(node_uid: &str) -> LaunchRequest {
         user_data: "#!/bin/sh\necho joined ✓\n".into(),
         security_group_ids: vec!["sg-00000000000000001".into()],
         instance_profile: Some("nodes".into()),
-        root_device: "/dev/xvda".into(),
-        root_size: 20,
-        root_type: "gp3".into(),
+        disks: vec![Disk { device: "/dev/xvda".into(), size: 20, volume_type: "gp3".into() }],
         kms_key_id: None,
         tags: identity::tags(&owner, 1, &BTreeMap::from([("team".to_owned(), "platform".to_owned())])),
     }

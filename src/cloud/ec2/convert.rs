@@ -23,16 +23,7 @@ use crate::cloud::{
 const EVENTS_OVER: [&str; 2] = ["[Completed]", "[Canceled]"];
 
 pub(super) fn instance(call: Call, instance: sdk::Instance) -> Result<Instance, CloudError> {
-    let disks: Vec<(Option<String>, VolumeId)> = instance
-        .block_device_mappings
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|mapping| Some((mapping.device_name, VolumeId(mapping.ebs?.volume_id?))))
-        .collect();
-    let root_volume = disks
-        .iter()
-        .find(|(device, _)| device.is_some() && *device == instance.root_device_name)
-        .map(|(_, volume)| volume.clone());
+    let disks = instance.block_device_mappings.unwrap_or_default().into_iter();
     let state =
         instance.state.and_then(|state| state.name).ok_or_else(|| incomplete(call, "instance state"))?;
     Ok(Instance {
@@ -43,8 +34,7 @@ pub(super) fn instance(call: Call, instance: sdk::Instance) -> Result<Instance, 
         zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
         instance_type: instance.instance_type.map(|name| name.as_str().to_owned()).unwrap_or_default(),
         tags: tags(instance.tags),
-        volumes: disks.into_iter().map(|(_, volume)| volume).collect(),
-        root_volume,
+        volumes: disks.filter_map(|mapping| Some(VolumeId(mapping.ebs?.volume_id?))).collect(),
     })
 }
 
@@ -225,7 +215,6 @@ mod tests {
             .client_token("token")
             .placement(sdk::Placement::builder().availability_zone("us-east-1a").build())
             .instance_type(sdk::InstanceType::R7iLarge)
-            .root_device_name("/dev/xvda")
             .block_device_mappings(disk("/dev/xvda", "vol-root"))
             .block_device_mappings(disk("/dev/xvdba", "vol-data"))
             .tags(sdk::Tag::builder().key("Name").value("orders").build())
@@ -241,7 +230,6 @@ mod tests {
                 instance_type: "r7i.large".into(),
                 tags: BTreeMap::from([("Name".into(), "orders".into())]),
                 volumes: vec![VolumeId("vol-root".into()), VolumeId("vol-data".into())],
-                root_volume: Some(VolumeId("vol-root".into())),
             }
         );
     }

@@ -19,7 +19,7 @@ use super::whole::incomplete;
 use crate::api::VolumeId;
 use crate::cloud::call::Call;
 use crate::cloud::{
-    CloudError, CreateVolumeRequest, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VALUES_PER_FILTER,
+    CloudError, CreateVolumeRequest, Disk, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VALUES_PER_FILTER,
     VolumeQuery,
 };
 
@@ -42,19 +42,20 @@ pub(super) fn run_instances(client: &Client, request: &LaunchRequest) -> RunInst
         user_data,
         security_group_ids,
         instance_profile,
-        root_device,
-        root_size,
-        root_type,
+        disks,
         kms_key_id,
         tags,
     } = request;
-    let root = EbsBlockDevice::builder()
-        .volume_size(*root_size)
-        .volume_type(root_type.as_str().into())
-        .encrypted(true)
-        .set_kms_key_id(kms_key_id.clone())
-        .delete_on_termination(true)
-        .build();
+    let mapping = |disk: &Disk| {
+        let ebs = EbsBlockDevice::builder()
+            .volume_size(disk.size)
+            .volume_type(disk.volume_type.as_str().into())
+            .encrypted(true)
+            .set_kms_key_id(kms_key_id.clone())
+            .delete_on_termination(true)
+            .build();
+        BlockDeviceMapping::builder().device_name(&disk.device).ebs(ebs).build()
+    };
     // Hop limit 1: no pod without hostNetwork reaches the machine's credentials. Tags stay out of the
     // metadata: nothing needs them there, and they would forbid characters that EC2 allows elsewhere.
     let metadata = InstanceMetadataOptionsRequest::builder()
@@ -77,7 +78,7 @@ pub(super) fn run_instances(client: &Client, request: &LaunchRequest) -> RunInst
                 .as_ref()
                 .map(|name| IamInstanceProfileSpecification::builder().name(name).build()),
         )
-        .block_device_mappings(BlockDeviceMapping::builder().device_name(root_device).ebs(root).build())
+        .set_block_device_mappings(Some(disks.iter().map(mapping).collect()))
         .metadata_options(metadata)
         // Tags in the creating call: they exist whenever the resource does (though lists may show them
         // later), and a process that dies after the call leaves nothing that cannot be found.

@@ -267,7 +267,6 @@ fn instance(id: &str, node_uid: &str, token: &str, state: InstanceState) -> Inst
         instance_type: "r7i.large".into(),
         tags: identity::owner_tags(CLUSTER, Kind::Node, node_uid),
         volumes: vec![],
-        root_volume: None,
     }
 }
 

@@ -2,11 +2,12 @@
 
 use crate::api::creation::Attempt;
 use crate::api::node::NodeCreation;
+use crate::api::node_class::{AdditionalVolume, RootVolume};
 use crate::api::{ClientToken, EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
 use crate::cloud::limits::Priority;
-use crate::cloud::{Class, CloudError, LaunchRequest};
+use crate::cloud::{Class, CloudError, Disk, LaunchRequest};
 use crate::cluster::events::Happened;
 use crate::controller::creation::act::Creation;
 use crate::controller::node::messages;
@@ -84,6 +85,16 @@ impl Creation for CreateInstance<'_> {
     }
 }
 
+/// The machine's own disks, the root disk first.
+fn disks(creation: &NodeCreation) -> Vec<Disk> {
+    let RootVolume { size, volume_type, device_name } = creation.root_volume.clone();
+    let root = Disk { device: device_name, size, volume_type };
+    let others = creation.additional_volumes.iter().cloned();
+    let others = others
+        .map(|AdditionalVolume { device_name, size, volume_type }| Disk { device: device_name, size, volume_type });
+    std::iter::once(root).chain(others).collect()
+}
+
 impl CreateInstance<'_> {
     fn request(&self) -> LaunchRequest {
         let creation = self.creation;
@@ -95,9 +106,7 @@ impl CreateInstance<'_> {
             user_data: self.user_data.to_owned(),
             security_group_ids: creation.security_group_ids.clone(),
             instance_profile: creation.instance_profile.clone(),
-            root_device: creation.root_volume.device_name.clone(),
-            root_size: creation.root_volume.size,
-            root_type: creation.root_volume.volume_type.clone(),
+            disks: disks(creation),
             kms_key_id: creation.kms_key_id.clone(),
             tags: creation.tags.clone(),
         }

@@ -11,7 +11,7 @@ use kube::{Client, ResourceExt};
 use super::pods;
 use super::registration::{self, is_live, provider_id};
 use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER, INSTANCE_TYPE_LABEL, ZONE_LABEL};
-use crate::api::{InstanceId, Node, NodeClass, names};
+use crate::api::{InstanceId, Node, NodeClass, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
@@ -56,6 +56,9 @@ pub struct Observed {
     /// VolumeAttachments of Freehold's volumes to the core Node; read only while the Node is being deleted,
     /// or its instance has ended.
     pub attachments: Vec<String>,
+    /// The EBS volumes attached to this Node's instances that hold a database's data: by their tags, or
+    /// because the Volume of this Node's Database records them.
+    pub data_volumes: Vec<VolumeId>,
     /// This cluster's identity.
     pub cluster_id: String,
     /// When this process started.
@@ -113,6 +116,8 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         None => OnMachine::default(),
     };
     let other_core_nodes = other_core_nodes(&instances, status.instance_id.as_ref(), ctx).await?;
+    let needs_record = is_leaving || instances.instances.len() > 1;
+    let data_volumes = data_volumes(&node, &instances, needs_record, ctx).await?;
     let is_well = !has_ended
         && status.fence.is_none()
         && safety::kubelet(core_node.as_ref()) == Kubelet::Ready
@@ -134,6 +139,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         driver_registered: on_machine.driver_registered,
         pods: on_machine.pods,
         attachments: on_machine.attachments,
+        data_volumes,
         cluster_id: ctx.cluster_id.clone(),
         process_started: ctx.process_started,
         timing: ctx.timing.clone(),
@@ -222,6 +228,29 @@ async fn on_machine(core_node: &CoreNode, is_leaving: bool, ctx: &Context) -> Re
     }
     let pods = pods_on(&ctx.client, &params).await?;
     Ok(OnMachine { driver_registered, pods, attachments: attachments_to(ctx, &name).await? })
+}
+
+/// The attached volumes that hold data. EC2's tags may lag behind a new volume, and may be taken off: what the
+/// Volume records counts, too, where something could be ended.
+async fn data_volumes(
+    node: &Node,
+    instances: &InstanceView,
+    needs_record: bool,
+    ctx: &Context,
+) -> Result<Vec<VolumeId>, kube::Error> {
+    let name = node.name_any();
+    let recorded = match names::volume_of_node(&name).filter(|_| needs_record) {
+        Some(volume) => {
+            let volumes =
+                Api::<Volume>::namespaced(ctx.client.clone(), &node.namespace().unwrap_or_default());
+            if_served(volumes.get_opt(volume).await)?.and_then(|volume| volume.status?.volume_id)
+        }
+        None => None,
+    };
+    let attached = instances.instances.iter().flat_map(|instance| &instance.volumes);
+    let holds_data =
+        |id: &&VolumeId| recorded.as_ref() == Some(*id) || ctx.inventory.is_of_a_volume(id);
+    Ok(attached.filter(holds_data).cloned().collect())
 }
 
 /// The core Nodes among which those of other instances of this Node are; none while no other lives.

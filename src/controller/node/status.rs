@@ -224,7 +224,8 @@ fn leaving(observed: &Observed, instance: Option<&Instance>, message: &str) -> [
         Entry::no(Type::Drained, Reason::AwaitingDrain, message)
     };
     let attached = !observed.attachments.is_empty()
-        || instance.is_some_and(|instance| !safety::data_volumes(instance).is_empty());
+        || instance
+            .is_some_and(|instance| !safety::data_volumes(instance, &observed.data_volumes).is_empty());
     let detached = if observed.attachments.is_empty() && (is_terminated || !attached) {
         Entry::yes(Type::VolumeDetached, Reason::AsExpected, messages::DETACHED)
     } else {

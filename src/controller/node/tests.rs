@@ -114,6 +114,7 @@ fn world() -> Observed {
         driver_registered: false,
         pods: Vec::new(),
         attachments: Vec::new(),
+        data_volumes: vec![VolumeId("vol-data".to_owned()), VolumeId("vol-2".to_owned())],
         cluster_id: "cluster".to_owned(),
         process_started: at(-100_000),
         timing: Timing::default(),
@@ -222,8 +223,8 @@ fn instance(name: &str, state: InstanceState) -> Instance {
         zone: "us-east-1a".to_owned(),
         instance_type: "r7i.large".to_owned(),
         tags: launch.tags,
-        volumes: vec![VolumeId(format!("vol-root-of-{name}"))],
-        root_volume: Some(VolumeId(format!("vol-root-of-{name}"))),
+        // An image may have two disks.
+        volumes: ["root", "second"].map(|disk| VolumeId(format!("vol-{disk}-of-{name}"))).to_vec(),
     }
 }
 

@@ -15,7 +15,8 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 fn instance(state: InstanceState, data: &[&str]) -> Instance {
-    let mut volumes = vec![VolumeId("vol-root".into())];
+    // An image may have two disks.
+    let mut volumes = vec![VolumeId("vol-root".into()), VolumeId("vol-second".into())];
     volumes.extend(data.iter().map(|id| VolumeId((*id).to_owned())));
     Instance {
         id: InstanceId("i-1".into()),
@@ -26,12 +27,16 @@ fn instance(state: InstanceState, data: &[&str]) -> Instance {
         instance_type: "r7i.large".into(),
         tags: BTreeMap::new(),
         volumes,
-        root_volume: Some(VolumeId("vol-root".into())),
     }
 }
 
 fn core_node(value: serde_json::Value) -> CoreNode {
     serde_json::from_value(value).unwrap()
+}
+
+/// What is known to hold data.
+fn data() -> Vec<VolumeId> {
+    vec![VolumeId("vol-data".into())]
 }
 
 /// A name, the machine, its kubelet, its pods, its attachments, and why it may not be terminated.
@@ -125,7 +130,7 @@ fn a_machine_is_terminated_only_when_it_is_empty_or_cannot_run_anything() {
             &none,
             Some(Reason::AwaitingDetach),
         ),
-        ("no Node, and only its root disk", running(), Kubelet::Absent, &none, &none, None),
+        ("no Node, and only its own disks", running(), Kubelet::Absent, &none, &none, None),
         (
             "the CSI driver has detached what an older sweep shows",
             instance(InstanceState::Running, &["vol-data"]),
@@ -137,7 +142,7 @@ fn a_machine_is_terminated_only_when_it_is_empty_or_cannot_run_anything() {
     ];
     for (name, instance, kubelet, pods, attachments, expected) in rows {
         assert_eq!(
-            reason(may_terminate(&instance, kubelet, pods, attachments, SILENCE, at(0))),
+            reason(may_terminate(&instance, kubelet, pods, attachments, &data(), SILENCE, at(0))),
             expected,
             "{name}"
         );
@@ -149,7 +154,7 @@ fn a_duplicate_is_terminated_only_when_no_database_can_be_on_it() {
     let labelled = core_node(json!({"metadata": {"labels": {DATABASE_NODE_LABEL: "uid"}}}));
     let plain = core_node(json!({"metadata": {}}));
     let rows = [
-        ("it never joined", instance(InstanceState::Running, &[]), true, None, None),
+        ("it never joined, and has two disks", instance(InstanceState::Running, &[]), true, None, None),
         (
             "only its tags are ours",
             instance(InstanceState::Running, &[]),
@@ -174,18 +179,17 @@ fn a_duplicate_is_terminated_only_when_no_database_can_be_on_it() {
         ),
     ];
     for (name, instance, is_own, core_node, expected) in rows {
-        let answer = may_terminate_duplicate(&instance, is_own, core_node);
+        let answer = may_terminate_duplicate(&instance, is_own, core_node, &data());
         assert!(answer.as_ref().err().is_none_or(|blocker| blocker.message().contains("i-1")), "{name}");
         assert_eq!(reason(answer), expected, "{name}");
     }
 }
 
 #[test]
-fn every_volume_but_the_root_disk_is_data_and_an_unknown_root_disk_makes_all_of_them_data() {
-    let mut instance = instance(InstanceState::Running, &["vol-data"]);
-    assert_eq!(data_volumes(&instance), [&VolumeId("vol-data".into())]);
-    instance.root_volume = None;
-    assert_eq!(data_volumes(&instance), [&VolumeId("vol-root".into()), &VolumeId("vol-data".into())]);
+fn a_data_volume_is_one_that_is_known_to_be_and_the_disks_of_the_image_are_none() {
+    let attached = instance(InstanceState::Running, &["vol-data", "vol-of-another-pod"]);
+    assert_eq!(data_volumes(&attached, &data()), data());
+    assert_eq!(data_volumes(&instance(InstanceState::Running, &[]), &data()), []);
 }
 
 #[test]

@@ -97,14 +97,3 @@ module "freehold" {
     }
   }
 }
-
-# Bottlerocket has two disks. Freehold asks for encryption of the second one; the first is as the image or the account's default says, and
-# the operator may launch only what is encrypted as a whole.
-check "the_system_disk_of_bottlerocket_is_encrypted" {
-  data "aws_ebs_encryption_by_default" "this" {}
-
-  assert {
-    condition     = var.operating_system != "bottlerocket" || data.aws_ebs_encryption_by_default.this.enabled
-    error_message = "Encryption by default is off in ${var.region}, so the system disk of Bottlerocket is not encrypted unless the image is an encrypted copy, and its launches are refused (reason Forbidden). Turn it on (`aws ec2 enable-ebs-encryption-by-default --region ${var.region}`), or set image_id to an encrypted copy of the image."
-  }
-}

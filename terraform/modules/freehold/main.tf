@@ -5,6 +5,9 @@ locals {
   # Stops an engine that forks without end before it takes the kubelet's processes.
   pids_limit = 4096
 
+  # GiB: Bottlerocket's system takes 2, and 8 is the least that a NodeClass takes.
+  bottlerocket_system_size = 8
+
   node_config = {
     apiVersion = "node.eks.aws/v1alpha1"
     kind       = "NodeConfig"
@@ -55,16 +58,21 @@ locals {
           securityGroupIDs = class.security_group_ids
           instanceTypes    = class.instance_types
           storageClassName = var.storage_class_name
+          # Bottlerocket has two disks: /dev/xvda with the system, and /dev/xvdb with images, logs and emptyDirs.
           rootVolume = {
-            size = class.root_volume.size
-            type = class.root_volume.type
-            # Bottlerocket has two disks: /dev/xvda with the system, which is as the image has it, and /dev/xvdb with images and logs.
-            deviceName = class.operating_system == "bottlerocket" ? "/dev/xvdb" : "/dev/xvda"
+            size       = class.operating_system == "bottlerocket" ? local.bottlerocket_system_size : class.root_volume.size
+            type       = class.root_volume.type
+            deviceName = "/dev/xvda"
           }
           # EKS demands this tag of nodes that it did not launch itself.
           # https://docs.aws.amazon.com/eks/latest/userguide/worker.html
           tags     = merge(class.tags, { "kubernetes.io/cluster/${var.cluster.name}" = "owned" })
           userData = local.user_data[name]
+        },
+        {
+          for key, value in {
+            additionalVolumes = [{ deviceName = "/dev/xvdb", size = class.root_volume.size, type = class.root_volume.type }]
+          } : key => value if class.operating_system == "bottlerocket"
         },
         class.kms_key_id == null ? {} : { kmsKeyID = class.kms_key_id },
       )

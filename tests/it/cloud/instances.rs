@@ -9,7 +9,7 @@ use freehold::api::{ClientToken, InstanceId};
 use freehold::cloud::identity::{self, Kind};
 use freehold::cloud::inventory::{Awaited, Interest, Inventory};
 use freehold::cloud::limits::Limits;
-use freehold::cloud::{Class, InstanceHealth, InstanceQuery, InstanceState};
+use freehold::cloud::{Class, Disk, InstanceHealth, InstanceQuery, InstanceState};
 use freehold::settings::Timing;
 use futures::StreamExt;
 use pretty_assertions::assert_eq;
@@ -33,7 +33,6 @@ async fn a_launch_is_one_run_instances_with_its_token_and_every_tag_and_no_creat
         assert_eq!(seen.len(), 1, "{face:?}");
         assert_eq!((&seen[0].id, seen[0].state), (&launched.id, InstanceState::Running));
         assert_eq!(seen[0].volumes.len(), 1);
-        assert_eq!(seen[0].root_volume.as_ref(), seen[0].volumes.first());
 
         assert_eq!(world.mutations(), BTreeMap::from([("RunInstances".to_owned(), 1)]));
         let sent = &world.calls("RunInstances")[0];
@@ -50,6 +49,26 @@ async fn a_launch_is_one_run_instances_with_its_token_and_every_tag_and_no_creat
         assert_eq!((root.shape.size, root.shape.volume_type.as_str()), (20, "gp3"));
         assert_eq!(root.tags, request.tags);
         assert_eq!(identity::owner_uid(Kind::Volume, &root.tags), None);
+    }
+}
+
+#[tokio::test]
+async fn every_disk_of_a_launch_is_encrypted_tagged_and_deleted_with_the_machine() {
+    for face in BOTH {
+        let world = World::new(face).await;
+        let mut request = launch("node-1");
+        request.kms_key_id = world.simulator.world().kms_keys.first().cloned();
+        request.disks.push(Disk { device: "/dev/xvdb".into(), size: 50, volume_type: "gp3".into() });
+        let launched = world.cloud.run_instance(&request).await.unwrap();
+        world.advance(10);
+        assert!(world.simulator.instances()[0].attachments.iter().all(|disk| disk.delete_on_termination));
+        let disks = world.simulator.volumes();
+        let sizes: Vec<i64> = disks.iter().map(|disk| i64::from(disk.shape.size)).collect();
+        assert_eq!(sizes, [20, 50], "{face:?}");
+        assert!(disks.iter().all(|disk| disk.encrypted && disk.tags == request.tags), "{disks:?}");
+        world.cloud.terminate_instances(&[launched.id]).await.unwrap();
+        world.advance(120);
+        assert!(world.simulator.volumes().is_empty(), "{face:?}");
     }
 }
 

@@ -7,11 +7,6 @@ use freehold::cloud::{
 };
 
 pub(super) fn instance(view: InstanceView) -> Instance {
-    let root_volume = view
-        .attachments
-        .iter()
-        .find(|disk| disk.device == view.root_device)
-        .map(|disk| VolumeId(disk.volume_id.clone()));
     Instance {
         id: InstanceId(view.id),
         state: match view.state {
@@ -34,7 +29,6 @@ pub(super) fn instance(view: InstanceView) -> Instance {
         instance_type: view.instance_type,
         tags: view.tags,
         volumes: view.attachments.into_iter().map(|disk| VolumeId(disk.volume_id)).collect(),
-        root_volume,
     }
 }
 

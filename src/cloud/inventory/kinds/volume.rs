@@ -44,6 +44,11 @@ impl Inventory {
             empty: store.empty_runs(volume_uid).by_tag,
         }
     }
+
+    /// Whether the last full sync showed this EBS volume as that of a `Volume`, whichever.
+    pub fn is_of_a_volume(&self, id: &VolumeId) -> bool {
+        self.lock().known.volumes.store.values().any(|volume| volume.id == *id)
+    }
 }
 
 async fn sync(inventory: &Inventory) -> Result<(), CloudError> {

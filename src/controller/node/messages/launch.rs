@@ -15,6 +15,10 @@ impl LaunchWait {
             Self::ClassNotReady { class, faults } => {
                 format!("no machine is launched, since NodeClass {class} is not ready: {faults}")
             }
+            Self::SharedDevice { class, device } => format!(
+                "NodeClass {class} has two disks with the device name {device}: give each disk in its \
+                spec.rootVolume and spec.additionalVolumes its own"
+            ),
             Self::NoSubnet { class, zones } => {
                 format!(
                     "NodeClass {class} has no subnet in the zone {}: add one to its spec.subnets",

@@ -34,6 +34,7 @@ pub(super) fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestam
             instance,
             is_own(observed, instance),
             observed.core_node_of(instance),
+            &observed.data_volumes,
         ) {
             found.blockers.push(blocker);
             continue;

@@ -137,6 +137,12 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
     if let Some(until) = observed.offerings.quota_closed_until {
         return quota(until, now);
     }
+    if let Some(device) = offering::shared_device(&class.spec) {
+        return Plan::wait(LaunchWait::SharedDevice {
+            class: class_name(observed),
+            device: device.to_owned(),
+        });
+    }
     match offering::choose(observed, &class.spec, now) {
         Ok((instance_type, subnet)) => {
             let launch =

@@ -108,6 +108,7 @@ pub fn launch(
         security_group_ids: class.security_group_ids.clone(),
         instance_profile: class.instance_profile.clone(),
         root_volume: class.root_volume.clone(),
+        additional_volumes: class.additional_volumes.clone(),
         kms_key_id: class.kms_key_id.clone(),
         tags: identity::tags(&owner, attempt, &class_tags),
         user_data_hash: identity::user_data_hash(&class.user_data),
@@ -137,10 +138,21 @@ pub fn drift(launch: &NodeCreation, class: &NodeClassSpec) -> Vec<&'static str> 
     if launch.root_volume != class.root_volume {
         differs.push("rootVolume");
     }
+    if launch.additional_volumes != class.additional_volumes {
+        differs.push("additionalVolumes");
+    }
     if launch.kms_key_id != class.kms_key_id {
         differs.push("kmsKeyID");
     }
     differs
+}
+
+/// A device name that two disks of the class have.
+pub fn shared_device(class: &NodeClassSpec) -> Option<&str> {
+    let mut devices: Vec<&str> = class.additional_volumes.iter().map(|it| it.device_name.as_str()).collect();
+    devices.push(&class.root_volume.device_name);
+    devices.sort_unstable();
+    devices.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 /// Whether a pattern of the class allows the type; no pattern allows every type. `*` stands for any

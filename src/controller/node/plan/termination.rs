@@ -135,6 +135,7 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
         kubelet,
         &pods,
         &observed.attachments,
+        &observed.data_volumes,
         observed.timing.kubelet_silence_timeout,
         now,
     ) {
@@ -168,6 +169,7 @@ fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
                 instance,
                 is_own(observed, instance),
                 observed.core_node_of(instance),
+                &observed.data_volumes,
             ) {
                 Ok(()) if again_to_terminate(observed, &instance.id, now) == Again::Now => {
                     actions.push(Action::Terminate(

@@ -47,6 +47,7 @@ fn of_launch(wait: &LaunchWait) -> &'static [Wake] {
     match wait {
         LaunchWait::ClassNotFound(_)
         | LaunchWait::ClassNotReady { .. }
+        | LaunchWait::SharedDevice { .. }
         | LaunchWait::NoSubnet { .. }
         | LaunchWait::NoAllowedType { .. }
         | LaunchWait::Invalid { .. } => &[Wake::Itself, Wake::NodeClass],

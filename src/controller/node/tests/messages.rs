@@ -58,6 +58,7 @@ fn launches_waited_for() -> Vec<LaunchWait> {
     let mut waits = vec![
         LaunchWait::ClassNotFound(class()),
         LaunchWait::ClassNotReady { class: class(), faults: "what is wrong with it".to_owned() },
+        LaunchWait::SharedDevice { class: class(), device: "/dev/xvda".to_owned() },
         LaunchWait::NoSubnet { class: class(), zones: texts(&["us-east-1a", "us-east-1b"]) },
         LaunchWait::NoAllowedType {
             class: class(),

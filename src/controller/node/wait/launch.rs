@@ -19,6 +19,13 @@ pub enum LaunchWait {
         /// What is wrong with it.
         faults: String,
     },
+    /// Two disks of the NodeClass have the same device name.
+    SharedDevice {
+        /// The NodeClass.
+        class: String,
+        /// The device name.
+        device: String,
+    },
     /// The NodeClass has no subnet in an allowed zone.
     NoSubnet {
         /// The NodeClass.
@@ -104,7 +111,9 @@ impl LaunchWait {
         match self {
             Self::ClassNotFound(_) => Reason::NodeClassNotFound,
             Self::ClassNotReady { .. } => Reason::NodeClassNotReady,
-            Self::NoSubnet { .. } | Self::NoAllowedType { .. } => Reason::NodeClassMismatch,
+            Self::SharedDevice { .. } | Self::NoSubnet { .. } | Self::NoAllowedType { .. } => {
+                Reason::NodeClassMismatch
+            }
             Self::NoCapacity { .. } | Self::NoCapacityFor(..) => Reason::InsufficientCapacity,
             Self::Quota => Reason::QuotaExceeded,
             Self::Requested { .. }

@@ -60,6 +60,7 @@ impl NodeWait {
                 wait,
                 LaunchWait::ClassNotFound(_)
                     | LaunchWait::ClassNotReady { .. }
+                    | LaunchWait::SharedDevice { .. }
                     | LaunchWait::NoSubnet { .. }
                     | LaunchWait::NoAllowedType { .. }
                     | LaunchWait::Invalid { .. }

@@ -71,21 +71,6 @@ run "bottlerocket_on_graviton_in_a_group_of_its_own" {
   }
 }
 
-run "bottlerocket_without_encryption_by_default" {
-  command = plan
-
-  variables {
-    operating_system = "bottlerocket"
-  }
-
-  override_data {
-    target = data.aws_ebs_encryption_by_default.this
-    values = { enabled = false }
-  }
-
-  expect_failures = [check.the_system_disk_of_bottlerocket_is_encrypted]
-}
-
 run "nodes_with_a_group_of_their_own" {
   variables {
     node_security_group_ids = ["sg-0dddddddddddddddd"]

@@ -200,8 +200,11 @@ run "a_machine_with_bottlerocket" {
   }
 
   assert {
-    condition     = yamldecode(output.node_classes.bottlerocket).spec.rootVolume.deviceName == "/dev/xvdb"
-    error_message = "Bottlerocket keeps images and logs on its second disk."
+    condition = (
+      yamldecode(output.node_classes.bottlerocket).spec.rootVolume == { deviceName = "/dev/xvda", size = 8, type = "gp3" }
+      && yamldecode(output.node_classes.bottlerocket).spec.additionalVolumes == [{ deviceName = "/dev/xvdb", size = 30, type = "gp3" }]
+    )
+    error_message = "Both disks of Bottlerocket must be named, so that both are encrypted: the system's, and the one with images and logs."
   }
 }
 

@@ -72,7 +72,7 @@ impl Life {
         let (has_data, is_ready) = (!self.attachments.is_empty(), self.is_ready());
         let is_wanted = self.node.metadata.deletion_timestamp.is_none() && !self.has_served;
         if let Some(machine) = self.machines.iter_mut().find(|machine| is_live(&machine.instance)) {
-            machine.instance.volumes.truncate(1);
+            machine.instance.volumes.truncate(2);
             if is_ready && is_wanted {
                 self.pods = vec![pod("orders-0", false)];
                 self.attachments = vec!["csi-1".to_owned()];

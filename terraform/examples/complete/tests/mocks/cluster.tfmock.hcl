@@ -22,9 +22,6 @@ mock_data "aws_ssm_parameter" {
 mock_data "aws_subnet" {
   defaults = { vpc_id = "vpc-0123456789abcdef0", availability_zone = "eu-west-1a" }
 }
-mock_data "aws_ebs_encryption_by_default" {
-  defaults = { enabled = true }
-}
 mock_resource "aws_iam_role" {
   defaults = { arn = "arn:aws:iam::111122223333:role/freehold-prod" }
 }

@@ -1,0 +1,63 @@
+//! Machines with two disks of their own, as Bottlerocket's: they live and end like any other.
+
+use freehold::api::Node;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::test_env::{TestEnv, run};
+use crate::kit::wait::{seen, until};
+
+/// A second disk for every machine of the class.
+async fn second_disk(env: &TestEnv) {
+    env.edit_class(&json!({"additionalVolumes": [{"deviceName": "/dev/xvdb", "size": 20}]})).await;
+}
+
+#[test]
+fn a_machine_with_two_disks_is_paused_resumed_moved_and_deleted_and_leaves_the_data_alone() {
+    run(async {
+        let mut env = TestEnv::start("disks-life").await;
+        second_disk(&env).await;
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        let machine = env.live_instances().remove(0);
+        let data = env.data_volumes().remove(0).id;
+        let own = env.ec2().volumes().into_iter().filter(|disk| disk.id != data);
+        let own: Vec<_> = own.map(|disk| (disk.encrypted, disk.shape.size)).collect();
+        assert_eq!(own, [(true, 30), (true, 20)]);
+        assert_eq!(machine.attachments.len(), 3);
+
+        env.edit("orders", &json!({"running": false})).await;
+        env.until_condition("orders", "Ready", "False", "Paused").await;
+        env.edit("orders", &json!({"running": true})).await;
+        env.ready("orders").await;
+        env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
+        until("the database on another machine", || async {
+            let live = env.live_instances();
+            let is_moved = live.len() == 1 && live[0].instance_type == "m7i.large";
+            let nodes = env.list::<Node>().await.len();
+            seen((is_moved && nodes == 1).then_some(()), || format!("{live:?}, {nodes} Nodes"))
+        })
+        .await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        let left: Vec<String> = env.ec2().volumes().into_iter().map(|disk| disk.id).collect();
+        assert_eq!((env.live_instances().len(), left), (0, vec![data]));
+        env.close().await;
+    });
+}
+
+#[test]
+fn a_machine_with_two_disks_that_never_joins_is_deleted_with_its_database() {
+    run(async {
+        let mut env = TestEnv::start("disks-unjoined").await;
+        second_disk(&env).await;
+        env.edit_class(&json!({"userData": "#!/bin/sh\necho no node\n"})).await;
+        env.create("orders", &json!({})).await;
+        env.until_condition("orders", "Ready", "False", "AwaitingRegistration").await;
+        assert_eq!(env.live_instances().remove(0).attachments.len(), 2);
+        env.delete("orders").await;
+        env.gone("orders").await;
+        assert_eq!((env.live_instances().len(), env.ec2().volumes().len()), (0, 0));
+        env.close().await;
+    });
+}
