@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 17] = [
+const PURE: [&str; 18] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "controller/blocker.rs",

@@ -19,8 +19,8 @@ use super::whole::incomplete;
 use crate::api::VolumeId;
 use crate::cloud::call::Call;
 use crate::cloud::{
-    CloudError, CreateVolumeRequest, Disk, InstanceQuery, LaunchRequest, ModifyVolumeRequest, VALUES_PER_FILTER,
-    VolumeQuery,
+    CloudError, CreateVolumeRequest, Disk, InstanceQuery, LaunchRequest, ModifyVolumeRequest,
+    VALUES_PER_FILTER, VolumeQuery,
 };
 
 /// The largest page of instances, statuses and snapshots (EC2 API reference, `MaxResults`).

@@ -202,10 +202,7 @@ async fn taint(
         patch["metadata"]["labels"] = json!({key: value});
     }
     let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
-    core_nodes
-        .patch(&core_node.name_any(), &PatchParams::default(), &Patch::Merge(&patch))
-        .await
-        .map(drop)
+    core_nodes.patch(&core_node.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await.map(drop)
 }
 
 /// Deletes the Kubernetes node, then takes our finalizer off it.

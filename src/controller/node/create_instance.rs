@@ -90,8 +90,11 @@ fn disks(creation: &NodeCreation) -> Vec<Disk> {
     let RootVolume { size, volume_type, device_name } = creation.root_volume.clone();
     let root = Disk { device: device_name, size, volume_type };
     let others = creation.additional_volumes.iter().cloned();
-    let others = others
-        .map(|AdditionalVolume { device_name, size, volume_type }| Disk { device: device_name, size, volume_type });
+    let others = others.map(|AdditionalVolume { device_name, size, volume_type }| Disk {
+        device: device_name,
+        size,
+        volume_type,
+    });
     std::iter::once(root).chain(others).collect()
 }
 

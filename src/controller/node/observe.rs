@@ -94,8 +94,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let seen = status.instance_id.as_ref().and_then(|id| instances.by_id(id));
     let now = ctx.clock.now();
     let is_awaited = seen.is_some_and(|instance| registration::is_awaited(&node, instance, &ctx.timing, now));
-    let is_late =
-        is_awaited && now >= registration::searched_from(&status, &ctx.timing, now);
+    let is_late = is_awaited && now >= registration::searched_from(&status, &ctx.timing, now);
     let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
         Some(provider_id) => {
             let found = core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?;
@@ -203,9 +202,10 @@ async fn unlabelled(instance: &Instance, client: &Client) -> Result<Option<CoreN
     let params = ListParams::default().labels(&selector).match_any();
     let provider_id = provider_id(instance);
     let nodes = Api::<CoreNode>::all(client.clone()).list(&params).await?;
-    Ok(nodes.items.into_iter().find(|node| {
-        node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id)
-    }))
+    Ok(nodes
+        .items
+        .into_iter()
+        .find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id)))
 }
 
 /// What the API server shows on a machine.
@@ -248,8 +248,7 @@ async fn data_volumes(
         None => None,
     };
     let attached = instances.instances.iter().flat_map(|instance| &instance.volumes);
-    let holds_data =
-        |id: &&VolumeId| recorded.as_ref() == Some(*id) || ctx.inventory.is_of_a_volume(id);
+    let holds_data = |id: &&VolumeId| recorded.as_ref() == Some(*id) || ctx.inventory.is_of_a_volume(id);
     Ok(attached.filter(holds_data).cloned().collect())
 }
 

@@ -19,13 +19,17 @@ pub enum Fault {
         /// The class' `rootVolume.deviceName`.
         class: String,
     },
-    /// The root volume is smaller than the image's, GiB.
-    RootTooSmall {
+    /// A volume of the class is smaller than the image's disk, GiB.
+    DiskTooSmall {
+        /// The device name.
+        device: String,
         /// The image's size.
         image: i32,
-        /// The class' `rootVolume.size`.
+        /// The class' size.
         class: i32,
     },
+    /// The image has a disk of this device name, which the class does not have.
+    DiskNotNamed(String),
     /// EC2 shows this account no such subnet.
     SubnetNotFound(String),
     /// The subnet is in another zone than the class says.
@@ -86,7 +90,8 @@ impl Fault {
             Self::ImageNotFound(_)
             | Self::ImageNotAvailable(_)
             | Self::RootDevice { .. }
-            | Self::RootTooSmall { .. } => ConditionType::ImageReady,
+            | Self::DiskTooSmall { .. }
+            | Self::DiskNotNamed(_) => ConditionType::ImageReady,
             Self::SubnetNotFound(_)
             | Self::SubnetZone { .. }
             | Self::SubnetVpc { .. }
@@ -106,7 +111,8 @@ impl Fault {
             Self::ImageNotFound(_)
             | Self::ImageNotAvailable(_)
             | Self::RootDevice { .. }
-            | Self::RootTooSmall { .. } => Reason::ImageUnusable,
+            | Self::DiskTooSmall { .. }
+            | Self::DiskNotNamed(_) => Reason::ImageUnusable,
             Self::SubnetNotFound(_) | Self::SubnetZone { .. } | Self::SubnetVpc { .. } => {
                 Reason::SubnetUnusable
             }
@@ -126,10 +132,11 @@ impl Fault {
             Self::ImageNotFound(_)
             | Self::ImageNotAvailable(_)
             | Self::RootDevice { .. }
-            | Self::RootTooSmall { .. }
+            | Self::DiskTooSmall { .. }
             | Self::SecurityGroupNotFound(_)
             | Self::SecurityGroupVpc { .. } => true,
-            Self::SubnetNotFound(_)
+            Self::DiskNotNamed(_)
+            | Self::SubnetNotFound(_)
             | Self::SubnetZone { .. }
             | Self::SubnetVpc { .. }
             | Self::NoFreeAddresses(_)

@@ -7,7 +7,7 @@ use crate::api::keys::EBS_CSI_DRIVER;
 /// Condition Ready, when it is true.
 pub const READY: &str = "everything that the NodeClass names is there and fits";
 /// Condition `ImageReady`, when it is true.
-pub const IMAGE_READY: &str = "the image is available, and its root disk is the one of spec.rootVolume";
+pub const IMAGE_READY: &str = "the image is available, and its disks are those of the NodeClass";
 /// Condition `NetworkReady`, when it is true.
 pub const NETWORK_READY: &str = "the subnets are in their zones, and in one VPC with the security groups";
 /// Condition `InstanceTypesReady`, when it is true.
@@ -38,9 +38,13 @@ impl Fault {
                 "the image's root disk is {image}, but spec.rootVolume.deviceName is {class}: correct it, or \
                  the root disk would not be encrypted with the NodeClass' key"
             ),
-            Self::RootTooSmall { image, class } => format!(
-                "the image's root disk has {image} GiB, but spec.rootVolume.size is {class}: set it to \
-                 {image} or more"
+            Self::DiskTooSmall { device, image, class } => format!(
+                "the image's disk {device} has {image} GiB, but the NodeClass gives it {class}: set its size \
+                 in spec.rootVolume or spec.additionalVolumes to {image} or more"
+            ),
+            Self::DiskNotNamed(device) => format!(
+                "the image has a disk {device} that is not in spec.additionalVolumes: add it, or it is \
+                 encrypted only as the image or the account's default says"
             ),
             Self::SubnetNotFound(subnet) => {
                 format!("EC2 shows this account no subnet {subnet} in this Region: correct spec.subnets")

@@ -1,5 +1,7 @@
 //! The plan step of the NodeClass controller: compares what the class names with what there is. Pure.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::storage::v1::StorageClass;
 
 use super::fault::Fault;
@@ -7,7 +9,7 @@ use super::observe::{Catalog, Observed};
 use super::wait::ClassWait;
 use crate::api::keys::EBS_CSI_DRIVER;
 use crate::api::{NodeClassSpec, patterns};
-use crate::cloud::catalog::{Image, SecurityGroup, Subnet};
+use crate::cloud::catalog::{Image, ImageDisk, SecurityGroup, Subnet};
 use crate::cluster::finalizer;
 
 /// A write.
@@ -72,18 +74,25 @@ fn image(spec: &NodeClassSpec, catalog: &Catalog) -> Vec<Fault> {
     if !image.is_available {
         return vec![Fault::ImageNotAvailable(image.id.clone())];
     }
-    root_disk(spec, image).into_iter().collect()
+    disks(spec, image)
 }
 
-/// A mapping of another device would leave the root disk as the image has it, encrypted or not.
-fn root_disk(spec: &NodeClassSpec, image: &Image) -> Option<Fault> {
+/// A disk that the class does not name is as the image has it, encrypted or not.
+fn disks(spec: &NodeClassSpec, image: &Image) -> Vec<Fault> {
     let root = &spec.root_volume;
     if root.device_name != image.root_device {
-        return Some(Fault::RootDevice { image: image.root_device.clone(), class: root.device_name.clone() });
+        return vec![Fault::RootDevice { image: image.root_device.clone(), class: root.device_name.clone() }];
     }
-    let disk = image.disks.iter().find(|disk| disk.device == image.root_device)?;
-    let size = disk.size.filter(|size| *size > root.size)?;
-    Some(Fault::RootTooSmall { image: size, class: root.size })
+    let more = spec.additional_volumes.iter().map(|volume| (&volume.device_name, volume.size));
+    let sizes: BTreeMap<&String, i32> = more.chain([(&root.device_name, root.size)]).collect();
+    let fault = |disk: &ImageDisk| {
+        let Some(&class) = sizes.get(&disk.device) else {
+            return Some(Fault::DiskNotNamed(disk.device.clone()));
+        };
+        let image = disk.size.filter(|size| *size > class)?;
+        Some(Fault::DiskTooSmall { device: disk.device.clone(), image, class })
+    };
+    image.disks.iter().filter_map(fault).collect()
 }
 
 fn network(spec: &NodeClassSpec, catalog: &Catalog) -> Vec<Fault> {

@@ -134,9 +134,24 @@ fn what_is_not_there_or_does_not_fit_is_named() {
         (
             "a root disk that is too small for the image",
             with_image(|it| it.disks[0].size = Some(31)),
-            vec![Fault::RootTooSmall { image: 31, class: 30 }],
+            vec![Fault::DiskTooSmall { device: "/dev/xvda".into(), image: 31, class: 30 }],
         ),
         ("a root disk of the image's own size", with_image(|it| it.disks[0].size = Some(30)), Vec::new()),
+        (
+            "a disk of the image that the class does not name",
+            with_image(|it| it.disks.push(ImageDisk { device: "/dev/xvdb".into(), size: Some(20) })),
+            vec![Fault::DiskNotNamed("/dev/xvdb".into())],
+        ),
+        (
+            "a second disk that is too small",
+            with(|it| {
+                let image = it.catalog.as_mut().unwrap().image.as_mut().unwrap();
+                image.disks.push(ImageDisk { device: "/dev/xvdb".into(), size: Some(20) });
+                let volume = json!({"deviceName": "/dev/xvdb", "size": 19, "type": "gp3"});
+                it.class.spec.additional_volumes = vec![serde_json::from_value(volume).unwrap()];
+            }),
+            vec![Fault::DiskTooSmall { device: "/dev/xvdb".into(), image: 20, class: 19 }],
+        ),
         (
             "a subnet that is not there",
             with_catalog(|it| it.subnets.truncate(1)),

@@ -140,7 +140,8 @@ fn a_machine_whose_user_data_forgets_label_and_taint_gets_them_before_it_counts_
 
         // What a person takes off is put back, and nothing is restarted.
         let pod = env.api::<Pod>().get("orders-0").await.unwrap().uid();
-        let bare = json!({"metadata": {"labels": {"freehold.dev/dedicated": null}}, "spec": {"taints": null}});
+        let bare =
+            json!({"metadata": {"labels": {"freehold.dev/dedicated": null}}, "spec": {"taints": null}});
         let nodes = in_cluster::<CoreNode>(&env);
         nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(bare)).await.unwrap();
         until("label and taint being there again", || async {

@@ -65,7 +65,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 );
             }
             Action::EvictForeignPod { namespace, name, .. } => {
-                let is_it = |pod: &Pod| pod.name_any() == *name && pod.namespace().as_ref() == Some(namespace);
+                let is_it =
+                    |pod: &Pod| pod.name_any() == *name && pod.namespace().as_ref() == Some(namespace);
                 rule(
                     !pods::own(&observed.pods, &observed.node).any(is_it),
                     "the database's own pod is never deleted as a foreign one",

@@ -58,7 +58,12 @@ fn a_foreign_pod_is_deleted_where_it_is_seen_with_half_a_minute_of_grace_at_most
         ("a year becomes half a minute", with(foreign_pod("stray", YEAR)), now(), row(30)),
         ("a shorter grace stays", with(foreign_pod("stray", 5)), now(), row(5)),
         ("one that was deleted with a year", with(ending(foreign_pod("stray", YEAR), YEAR)), now(), row(30)),
-        ("one that was deleted in time", with(ending(foreign_pod("stray", YEAR), 30)), now(), done().again(60)),
+        (
+            "one that was deleted in time",
+            with(ending(foreign_pod("stray", YEAR), 30)),
+            now(),
+            done().again(60),
+        ),
         ("one that has succeeded uses nothing", finished("Succeeded"), now(), done()),
         ("one that has failed uses nothing", finished("Failed"), now(), done()),
         ("a running one", finished("Running"), now(), row(30)),

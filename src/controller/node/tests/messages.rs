@@ -92,7 +92,9 @@ fn launches_waited_for() -> Vec<LaunchWait> {
 }
 
 fn joins_waited_for() -> Vec<JoinWait> {
-    let missing = || complete([Missing::Dedication, Missing::Driver, Missing::Ready].map(|of| of(CORE_NODE.to_owned())));
+    let missing = || {
+        complete([Missing::Dedication, Missing::Driver, Missing::Ready].map(|of| of(CORE_NODE.to_owned())))
+    };
     let (limit, node) = (Duration::from_secs(900), "orders-k3f9q-1");
     let mut waits = vec![
         JoinWait::Registration(id("i-1")),

@@ -113,11 +113,8 @@ fn a_changed_class_shows_as_drift_by_field_and_a_missing_one_does_not() {
     class.instance_profile = Some("node".into());
     class.kms_key_id = Some("key".into());
     class.root_volume.size = 50;
-    class.additional_volumes = vec![AdditionalVolume {
-        device_name: "/dev/xvdb".into(),
-        size: 20,
-        volume_type: "gp3".into(),
-    }];
+    class.additional_volumes =
+        vec![AdditionalVolume { device_name: "/dev/xvdb".into(), size: 20, volume_type: "gp3".into() }];
     class.subnets.remove(0);
     let words = "NodeClass default has changed since (imageID, subnets, securityGroupIDs, instanceProfile, \
                  userData, rootVolume, additionalVolumes, kmsKeyID); the next machine is made as it says now";

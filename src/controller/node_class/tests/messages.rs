@@ -11,7 +11,8 @@ fn faults() -> Vec<Fault> {
         Fault::ImageNotFound("ami-1".into()),
         Fault::ImageNotAvailable("ami-1".into()),
         Fault::RootDevice { image: "/dev/sda1".into(), class: "/dev/xvda".into() },
-        Fault::RootTooSmall { image: 40, class: 30 },
+        Fault::DiskTooSmall { device: "/dev/xvda".into(), image: 40, class: 30 },
+        Fault::DiskNotNamed("/dev/xvdb".into()),
         Fault::SubnetNotFound("subnet-a".into()),
         Fault::SubnetZone {
             subnet: "subnet-a".into(),
