@@ -10,21 +10,17 @@ mod versions;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser};
-use freehold::api::{Database, Reason};
+use freehold::api::Reason;
 use freehold::definitions;
-use freehold::metrics::Metrics;
 use freehold::settings::Settings;
 use kube::ResourceExt as _;
-use kube::runtime::reflector::store::Writer;
-use kube::runtime::watcher::Event;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::kit::chart::{CHART, documents, helm, of_kind, template};
-use crate::kit::objects;
+use crate::kit::metrics;
 use crate::kit::test_env::run;
 
 /// Every value, set to what is not its default.
@@ -232,21 +228,7 @@ fn the_settings_of_the_chart_are_the_operators_flags() {
 
 #[test]
 fn alerts_and_dashboard_stand_on_metrics_that_the_operator_has() {
-    let metrics = Metrics::new();
-    metrics.pass("node", "ok", Duration::from_millis(1));
-    metrics.ec2_call("RunInstances".to_owned(), "ok");
-    metrics.inventory_age("instances", 1);
-    metrics.repairs_underway(1);
-    metrics.machine_lost("InstanceTerminated");
-    metrics.fenced(Duration::from_secs(1));
-    let mut copy = Writer::default();
-    metrics.show_conditions(copy.as_reader(), |database: &Database| database.conditions());
-    let mut database = objects::database("team-a", "default", "orders", &json!({}));
-    let condition = json!({"type": "Ready", "status": "True", "reason": "AsExpected", "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    database["status"] = json!({"conditions": [condition]});
-    copy.apply_watcher_event(&Event::Apply(serde_json::from_value(database).unwrap()));
-    let text = metrics.text().unwrap();
+    let text = metrics::text();
     let exist: BTreeSet<String> =
         text.lines().filter_map(|line| Some(line.split_once(['{', ' '])?.0.to_owned())).collect();
     for name in ["files/rules.yaml", "files/dashboard.json"] {

@@ -3,14 +3,12 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use freehold::api::{ConditionType, EventReason, Reason};
-use freehold::metrics::Metrics;
 use pretty_assertions::assert_eq;
 use strum::{EnumMessage, IntoEnumIterator};
 
-use crate::kit::is_set;
+use crate::kit::{is_set, metrics};
 
 /// The page, from the repository's root.
 const PAGE: &str = "docs/reference.md";
@@ -33,15 +31,9 @@ fn documented<E: IntoEnumIterator + EnumMessage + Into<&'static str>>() -> Vec<(
     found
 }
 
-/// Every metric with its help, as the operator serves it. Those with labels are served once they have a
-/// value.
+/// Every metric with its help, as the operator serves it.
 fn metrics() -> Vec<(String, String)> {
-    let metrics = Metrics::new();
-    metrics.pass("node", "ok", Duration::from_millis(1));
-    metrics.ec2_call("RunInstances".to_owned(), "ok");
-    metrics.inventory_age("instances", 1);
-    metrics.machine_lost("terminated");
-    let text = metrics.text().unwrap();
+    let text = metrics::text();
     let is_counter = |name: &str| text.contains(&format!("# TYPE {name} counter"));
     let lines = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split_once(' '));
     let named = |name: &str| if is_counter(name) { format!("{name}_total") } else { name.to_owned() };

@@ -3,6 +3,7 @@
 
 pub mod chart;
 pub mod invariants;
+pub mod metrics;
 pub mod notes;
 pub mod objects;
 pub mod outage;
