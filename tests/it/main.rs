@@ -20,6 +20,7 @@ mod loss;
 mod model_cloud;
 mod moving;
 mod node_class;
+mod pages;
 mod purity;
 mod real;
 mod reference;

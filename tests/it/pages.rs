@@ -1,0 +1,35 @@
+//! Pages of `docs` that people wrote, against what they speak of: every reason, alert, IAM statement, test,
+//! link and manifest in them exists, and none is left out.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use freehold::api::Reason;
+use pretty_assertions::assert_eq;
+use strum::IntoEnumIterator as _;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn file(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The names in backticks that lines begin with, each once; `mark` is what comes before them (`### `, `| `).
+fn entries(page: &str, mark: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let text = file(page);
+    let cells = text.lines().filter_map(|line| line.strip_prefix(mark)?.split(" | ").next());
+    let cells = cells.filter(|cell| cell.starts_with('`'));
+    for name in cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)) {
+        assert!(found.insert(name.to_owned()), "{page} has two entries for {name}");
+    }
+    found
+}
+
+#[test]
+fn every_reason_has_one_entry_in_troubleshooting() {
+    let reasons: BTreeSet<String> = Reason::iter().map(|reason| reason.as_str().to_owned()).collect();
+    assert_eq!(entries("docs/troubleshooting.md", "| "), reasons);
+}
