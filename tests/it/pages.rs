@@ -8,6 +8,8 @@ use freehold::api::Reason;
 use pretty_assertions::assert_eq;
 use strum::IntoEnumIterator as _;
 
+use crate::kit::chart::documents;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -32,4 +34,15 @@ fn entries(page: &str, mark: &str) -> BTreeSet<String> {
 fn every_reason_has_one_entry_in_troubleshooting() {
     let reasons: BTreeSet<String> = Reason::iter().map(|reason| reason.as_str().to_owned()).collect();
     assert_eq!(entries("docs/troubleshooting.md", "| "), reasons);
+}
+
+#[test]
+fn every_alert_has_its_runbook() {
+    let rules = documents(&file("charts/freehold/files/rules.yaml")).remove(0);
+    let groups = rules["groups"].as_array().unwrap().iter();
+    let alerts = groups.flat_map(|group| group["rules"].as_array().unwrap());
+    let alerts: BTreeSet<String> = alerts.map(|rule| rule["alert"].as_str().unwrap().to_owned()).collect();
+    let page = file("docs/runbooks.md");
+    let sections = page.lines().filter_map(|line| line.strip_prefix("## ")).map(str::to_owned);
+    assert_eq!(sections.collect::<BTreeSet<_>>(), alerts);
 }
