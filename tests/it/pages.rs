@@ -46,3 +46,10 @@ fn every_alert_has_its_runbook() {
     let sections = page.lines().filter_map(|line| line.strip_prefix("## ")).map(str::to_owned);
     assert_eq!(sections.collect::<BTreeSet<_>>(), alerts);
 }
+
+#[test]
+fn every_statement_of_the_operators_policy_is_explained() {
+    let policy = file("terraform/modules/iam/policy.json.tftpl");
+    let sids = policy.split("\"Sid\": \"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+    assert_eq!(entries("docs/iam.md", "### "), sids.collect::<BTreeSet<_>>());
+}
