@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail a test as tests do")]
 
 mod adoption;
+mod backend;
 mod chart;
 mod cloud;
 mod crashes;

@@ -1,0 +1,68 @@
+//! The code of `examples/backend`, which `docs/backend.md` shows to authors of backends: run, or parsed.
+
+#[path = "../../examples/backend/client.rs"]
+mod client;
+
+use std::path::Path;
+use std::process::Command;
+
+use kube::ResourceExt as _;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::objects;
+use crate::kit::test_env::{TestEnv, run};
+use crate::kit::wait::LIMIT;
+
+#[test]
+fn the_code_in_rust_has_one_database_however_often_it_is_created_and_tells_ready_from_stalled() {
+    run(async {
+        let env = TestEnv::start("backend").await;
+        let api = client::databases(&env.client, &env.name);
+        let spec = |class: &str| {
+            let changes = json!({"deletionPolicy": "Delete"});
+            objects::database(&env.name, class, "any", &changes)["spec"].clone()
+        };
+        let first = client::create(&api, "orders", &spec(&env.name)).await.unwrap();
+        let again = client::create(&api, "orders", &spec(&env.name)).await.unwrap();
+        assert_eq!(first.uid(), again.uid());
+        let ready = client::ready(&api, "orders", LIMIT).await.unwrap();
+        let credentials = client::credentials(&env.client, &ready).await.unwrap();
+        let expected = format!(
+            "postgresql://{}:{}@{}:{}/qdb",
+            credentials["username"], credentials["password"], credentials["host"], credentials["port"]
+        );
+        assert_eq!(credentials["uri"], expected);
+
+        client::create(&api, "ledger", &spec("no-such-class")).await.unwrap();
+        let stalled = client::ready(&api, "ledger", LIMIT).await.unwrap_err().to_string();
+        assert!(stalled.contains("NodeClass no-such-class does not exist"), "{stalled}");
+
+        for name in ["orders", "ledger", "never-created"] {
+            client::delete(&api, name, LIMIT).await.unwrap();
+        }
+        assert_eq!((env.live_instances().len(), env.data_volumes().len()), (0, 0));
+        env.close().await;
+    });
+}
+
+/// Runs a program on a file of the examples; what it printed.
+fn done(program: &str, args: &[&str], file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/backend").join(file);
+    let output = Command::new(program)
+        .args(args)
+        .arg(path)
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}; the tests need Go and Python 3"));
+    let [said, errors] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success() && errors.is_empty(), "{program} {file}: {said}{errors}");
+    said
+}
+
+#[test]
+fn the_code_in_go_and_python_is_read_without_fault() {
+    assert_eq!(done("gofmt", &["-l", "-e"], "client.go"), "");
+    let parse = "import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])";
+    assert_eq!(done("python3", &["-c", parse], "client.py"), "");
+}
