@@ -53,3 +53,26 @@ fn every_statement_of_the_operators_policy_is_explained() {
     let sids = policy.split("\"Sid\": \"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
     assert_eq!(entries("docs/iam.md", "### "), sids.collect::<BTreeSet<_>>());
 }
+
+/// The tests that the security page names: `file::name`.
+fn named_tests(page: &str) -> Vec<(&str, &str)> {
+    let code = page.split('`').skip(1).step_by(2);
+    code.filter_map(|code| code.split_once("::").filter(|(path, _)| path.ends_with(".rs"))).collect()
+}
+
+#[test]
+fn every_test_that_the_security_page_names_is_there() {
+    let page = file("docs/security.md");
+    let tests = named_tests(&page);
+    assert!(tests.len() > 30, "{}", tests.len());
+    for (path, name) in tests {
+        assert!(file(path).contains(&format!("fn {name}(")), "{path} has no test {name}");
+    }
+}
+
+#[test]
+fn every_control_of_the_security_page_has_its_row() {
+    let rows = entries("docs/security.md", "| ");
+    let expected: BTreeSet<String> = (1..=42).map(|number| format!("SEC-{number:02}")).collect();
+    assert_eq!(rows, expected);
+}
