@@ -1,14 +1,20 @@
 //! Pages of `docs` that people wrote, against what they speak of: every reason, alert, IAM statement, test,
 //! link and manifest in them exists, and none is left out.
 
+mod links;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use freehold::api::Reason;
+use freehold::api::{Database, Reason};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use pretty_assertions::assert_eq;
+use serde_json::Value;
 use strum::IntoEnumIterator as _;
 
 use crate::kit::chart::documents;
+use crate::kit::test_env::{control_plane, run};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -16,6 +22,17 @@ fn root() -> &'static Path {
 
 fn file(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The pages of the documentation with the README, by their paths.
+fn pages() -> Vec<(String, String)> {
+    let mut paths = crate::purity::paths(&root().join("docs"));
+    paths.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    paths.extend(["README.md", "CONTRIBUTING.md"].map(|path| root().join(path)));
+    let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
+    let mut pages: Vec<_> = paths.iter().map(|path| (name(path), file(&name(path)))).collect();
+    pages.sort();
+    pages
 }
 
 /// The names in backticks that lines begin with, each once; `mark` is what comes before them (`### `, `| `).
@@ -75,4 +92,52 @@ fn every_control_of_the_security_page_has_its_row() {
     let rows = entries("docs/security.md", "| ");
     let expected: BTreeSet<String> = (1..=42).map(|number| format!("SEC-{number:02}")).collect();
     assert_eq!(rows, expected);
+}
+
+/// The blocks of code of a page in these languages.
+fn blocks(page: &str, languages: [&str; 2]) -> Vec<String> {
+    let is_wanted =
+        |block: &&str| languages.iter().any(|language| block.starts_with(&format!("{language}\n")));
+    let blocks = page.split("```").skip(1).step_by(2).filter(is_wanted);
+    blocks.map(|block| block.split_once('\n').unwrap().1.to_owned()).collect()
+}
+
+/// Sends the API server a Database without effect; a field that it does not know is an error.
+async fn try_out(page: &str, manifest: &Value) {
+    assert_eq!(manifest["kind"], "Database", "{page}");
+    let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+    let mut manifest = manifest.clone();
+    manifest["metadata"]["namespace"] = "default".into();
+    let api = Api::<Database>::namespaced(control_plane().await.client(), "default");
+    let trial = PatchParams::apply("documentation").dry_run().validation_strict();
+    api.patch(name, &trial, &Patch::Apply(&manifest)).await.unwrap_or_else(|error| panic!("{page}: {error}"));
+}
+
+#[test]
+fn every_manifest_in_the_documentation_is_accepted() {
+    run(async {
+        let mut tried = 0;
+        for (page, text) in pages() {
+            for block in blocks(&text, ["yaml", "json"]) {
+                if !block.contains("freehold.dev/v1alpha1") {
+                    continue;
+                }
+                for manifest in documents(&block) {
+                    try_out(&page, &manifest).await;
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried >= 3, "{tried}");
+    });
+}
+
+#[test]
+fn every_page_is_in_the_index() {
+    let index = file("docs/README.md");
+    for (page, _) in pages() {
+        let Some(page) = page.strip_prefix("docs/").filter(|page| *page != "README.md") else { continue };
+        let is_part = page.starts_with("decisions/") && page != "decisions/README.md";
+        assert!(is_part || index.contains(&format!("({page})")), "docs/README.md does not name {page}");
+    }
 }
