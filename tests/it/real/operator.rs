@@ -9,7 +9,7 @@ use data_encoding::BASE64;
 use freehold::api::{Database, Volume};
 use freehold::definitions;
 use freehold_box::account::platform;
-use freehold_box::machines::images;
+use freehold_box::machines::images::{self, OperatorImage};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -63,7 +63,7 @@ async fn platform_machine(env: &RealEnv, versions: &[(&str, Version)]) {
     let mut archives = Vec::new();
     for (tag, version) in versions {
         let archive = env.control_plane.folder().join(format!("operator-{tag}.tar"));
-        images::write_operator_image(&version.binary, tag, &archive).await.unwrap();
+        images::write_operator_image(&OperatorImage::new(&version.binary, tag), &archive).await.unwrap();
         archives.push(archive);
     }
     let world = env.site.world();

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use box_materials::base::progress::Progress;
+use box_materials::base::workspace;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
@@ -75,9 +76,8 @@ fn pieces(line: &str) -> Option<(u64, u64, &str)> {
 /// Compiles both packages, so that every dependency has the features that it was compiled with for this
 /// program.
 fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = workspace::cargo();
     cargo.args(["build", "--package", "freehold", "--package", "freehold-box"]);
-    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../..")).kill_on_drop(true);
     cargo
 }
 

@@ -4,3 +4,4 @@ pub mod cache;
 pub mod error_chain;
 pub mod process;
 pub mod progress;
+pub mod workspace;

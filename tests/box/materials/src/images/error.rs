@@ -41,6 +41,17 @@ pub enum Error {
         library: String,
     },
 
+    /// A library is of no Debian package, so that its license is not known.
+    #[error(
+        "failed to find the Debian package of {0}, which the operator loads: build on Debian, with the \
+        packages of the distribution"
+    )]
+    Package(PathBuf),
+
+    /// The operator was built for another processor, or is none.
+    #[error("failed to read {0}: it is no program that loads libraries of this host; build it on this host")]
+    Program(PathBuf),
+
     /// A download is not what it was when it was pinned.
     #[error("failed to trust {path}: its SHA-256 is {found} and not {expected}; it was removed, try again")]
     Checksum {

@@ -84,27 +84,30 @@ pub fn files(folder: &Path, leave_out: &[&str]) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// Adds the libraries that these programs and libraries load at their start. Those in `beside` are theirs
-/// already.
-pub async fn add_libraries(tree: &mut Tree, of: &[PathBuf], beside: &[PathBuf]) -> Result<(), Error> {
+/// Adds the libraries that these programs and libraries load at their start, and gives their paths on this
+/// host. Those in `beside` are theirs already.
+pub async fn add_libraries(
+    tree: &mut Tree,
+    of: &[PathBuf],
+    beside: &[PathBuf],
+) -> Result<BTreeSet<PathBuf>, Error> {
     let search = std::env::join_paths(beside).unwrap_or_default();
     // It fails when one of the files is no program, so its word counts and not its exit status.
     let script = r#"ldd "$@" 2>/dev/null || true"#;
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script, "ldd"]).args(of).env("LD_LIBRARY_PATH", search).env("LC_ALL", "C");
-    for library in loaded(&run(&mut command).await?)? {
-        if beside.iter().any(|folder| library.starts_with(folder)) {
-            continue;
-        }
+    let mut libraries = loaded(&run(&mut command).await?)?;
+    libraries.retain(|library| !beside.iter().any(|folder| library.starts_with(folder)));
+    for library in &libraries {
         // The loader is asked for in /lib64 and the rest in /lib, both links into /usr on a merged system, as
         // in the image.
-        let folder = library.parent().unwrap_or(&library);
+        let folder = library.parent().unwrap_or(library);
         let folder = folder.canonicalize().map_err(at(folder))?;
         let name = library.file_name().unwrap_or_default();
         let inside = folder.strip_prefix("/").unwrap_or(&folder).join(name);
-        tree.file(inside, &library).map_err(at(&library))?;
+        tree.file(inside, library).map_err(at(library))?;
     }
-    Ok(())
+    Ok(libraries)
 }
 
 /// The libraries in the output of ldd.

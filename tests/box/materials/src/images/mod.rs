@@ -25,7 +25,7 @@ mod template;
 pub mod tree;
 
 pub use error::Error;
-pub use operator::write_operator_image;
+pub use operator::{NAME as OPERATOR, OperatorImage, Written, write_operator_image};
 pub use pause::NAME as PAUSE;
 pub use postgresql::version as postgresql_version;
 pub use template::{Containerd, NAMESPACE, SECONDS, Template, WHAT, import_arguments};

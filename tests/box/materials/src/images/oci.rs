@@ -94,6 +94,16 @@ pub struct Start {
     pub stop_signal: Option<&'static str>,
 }
 
+/// What is said of an image.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// When its sources were committed, as in RFC 3339.
+    pub created: Option<String>,
+    /// What people and programs look up without running it (github.com/opencontainers/image-spec,
+    /// annotations.md), in the manifest and as the labels of its containers.
+    pub annotations: BTreeMap<&'static str, String>,
+}
+
 /// One image.
 #[derive(Clone, Debug)]
 pub struct Image {
@@ -103,6 +113,8 @@ pub struct Image {
     pub layers: Vec<Layer>,
     /// How its containers start.
     pub start: Start,
+    /// What is said of it.
+    pub about: About,
 }
 
 impl Image {
@@ -119,17 +131,22 @@ impl Image {
             "WorkingDir": start.folder,
             "ExposedPorts": names(start.ports),
             "Volumes": names(start.volumes),
+            "Labels": self.about.annotations,
         });
         if let (Some(signal), Some(config)) = (start.stop_signal, config.as_object_mut()) {
             config.insert("StopSignal".to_owned(), json!(signal));
         }
-        json!({
+        let mut image = json!({
             "architecture": architecture(),
             "os": "linux",
             "config": config,
             "rootfs": {"type": "layers",
             "diff_ids": self.layers.iter().map(|layer| named(&layer.digest)).collect::<Vec<_>>()},
-        })
+        });
+        if let (Some(created), Some(image)) = (&self.about.created, image.as_object_mut()) {
+            image.insert("created".to_owned(), json!(created));
+        }
+        image
     }
 }
 
@@ -151,11 +168,12 @@ fn digest_of(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
-/// Writes one archive with all images. Layers that several of them have are in it once.
-pub fn write_archive(images: &[Image], out: impl Write) -> io::Result<()> {
+/// Writes one archive with all images, and gives the digest of each, `sha256:…`. Layers that several of them
+/// have are in it once.
+pub fn write_archive(images: &[Image], out: impl Write) -> io::Result<Vec<String>> {
     let mut layers = BTreeMap::new();
     let mut documents = BTreeMap::new();
-    let mut manifests = Vec::new();
+    let (mut manifests, mut digests) = (Vec::new(), Vec::new());
     let mut keep = |document: &Value| -> io::Result<(String, usize)> {
         let bytes = serde_json::to_vec(document)?;
         let (digest, size) = (digest_of(&bytes), bytes.len());
@@ -174,8 +192,10 @@ pub fn write_archive(images: &[Image], out: impl Write) -> io::Result<()> {
             "mediaType": MANIFEST,
             "config": {"mediaType": CONFIG, "digest": named(&config), "size": config_size},
             "layers": descriptors,
+            "annotations": image.about.annotations,
         });
         let (digest, size) = keep(&manifest)?;
+        digests.push(named(&digest));
         for name in &image.names {
             manifests.push(json!({
                 "mediaType": MANIFEST,
@@ -188,7 +208,17 @@ pub fn write_archive(images: &[Image], out: impl Write) -> io::Result<()> {
         }
     }
     let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests});
+    write_tar(&index, &documents, &layers, out)?;
+    Ok(digests)
+}
 
+/// Writes the files of an archive: its index, and the documents and layers by their digests.
+fn write_tar(
+    index: &Value,
+    documents: &BTreeMap<String, Vec<u8>>,
+    layers: &BTreeMap<String, &Layer>,
+    out: impl Write,
+) -> io::Result<()> {
     let mut tar = Builder::new(BufWriter::with_capacity(1 << 20, out));
     let mut add = |path: &str, size: u64, content: &mut dyn io::Read| {
         let mut header = Header::new_gnu();
@@ -203,11 +233,11 @@ pub fn write_archive(images: &[Image], out: impl Write) -> io::Result<()> {
         add(path, u64::try_from(bytes.len()).map_err(io::Error::other)?, &mut &*bytes)
     };
     add_bytes("oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#)?;
-    add_bytes("index.json", &serde_json::to_vec(&index)?)?;
-    for (digest, document) in &documents {
+    add_bytes("index.json", &serde_json::to_vec(index)?)?;
+    for (digest, document) in documents {
         add_bytes(&format!("blobs/sha256/{digest}"), document)?;
     }
-    for (digest, layer) in &layers {
+    for (digest, layer) in layers {
         add(&format!("blobs/sha256/{digest}"), layer.size, &mut File::open(&layer.path)?)?;
     }
     tar.into_inner()?.flush()
@@ -230,6 +260,10 @@ mod tests {
             names: vec![name.to_owned()],
             layers,
             start: Start { entrypoint: &["/run"], ..Start::default() },
+            about: About {
+                created: Some("2026-11-23T00:00:00Z".to_owned()),
+                annotations: BTreeMap::from([("org.opencontainers.image.version", "1".to_owned())]),
+            },
         }
     }
 
@@ -283,7 +317,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layer = layer(folder.path(), "one");
         let mut archive = Vec::new();
-        write_archive(&[image("example.test/a:1", vec![layer.clone()])], &mut archive).unwrap();
+        let digests = write_archive(&[image("example.test/a:1", vec![layer.clone()])], &mut archive).unwrap();
         let files: BTreeMap<_, _> = files(&archive).into_iter().collect();
         let blob = |descriptor: &Value| -> Value {
             let digest = descriptor["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
@@ -294,6 +328,7 @@ mod tests {
         let index: Value = serde_json::from_slice(&files["index.json"]).unwrap();
         let entry = &index["manifests"][0];
         assert_eq!(entry["annotations"]["io.containerd.image.name"], "example.test/a:1");
+        assert_eq!(digests, [entry["digest"].as_str().unwrap()]);
         let manifest = blob(entry);
         assert_eq!(manifest["layers"][0]["digest"], named(&layer.digest));
         let config = blob(&manifest["config"]);
@@ -301,5 +336,8 @@ mod tests {
             (&config["rootfs"]["diff_ids"], &config["config"]["Entrypoint"]),
             (&json!([named(&layer.digest)]), &json!(["/run"]))
         );
+        let said = json!({"org.opencontainers.image.version": "1"});
+        assert_eq!((&manifest["annotations"], &config["config"]["Labels"]), (&said, &said));
+        assert_eq!(config["created"], "2026-11-23T00:00:00Z");
     }
 }

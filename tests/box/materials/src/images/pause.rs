@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use super::error::{Error, at};
 use super::host::{self, Needed};
-use super::oci::{Image, Layer, Start};
+use super::oci::{About, Image, Layer, Start};
 use super::tree::Tree;
 
 /// The name of the image: containerd's `sandbox` image must be this one.
@@ -37,5 +37,5 @@ pub async fn tree(scratch: &Path) -> Result<Tree, Error> {
 /// The image of that layer.
 pub fn image(layer: Layer) -> Image {
     let start = Start { user: "65535:65535", entrypoint: &["/pause"], folder: "/", ..Start::default() };
-    Image { names: vec![NAME.to_owned()], layers: vec![layer], start }
+    Image { names: vec![NAME.to_owned()], layers: vec![layer], start, about: About::default() }
 }

@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use super::error::{Error, at};
 use super::host::{self, Needed};
-use super::oci::{Image, Layer, Start};
+use super::oci::{About, Image, Layer, Start};
 use super::tree::Tree;
 
 /// What is run as the image's first process.
@@ -91,6 +91,7 @@ pub fn image(version: &str, layers: Vec<Layer>) -> Image {
             stop_signal: Some("SIGINT"),
             ..Start::default()
         },
+        about: About::default(),
     }
 }
 

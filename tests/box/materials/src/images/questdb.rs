@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use super::error::{Error, at};
 use super::host::{self, Needed};
-use super::oci::{Image, Layer, Start};
+use super::oci::{About, Image, Layer, Start};
 use super::tree::Tree;
 
 /// A release and the digest of its jar.
@@ -142,6 +142,7 @@ pub fn image(release: Release, layers: Vec<Layer>) -> Image {
             ports: &["9000/tcp", "8812/tcp", "9003/tcp", "9009/tcp"],
             ..Start::default()
         },
+        about: About::default(),
     }
 }
 

@@ -247,7 +247,7 @@ async fn import(images: &[Image], containerd: &Containerd, socket: &Path) -> Res
         .map_err(at(&containerd.ctr))?;
     let images = images.to_vec();
     let output = blocking(containerd.ctr.clone(), move || {
-        let written = child.stdin.take().map_or(Ok(()), |pipe| write_archive(&images, pipe));
+        let written = child.stdin.take().map(|pipe| write_archive(&images, pipe)).transpose();
         let output = child.wait_with_output()?;
         // When ctr fails the pipe breaks too, and what ctr says is the reason.
         if output.status.success() {

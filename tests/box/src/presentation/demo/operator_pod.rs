@@ -23,7 +23,7 @@ use crate::account::platform;
 use crate::account::policy::OPERATOR;
 use crate::base::cache::Cache;
 use crate::cluster::helm::{CHART, Helm};
-use crate::machines::images;
+use crate::machines::images::{self, OperatorImage};
 use crate::presentation::daemon::{self, Record};
 
 /// The namespace of the release, and its name.
@@ -55,7 +55,7 @@ impl OperatorPod {
     ) -> Result<Self, Failure> {
         let helm = Helm::ensure(cache).await?;
         let archive = record.log.with_file_name("operator.tar");
-        let image = images::write_operator_image(binary, BOX, &archive).await?;
+        let image = images::write_operator_image(&OperatorImage::new(binary, BOX), &archive).await?.name;
         launch(record, class, &archive).await?;
         prepare(client).await?;
         let values = record.log.with_file_name("values.yaml");
