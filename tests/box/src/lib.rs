@@ -12,7 +12,7 @@
 //! | `machines` | real machines as namespaces of this host: kubelet, containers, volumes, network, CSI driver |
 //! | `account` | one AWS account: the simulated EC2, and the machines, real or virtual, that join its instances to a cluster |
 //! | `writer` | a database client that writes numbered rows and says which of them must be found |
-//! | `presentation` | `cargo box up`, `down`, `status`, `env`, `demo` and `measure` |
+//! | `presentation` | `cargo box up`, `down`, `status`, `env`, `demo`, `measure` and `image` |
 //!
 //! Programs and images are made by the crate box-materials, which needs neither the operator nor the AWS SDK;
 //! its modules stand in `base`, `cluster`, `machines` and `account` as if they were theirs.

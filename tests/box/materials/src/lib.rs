@@ -6,5 +6,6 @@ pub mod base;
 pub mod images;
 pub mod node_kind;
 pub mod real;
+pub mod release;
 pub mod requirements;
 pub mod tools;

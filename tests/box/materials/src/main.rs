@@ -1,6 +1,6 @@
 //! The program behind `cargo box`. It needs neither the operator nor the AWS SDK, so it runs a minute after
 //! the first call: it says what has to be made, makes programs and images while cargo compiles the box, and
-//! becomes the box.
+//! becomes the box. `cargo box image` needs no box, and is done here.
 
 mod compile;
 
@@ -15,16 +15,34 @@ use box_materials::base::error_chain::chain;
 use box_materials::base::progress::Progress;
 use box_materials::node_kind::{NodeKind, Wanted};
 use box_materials::real::{Piece, about};
+use box_materials::release::Release;
 use box_materials::requirements;
-use clap::ValueEnum as _;
+use clap::{Parser, ValueEnum as _};
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
+/// What is done without the box, which has these commands in its own list, too.
+#[derive(Debug, Parser)]
+#[command(name = "cargo box", version)]
+enum WithoutBox {
+    Image(Release),
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let Err(error) = run().await;
-    eprintln!("error: {}", chain(&*error));
-    ExitCode::FAILURE
+    let done = if std::env::args_os().nth(1).is_some_and(|command| command == "image") {
+        let WithoutBox::Image(release) = WithoutBox::parse();
+        release.run().await
+    } else {
+        run().await.map(|never| match never {})
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", chain(&*error));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Compiles the box, makes what it needs, and becomes it.
@@ -97,6 +115,7 @@ mod tests {
             ("demo --nodes", None),
             ("demo --help", None),
             ("down --name demo", None),
+            ("image", None),
             ("", None),
         ] {
             let arguments: Vec<OsString> = line.split_ascii_whitespace().map(OsString::from).collect();
