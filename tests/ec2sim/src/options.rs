@@ -186,13 +186,18 @@ pub struct Visibility {
     pub tags: Duration,
 }
 
-/// The account's quotas and rates; `None` is no limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The account's quotas and rates; `None`, or no entry, is no limit.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// The rate limits, as a share of the figures that AWS publishes (1.0 = as published).
     pub rate: Option<f64>,
-    /// Virtual processors of pending and running instances: `VcpuLimitExceeded`.
-    pub vcpus: Option<u32>,
+    /// Virtual processors of pending and running instances, by the quota of their families, such as
+    /// `Standard`, `P` or `G and VT`: `VcpuLimitExceeded`.
+    pub vcpus: BTreeMap<String, u32>,
+    /// GiB of volumes, by volume type: `VolumeLimitExceeded`.
+    pub storage: BTreeMap<String, u32>,
+    /// IOPS of volumes, by volume type: `MaxIOPSLimitExceeded`.
+    pub iops: BTreeMap<String, u32>,
     /// Pending and running instances: `InstanceLimitExceeded`.
     pub instances: Option<usize>,
     /// Volumes: `VolumeLimitExceeded`.
@@ -203,6 +208,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rate: Some(1.0), vcpus: None, instances: None, volumes: None, snapshots: None }
+        Self {
+            rate: Some(1.0),
+            vcpus: BTreeMap::new(),
+            storage: BTreeMap::new(),
+            iops: BTreeMap::new(),
+            instances: None,
+            volumes: None,
+            snapshots: None,
+        }
     }
 }

@@ -57,6 +57,10 @@ pub enum Truth {
     AttachmentPassesThroughStates,
     /// The volumes of a terminating instance stay attached until it is terminated.
     VolumesHeldUntilTerminated,
+    /// The vCPUs of the families have quotas of their own.
+    VcpuQuotaPerFamily,
+    /// The storage and the IOPS of the volume types have quotas of their own.
+    VolumeQuotaPerType,
     /// `DeleteOnTermination` is honoured per mapping.
     DeleteOnTermination,
     /// A volume that is not available can't be attached.

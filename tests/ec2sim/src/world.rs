@@ -246,7 +246,7 @@ impl Default for World {
     }
 }
 
-/// Common instance types of three sorts: x86, ARM, and small ones.
+/// Common instance types of four sorts: x86, ARM, one with GPUs, and small ones.
 fn common_types() -> Vec<InstanceType> {
     let mut types = Vec::new();
     for (family, gib_per_vcpu) in [("r7i", 8), ("r6i", 8), ("m7i", 4), ("m6i", 4), ("c7i", 2), ("c6i", 2)] {
@@ -259,6 +259,7 @@ fn common_types() -> Vec<InstanceType> {
             types.push(InstanceType::arm(&format!("{family}.{size}"), vcpus, vcpus * gib_per_vcpu * 1024));
         }
     }
+    types.push(InstanceType::x86("p5.48xlarge", 192, 2048 * 1024));
     for (size, gib) in [("small", 2), ("medium", 4), ("large", 8)] {
         types.push(InstanceType::x86(&format!("t3.{size}"), 2, gib * 1024));
     }

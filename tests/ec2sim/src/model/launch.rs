@@ -39,35 +39,6 @@ impl Model {
         Ok(Response::RunInstances(self.reservation(&instances)))
     }
 
-    /// Source: EC2 error codes; vCPU limits count pending and running instances.
-    fn refuse_over_quota(&self, launch: &Launch, effects: &Effects) -> Result<(), Refusal> {
-        if let Some(code) = &effects.quota {
-            return Err(Refusal::new(code, "You have reached a quota of your account."));
-        }
-        let live = || {
-            let all = self.state.instances.values().map(|held| &held.view);
-            all.filter(|view| matches!(view.state, InstanceState::Pending | InstanceState::Running))
-        };
-        let count = usize::try_from(launch.count).unwrap_or(usize::MAX);
-        if self.rules.limits.instances.is_some_and(|limit| live().count().saturating_add(count) > limit) {
-            return Err(Refusal::new(
-                "InstanceLimitExceeded",
-                "Your quota allows for no more running instances.",
-            ));
-        }
-        let vcpus_of = |name: &str| self.world.instance_type(name).map_or(0, |known| known.vcpus);
-        let used: u32 = live().map(|view| vcpus_of(&view.instance_type)).sum();
-        let asked = launch.instance_type.vcpus.saturating_mul(launch.count);
-        if self.rules.limits.vcpus.is_some_and(|limit| used.saturating_add(asked) > limit) {
-            return Err(Refusal::new(
-                "VcpuLimitExceeded",
-                "You have requested more vCPU capacity than your current vCPU limit allows for the instance \
-                 bucket that the specified instance type belongs to.",
-            ));
-        }
-        Ok(())
-    }
-
     fn refuse_without_capacity(&self, launch: &Launch, effects: &Effects) -> Result<(), Refusal> {
         let (name, zone) = (&launch.instance_type.name, &launch.subnet.zone);
         if effects.zones_down.contains(zone) {

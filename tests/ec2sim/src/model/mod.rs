@@ -11,6 +11,7 @@ mod limits;
 mod lists;
 mod modifications;
 mod outside;
+mod quotas;
 mod records;
 mod schedule;
 mod shapes;
@@ -123,7 +124,7 @@ impl Model {
                 truths: options.truths.clone(),
                 delays: options.delays,
                 visibility: options.visibility,
-                limits: options.limits,
+                limits: options.limits.clone(),
                 token_lifetime: options.token_lifetime,
             },
             state: State {

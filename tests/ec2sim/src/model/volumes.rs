@@ -70,7 +70,7 @@ impl Model {
     ) -> Result<Response, Refusal> {
         let request = self.read_creation(r, hash)?;
         if self.holds(Truth::LimitBeforeToken) {
-            self.refuse_more_volumes(effects)?;
+            self.refuse_more_volumes(&request.shape, effects)?;
         }
         if let Some(token) = &request.token
             && let Some(made) = self.made_with("CreateVolume", token, None, hash)?
@@ -82,7 +82,7 @@ impl Model {
                 None => Err(mismatch()),
             };
         }
-        self.refuse_more_volumes(effects)?;
+        self.refuse_more_volumes(&request.shape, effects)?;
         refuse_place(&request.zone, effects)?;
         let has_key = request
             .kms_key
@@ -171,16 +171,6 @@ impl Model {
             let asked = name.or(id).unwrap_or_default();
             Refusal::new("InvalidZone.NotFound", format!("The zone '{asked}' does not exist."))
         })
-    }
-
-    fn refuse_more_volumes(&self, effects: &Effects) -> Result<(), Refusal> {
-        if let Some(code) = &effects.quota {
-            return Err(Refusal::new(code, "You have reached a quota of your account."));
-        }
-        if self.rules.limits.volumes.is_some_and(|limit| self.state.volumes.len() >= limit) {
-            return Err(Refusal::new("VolumeLimitExceeded", "Maximum number of volumes exceeded."));
-        }
-        Ok(())
     }
 
     pub(super) fn delete_volume(&mut self, r: &mut Reader) -> Result<Response, Refusal> {

@@ -9,6 +9,7 @@ mod kit;
 mod lists;
 mod modifications;
 mod policies;
+mod quotas;
 mod rates;
 mod refusals;
 mod requests;
@@ -20,12 +21,13 @@ use ec2sim::Truth;
 use strum::IntoEnumIterator;
 
 /// The sources of this test binary that state truths.
-const STATEMENTS: [&str; 11] = [
+const STATEMENTS: [&str; 12] = [
     include_str!("attachments.rs"),
     include_str!("instances.rs"),
     include_str!("lists.rs"),
     include_str!("modifications.rs"),
     include_str!("policies.rs"),
+    include_str!("quotas.rs"),
     include_str!("rates.rs"),
     include_str!("refusals.rs"),
     include_str!("requests.rs"),

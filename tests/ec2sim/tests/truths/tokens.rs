@@ -1,6 +1,6 @@
 //! Idempotency: what a client token promises, and what it does not.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use ec2sim::{Effect, Fault, Limits, Truth, Visibility};
 
@@ -109,7 +109,8 @@ fn actions_without_a_token_refuse_one() {
 fn a_limit_is_checked_before_the_token() {
     both_ways(Truth::LimitBeforeToken, |truths| {
         let mut options = options(truths);
-        options.limits = Limits { volumes: Some(1), vcpus: Some(2), ..options.limits };
+        let vcpus = BTreeMap::from([("Standard".to_owned(), 2)]);
+        options.limits = Limits { volumes: Some(1), vcpus, ..options.limits };
         let kit = Kit::with(options);
         kit.create_volume(&[("ClientToken", "a")])?;
         equal(kit.create_volume(&[("ClientToken", "a")]), Err("VolumeLimitExceeded".to_owned()))?;
