@@ -30,6 +30,13 @@ pub enum Blocker {
         /// How many may be.
         limit: usize,
     },
+    /// As many databases of the namespace as may be are being repaired.
+    NamespaceRepairsAtLimit {
+        /// How many are.
+        underway: usize,
+        /// How many may be.
+        limit: usize,
+    },
     /// The last full EC2 inventory sync is too long ago for a repair.
     InventoryOld,
     /// EC2 refuses to list the zone of the machine.
@@ -94,6 +101,7 @@ impl Blocker {
             Self::NotDetached(_) | Self::StillAttached(_) | Self::NotAvailable(..) => Reason::AwaitingDetach,
             Self::DatabaseRuns { .. } => Reason::AwaitingMove,
             Self::RepairsAtLimit { .. }
+            | Self::NamespaceRepairsAtLimit { .. }
             | Self::InventoryOld
             | Self::ZoneRefused
             | Self::ZoneDown { .. }

@@ -56,6 +56,10 @@ impl Blocker {
             Self::RepairsAtLimit { underway, limit } => {
                 format!("repair postponed: {underway} databases are already being repaired (limit {limit})")
             }
+            Self::NamespaceRepairsAtLimit { underway, limit } => format!(
+                "repair postponed: {underway} databases of this namespace are already being repaired (limit \
+                {limit} while other namespaces have databases)"
+            ),
             Self::InventoryOld => {
                 "repair postponed: the last full EC2 inventory sync is too long ago".to_owned()
             }

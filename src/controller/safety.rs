@@ -12,7 +12,7 @@ use super::conditions;
 use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::api::{ConditionType, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
-use crate::controller::memory::repairs::{FleetView, zone_looks_down};
+use crate::controller::memory::repairs::{FleetView, RepairsAtLimit};
 use crate::settings::Timing;
 use crate::time::{later, whole_second};
 
@@ -86,10 +86,10 @@ pub fn may_terminate(
 }
 
 /// Whether a machine that looks lost may be declared lost now. Whatever its cause, not while as many repairs
-/// as may be are underway, and not while what is known of EC2 is old: a mistake about the whole fleet (a
-/// broken network, a wrong credential, a bug of ours) must stop after few machines. And not while its zone
-/// looks down: its machines come back with it, and there would be no capacity to replace them. A terminated
-/// one cannot come back, so the zone does not matter to it.
+/// as may be are underway, of all or of its own namespace, and not while what is known of EC2 is old: a
+/// mistake about the whole fleet (a broken network, a wrong credential, a bug of ours) must stop after few
+/// machines. And not while its zone looks down: its machines come back with it, and there would be no
+/// capacity to replace them. A terminated one cannot come back, so the zone does not matter to it.
 pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
@@ -97,10 +97,7 @@ pub fn may_give_up(
     timing: &Timing,
     now: Timestamp,
 ) -> Result<(), Blocker> {
-    let limit = fleet.most();
-    if fleet.repairs >= limit {
-        return Err(Blocker::RepairsAtLimit { underway: fleet.repairs, limit });
-    }
+    fleet.has_place().map_err(repairs_at_limit)?;
     let oldest = SignedDuration::try_from(timing.trust()).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
         return Err(Blocker::InventoryOld);
@@ -111,9 +108,8 @@ pub fn may_give_up(
     if fleet.zone_refused {
         return Err(Blocker::ZoneRefused);
     }
-    let (joined, lost) = (fleet.zone_joined, fleet.zone_lost);
-    if zone_looks_down(joined, lost) {
-        return Err(Blocker::ZoneDown { joined, lost });
+    if fleet.zone_looks_down {
+        return Err(Blocker::ZoneDown { joined: fleet.zone_joined, lost: fleet.zone_lost });
     }
     // A zone's machines come back one by one: the last of them have the grace that the first had.
     if let Some(until) = fleet
@@ -124,6 +120,16 @@ pub fn may_give_up(
         return Err(Blocker::ZoneRecovering(until));
     }
     Ok(())
+}
+
+/// No more repairs may begin now.
+pub fn repairs_at_limit(at_limit: RepairsAtLimit) -> Blocker {
+    let RepairsAtLimit { underway, limit, of_namespace } = at_limit;
+    if of_namespace {
+        Blocker::NamespaceRepairsAtLimit { underway, limit }
+    } else {
+        Blocker::RepairsAtLimit { underway, limit }
+    }
 }
 
 /// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or its move took

@@ -32,25 +32,46 @@ pub struct FleetView {
     pub nodes: usize,
     /// Other databases whose machines are declared lost and not gone yet.
     pub repairs: usize,
+    /// Those of them that are of its own namespace.
+    pub own_repairs: usize,
+    /// Another namespace has Nodes, too.
+    pub is_shared: bool,
     /// Machines of its zone that have joined, itself among them.
     pub zone_joined: usize,
     /// Those of them that look lost, itself among them.
     pub zone_lost: usize,
-    /// When they last were so many that the zone itself may be down, as far as this process has seen it.
+    /// They are so many that the zone itself may be down, and not of one namespace alone.
+    pub zone_looks_down: bool,
+    /// When it last looked so to a machine of its namespace, as far as this process has seen it.
     pub zone_down_at: Option<Timestamp>,
     /// EC2 refuses to list its zone.
     pub zone_refused: bool,
 }
 
 impl FleetView {
-    /// How many repairs may be underway at once.
-    pub fn most(&self) -> usize {
-        most(self.nodes)
+    /// Whether its repair finds a place among the others'.
+    pub fn has_place(&self) -> Result<(), RepairsAtLimit> {
+        has_place(self.nodes, self.is_shared, self.repairs, self.own_repairs)
     }
 }
 
 fn most(nodes: usize) -> usize {
     FEWEST.max(nodes / NODES_FOR_EACH)
+}
+
+/// Whether one more repair may begin while so many are underway, so many of them in its own namespace. While
+/// other namespaces have machines, no namespace takes more than half of the places, rounded up: machines that
+/// one tenant loses, or breaks, leave the others theirs.
+fn has_place(nodes: usize, is_shared: bool, repairs: usize, own: usize) -> Result<(), RepairsAtLimit> {
+    let limit = most(nodes);
+    if repairs >= limit {
+        return Err(RepairsAtLimit { underway: repairs, limit, of_namespace: false });
+    }
+    let share = limit.div_ceil(2);
+    if is_shared && own >= share {
+        return Err(RepairsAtLimit { underway: own, limit: share, of_namespace: true });
+    }
+    Ok(())
 }
 
 /// As many repairs are underway as may be at once.
@@ -60,6 +81,8 @@ pub struct RepairsAtLimit {
     pub underway: usize,
     /// How many may be at once.
     pub limit: usize,
+    /// Both are of the one namespace.
+    pub of_namespace: bool,
 }
 
 /// All Nodes, as the controller's own watch has them, and the repairs that passes of this process have
@@ -69,7 +92,8 @@ pub struct RepairsAtLimit {
 pub struct Fleet {
     nodes: OnceLock<Store<Node>>,
     reserved: Mutex<BTreeSet<String>>,
-    zones_down: Mutex<BTreeMap<String, Timestamp>>,
+    /// By zone and namespace.
+    zones_down: Mutex<BTreeMap<(String, String), Timestamp>>,
 }
 
 impl Fleet {
@@ -91,25 +115,32 @@ impl Fleet {
         let nodes = self.state();
         let uid = node.uid();
         let zone = zone(node);
+        let namespace = node.namespace().unwrap_or_default();
         let of_zone = nodes.iter().filter(|other| {
             zone.is_some() && self::zone(other) == zone && other.uid() != uid && counts(other)
         });
-        let (mut zone_joined, mut zone_lost) = (1, 1);
+        let mut witnesses = BTreeMap::<String, Machines>::new();
         for other in of_zone {
-            zone_joined += 1;
-            zone_lost += usize::from(looks_lost(other) || has_ended(other));
+            let machines = witnesses.entry(other.namespace().unwrap_or_default()).or_default();
+            machines.joined += 1;
+            machines.lost += usize::from(looks_lost(other) || has_ended(other));
         }
+        let zone_looks_down = zone.is_some() && zone_looks_down(&namespace, &witnesses);
         // A Node that is not lost itself, as when it is released or joins, says nothing of its zone.
         let is_lost = counts(node) && (looks_lost(node) || has_ended(node));
-        let is_down_now = zone.is_some() && is_lost && zone_looks_down(zone_joined, zone_lost);
-        let was_down_at = zone.and_then(|zone| self.zones_down.lock().get(zone).copied());
-        let underway = underway(&nodes, &self.reserved.lock());
+        let was_down_at =
+            zone.and_then(|zone| self.zones_down.lock().get(&(zone.to_owned(), namespace.clone())).copied());
+        let mut underway = underway(&nodes, &self.reserved.lock());
+        underway.remove(&database_uid(node));
         FleetView {
             nodes: nodes.len(),
-            repairs: underway.iter().filter(|other| **other != database_uid(node)).count(),
-            zone_joined,
-            zone_lost,
-            zone_down_at: is_down_now.then_some(now).or(was_down_at),
+            repairs: underway.len(),
+            own_repairs: underway.values().filter(|other| **other == namespace).count(),
+            is_shared: is_shared(&nodes, &namespace),
+            zone_joined: 1 + witnesses.values().map(|machines| machines.joined).sum::<usize>(),
+            zone_lost: 1 + witnesses.values().map(|machines| machines.lost).sum::<usize>(),
+            zone_looks_down,
+            zone_down_at: (is_lost && zone_looks_down).then_some(now).or(was_down_at),
             zone_refused,
         }
     }
@@ -120,14 +151,15 @@ impl Fleet {
     /// repair.
     pub fn reserve(&self, node: &Node) -> Result<usize, RepairsAtLimit> {
         let nodes = self.state();
+        let namespace = node.namespace().unwrap_or_default();
         let mut reserved = self.reserved.lock();
         let mut underway = underway(&nodes, &reserved);
-        let limit = most(nodes.len());
-        if !underway.contains(&database_uid(node)) && underway.len() >= limit {
-            return Err(RepairsAtLimit { underway: underway.len(), limit });
+        if !underway.contains_key(&database_uid(node)) {
+            let own = underway.values().filter(|other| **other == namespace).count();
+            has_place(nodes.len(), is_shared(&nodes, &namespace), underway.len(), own)?;
         }
         reserved.extend(node.uid());
-        underway.insert(database_uid(node));
+        underway.insert(database_uid(node), namespace);
         Ok(underway.len())
     }
 
@@ -137,10 +169,12 @@ impl Fleet {
         self.reserved.lock().remove(uid);
     }
 
-    /// A pass saw so many machines of this zone lost that the zone itself may be down.
-    pub fn note_zone_down(&self, zone: &str, at: Timestamp) {
+    /// To a machine of this namespace the zone itself may be down.
+    pub fn note_zone_down(&self, zone: &str, namespace: &str, at: Timestamp) {
+        let nodes = self.state();
         let mut zones_down = self.zones_down.lock();
-        let last = zones_down.entry(zone.to_owned()).or_insert(at);
+        zones_down.retain(|(_, other), _| nodes.iter().any(|node| node.namespace().as_ref() == Some(other)));
+        let last = zones_down.entry((zone.to_owned(), namespace.to_owned())).or_insert(at);
         *last = at.max(*last);
     }
 
@@ -158,13 +192,19 @@ impl Fleet {
     }
 }
 
-/// The databases with a machine that is declared lost, or about to be, and not gone.
-fn underway(nodes: &[std::sync::Arc<Node>], reserved: &BTreeSet<String>) -> BTreeSet<String> {
+/// Whether another namespace has Nodes, too.
+fn is_shared(nodes: &[std::sync::Arc<Node>], namespace: &str) -> bool {
+    nodes.iter().any(|node| node.metadata.namespace.as_deref() != Some(namespace))
+}
+
+/// The databases with a machine that is declared lost, or about to be, and not gone; each with its namespace.
+fn underway(nodes: &[std::sync::Arc<Node>], reserved: &BTreeSet<String>) -> BTreeMap<String, String> {
     let is_given_up = |node: &Node| {
         let is_reserved = node.metadata.uid.as_ref().is_some_and(|uid| reserved.contains(uid));
         is_reserved || node.status.as_ref().is_some_and(|status| status.fence.is_some())
     };
-    nodes.iter().filter(|node| is_given_up(node)).map(|node| database_uid(node)).collect()
+    let of = |node: &Node| (database_uid(node), node.namespace().unwrap_or_default());
+    nodes.iter().filter(|node| is_given_up(node)).map(|node| of(node)).collect()
 }
 
 /// The UID of the database that a Node belongs to; its own if it belongs to none.
@@ -203,180 +243,44 @@ fn looks_lost(node: &Node) -> bool {
     }
 }
 
-/// Whether so many of the machines that have joined in a zone look lost that the zone itself may be down.
-pub fn zone_looks_down(joined: usize, lost: usize) -> bool {
-    joined >= SMALLEST_ZONE && lost * 2 > joined
+/// Machines of a zone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Machines {
+    joined: usize,
+    lost: usize,
+}
+
+impl std::iter::Sum for Machines {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, next| Self {
+            joined: sum.joined + next.joined,
+            lost: sum.lost + next.lost,
+        })
+    }
+}
+
+impl Machines {
+    /// More than half of them look lost.
+    fn mostly_lost(self) -> bool {
+        self.lost * 2 > self.joined
+    }
+}
+
+/// Whether the zone itself may be down, to a machine of this namespace that looks lost: most machines of the
+/// zone look lost, and most of the others still do when the machines of any one namespace are left out. One
+/// tenant who loses all machines, or breaks them, proves nothing of a zone.
+fn zone_looks_down(namespace: &str, others: &BTreeMap<String, Machines>) -> bool {
+    let all: Machines =
+        others.values().copied().chain(std::iter::once(Machines { joined: 1, lost: 1 })).sum();
+    let without = |left_out: &str| -> Machines {
+        others.iter().filter(|(name, _)| *name != left_out).map(|(_, machines)| *machines).sum()
+    };
+    // Where nobody else has a machine its own namespace is all there is to judge by.
+    let is_alone = without(namespace).joined == 0;
+    all.joined >= SMALLEST_ZONE
+        && all.mostly_lost()
+        && (is_alone || others.keys().chain([&namespace.to_owned()]).all(|it| without(it).mostly_lost()))
 }
 
 #[cfg(test)]
-mod tests {
-    use kube::runtime::reflector::store::Writer;
-    use kube::runtime::watcher::Event;
-    use pretty_assertions::assert_eq;
-    use serde_json::json;
-
-    use super::*;
-
-    fn node(uid: &str, zone: &str, health: Option<MachineHealth>) -> Node {
-        let at = "2026-01-01T00:00:00Z";
-        let is_lost = health == Some(MachineHealth::Lost);
-        let fence = is_lost.then(|| {
-            json!({"startedAt": at, "cause": "NodeNotReady", "since": at,
-        "message": "m"})
-        });
-        serde_json::from_value(json!({
-            "metadata": {"name": uid, "namespace": "team-a", "uid": uid},
-            "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large"]},
-            "status": {"coreNodeName": uid, "zone": zone, "conditions": [], "fence": fence, "health": health},
-        }))
-        .unwrap()
-    }
-
-    /// As a version that knew no health wrote it: its conditions Initialized and Ready.
-    fn of_old_version(uid: &str, initialized: &str, ready: &str) -> Node {
-        let condition = |kind: &str, status: &str| {
-            json!({"type": kind, "status": status, "reason": "R",
-        "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"})
-        };
-        let mut node = node(uid, "a", None);
-        let conditions = json!([condition("Initialized", initialized), condition("Ready", ready)]);
-        node.status.as_mut().unwrap().conditions = serde_json::from_value(conditions).unwrap();
-        node
-    }
-
-    fn fleet(nodes: Vec<Node>) -> Fleet {
-        let mut writer = Writer::<Node>::default();
-        let fleet = Fleet::default();
-        fleet.watch(writer.as_reader());
-        for node in nodes {
-            writer.apply_watcher_event(&Event::Apply(node));
-        }
-        fleet
-    }
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    #[test]
-    fn that_a_zone_looked_down_is_remembered_while_its_machines_come_back() {
-        let mut writer = Writer::<Node>::default();
-        let fleet = Fleet::default();
-        fleet.watch(writer.as_reader());
-        let (silent, well) = (Some(MachineHealth::Suspected), Some(MachineHealth::Healthy));
-        let mut now =
-            |uid: &str, zone: &str, lost| writer.apply_watcher_event(&Event::Apply(node(uid, zone, lost)));
-        for uid in ["1", "2", "3", "4"] {
-            now(uid, "a", silent);
-        }
-        now("5", "b", silent);
-        let (in_a, in_b) = (node("4", "a", silent), node("5", "b", silent));
-        // As a pass does: it reads, and remembers at its end.
-        let view = |node: &Node, second: i64| {
-            let view = fleet.view(node, |_| false, false, at(second));
-            if let Some(at) = view.zone_down_at {
-                fleet.note_zone_down(zone(node).unwrap(), at);
-            }
-            view
-        };
-        assert_eq!((view(&in_a, 10).zone_down_at, view(&in_b, 10).zone_down_at), (Some(at(10)), None));
-        now("1", "a", well);
-        now("2", "a", well);
-        let view_now = view(&in_a, 20);
-        assert_eq!((view_now.zone_lost, view_now.zone_down_at), (2, Some(at(10))));
-        assert_eq!(
-            view(&node("6", "a", well), 30).zone_down_at,
-            Some(at(10)),
-            "it is well, and says nothing of its zone"
-        );
-    }
-
-    #[test]
-    fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
-        let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
-        let at_limit = Err(RepairsAtLimit { underway: 5, limit: 5 });
-        let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None));
-        let begun: Vec<bool> = (0..7).map(|number| repair(number).is_ok()).collect();
-        assert_eq!(begun, [true, true, true, true, true, false, false]);
-        assert_eq!(repair(0), Ok(5), "once more, after a write that failed");
-        assert_eq!(repair(6), at_limit);
-        assert_eq!(fleet.forget("3"), 4);
-        assert_eq!(repair(6), Ok(5));
-        assert_eq!(repair(5), at_limit);
-        fleet.withdraw("0");
-        assert_eq!(repair(5), Ok(5), "its repair was never written down, and it is well again");
-    }
-
-    #[test]
-    fn a_second_machine_of_a_database_that_is_being_repaired_takes_no_place_of_its_own() {
-        let of = |database: &str, uid: &str, lost| {
-            let mut node = node(uid, "a", lost);
-            let owner = json!([{"apiVersion": "v1", "kind": "Database", "name": database, "uid": database,
-            "controller": true}]);
-            node.metadata.owner_references = serde_json::from_value(owner).unwrap();
-            node
-        };
-        let lost = Some(MachineHealth::Lost);
-        let mut nodes: Vec<Node> =
-            (0..5).map(|number| of(&format!("db-{number}"), &format!("old-{number}"), lost)).collect();
-        let (successor, other) = (of("db-0", "new-0", None), of("db-5", "old-5", None));
-        nodes.extend([successor.clone(), other.clone()]);
-        let fleet = fleet(nodes);
-        let repairs = |node: &Node| fleet.view(node, |_| false, false, at(0)).repairs;
-        assert_eq!((repairs(&successor), repairs(&other)), (4, 5));
-        let at_limit = Err(RepairsAtLimit { underway: 5, limit: 5 });
-        assert_eq!((fleet.reserve(&successor), fleet.reserve(&other)), (Ok(5), at_limit));
-    }
-
-    #[test]
-    fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
-        let nodes = (0..10)
-            .map(|number| node(&number.to_string(), "a", (number < 5).then_some(MachineHealth::Lost)))
-            .collect();
-        let fleet = fleet(nodes);
-        assert!(fleet.reserve(&node("7", "a", None)).is_err());
-        assert_eq!(fleet.reserve(&node("2", "a", None)), Ok(5), "it is one of them");
-    }
-
-    #[test]
-    fn one_repair_for_a_hundred_nodes_may_be_underway_and_never_fewer_than_five() {
-        for (nodes, most_repairs) in [(0, 5), (599, 5), (600, 6), (10_000, 100)] {
-            assert_eq!(most(nodes), most_repairs);
-        }
-    }
-
-    #[test]
-    fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_them() {
-        let mut new = node("new", "a", None);
-        new.status.as_mut().unwrap().core_node_name = None;
-        let me = node("me", "a", Some(MachineHealth::Suspected));
-        let fleet = fleet(vec![
-            me.clone(),
-            node("well", "a", Some(MachineHealth::Healthy)),
-            node("suspected", "a", Some(MachineHealth::Suspected)),
-            node("postponed", "a", Some(MachineHealth::RepairPostponed)),
-            node("lost", "a", Some(MachineHealth::Lost)),
-            node("ended in EC2 a moment ago", "a", Some(MachineHealth::Healthy)),
-            node("elsewhere", "b", Some(MachineHealth::Lost)),
-            new,
-        ]);
-        let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false, at(7));
-        let expected = FleetView {
-            nodes: 8,
-            repairs: 2,
-            zone_joined: 6,
-            zone_lost: 5,
-            zone_down_at: Some(at(7)),
-            zone_refused: false,
-        };
-        assert_eq!(view, expected);
-    }
-
-    #[test]
-    fn before_its_first_pass_after_an_upgrade_a_machine_that_was_ready_and_is_not_looks_lost() {
-        assert!(looks_lost(&of_old_version("not ready any more", "True", "False")));
-        assert!(!looks_lost(&of_old_version("ready", "True", "True")));
-        assert!(!looks_lost(&of_old_version("never ready", "False", "False")));
-        assert!(!looks_lost(&node("nothing written", "a", None)));
-    }
-}
+mod tests;

@@ -33,6 +33,7 @@ fn blockers() -> Vec<Blocker> {
         Blocker::StillAttached(vec![volume(), VolumeId("vol-2".to_owned())]),
         Blocker::DatabaseRuns { core_node, bound: Duration::from_secs(600) },
         Blocker::RepairsAtLimit { underway: 5, limit: 5 },
+        Blocker::NamespaceRepairsAtLimit { underway: 3, limit: 3 },
         Blocker::InventoryOld,
         Blocker::ZoneRefused,
         Blocker::ZoneDown { joined: 10, lost: 6 },

@@ -16,12 +16,11 @@ use crate::cloud::identity::Kind;
 use crate::cloud::limits::Priority;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
-use crate::controller::blocker::Blocker;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::creation;
-use crate::controller::memory::repairs::RepairsAtLimit;
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
+use crate::controller::safety::repairs_at_limit;
 use crate::time::later;
 
 /// How much of a console goes to the log, in bytes.
@@ -132,10 +131,10 @@ async fn declare_lost(
 ) -> Result<(), ActError> {
     match ctx.fleet.reserve(&acted.object) {
         Ok(underway) => ctx.metrics.repairs_underway(underway),
-        Err(RepairsAtLimit { underway, limit }) => {
+        Err(at_limit) => {
             acted.call_blocked = Some(CallBlocked::RepairPostponed {
                 loss: fence.message.clone(),
-                blocker: Blocker::RepairsAtLimit { underway, limit },
+                blocker: repairs_at_limit(at_limit),
                 until: later(ctx.clock.now(), ctx.timing.requeue_interval),
             });
             return Ok(());

@@ -66,7 +66,7 @@ fn repairs(observed: &Observed, plan: &Plan, ctx: &Context) {
     }
     let zone = status.and_then(|status| status.zone.as_deref());
     if let (Some(zone), Some(at)) = (zone, observed.fleet.zone_down_at) {
-        ctx.fleet.note_zone_down(zone, at);
+        ctx.fleet.note_zone_down(zone, &observed.node.namespace().unwrap_or_default(), at);
     }
 }
 

@@ -297,7 +297,7 @@ fn a_repair_that_another_pass_leaves_no_place_for_shows_as_postponed() {
 #[test]
 fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_looks_down() {
     type Change = fn(&mut Observed);
-    let rows: [(&str, InstanceState, Change, bool); 11] = [
+    let rows: [(&str, InstanceState, Change, bool); 13] = [
         ("alone", InstanceState::Running, |_| {}, true),
         ("four others", InstanceState::Running, |it| it.fleet.repairs = 4, true),
         ("five others", InstanceState::Running, |it| it.fleet.repairs = 5, false),
@@ -327,30 +327,31 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
         ),
         ("the inventory is older", InstanceState::Running, |it| it.instances.swept_at = Some(at(119)), false),
         (
-            "two of four in its zone",
+            "three others of its namespace, where others have machines",
             InstanceState::Running,
-            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 2),
-            true,
-        ),
-        (
-            "three of four in its zone",
-            InstanceState::Running,
-            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 3),
+            |it| (it.fleet.repairs, it.fleet.own_repairs, it.fleet.is_shared) = (3, 3, true),
             false,
         ),
-        ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
-    ];
-    let more: [(&str, InstanceState, Change, bool); 6] = [
         (
-            "three of three: too few to judge a zone",
+            "three others of its namespace, which is alone",
             InstanceState::Running,
-            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (3, 3),
+            |it| (it.fleet.repairs, it.fleet.own_repairs) = (3, 3),
             true,
         ),
+        (
+            "four others, two of them of its namespace",
+            InstanceState::Running,
+            |it| (it.fleet.repairs, it.fleet.own_repairs, it.fleet.is_shared) = (4, 2, true),
+            true,
+        ),
+        ("its zone looks down", InstanceState::Running, |it| it.fleet.zone_looks_down = true, false),
+        ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
+    ];
+    let more: [(&str, InstanceState, Change, bool); 5] = [
         (
             "a terminated one does not come back with its zone",
             InstanceState::Terminated,
-            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 4),
+            |it| it.fleet.zone_looks_down = true,
             true,
         ),
         (
@@ -371,12 +372,7 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             |it| it.fleet.zone_down_at = Some(at(299)),
             true,
         ),
-        (
-            "a stopped one may",
-            InstanceState::Stopped,
-            |it| (it.fleet.zone_joined, it.fleet.zone_lost) = (4, 4),
-            false,
-        ),
+        ("a stopped one may", InstanceState::Stopped, |it| it.fleet.zone_looks_down = true, false),
     ];
     for (name, state, change, begins) in rows.into_iter().chain(more) {
         let mut observed = in_state(state);

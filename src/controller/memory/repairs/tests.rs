@@ -1,0 +1,250 @@
+//! What a repair is told of the others: places and zones.
+
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::watcher::Event;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+
+fn node(uid: &str, zone: &str, health: Option<MachineHealth>) -> Node {
+    let at = "2026-01-01T00:00:00Z";
+    let is_lost = health == Some(MachineHealth::Lost);
+    let fence = is_lost.then(|| {
+        json!({"startedAt": at, "cause": "NodeNotReady", "since": at,
+    "message": "m"})
+    });
+    serde_json::from_value(json!({
+        "metadata": {"name": uid, "namespace": "team-a", "uid": uid},
+        "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large"]},
+        "status": {"coreNodeName": uid, "zone": zone, "conditions": [], "fence": fence, "health": health},
+    }))
+    .unwrap()
+}
+
+/// As a version that knew no health wrote it: its conditions Initialized and Ready.
+fn of_old_version(uid: &str, initialized: &str, ready: &str) -> Node {
+    let condition = |kind: &str, status: &str| {
+        json!({"type": kind, "status": status, "reason": "R",
+    "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    };
+    let mut node = node(uid, "a", None);
+    let conditions = json!([condition("Initialized", initialized), condition("Ready", ready)]);
+    node.status.as_mut().unwrap().conditions = serde_json::from_value(conditions).unwrap();
+    node
+}
+
+fn fleet(nodes: Vec<Node>) -> Fleet {
+    let mut writer = Writer::<Node>::default();
+    let fleet = Fleet::default();
+    fleet.watch(writer.as_reader());
+    for node in nodes {
+        writer.apply_watcher_event(&Event::Apply(node));
+    }
+    fleet
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+#[test]
+fn that_a_zone_looked_down_is_remembered_while_its_machines_come_back() {
+    let mut writer = Writer::<Node>::default();
+    let fleet = Fleet::default();
+    fleet.watch(writer.as_reader());
+    let (silent, well) = (Some(MachineHealth::Suspected), Some(MachineHealth::Healthy));
+    let mut now =
+        |uid: &str, zone: &str, lost| writer.apply_watcher_event(&Event::Apply(node(uid, zone, lost)));
+    for uid in ["1", "2", "3", "4"] {
+        now(uid, "a", silent);
+    }
+    now("5", "b", silent);
+    let (in_a, in_b) = (node("4", "a", silent), node("5", "b", silent));
+    // As a pass does: it reads, and remembers at its end.
+    let view = |node: &Node, second: i64| {
+        let view = fleet.view(node, |_| false, false, at(second));
+        if let Some(at) = view.zone_down_at {
+            fleet.note_zone_down(zone(node).unwrap(), "team-a", at);
+        }
+        view
+    };
+    assert_eq!((view(&in_a, 10).zone_down_at, view(&in_b, 10).zone_down_at), (Some(at(10)), None));
+    now("1", "a", well);
+    now("2", "a", well);
+    let view_now = view(&in_a, 20);
+    assert_eq!((view_now.zone_lost, view_now.zone_down_at), (2, Some(at(10))));
+    assert_eq!(
+        view(&node("6", "a", well), 30).zone_down_at,
+        Some(at(10)),
+        "it is well, and says nothing of its zone"
+    );
+}
+
+#[test]
+fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
+    let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
+    let at_limit = Err(RepairsAtLimit { underway: 5, limit: 5, of_namespace: false });
+    let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None));
+    let begun: Vec<bool> = (0..7).map(|number| repair(number).is_ok()).collect();
+    assert_eq!(begun, [true, true, true, true, true, false, false]);
+    assert_eq!(repair(0), Ok(5), "once more, after a write that failed");
+    assert_eq!(repair(6), at_limit);
+    assert_eq!(fleet.forget("3"), 4);
+    assert_eq!(repair(6), Ok(5));
+    assert_eq!(repair(5), at_limit);
+    fleet.withdraw("0");
+    assert_eq!(repair(5), Ok(5), "its repair was never written down, and it is well again");
+}
+
+#[test]
+fn a_second_machine_of_a_database_that_is_being_repaired_takes_no_place_of_its_own() {
+    let of = |database: &str, uid: &str, lost| {
+        let mut node = node(uid, "a", lost);
+        let owner = json!([{"apiVersion": "v1", "kind": "Database", "name": database, "uid": database,
+        "controller": true}]);
+        node.metadata.owner_references = serde_json::from_value(owner).unwrap();
+        node
+    };
+    let lost = Some(MachineHealth::Lost);
+    let mut nodes: Vec<Node> =
+        (0..5).map(|number| of(&format!("db-{number}"), &format!("old-{number}"), lost)).collect();
+    let (successor, other) = (of("db-0", "new-0", None), of("db-5", "old-5", None));
+    nodes.extend([successor.clone(), other.clone()]);
+    let fleet = fleet(nodes);
+    let repairs = |node: &Node| fleet.view(node, |_| false, false, at(0)).repairs;
+    assert_eq!((repairs(&successor), repairs(&other)), (4, 5));
+    let at_limit = Err(RepairsAtLimit { underway: 5, limit: 5, of_namespace: false });
+    assert_eq!((fleet.reserve(&successor), fleet.reserve(&other)), (Ok(5), at_limit));
+}
+
+#[test]
+fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
+    let nodes = (0..10)
+        .map(|number| node(&number.to_string(), "a", (number < 5).then_some(MachineHealth::Lost)))
+        .collect();
+    let fleet = fleet(nodes);
+    assert!(fleet.reserve(&node("7", "a", None)).is_err());
+    assert_eq!(fleet.reserve(&node("2", "a", None)), Ok(5), "it is one of them");
+}
+
+#[test]
+fn one_repair_for_a_hundred_nodes_may_be_underway_and_never_fewer_than_five() {
+    for (nodes, most_repairs) in [(0, 5), (599, 5), (600, 6), (10_000, 100)] {
+        assert_eq!(most(nodes), most_repairs);
+    }
+}
+
+#[test]
+fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_them() {
+    let mut new = node("new", "a", None);
+    new.status.as_mut().unwrap().core_node_name = None;
+    let me = node("me", "a", Some(MachineHealth::Suspected));
+    let fleet = fleet(vec![
+        me.clone(),
+        node("well", "a", Some(MachineHealth::Healthy)),
+        node("suspected", "a", Some(MachineHealth::Suspected)),
+        node("postponed", "a", Some(MachineHealth::RepairPostponed)),
+        node("lost", "a", Some(MachineHealth::Lost)),
+        node("ended in EC2 a moment ago", "a", Some(MachineHealth::Healthy)),
+        node("elsewhere", "b", Some(MachineHealth::Lost)),
+        new,
+    ]);
+    let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false, at(7));
+    let expected = FleetView {
+        nodes: 8,
+        repairs: 2,
+        own_repairs: 2,
+        is_shared: false,
+        zone_joined: 6,
+        zone_lost: 5,
+        zone_looks_down: true,
+        zone_down_at: Some(at(7)),
+        zone_refused: false,
+    };
+    assert_eq!(view, expected);
+}
+
+#[test]
+fn before_its_first_pass_after_an_upgrade_a_machine_that_was_ready_and_is_not_looks_lost() {
+    assert!(looks_lost(&of_old_version("not ready any more", "True", "False")));
+    assert!(!looks_lost(&of_old_version("ready", "True", "True")));
+    assert!(!looks_lost(&of_old_version("never ready", "False", "False")));
+    assert!(!looks_lost(&node("nothing written", "a", None)));
+}
+
+/// The Node in another namespace.
+fn of_namespace(namespace: &str, mut node: Node) -> Node {
+    node.metadata.namespace = Some(namespace.to_owned());
+    node
+}
+
+#[test]
+fn while_others_have_machines_no_namespace_takes_more_than_half_of_the_places() {
+    let team_b = |uid: &str| of_namespace("team-b", node(uid, "a", None));
+    let mut nodes: Vec<Node> = (0..6).map(|number| node(&number.to_string(), "a", None)).collect();
+    nodes.extend([team_b("b1"), team_b("b2"), team_b("b3")]);
+    let fleet = fleet(nodes);
+    let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None));
+    let begun: Vec<bool> = (0..6).map(|number| repair(number).is_ok()).collect();
+    assert_eq!(begun, [true, true, true, false, false, false]);
+    let own = RepairsAtLimit { underway: 3, limit: 3, of_namespace: true };
+    assert_eq!(repair(4), Err(own));
+    let view = |node: &Node| fleet.view(node, |_| false, false, at(0)).has_place();
+    assert_eq!((view(&node("4", "a", None)), view(&team_b("b1"))), (Err(own), Ok(())), "its plan knows, too");
+    assert_eq!((fleet.reserve(&team_b("b1")), fleet.reserve(&team_b("b2"))), (Ok(4), Ok(5)));
+    let all = RepairsAtLimit { underway: 5, limit: 5, of_namespace: false };
+    assert_eq!(fleet.reserve(&team_b("b3")), Err(all));
+    fleet.forget("0");
+    assert_eq!(repair(4), Ok(5), "a place of its own is free again");
+}
+
+/// A name; of each namespace how many machines it has in the zone, and how many of them are lost; then
+/// whether the zone looks down to a lost one of the namespace a, and of the namespace b.
+type Zone = (&'static str, &'static [(&'static str, usize, usize)], bool, Option<bool>);
+
+#[test]
+fn the_machines_of_one_namespace_alone_do_not_make_a_zone_look_down() {
+    let machines = |namespace: &'static str, joined: usize, lost: usize| {
+        (0..joined).map(move |number| {
+            let health = if number < lost { MachineHealth::Suspected } else { MachineHealth::Healthy };
+            of_namespace(namespace, node(&format!("{namespace}-{number}"), "a", Some(health)))
+        })
+    };
+    let rows: [Zone; 8] = [
+        ("one namespace has all machines", &[("a", 4, 3)], true, None),
+        ("the others are well", &[("a", 10, 10), ("b", 3, 0)], false, None),
+        ("one of the others is lost, too", &[("a", 10, 10), ("b", 3, 1)], false, Some(false)),
+        ("most of the others are lost, too", &[("a", 10, 10), ("b", 4, 3)], true, Some(true)),
+        ("a lost machine is no witness for itself", &[("a", 10, 10), ("b", 1, 1)], true, Some(false)),
+        ("everything is lost", &[("a", 2, 2), ("b", 2, 2)], true, Some(true)),
+        ("of three namespaces one is well", &[("a", 4, 4), ("b", 2, 2), ("c", 2, 0)], false, Some(false)),
+        ("too few to judge", &[("a", 2, 2), ("b", 1, 1)], false, Some(false)),
+    ];
+    for (name, namespaces, first, second) in rows {
+        let nodes: Vec<Node> = namespaces
+            .iter()
+            .flat_map(|(namespace, joined, lost)| machines(namespace, *joined, *lost))
+            .collect();
+        let fleet = fleet(nodes.clone());
+        let told = |namespace: &str| {
+            let lost = nodes.iter().find(|node| node.name_any() == format!("{namespace}-0")).unwrap();
+            fleet.view(lost, |_| false, false, at(0)).zone_looks_down
+        };
+        assert_eq!(told("a"), first, "{name}");
+        assert_eq!(second.map(|_| told("b")), second, "{name}");
+    }
+}
+
+#[test]
+fn that_a_zone_looked_down_to_one_namespace_postpones_nothing_in_another() {
+    let lost = Some(MachineHealth::Suspected);
+    let fleet = fleet(vec![node("1", "a", lost), of_namespace("team-b", node("2", "a", lost))]);
+    fleet.note_zone_down("a", "team-a", at(5));
+    let told = |node: &Node| fleet.view(node, |_| false, false, at(6)).zone_down_at;
+    assert_eq!(told(&node("1", "a", lost)), Some(at(5)));
+    assert_eq!(told(&of_namespace("team-b", node("2", "a", lost))), None);
+    fleet.note_zone_down("a", "team-c", at(6));
+    fleet.note_zone_down("a", "team-b", at(7));
+    assert_eq!(fleet.zones_down.lock().len(), 2, "team-c has no machine, and is forgotten");
+}
