@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
 use super::call::Call;
+use super::turns::{Caller, Priority, Turns};
 
 /// One of EC2's limits.
 #[derive(Clone, Copy)]
@@ -66,24 +67,23 @@ impl Limit {
     }
 }
 
-/// Which requests come first when a bucket runs low.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
-    /// Deletions, reads, and the needs of a database that exists: may take the last token.
-    Repair,
-    /// The needs of a new database: leave a reserve.
-    Create,
-}
-
-/// The bucket is empty.
+/// The bucket is empty, or what is in it is for those that come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// When to try again.
     pub until: Timestamp,
 }
 
-/// The share of a bucket that creations leave to repairs.
+/// The share of a bucket that all others leave to repairs.
 const RESERVE: f64 = 0.2;
+
+/// The longest that a call waits until it comes again, in seconds of EC2's clock: what waited before it may
+/// be gone long before its turn.
+const LONGEST_WAIT_SECONDS: f64 = 30.0;
+
+/// How much later than told a call may come again and still have its place. Real time: a pass waits for other
+/// passes, and calls a real API server, however fast EC2's clock runs.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(5);
 
 /// How long a throttled bucket takes to get back to its full refill.
 const RECOVERY_SECONDS: f64 = 60.0;
@@ -111,10 +111,18 @@ impl Limits {
         Self { buckets: Mutex::new(buckets), speed: if speed > 0.0 { speed } else { 1.0 } }
     }
 
-    /// Takes one request of this call, or returns when to try again.
-    pub fn try_take(&self, call: Call, priority: Priority, now: Timestamp) -> Result<(), Wait> {
+    /// Takes one request of this call, or returns when to try again. Nothing is given to a caller while the
+    /// bucket holds no more than what those that come before it wait for.
+    pub fn try_take(&self, call: Call, caller: &Caller<'_>, now: Timestamp) -> Result<(), Wait> {
         let speed = self.speed;
-        self.with(call, |bucket| bucket.try_take(priority, now, speed))
+        self.with(call, |bucket| bucket.try_take(caller, now, speed))
+    }
+
+    /// The object of this UID is gone: it waits for nothing.
+    pub fn forget(&self, object: &str) {
+        for bucket in self.buckets.lock().iter_mut() {
+            bucket.turns.forget(object);
+        }
     }
 
     /// EC2 throttled this call: its bucket is empty now and fills at half the pace, recovering over a minute.
@@ -146,28 +154,39 @@ struct Bucket {
     /// 1 is the full refill; a throttle halves it, and it grows back to 1 in `RECOVERY_SECONDS`.
     pace: f64,
     updated: Option<Timestamp>,
+    turns: Turns,
 }
 
 impl Bucket {
     fn full(capacity: f64, refill_per_second: f64) -> Self {
-        Self { capacity, refill_per_second, tokens: capacity, pace: 1.0, updated: None }
+        Self {
+            capacity,
+            refill_per_second,
+            tokens: capacity,
+            pace: 1.0,
+            updated: None,
+            turns: Turns::default(),
+        }
     }
 
-    fn try_take(&mut self, priority: Priority, now: Timestamp, speed: f64) -> Result<(), Wait> {
+    fn try_take(&mut self, caller: &Caller<'_>, now: Timestamp, speed: f64) -> Result<(), Wait> {
         self.advance(now, speed);
-        let needed = match priority {
-            Priority::Repair => 1.0,
-            Priority::Create => 1.0 + self.reserve(),
-        };
+        let reserve = if caller.priority == Priority::Repair { 0.0 } else { self.reserve() };
+        let ahead = u32::try_from(self.turns.ahead(caller)).map_or(f64::MAX, f64::from);
+        let needed = 1.0 + reserve + ahead;
         if self.tokens >= needed {
             self.tokens -= 1.0;
+            self.turns.served(caller);
             return Ok(());
         }
         // At today's pace: while the bucket recovers this is a little late, never early. The millisecond
         // covers rounding.
         let seconds = (needed - self.tokens) / (self.refill_per_second * self.pace * speed) + 0.001;
-        let wait = SignedDuration::try_from_secs_f64(seconds).unwrap_or(SignedDuration::from_secs(1));
-        Err(Wait { until: now.checked_add(wait).unwrap_or(now) })
+        let wait = SignedDuration::try_from_secs_f64(seconds.min(LONGEST_WAIT_SECONDS / speed))
+            .unwrap_or(SignedDuration::from_secs(1));
+        let until = now.checked_add(wait).unwrap_or(now);
+        self.turns.wait(caller, until.checked_add(PATIENCE).unwrap_or(until));
+        Err(Wait { until })
     }
 
     fn throttled(&mut self, now: Timestamp, speed: f64) {
@@ -176,8 +195,8 @@ impl Bucket {
         self.pace = (self.pace / 2.0).max(SLOWEST);
     }
 
-    /// The reserve that creations leave: a fifth, at least one request, and never so much that a creation
-    /// could not go at all.
+    /// The reserve for repairs: a fifth, at least one request, and never so much that nothing else could go
+    /// at all.
     fn reserve(&self) -> f64 {
         (self.capacity * RESERVE).max(1.0).min(self.capacity - 1.0)
     }
@@ -191,117 +210,12 @@ impl Bucket {
         let gained = elapsed * self.refill_per_second * f64::midpoint(self.pace, recovered);
         self.tokens = (self.tokens + gained).min(self.capacity);
         self.pace = recovered;
+        self.turns.expire(now);
+        if self.tokens >= self.capacity {
+            self.turns.rest();
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_millisecond(1_800_000_000_000 + millis).unwrap()
-    }
-
-    fn taken(limits: &Limits, call: Call, priority: Priority, now: Timestamp) -> usize {
-        (0..1000).take_while(|_| limits.try_take(call, priority, now).is_ok()).count()
-    }
-
-    #[test]
-    fn a_bucket_holds_the_published_burst_times_the_share() {
-        let rows = [
-            (Call::RunInstances, 5),
-            (Call::TerminateInstances, 100),
-            (Call::DescribeInstances, 100),
-            (Call::GetConsoleOutput, 50),
-            (Call::CreateVolume, 100),
-            (Call::ModifyVolume, 50),
-        ];
-        for (call, burst) in rows {
-            assert_eq!(taken(&Limits::new(1.0, 1.0), call, Priority::Repair, at(0)), burst, "{call:?}");
-            assert_eq!(
-                taken(&Limits::new(0.5, 1.0), call, Priority::Repair, at(0)),
-                burst / 2,
-                "{call:?} at half"
-            );
-        }
-    }
-
-    #[test]
-    fn an_empty_bucket_returns_when_to_try_again_and_then_gives() {
-        let limits = Limits::new(0.5, 1.0);
-        taken(&limits, Call::RunInstances, Priority::Repair, at(0));
-        let wait = limits.try_take(Call::RunInstances, Priority::Repair, at(0)).unwrap_err();
-        assert!(wait.until > at(0) && wait.until <= at(1002), "{wait:?}");
-        assert!(limits.try_take(Call::RunInstances, Priority::Repair, wait.until).is_ok());
-    }
-
-    #[test]
-    fn a_thousand_launches_take_no_less_than_ec2_allows() {
-        let limits = Limits::new(1.0, 1.0);
-        let mut now = at(0);
-        for _ in 0..1000 {
-            while let Err(wait) = limits.try_take(Call::RunInstances, Priority::Repair, now) {
-                now = wait.until;
-            }
-        }
-        let seconds = now.duration_since(at(0)).as_secs_f64();
-        assert!((497.5..499.5).contains(&seconds), "{seconds}");
-    }
-
-    #[test]
-    fn creations_leave_a_reserve_to_deletions_in_the_same_bucket() {
-        let limits = Limits::new(1.0, 1.0);
-        assert_eq!(taken(&limits, Call::CreateVolume, Priority::Create, at(0)), 80);
-        assert_eq!(taken(&limits, Call::DeleteVolume, Priority::Repair, at(0)), 20);
-    }
-
-    #[test]
-    fn even_the_smallest_share_lets_a_creation_go() {
-        let limits = Limits::new(0.01, 1.0);
-        assert_eq!(taken(&limits, Call::RunInstances, Priority::Create, at(0)), 1);
-    }
-
-    #[test]
-    fn a_throttle_empties_the_bucket_halves_its_refill_and_wears_off_in_a_minute() {
-        let limits = Limits::new(1.0, 1.0);
-        limits.throttled(Call::ModifyVolume, at(0));
-        let wait = limits.try_take(Call::ModifyVolume, Priority::Repair, at(0)).unwrap_err();
-        // 5 a second, halved: one token takes 0.4 s.
-        assert!((at(399)..at(403)).contains(&wait.until), "{wait:?}");
-        limits.try_take(Call::ModifyVolume, Priority::Repair, at(61_000)).unwrap();
-        taken(&limits, Call::ModifyVolume, Priority::Repair, at(61_000));
-        let wait = limits.try_take(Call::ModifyVolume, Priority::Repair, at(61_000)).unwrap_err();
-        assert!((at(61_199)..at(61_203)).contains(&wait.until), "{wait:?}");
-    }
-
-    #[test]
-    fn throttle_upon_throttle_never_stops_a_bucket_for_good() {
-        let limits = Limits::new(1.0, 1.0);
-        for _ in 0..100 {
-            limits.throttled(Call::RunInstances, at(0));
-        }
-        let wait = limits.try_take(Call::RunInstances, Priority::Repair, at(0)).unwrap_err();
-        assert!(wait.until <= at(8_100), "{wait:?}");
-    }
-
-    #[test]
-    fn a_throttle_of_one_call_leaves_the_other_buckets_alone() {
-        let limits = Limits::new(1.0, 1.0);
-        limits.throttled(Call::RunInstances, at(0));
-        assert!(limits.try_take(Call::TerminateInstances, Priority::Repair, at(0)).is_ok());
-    }
-
-    #[test]
-    fn a_faster_clock_refills_faster() {
-        let limits = Limits::new(1.0, 20.0);
-        taken(&limits, Call::RunInstances, Priority::Repair, at(0));
-        assert_eq!(taken(&limits, Call::RunInstances, Priority::Repair, at(51)), 2);
-    }
-
-    #[test]
-    fn a_clock_that_is_set_back_gives_nothing() {
-        let limits = Limits::new(1.0, 1.0);
-        taken(&limits, Call::RunInstances, Priority::Repair, at(0));
-        assert!(limits.try_take(Call::RunInstances, Priority::Repair, at(-60_000)).is_err());
-    }
-}
+mod tests;

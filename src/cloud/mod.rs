@@ -10,6 +10,7 @@ pub mod identity;
 pub mod inventory;
 pub mod limits;
 pub mod offerings;
+pub mod turns;
 pub mod types;
 
 use std::collections::BTreeMap;

@@ -29,7 +29,8 @@ impl CallBlocked {
     pub fn message(&self) -> String {
         match self {
             Self::RateLimited { .. } => {
-                "the operator's own rate limit for calls to EC2 is reached; the call is made later".to_owned()
+                "the operator's own rate limit for calls to EC2 is reached; the namespaces take turns"
+                    .to_owned()
             }
             Self::Refused { error, until: Some(until), .. } if error.class == Class::ModificationBudget => {
                 format!("{error} (the call is made again after {})", whole_second(*until))

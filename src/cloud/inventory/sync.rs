@@ -12,7 +12,7 @@ use crate::cloud::CloudError;
 use crate::cloud::call::Call;
 use crate::cloud::error::Class;
 use crate::cloud::identity::Kind;
-use crate::cloud::limits::Priority;
+use crate::cloud::turns::{Caller, Priority};
 
 /// What one loop remembers between two syncs.
 pub(super) struct Schedule {
@@ -96,8 +96,9 @@ impl Inventory {
 
     /// Waits until the rate limits allow this many requests of this call.
     pub(super) async fn acquire(&self, call: Call, requests: usize) {
+        let caller = Caller { namespace: "", object: call.as_str(), priority: Priority::Repair };
         for _ in 0..requests {
-            while let Err(wait) = self.limits.try_take(call, Priority::Repair, self.clock.now()) {
+            while let Err(wait) = self.limits.try_take(call, &caller, self.clock.now()) {
                 let pause =
                     Duration::try_from(wait.until.duration_since(self.clock.now())).unwrap_or(Duration::ZERO);
                 // At least a moment, so that a clock that stands still does not make this loop spin.

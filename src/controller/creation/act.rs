@@ -16,7 +16,7 @@ use crate::api::creation::Attempt;
 use crate::cloud::CloudError;
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
-use crate::cloud::limits::Priority;
+use crate::cloud::turns::Priority;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::status::{self, PatchError};
 use crate::controller::call_blocked::CallBlocked;
@@ -40,10 +40,11 @@ pub trait Creation: Sync {
 
     /// The creating call.
     const CALL: Call;
-    /// How urgent the call is.
-    const PRIORITY: Priority;
     /// What is looked up in EC2 after the call.
     const KIND: Kind;
+
+    /// How urgent the call is.
+    fn priority(&self) -> Priority;
 
     /// The attempt that this is.
     fn attempt(&self) -> &Attempt;
@@ -84,7 +85,7 @@ pub async fn begin<C: Creation>(
     events: &Events,
 ) -> Result<(), ActError> {
     // Before the intent: an intent that is not sent at once would look like doubt.
-    if !acted.may_call(C::CALL, C::PRIORITY, ctx) {
+    if !acted.may_call(C::CALL, creation.priority(), ctx) {
         return Ok(());
     }
     let old = acted.object.status().cloned().unwrap_or_default();
@@ -105,7 +106,7 @@ pub async fn resend<C: Creation>(
     if let Some(token) = creation.token() {
         ctx.sends.found_at_start(token, ctx.process_started);
     }
-    if acted.may_call(C::CALL, C::PRIORITY, ctx) {
+    if acted.may_call(C::CALL, creation.priority(), ctx) {
         send(creation, acted, ctx, events).await?;
     }
     Ok(())

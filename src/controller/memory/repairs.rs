@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use crate::api::node::MachineHealth;
 use crate::api::{ConditionType, Node};
+use crate::cloud::turns::Priority;
 use crate::cluster::controller_of;
 use crate::controller::conditions;
 
@@ -142,6 +143,18 @@ impl Fleet {
             zone_looks_down,
             zone_down_at: (is_lost && zone_looks_down).then_some(now).or(was_down_at),
             zone_refused,
+        }
+    }
+
+    /// How urgent the calls to EC2 for this Node are: what a repair needs comes before everything else, what
+    /// a database needs that has its disk before what a new one needs.
+    pub fn priority(&self, node: &Node) -> Priority {
+        if underway(&self.state(), &self.reserved.lock()).contains_key(&database_uid(node)) {
+            Priority::Repair
+        } else if node.spec.zone.is_some() {
+            Priority::Existing
+        } else {
+            Priority::Create
         }
     }
 

@@ -13,7 +13,7 @@ use crate::api::node::{Fence, NodeCreation};
 use crate::api::{EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
-use crate::cloud::limits::Priority;
+use crate::cloud::turns::{Caller, Priority};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
 use crate::controller::call_blocked::CallBlocked;
@@ -30,7 +30,7 @@ const CONSOLE_TAIL: usize = 4096;
 pub async fn act(plan: &Plan, node: Node, ctx: &Context, events: &Events) -> Acted<Node> {
     let mut acted = Acted::new(node);
     for action in &plan.actions {
-        let result = one(action, &mut acted, ctx, events).await;
+        let result = one(action, plan.priority, &mut acted, ctx, events).await;
         if !acted.goes_on(result) {
             break;
         }
@@ -40,6 +40,7 @@ pub async fn act(plan: &Plan, node: Node, ctx: &Context, events: &Events) -> Act
 
 async fn one(
     action: &Action,
+    priority: Priority,
     acted: &mut Acted<Node>,
     ctx: &Context,
     events: &Events,
@@ -49,11 +50,12 @@ async fn one(
     match action {
         Action::AddFinalizer => acted.object = finalizer::add(&nodes, &acted.object).await?,
         Action::Launch(creation, user_data) => {
-            creation::act::begin(&CreateInstance { creation, user_data }, acted, ctx, events).await?;
+            let creation = CreateInstance { creation, user_data, priority };
+            creation::act::begin(&creation, acted, ctx, events).await?;
         }
         Action::Resend(user_data) => {
             if let Some(creation) = creation_of(acted) {
-                let creation = CreateInstance { creation: &creation, user_data };
+                let creation = CreateInstance { creation: &creation, user_data, priority };
                 creation::act::resend(&creation, acted, ctx, events).await?;
             }
         }
@@ -71,10 +73,10 @@ async fn one(
         Action::MarkUnavailable(instance_type, zone) => {
             ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now());
         }
-        Action::LogConsole(id) => log_console(id, ctx).await,
-        Action::Terminate(id, why) => terminate(id, why, acted, ctx, events).await,
+        Action::LogConsole(id) => log_console(id, &acted.object, ctx).await,
+        Action::Terminate(id, why) => terminate(id, why, priority, acted, ctx, events).await,
         Action::DeclareLost(fence) => declare_lost(fence, acted, ctx, events).await?,
-        Action::Stop(id, force) => stop(id, *force, acted, ctx, events).await,
+        Action::Stop(id, force) => stop(id, *force, priority, acted, ctx, events).await,
         Action::OutOfService(core_node) => out_of_service(core_node, acted, ctx, events).await?,
         Action::Dedicate(core_node) => dedicate(core_node, acted, ctx, events).await?,
         Action::HoldCoreNode(core_node) => {
@@ -219,9 +221,16 @@ async fn release_core_node(core_node: &CoreNode, ctx: &Context) -> Result<(), ku
 }
 
 /// Requests EC2 to terminate an instance.
-async fn terminate(id: &InstanceId, why: &str, acted: &mut Acted<Node>, ctx: &Context, events: &Events) {
+async fn terminate(
+    id: &InstanceId,
+    why: &str,
+    priority: Priority,
+    acted: &mut Acted<Node>,
+    ctx: &Context,
+    events: &Events,
+) {
     let call = Call::TerminateInstances;
-    if !acted.may_call(call, Priority::Repair, ctx) {
+    if !acted.may_call(call, priority, ctx) {
         return;
     }
     let is_first = ctx.issued.of(call, &id.0).is_none();
@@ -241,9 +250,16 @@ async fn terminate(id: &InstanceId, why: &str, acted: &mut Acted<Node>, ctx: &Co
 }
 
 /// Requests EC2 to stop an instance.
-async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Context, events: &Events) {
+async fn stop(
+    id: &InstanceId,
+    force: bool,
+    priority: Priority,
+    acted: &mut Acted<Node>,
+    ctx: &Context,
+    events: &Events,
+) {
     let call = Call::StopInstances;
-    if !acted.may_call(call, Priority::Repair, ctx) {
+    if !acted.may_call(call, priority, ctx) {
         return;
     }
     let is_first = ctx.issued.of(call, &id.0).is_none();
@@ -267,8 +283,10 @@ async fn stop(id: &InstanceId, force: bool, acted: &mut Acted<Node>, ctx: &Conte
     }
 }
 
-async fn log_console(id: &InstanceId, ctx: &Context) {
-    if ctx.limits.try_take(Call::GetConsoleOutput, Priority::Create, ctx.clock.now()).is_err() {
+async fn log_console(id: &InstanceId, node: &Node, ctx: &Context) {
+    let (namespace, object) = (node.namespace().unwrap_or_default(), node.uid().unwrap_or_default());
+    let caller = Caller { namespace: &namespace, object: &object, priority: Priority::Create };
+    if ctx.limits.try_take(Call::GetConsoleOutput, &caller, ctx.clock.now()).is_err() {
         return;
     }
     match ctx.cloud.console_output(id).await {

@@ -6,7 +6,7 @@ use crate::api::node_class::{AdditionalVolume, RootVolume};
 use crate::api::{ClientToken, EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
-use crate::cloud::limits::Priority;
+use crate::cloud::turns::Priority;
 use crate::cloud::{Class, CloudError, Disk, LaunchRequest};
 use crate::cluster::events::Happened;
 use crate::controller::creation::act::Creation;
@@ -21,6 +21,8 @@ pub struct CreateInstance<'a> {
     pub creation: &'a NodeCreation,
     /// The user data of the recorded hash.
     pub user_data: &'a str,
+    /// How urgent the call is.
+    pub priority: Priority,
 }
 
 impl Creation for CreateInstance<'_> {
@@ -29,8 +31,11 @@ impl Creation for CreateInstance<'_> {
     type Id = InstanceId;
 
     const CALL: Call = Call::RunInstances;
-    const PRIORITY: Priority = Priority::Create;
     const KIND: Kind = Kind::Node;
+
+    fn priority(&self) -> Priority {
+        self.priority
+    }
 
     fn attempt(&self) -> &Attempt {
         &self.creation.attempt

@@ -15,6 +15,7 @@ use crate::api::{InstanceId, Node, NodeClass, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
+use crate::cloud::turns::Priority;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::if_served;
 use crate::controller::memory::issued_requests::IssuedRequest;
@@ -43,6 +44,8 @@ pub struct Observed {
     pub issued_stop: Option<IssuedRequest>,
     /// The other machines; read only while this one does not look healthy.
     pub fleet: FleetView,
+    /// How urgent the calls to EC2 for this machine are.
+    pub priority: Priority,
     /// The core Node with the instance's providerID.
     pub core_node: Option<CoreNode>,
     /// The core Nodes of other instances with this Node's UID; read only when there are such instances that
@@ -121,6 +124,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         && status.fence.is_none()
         && safety::kubelet(core_node.as_ref()) == Kubelet::Ready
         && instances.unhealthy.is_empty();
+    let priority = ctx.fleet.priority(&node);
     Ok(Some(Observed {
         issued_terminations: terminations(&instances, status.instance_id.as_ref(), ctx),
         issued_stop: status.instance_id.as_ref().and_then(|id| ctx.issued.of(Call::StopInstances, &id.0)),
@@ -132,6 +136,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         instances,
         other_core_nodes,
         offerings: ctx.offerings.view(now),
+        priority,
         sent: status.creation.as_ref().and_then(|launch| ctx.sends.of(&launch.client_token)),
         class,
         core_node,

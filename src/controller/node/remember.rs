@@ -37,6 +37,7 @@ pub(super) fn remember(
 /// The Node is gone.
 pub(super) fn forget(uid: &str, ctx: &Context) {
     ctx.inventory.forget(Kind::Node, uid);
+    ctx.limits.forget(uid);
     ctx.references.forget(uid);
     ctx.metrics.repairs_underway(ctx.fleet.forget(uid));
 }

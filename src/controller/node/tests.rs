@@ -37,6 +37,7 @@ use crate::cloud::absence::EmptyRun;
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{EmptyRuns, InstanceView};
 use crate::cloud::offerings::OfferingsView;
+use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, Instance, InstanceState};
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::conditions::{self, Entry};
@@ -109,6 +110,7 @@ fn world() -> Observed {
         issued_terminations: BTreeMap::new(),
         issued_stop: None,
         fleet: FleetView { nodes: 1, zone_joined: 1, zone_lost: 1, ..FleetView::default() },
+        priority: Priority::Create,
         core_node: None,
         other_core_nodes: Vec::new(),
         driver_registered: false,

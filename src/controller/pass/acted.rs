@@ -1,11 +1,14 @@
 //! What became of a plan, and the writes that can fail: shared by the act steps.
 
+use kube::Resource;
+
 use super::call_blocked::call_blocked;
 use super::context::Context;
 use crate::api::Reason;
 use crate::cloud::CloudError;
 use crate::cloud::call::Call;
-use crate::cloud::limits::{Priority, Wait};
+use crate::cloud::limits::Wait;
+use crate::cloud::turns::{Caller, Priority};
 use crate::cluster::{self, status::PatchError};
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::messages;
@@ -38,10 +41,17 @@ impl<K> Acted<K> {
     }
 
     /// Whether the limits allow this call to EC2 now; otherwise that is what is waited for.
-    pub fn may_call(&mut self, call: Call, priority: Priority, ctx: &Context) -> bool {
+    pub fn may_call(&mut self, call: Call, priority: Priority, ctx: &Context) -> bool
+    where
+        K: Resource,
+    {
+        let meta = self.object.meta();
+        let (namespace, object) = (meta.namespace.as_deref(), meta.uid.as_deref());
+        let caller =
+            Caller { namespace: namespace.unwrap_or_default(), object: object.unwrap_or_default(), priority };
         self.call_blocked = ctx
             .limits
-            .try_take(call, priority, ctx.clock.now())
+            .try_take(call, &caller, ctx.clock.now())
             .err()
             .map(|Wait { until }| CallBlocked::RateLimited { until });
         self.call_blocked.is_none()

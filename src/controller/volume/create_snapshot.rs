@@ -9,7 +9,7 @@ use crate::api::{ClientToken, EventReason, SnapshotId, Volume, VolumeId, VolumeS
 use crate::cloud::CloudError;
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
-use crate::cloud::limits::Priority;
+use crate::cloud::turns::Priority;
 use crate::cluster::events::Happened;
 use crate::controller::creation::act::Creation;
 use crate::controller::pass::acted::Acted;
@@ -32,8 +32,11 @@ impl Creation for CreateSnapshot<'_> {
     type Id = SnapshotId;
 
     const CALL: Call = Call::CreateSnapshot;
-    const PRIORITY: Priority = Priority::Repair;
     const KIND: Kind = Kind::Snapshot;
+
+    fn priority(&self) -> Priority {
+        Priority::Existing
+    }
 
     fn attempt(&self) -> &Attempt {
         self.attempt

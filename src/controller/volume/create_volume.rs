@@ -5,7 +5,7 @@ use crate::api::volume::VolumeCreation;
 use crate::api::{ClientToken, EventReason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
-use crate::cloud::limits::Priority;
+use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, CreateVolumeRequest};
 use crate::cluster::events::Happened;
 use crate::controller::creation::act::Creation;
@@ -22,8 +22,11 @@ impl Creation for CreateVolume<'_> {
     type Id = VolumeId;
 
     const CALL: Call = Call::CreateVolume;
-    const PRIORITY: Priority = Priority::Create;
     const KIND: Kind = Kind::Volume;
+
+    fn priority(&self) -> Priority {
+        Priority::Create
+    }
 
     fn attempt(&self) -> &Attempt {
         &self.0.attempt

@@ -79,8 +79,9 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
     };
     let mut plan = plan::plan(&observed, ctx.clock.now());
     if let Some(id) = &plan.look_up {
-        observed.is_shown_by_id =
-            observe::is_shown_by_id(id, ctx).await.map_err(|error| PassError::Observe(error.into()))?;
+        observed.is_shown_by_id = observe::is_shown_by_id(&observed.volume, id, ctx)
+            .await
+            .map_err(|error| PassError::Observe(error.into()))?;
         plan = plan::plan(&observed, ctx.clock.now());
     }
     let acted = act::act(&plan, observed.volume.clone(), ctx, events).await;

@@ -13,8 +13,8 @@ use super::build;
 use crate::api::{Database, NodeClass, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
-use crate::cloud::limits::Priority;
 use crate::cloud::offerings::OfferingsView;
+use crate::cloud::turns::{Caller, Priority};
 use crate::cloud::{CloudError, VolumeQuery};
 use crate::cluster::{controller_of, if_served};
 use crate::controller::memory::issued_requests::IssuedRequest;
@@ -139,9 +139,14 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
 
 /// Whether EC2 shows an EBS volume when it is asked for by its id; nothing while the rate limit does not
 /// allow the call.
-pub async fn is_shown_by_id(id: &VolumeId, ctx: &Context) -> Result<Option<bool>, CloudError> {
-    let call = Call::DescribeVolumes;
-    if ctx.limits.try_take(call, Priority::Repair, ctx.clock.now()).is_err() {
+pub async fn is_shown_by_id(
+    volume: &Volume,
+    id: &VolumeId,
+    ctx: &Context,
+) -> Result<Option<bool>, CloudError> {
+    let (namespace, object) = (volume.namespace().unwrap_or_default(), volume.uid().unwrap_or_default());
+    let caller = Caller { namespace: &namespace, object: &object, priority: Priority::Existing };
+    if ctx.limits.try_take(Call::DescribeVolumes, &caller, ctx.clock.now()).is_err() {
         return Ok(None);
     }
     let shown = ctx.cloud.describe_volumes(&VolumeQuery::Ids(vec![id.clone()])).await?;

@@ -24,6 +24,7 @@ pub(super) fn remember(plan: &Plan, acted: &Acted<Volume>, ctx: &Context) {
 pub(super) fn forget(uid: &str, ctx: &Context) {
     ctx.inventory.forget(Kind::Volume, uid);
     ctx.inventory.forget(Kind::Snapshot, uid);
+    ctx.limits.forget(uid);
     ctx.references.forget(uid);
 }
 

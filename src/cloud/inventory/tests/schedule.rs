@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::cloud::Call;
-use crate::cloud::limits::Priority;
+use crate::cloud::turns::{Caller, Priority};
 
 #[tokio::test]
 async fn at_the_default_intervals_a_settled_fleet_costs_no_more_than_four_calls_and_a_fifth_a_minute() {
@@ -102,7 +102,8 @@ async fn a_throttled_sync_slows_the_bucket_of_its_call() {
     world.cloud.lock().error =
         Some(CloudError::new("DescribeInstances", Some("RequestLimitExceeded"), "", Some(503), None));
     world.sync().await;
-    let answer = world.inventory.limits.try_take(Call::DescribeInstances, Priority::Repair, at(0));
+    let caller = Caller { namespace: "", object: "", priority: Priority::Repair };
+    let answer = world.inventory.limits.try_take(Call::DescribeInstances, &caller, at(0));
     assert!(answer.is_err());
 }
 

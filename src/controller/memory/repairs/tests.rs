@@ -1,4 +1,4 @@
-//! What a repair is told of the others: places and zones.
+//! What a repair is told of the others: places, zones, urgency.
 
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
@@ -247,4 +247,28 @@ fn that_a_zone_looked_down_to_one_namespace_postpones_nothing_in_another() {
     fleet.note_zone_down("a", "team-c", at(6));
     fleet.note_zone_down("a", "team-b", at(7));
     assert_eq!(fleet.zones_down.lock().len(), 2, "team-c has no machine, and is forgotten");
+}
+
+#[test]
+fn calls_for_a_repair_come_first_then_those_of_what_has_its_disk() {
+    let of = |database: &str, uid: &str, lost, zone: Option<&str>| {
+        let mut node = node(uid, "a", lost);
+        let owner = json!([{"apiVersion": "v1", "kind": "Database", "name": database, "uid": database,
+        "controller": true}]);
+        node.metadata.owner_references = serde_json::from_value(owner).unwrap();
+        node.spec.zone = zone.map(str::to_owned);
+        node
+    };
+    let lost = of("orders", "old", Some(MachineHealth::Lost), Some("a"));
+    let successor = of("orders", "new", None, Some("a"));
+    let (resumed, first) = (of("paused", "two", None, Some("a")), of("wanted", "one", None, None));
+    let fleet = fleet(vec![lost.clone(), successor.clone(), resumed.clone(), first.clone()]);
+    for (node, expected) in [
+        (&lost, Priority::Repair),
+        (&successor, Priority::Repair),
+        (&resumed, Priority::Existing),
+        (&first, Priority::Create),
+    ] {
+        assert_eq!(fleet.priority(node), expected, "{}", node.name_any());
+    }
 }

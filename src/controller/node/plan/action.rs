@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Node as CoreNode;
 use super::judgement::Judged;
 use crate::api::InstanceId;
 use crate::api::node::{Fence, NodeCreation};
+use crate::cloud::turns::Priority;
 use crate::controller::node::wait::NodeWait;
 use crate::time::until;
 
@@ -24,6 +25,8 @@ pub struct Plan {
     pub pending: bool,
     /// What it was decided by, for the status: nothing is judged a second time.
     pub judged: Judged,
+    /// How urgent its calls to EC2 are.
+    pub priority: Priority,
 }
 
 impl Plan {

@@ -36,7 +36,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let status = observed.node.status.clone().unwrap_or_default();
     let judged = Judged { loss: loss::judge(observed, &status, now), proof: fence::proof(observed, &status) };
     let plan = foreign::evicted(observed, &status, decide(observed, &status, &judged, now));
-    let plan = Plan { judged, ..plan };
+    let plan = Plan { judged, priority: observed.priority, ..plan };
     debug_assert_eq!(
         check::violations(observed, &plan),
         Vec::<String>::new(),

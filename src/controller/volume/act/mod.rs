@@ -20,7 +20,7 @@ use crate::api::{EventReason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::Class;
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
-use crate::cloud::limits::Priority;
+use crate::cloud::turns::Priority;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
 use crate::controller::creation;
@@ -84,7 +84,7 @@ async fn one(
         }
         Action::Adopt(id, tags) => adopt(id, tags, acted, ctx, events).await?,
         Action::Retag(id, tags) => {
-            if acted.may_call(Call::CreateTags, Priority::Repair, ctx) {
+            if acted.may_call(Call::CreateTags, Priority::Existing, ctx) {
                 tag(id, tags, acted, ctx).await;
             }
         }
@@ -144,7 +144,7 @@ async fn modify(
     events: &Events,
 ) -> Result<(), ActError> {
     let Modify { record, request, replaces_last } = change;
-    if !acted.may_call(Call::ModifyVolume, Priority::Repair, ctx) {
+    if !acted.may_call(Call::ModifyVolume, Priority::Existing, ctx) {
         return Ok(());
     }
     let volumes = volumes(&acted.object, ctx);
@@ -235,7 +235,7 @@ async fn delete_volume(
     {
         return Err(ActError::Conflict);
     }
-    if !acted.may_call(Call::DeleteVolume, Priority::Repair, ctx) {
+    if !acted.may_call(Call::DeleteVolume, Priority::Existing, ctx) {
         return Ok(());
     }
     let answer = ctx.cloud.delete_volume(id).await;
