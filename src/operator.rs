@@ -113,7 +113,11 @@ fn context(
         cloud,
         inventory,
         limits,
-        offerings: Arc::new(Offerings::new(timing.unavailable_offering_ttl, timing.quota_retry_interval)),
+        offerings: Arc::new(Offerings::new(
+            timing.unavailable_offering_ttl,
+            timing.quota_retry_interval,
+            timing.requeue_interval,
+        )),
         process_started: clock.now(),
         clock,
         retry: Retry::new(timing.retry_initial_backoff, timing.retry_max_backoff),

@@ -25,6 +25,13 @@ pub fn sooner(one: Duration, other: Option<Duration>) -> Duration {
     other.map_or(one, |other| one.min(other))
 }
 
+/// The pause before the same is tried again, after so many times: 2 s, doubling, at most a minute; `unit` is
+/// 5 s by default.
+pub fn growing_pause(times: u32, unit: Duration) -> Duration {
+    let first = unit.mul_f64(0.4);
+    first.saturating_mul(1 << times.saturating_sub(1).min(5)).min(unit.saturating_mul(12))
+}
+
 /// The times of Kubernetes' objects have whole seconds: a finer one would differ from what is read back.
 pub fn whole_second(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)

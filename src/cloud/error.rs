@@ -19,8 +19,9 @@ pub enum Class {
     Throttled,
     /// EC2 has no capacity for this type, zone or subnet. Nothing was created; another type or zone may help.
     Capacity,
-    /// The account has reached a limit. EC2 checks limits before tokens, so the resource may have been
-    /// created before (aws-ebs-csi-driver#2512). Creations pause for all objects.
+    /// The account has reached a limit. EC2 checks limits before tokens, so an earlier send of the attempt
+    /// may have created the resource (aws-ebs-csi-driver#2512). What asks for no less of the same quota
+    /// pauses.
     Quota,
     /// The operator's role lacks the permission. Nothing was created. A person must change a policy.
     Forbidden,
@@ -117,6 +118,37 @@ pub fn classify(code: Option<&str>, message: &str, http_status: Option<u16>) -> 
     }
 }
 
+/// What a limit of the account counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotaKind {
+    /// The vCPUs of instances.
+    Vcpus,
+    /// Instances, whatever their size.
+    Instances,
+    /// The storage of volumes.
+    Storage,
+    /// The IOPS of volumes.
+    Iops,
+    /// Snapshots.
+    Snapshots,
+    /// Everything, until AWS has verified the account.
+    Account,
+}
+
+/// What the limit counts that this code is about; `None` for a code of another class (EC2 API reference,
+/// "Error codes").
+pub fn quota(code: &str) -> Option<QuotaKind> {
+    match code {
+        "VcpuLimitExceeded" => Some(QuotaKind::Vcpus),
+        "InstanceLimitExceeded" => Some(QuotaKind::Instances),
+        "VolumeLimitExceeded" => Some(QuotaKind::Storage),
+        "MaxIOPSLimitExceeded" => Some(QuotaKind::Iops),
+        "SnapshotLimitExceeded" => Some(QuotaKind::Snapshots),
+        "PendingVerification" => Some(QuotaKind::Account),
+        _ => None,
+    }
+}
+
 /// The class of the reason that EC2 gives for an instance that ended while it was launched (`Code: message`);
 /// `None` for every reason that is no failure of the launch.
 ///
@@ -150,13 +182,6 @@ fn classify_code(code: &str, message: &str) -> Class {
         | "InsufficientFreeAddressesInSubnet"
         | "InsufficientVolumeCapacity"
         | "ReservationCapacityExceeded" => Class::Capacity,
-
-        "VcpuLimitExceeded"
-        | "InstanceLimitExceeded"
-        | "VolumeLimitExceeded"
-        | "MaxIOPSLimitExceeded"
-        | "SnapshotLimitExceeded"
-        | "PendingVerification" => Class::Quota,
 
         "UnauthorizedOperation"
         | "AccessDenied"
@@ -200,6 +225,7 @@ fn classify_code(code: &str, message: &str) -> Class {
 
         "VolumeModificationRateExceeded" => Class::ModificationBudget,
 
+        _ if quota(code).is_some() => Class::Quota,
         _ if code.starts_with("Throttling") => Class::Throttled,
         // EC2 spells it in two ways.
         _ if code.to_ascii_lowercase().starts_with("invalidkmskey") => Class::Forbidden,

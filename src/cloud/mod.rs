@@ -10,6 +10,7 @@ pub mod identity;
 pub mod inventory;
 pub mod limits;
 pub mod offerings;
+pub mod quota;
 pub mod turns;
 pub mod types;
 

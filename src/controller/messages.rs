@@ -5,6 +5,7 @@ use super::call_blocked::CallBlocked;
 use crate::api::VolumeId;
 use crate::api::creation::Refusal;
 use crate::cloud::Class;
+use crate::cloud::quota::Quota;
 use crate::time::whole_second;
 
 /// Condition Stalled, when it is false.
@@ -17,6 +18,25 @@ pub const FIRST_SYNC: &str = "waiting for the first full EC2 inventory sync sinc
 /// What EC2 answered.
 pub fn answer(refusal: &Refusal) -> String {
     format!("{} ({})", refusal.code, refusal.message)
+}
+
+/// A quota of the AWS account is reached, which these instance types count against.
+pub fn quota_reached(quota: &Quota, types: &[String]) -> String {
+    let counted = match quota {
+        Quota::Account => {
+            return "AWS has not verified the AWS account yet, and refuses to create anything in it; retrying \
+                automatically"
+                .to_owned();
+        }
+        Quota::Vcpus(families) => format!("vCPUs of running On-Demand {families} instances"),
+        Quota::Storage(volume_type) => format!("storage of {volume_type} volumes"),
+        Quota::Iops(volume_type) => format!("IOPS of {volume_type} volumes"),
+    };
+    let types = if types.is_empty() { String::new() } else { format!(" ({})", types.join(", ")) };
+    format!(
+        "AWS account quota reached: {counted}{types}; request an increase from AWS, or ask for less. \
+        Retrying automatically"
+    )
 }
 
 /// A write of this pass failed, with this error.

@@ -10,9 +10,10 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 19] = [
+const PURE: [&str; 20] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
+    "cloud/quota.rs",
     "cloud/turns.rs",
     "controller/blocker.rs",
     "controller/conditions.rs",

@@ -19,8 +19,8 @@ pub enum Outcome {
     Refused,
     /// Refused for certain; what an earlier send did stays open.
     RefusedAfterDoubt,
-    /// This send made nothing, since EC2 throttled the call or a quota is reached: the attempt is as it was
-    /// before.
+    /// This send made nothing, since EC2 throttled the call, or a quota is reached and what an earlier send
+    /// did stays open: the attempt is as it was before.
     NotMade {
         /// What it was before.
         was_in_doubt: bool,
@@ -36,6 +36,8 @@ pub fn outcome(error: &CloudError, is_old: bool, was_in_doubt: bool) -> Outcome 
     match (is_refusal, was_in_doubt) {
         (true, false) => Outcome::Refused,
         (true, true) => Outcome::RefusedAfterDoubt,
+        // EC2 checks limits before tokens: this send made nothing, and no earlier one is open.
+        (false, false) if error.class == Class::Quota => Outcome::Refused,
         (false, _) if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) => {
             Outcome::NotMade { was_in_doubt }
         }
@@ -103,9 +105,8 @@ mod tests {
                     [Refused, Refused, RefusedAfterDoubt, RefusedAfterDoubt]
                 }
                 Class::NotYetUsable => [not_made(false), Refused, not_made(true), RefusedAfterDoubt],
-                Class::Throttled | Class::Quota => {
-                    [not_made(false), not_made(false), not_made(true), not_made(true)]
-                }
+                Class::Throttled => [not_made(false), not_made(false), not_made(true), not_made(true)],
+                Class::Quota => [Refused, Refused, not_made(true), not_made(true)],
                 Class::InDoubt
                 | Class::Token
                 | Class::NotFound

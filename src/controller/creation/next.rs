@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::judge::{Doubt, Facts, Verdict, judge};
 use crate::api::creation::Refusal;
 use crate::cloud::error::{self, Class};
+use crate::cloud::quota::Quota;
 use crate::time::later;
 
 /// What follows for an attempt that has no id yet.
@@ -25,20 +26,20 @@ pub enum Next<Id> {
 }
 
 /// What an attempt without an id waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {
-    /// A quota of the AWS account is reached.
-    Quota,
+    /// This quota of the AWS account is reached.
+    Quota(Quota),
     /// EC2 throttled the call and created nothing.
     Throttled,
     /// Whether EC2 carried the attempt out is not known.
     InDoubt(Doubt),
 }
 
-/// Says what follows. `quota_closed_until`: the quota of the account is reached, and nothing is sent before.
+/// Says what follows. `reached`: this quota of the account is reached, and nothing is sent before that time.
 pub fn next<Id>(
     facts: Facts<Id>,
-    quota_closed_until: Option<Timestamp>,
+    reached: Option<(Quota, Timestamp)>,
     client_token_max_age: Duration,
     now: Timestamp,
 ) -> Next<Id> {
@@ -47,12 +48,12 @@ pub fn next<Id>(
         Verdict::Adopt(id) => Next::Adopt(id),
         Verdict::Refused(refusal) => Next::Refused(refusal),
         Verdict::ProvenAbsent(_) => Next::Another,
-        Verdict::Resend => match quota_closed_until {
-            Some(until) => Next::Wait(Pending::Quota, Some(until)),
+        Verdict::Resend => match reached {
+            Some((quota, until)) => Next::Wait(Pending::Quota(quota), Some(until)),
             None => Next::Resend,
         },
-        Verdict::Wait(Doubt::Pause, Some(until)) if !is_in_doubt => match quota_closed_until {
-            Some(until) => Next::Wait(Pending::Quota, Some(until)),
+        Verdict::Wait(Doubt::Pause, Some(until)) if !is_in_doubt => match reached {
+            Some((quota, until)) => Next::Wait(Pending::Quota(quota), Some(until)),
             None => Next::Wait(Pending::Throttled, Some(until)),
         },
         Verdict::Wait(doubt, until) => Next::Wait(Pending::InDoubt(doubt), until),

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use crate::api::ClientToken;
-use crate::time::later;
+use crate::time::{growing_pause, later};
 
 /// What this process knows of its own sends of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Sends {
 
     /// The answer left it open whether anything was made; the same call goes out again after a pause.
     pub fn in_doubt(&self, token: &ClientToken, recheck: Duration, now: Timestamp) {
-        self.update(token, |sent| sent.not_before = later(now, resend_pause(sent.times, recheck)));
+        self.update(token, |sent| sent.not_before = later(now, growing_pause(sent.times, recheck)));
     }
 
     /// This send did nothing, since EC2 throttled it: the attempt is in doubt only if it was before.
@@ -98,13 +98,6 @@ impl Sends {
             change(sent);
         }
     }
-}
-
-/// The pause before the same call is sent again: 2 s, doubling, at most a minute; `recheck` is the unit (5 s
-/// by default).
-pub fn resend_pause(times: u32, recheck: Duration) -> Duration {
-    let first = recheck.mul_f64(0.4);
-    first.saturating_mul(1 << times.saturating_sub(1).min(5)).min(recheck.saturating_mul(12))
 }
 
 #[cfg(test)]
@@ -147,7 +140,7 @@ mod tests {
     #[test]
     fn resends_slow_down_and_stay_below_a_minute() {
         let recheck = Duration::from_secs(5);
-        let pauses: Vec<u64> = (1..9).map(|times| resend_pause(times, recheck).as_secs()).collect();
+        let pauses: Vec<u64> = (1..9).map(|times| growing_pause(times, recheck).as_secs()).collect();
         assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60]);
     }
 }

@@ -1,5 +1,7 @@
 //! How a Node's instance is created: RunInstances, and its attempt in the Node's status.
 
+use kube::ResourceExt;
+
 use crate::api::creation::Attempt;
 use crate::api::node::NodeCreation;
 use crate::api::node_class::{AdditionalVolume, RootVolume};
@@ -7,10 +9,11 @@ use crate::api::{ClientToken, EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
 use crate::cloud::turns::Priority;
-use crate::cloud::{Class, CloudError, Disk, LaunchRequest};
+use crate::cloud::{Class, CloudError, Disk, LaunchRequest, error};
 use crate::cluster::events::Happened;
 use crate::controller::creation::act::Creation;
 use crate::controller::node::messages;
+use crate::controller::node::plan::offering::demand;
 use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
 use crate::time::later;
@@ -71,10 +74,19 @@ impl Creation for CreateInstance<'_> {
         ctx.clock.now() >= later(self.attempt().started_at.0, ctx.timing.unavailable_offering_ttl)
     }
 
-    fn remember(&self, error: &CloudError, _: &Acted<Node>, ctx: &Context) {
+    fn remember(&self, error: &CloudError, acted: &Acted<Node>, ctx: &Context) {
         if error.class == Class::Capacity {
             let NodeCreation { instance_type, zone, .. } = self.creation;
             ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now());
+        }
+        if let Some(kind) = error.code.as_deref().and_then(error::quota) {
+            let (quota, amount) = demand(self.creation).refused(kind);
+            ctx.offerings.reach_quota(
+                quota,
+                amount,
+                &acted.object.uid().unwrap_or_default(),
+                ctx.clock.now(),
+            );
         }
     }
 

@@ -135,7 +135,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         },
         instances,
         other_core_nodes,
-        offerings: ctx.offerings.view(now),
+        offerings: ctx.offerings.view(&uid, priority, now),
         priority,
         sent: status.creation.as_ref().and_then(|launch| ctx.sends.of(&launch.client_token)),
         class,

@@ -37,6 +37,7 @@ use crate::cloud::absence::EmptyRun;
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{EmptyRuns, InstanceView};
 use crate::cloud::offerings::OfferingsView;
+use crate::cloud::quota::Quota;
 use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, Instance, InstanceState};
 use crate::controller::call_blocked::CallBlocked;
@@ -274,6 +275,11 @@ fn foreign_pod(name: &str, grace_seconds: i64) -> Pod {
         "spec": {"containers": [], "terminationGracePeriodSeconds": grace_seconds},
     }))
     .unwrap()
+}
+
+/// The quota that the types of the world count against is reached until then.
+fn reached(until: Timestamp) -> BTreeMap<(Quota, u32), Timestamp> {
+    BTreeMap::from([((Quota::Vcpus("Standard (A, C, D, H, I, M, R, T, Z)".to_owned()), 2), until)])
 }
 
 /// Look-ups by tag and token that were empty from then to then.

@@ -1,5 +1,5 @@
 //! What an error of EC2 means for the object whose call it answers, and for all objects: rate limits slow
-//! down, gates close.
+//! down.
 
 use super::context::Context;
 use crate::cloud::call::Call;
@@ -7,7 +7,7 @@ use crate::cloud::{Class, CloudError};
 use crate::controller::call_blocked::CallBlocked;
 use crate::time::later;
 
-/// What an error of EC2 means for the object, and for everybody: buckets slow down, gates close.
+/// What an error of EC2 means for the object, and for everybody: buckets slow down.
 pub fn call_blocked(call: Call, error: &CloudError, ctx: &Context) -> CallBlocked {
     let now = ctx.clock.now();
     let timing = &ctx.timing;
@@ -17,12 +17,9 @@ pub fn call_blocked(call: Call, error: &CloudError, ctx: &Context) -> CallBlocke
             Some(later(now, timing.requeue_interval))
         }
         // A launch has other types and zones to try at once; nothing else has.
-        Class::Capacity if call == Call::RunInstances => Some(now),
+        Class::Capacity | Class::Quota if call == Call::RunInstances => Some(now),
         Class::Capacity => Some(later(now, timing.unavailable_offering_ttl)),
-        Class::Quota => {
-            ctx.offerings.close_quota_gate(now);
-            Some(later(now, timing.quota_retry_interval))
-        }
+        Class::Quota => Some(later(now, timing.quota_retry_interval)),
         Class::Forbidden => Some(later(now, timing.forbidden_retry_interval)),
         // A person must change the spec.
         Class::Invalid => None,

@@ -1,17 +1,20 @@
 //! How a Volume's EBS volume is created: CreateVolume, and its attempt in the Volume's status.
 
+use kube::ResourceExt;
+
 use crate::api::creation::Attempt;
 use crate::api::volume::VolumeCreation;
 use crate::api::{ClientToken, EventReason, Volume, VolumeId, VolumeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
 use crate::cloud::turns::Priority;
-use crate::cloud::{CloudError, CreateVolumeRequest};
+use crate::cloud::{CloudError, CreateVolumeRequest, error};
 use crate::cluster::events::Happened;
 use crate::controller::creation::act::Creation;
 use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
 use crate::controller::volume::messages;
+use crate::controller::volume::plan::facts::demand;
 
 /// One attempt to create an EBS volume: the whole request.
 pub struct CreateVolume<'a>(pub &'a VolumeCreation);
@@ -70,7 +73,17 @@ impl Creation for CreateVolume<'_> {
         false
     }
 
-    fn remember(&self, _: &CloudError, _: &Acted<Volume>, _: &Context) {}
+    fn remember(&self, error: &CloudError, acted: &Acted<Volume>, ctx: &Context) {
+        if let Some(kind) = error.code.as_deref().and_then(error::quota) {
+            let (quota, amount) = demand(self.0).refused(kind);
+            ctx.offerings.reach_quota(
+                quota,
+                amount,
+                &acted.object.uid().unwrap_or_default(),
+                ctx.clock.now(),
+            );
+        }
+    }
 
     fn created(&self, id: &VolumeId) -> Happened {
         Happened::normal(EventReason::VolumeCreated, messages::events::created(id, self.0))

@@ -36,7 +36,7 @@ pub struct Observed {
     pub is_shown_by_id: Option<bool>,
     /// Its final snapshots.
     pub snapshots: SnapshotView,
-    /// Whether the account's quota gate is closed.
+    /// Which quotas of the account are reached.
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
     pub sent: Option<Sent>,
@@ -117,7 +117,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         record,
         is_shown_by_id: None,
         snapshots: ctx.inventory.snapshots_of(&uid),
-        offerings: ctx.offerings.view(ctx.clock.now()),
+        offerings: ctx.offerings.view(&uid, Priority::Create, ctx.clock.now()),
         sent: volume
             .status
             .as_ref()

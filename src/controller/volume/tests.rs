@@ -38,6 +38,7 @@ use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
+use crate::cloud::quota::Quota;
 use crate::cloud::{CloudError, EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::conditions::{self, Entry};
@@ -131,6 +132,11 @@ fn world() -> Observed {
         process_started: at(-100_000),
         timing: Timing::default(),
     }
+}
+
+/// The quota that the volume of the world counts against is reached until then.
+fn reached(until: Timestamp) -> BTreeMap<(Quota, u32), Timestamp> {
+    BTreeMap::from([((Quota::Storage("gp3".to_owned()), 100), until)])
 }
 
 /// The world with an attempt that was decided at 0 and has no id.

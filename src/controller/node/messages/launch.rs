@@ -2,7 +2,7 @@
 
 use super::because;
 use crate::controller::creation::messages::in_doubt;
-use crate::controller::messages::answer;
+use crate::controller::messages::{answer, quota_reached};
 use crate::controller::node::wait::launch::{LaunchWait, Unwanted};
 use crate::time::whole_second;
 
@@ -49,9 +49,7 @@ impl LaunchWait {
                     because(why.as_deref())
                 )
             }
-            Self::Quota => "AWS account quota reached: request an increase from AWS; the launch is retried \
-                every few minutes"
-                .to_owned(),
+            Self::Quota(quota, types) => quota_reached(quota, types),
             Self::Requested { instance_type, zone } => {
                 format!("requesting an instance of type {instance_type} in {zone}")
             }

@@ -61,8 +61,8 @@ pub(super) fn unidentified(observed: &Observed, launch: &NodeCreation, now: Time
         return Plan::act(vec![Action::RecordInstance(instance.id.clone())], wait).pending();
     }
     let facts = attempt_facts(observed, launch, false);
-    let quota_closed_until = observed.offerings.quota_closed_until;
-    match next(facts, quota_closed_until, observed.timing.client_token_max_age, now) {
+    let reached = observed.offerings.reached(&offering::demand(launch));
+    match next(facts, reached, observed.timing.client_token_max_age, now) {
         Next::Adopt(id) => {
             Plan::act(vec![Action::RecordInstance(id.clone())], LaunchWait::Found(id)).pending()
         }
@@ -82,7 +82,7 @@ pub(super) fn unidentified(observed: &Observed, launch: &NodeCreation, now: Time
         // Pending: what is in doubt is looked up all the while.
         Next::Wait(pending, until) => {
             let plan = Plan::wait(match pending {
-                Pending::Quota => LaunchWait::Quota,
+                Pending::Quota(quota) => LaunchWait::Quota(quota, vec![launch.instance_type.clone()]),
                 Pending::Throttled => LaunchWait::Throttled,
                 Pending::InDoubt(doubt) => LaunchWait::InDoubt(launch.attempt.number, doubt),
             })
@@ -111,7 +111,9 @@ fn refused(observed: &Observed, launch: &NodeCreation, refusal: Refusal, now: Ti
 /// Whether another attempt would ask for exactly what was refused.
 fn asks_the_same_again(observed: &Observed, launch: &NodeCreation, now: Timestamp) -> bool {
     let Some(class) = &observed.class else { return true };
-    let Ok((instance_type, subnet)) = offering::choose(observed, &class.spec, now) else { return true };
+    let Ok((instance_type, subnet)) = offering::choose(observed, &class.spec, now) else {
+        return !was_changed(observed, launch, now);
+    };
     let next = offering::launch(
         observed,
         &class.spec,
@@ -133,9 +135,6 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
             class: class_name(observed),
             faults: faults.map(|ready| ready.message.clone()).unwrap_or_default(),
         });
-    }
-    if let Some(until) = observed.offerings.quota_closed_until {
-        return quota(until, now);
     }
     if let Some(device) = offering::shared_device(&class.spec) {
         return Plan::wait(LaunchWait::SharedDevice {
@@ -162,6 +161,9 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
         Err(NoChoice::NoCapacity { refused, until }) => {
             Plan::wait(LaunchWait::NoCapacity { refused, until }).until(until, now)
         }
+        Err(NoChoice::Quota { quota, types, until }) => {
+            Plan::wait(LaunchWait::Quota(quota, types)).until(until, now)
+        }
     }
 }
 
@@ -172,10 +174,6 @@ fn class_not_found(observed: &Observed) -> Plan {
 
 fn class_name(observed: &Observed) -> String {
     observed.node.spec.node_class_name.clone()
-}
-
-fn quota(until: Timestamp, now: Timestamp) -> Plan {
-    Plan::wait(LaunchWait::Quota).until(until, now)
 }
 
 /// The instance is terminated, or proven absent.

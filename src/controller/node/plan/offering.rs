@@ -11,9 +11,10 @@ use crate::api::NodeSpec;
 use crate::api::creation::Attempt;
 use crate::api::keys;
 use crate::api::node::NodeCreation;
-use crate::api::node_class::{NodeClassSpec, Subnet};
+use crate::api::node_class::{NodeClassSpec, RootVolume, Subnet};
 use crate::api::patterns::matches;
 use crate::cloud::identity::{self, Kind, Owner};
+use crate::cloud::quota::{Demand, Quota};
 use crate::controller::node::observe::Observed;
 use crate::time::whole_second;
 
@@ -34,10 +35,19 @@ pub enum NoChoice {
         /// When the first of them is tried again.
         until: Timestamp,
     },
+    /// A quota of the account is reached, and no allowed type of another quota has capacity.
+    Quota {
+        /// The quota that the most preferred of them counts against.
+        quota: Quota,
+        /// The allowed types that count against it.
+        types: Vec<String>,
+        /// When the first of all types is tried again.
+        until: Timestamp,
+    },
 }
 
-/// The first type, in order of preference, that has capacity in an allowed zone, in the class' order of
-/// subnets.
+/// The first type, in order of preference, whose quota is not reached and that has capacity in an allowed
+/// zone, in the class' order of subnets.
 pub fn choose<'a>(
     observed: &'a Observed,
     class: &'a NodeClassSpec,
@@ -55,14 +65,23 @@ pub fn choose<'a>(
         return Err(NoChoice::NoAllowedType);
     }
     let offers = || types.iter().flat_map(|name| subnets.iter().map(move |subnet| (name.as_str(), *subnet)));
-    if let Some(choice) = offers().find(|(name, subnet)| observed.offerings.is_available(name, &subnet.zone))
-    {
+    let reached = |name: &str| {
+        let RootVolume { volume_type, size, .. } = &class.root_volume;
+        observed.offerings.reached(&Demand::instance(name, volume_type, *size))
+    };
+    let closed_until = |(name, subnet): (&str, &Subnet)| {
+        let no_capacity = observed.offerings.available_at(name, &subnet.zone);
+        no_capacity.max(reached(name).map(|(_, until)| until))
+    };
+    if let Some(choice) = offers().find(|offer| closed_until(*offer).is_none()) {
         return Ok(choice);
     }
-    let until = offers()
-        .filter_map(|(name, subnet)| observed.offerings.available_at(name, &subnet.zone))
-        .min()
-        .unwrap_or(now);
+    let until = offers().filter_map(closed_until).min().unwrap_or(now);
+    if let Some((quota, _)) = types.iter().find_map(|name| reached(name)) {
+        let counts = |name: &&&String| reached(name).is_some_and(|(reached, _)| reached == quota);
+        let types = types.iter().filter(counts).map(|name| (*name).clone()).collect();
+        return Err(NoChoice::Quota { quota, types, until });
+    }
     let refused = offers().map(|(name, subnet)| (name.to_owned(), subnet.zone.clone())).collect();
     Err(NoChoice::NoCapacity { refused, until })
 }
@@ -74,6 +93,12 @@ pub fn subnets<'a>(spec: &NodeSpec, class: &'a NodeClassSpec) -> Vec<&'a Subnet>
         None => spec.zones.is_empty() || spec.zones.contains(&subnet.zone),
     };
     class.subnets.iter().filter(is_allowed).collect()
+}
+
+/// What an instance asks of the account's quotas.
+pub(in crate::controller::node) fn demand(creation: &NodeCreation) -> Demand {
+    let RootVolume { volume_type, size, .. } = &creation.root_volume;
+    Demand::instance(&creation.instance_type, volume_type, *size)
 }
 
 /// The whole request of an attempt.

@@ -53,7 +53,7 @@ fn of_launch(wait: &LaunchWait) -> &'static [Wake] {
         | LaunchWait::Invalid { .. } => &[Wake::Itself, Wake::NodeClass],
         LaunchWait::NoCapacity { .. }
         | LaunchWait::NoCapacityFor(..)
-        | LaunchWait::Quota
+        | LaunchWait::Quota(..)
         | LaunchWait::Throttled
         | LaunchWait::Forbidden(_) => &[Wake::Time],
         LaunchWait::Adopted(_) | LaunchWait::AdoptedLater(_) | LaunchWait::Found(_) => &[Wake::OwnWrite],

@@ -81,7 +81,7 @@ fn ec2_facts() -> Vec<Fact<Observed>> {
             it.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: true }];
             status(it).impaired_since = Some(Time(before(now, 200)));
         }),
-        fact("the quota gate is closed", |it, now| it.offerings.quota_closed_until = Some(until(now))),
+        fact("the quota gate is closed", |it, now| it.offerings.quotas = reached(until(now))),
         fact("no capacity in a zone", |it, now| {
             let offering = ("r7i.large".to_owned(), "us-east-1a".to_owned());
             it.offerings.unavailable.insert(offering, until(now));

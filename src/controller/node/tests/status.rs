@@ -174,7 +174,7 @@ fn a_second_look_at_the_same_world_writes_nothing() {
     let mut forbidden = with_launch(world(), refused("UnauthorizedOperation", at(2)));
     forbidden.offerings = OfferingsView::default();
     let mut quota = attempted();
-    quota.offerings.quota_closed_until = Some(at(700));
+    quota.offerings.quotas = reached(at(700));
     let worlds = vec![
         ("settled", settled()),
         ("starting", launched(InstanceState::Pending)),

@@ -14,11 +14,11 @@ pub(super) fn unavailable(offers: &[(&str, &str, i64)]) -> OfferingsView {
         .iter()
         .map(|(name, zone, until)| (((*name).to_owned(), (*zone).to_owned()), at(*until)))
         .collect();
-    OfferingsView { unavailable, quota_closed_until: None }
+    OfferingsView { unavailable, quotas: BTreeMap::new() }
 }
 
 pub(super) fn quota_closed() -> OfferingsView {
-    OfferingsView { quota_closed_until: Some(at(70)), ..OfferingsView::default() }
+    OfferingsView { quotas: reached(at(70)), ..OfferingsView::default() }
 }
 
 pub(super) fn with(change: impl FnOnce(&mut Observed)) -> Observed {
@@ -241,14 +241,60 @@ fn only_proven_absence_ends_doubt() {
     ]);
 }
 
+/// The world whose attempt EC2 refused like this, changed.
+fn refused_with(code: &str, change: fn(&mut Observed)) -> Observed {
+    let mut observed = with_launch(world(), refused(code, at(2)));
+    change(&mut observed);
+    observed
+}
+
+/// The next attempt takes this type in this zone.
+fn next(name: &str, subnet: usize) -> Row {
+    launches(launch_of(2, name, subnet, 0, now()))
+}
+
+#[test]
+fn a_quota_that_is_reached_is_answered_by_a_type_that_asks_less_of_it_or_nothing() {
+    hold(vec![
+        (
+            "invalid, and the class is mended while a quota is reached",
+            refused_with("InvalidAMIID.NotFound", |it| {
+                it.class.as_mut().unwrap().spec.image_id = "ami-2".into();
+                it.offerings = quota_closed();
+            }),
+            now(),
+            waits(Reason::QuotaExceeded).again(60),
+        ),
+        (
+            "a quota: the next type that counts against another one",
+            refused_with("VcpuLimitExceeded", |it| {
+                it.node.spec.instance_types =
+                    vec!["r7i.large".into(), "m7i.large".into(), "x2iedn.large".into()];
+                it.offerings = quota_closed();
+            }),
+            now(),
+            next("x2iedn.large", 0),
+        ),
+        (
+            "a quota: a smaller type of the same family may fit",
+            refused_with("VcpuLimitExceeded", |it| {
+                it.node.spec.instance_types = vec!["r7i.large".into(), "r7i.medium".into()];
+                it.offerings = quota_closed();
+            }),
+            now(),
+            next("r7i.medium", 0),
+        ),
+        (
+            "a quota that has room again",
+            refused_with("VcpuLimitExceeded", |_| {}),
+            now(),
+            next("r7i.large", 0),
+        ),
+    ]);
+}
+
 #[test]
 fn a_definite_refusal_is_answered_by_its_class() {
-    let refused_with = |code: &str, change: fn(&mut Observed)| {
-        let mut observed = with_launch(world(), refused(code, at(2)));
-        change(&mut observed);
-        observed
-    };
-    let next = |name: &str, subnet: usize| launches(launch_of(2, name, subnet, 0, now()));
     hold(vec![
         (
             "no capacity: the next zone at once",

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::api::creation::Refusal;
 use crate::api::{InstanceId, Reason};
+use crate::cloud::quota::Quota;
 use crate::controller::creation::judge::Doubt;
 
 /// What a launch waits for.
@@ -51,8 +52,8 @@ pub enum LaunchWait {
     },
     /// An instance found no capacity while it started, for the reason that EC2 names.
     NoCapacityFor(InstanceId, Option<String>),
-    /// A quota of the AWS account is reached.
-    Quota,
+    /// This quota of the AWS account is reached, which these instance types count against.
+    Quota(Quota, Vec<String>),
     /// An instance of this type is requested in this zone.
     Requested {
         /// The type.
@@ -115,7 +116,7 @@ impl LaunchWait {
                 Reason::NodeClassMismatch
             }
             Self::NoCapacity { .. } | Self::NoCapacityFor(..) => Reason::InsufficientCapacity,
-            Self::Quota => Reason::QuotaExceeded,
+            Self::Quota(..) => Reason::QuotaExceeded,
             Self::Requested { .. }
             | Self::Adopted(_)
             | Self::AdoptedLater(_)

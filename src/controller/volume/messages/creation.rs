@@ -3,7 +3,7 @@
 use super::list;
 use crate::api::{VolumeId, keys};
 use crate::controller::creation::messages::in_doubt;
-use crate::controller::messages::answer;
+use crate::controller::messages::{answer, quota_reached};
 use crate::controller::volume::wait::creation::{AdoptionRefusal, AdoptionWait, CreationWait, Found};
 
 impl CreationWait {
@@ -16,11 +16,7 @@ impl CreationWait {
                 list(ids),
                 keys::VOLUME_UID_TAG
             ),
-            Self::Quota => {
-                "a quota of the AWS account is reached: request an increase from AWS. The call is repeated \
-                every few minutes"
-                    .to_owned()
-            }
+            Self::Quota(quota) => quota_reached(quota, &[]),
             Self::Throttled => "EC2 throttled the call and created nothing; retrying with the same client \
                 token"
                 .to_owned(),

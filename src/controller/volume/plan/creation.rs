@@ -6,7 +6,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
 use super::adoption;
-use super::facts::{attempt_facts, class_not_found, owner_of};
+use super::facts::{attempt_facts, class_not_found, demand, owner_of};
 use crate::api::VolumeId;
 use crate::api::creation::{Attempt, Refusal};
 use crate::api::node_class::NodeClassSpec;
@@ -50,8 +50,8 @@ pub(super) fn unidentified(
 ) -> Plan {
     let attempt = creation.attempt.number;
     let facts = attempt_facts(observed, creation, false);
-    let quota_closed_until = observed.offerings.quota_closed_until;
-    match next(facts, quota_closed_until, observed.timing.client_token_max_age, now) {
+    let reached = observed.offerings.reached(&demand(creation));
+    match next(facts, reached, observed.timing.client_token_max_age, now) {
         Next::Adopt(id) => record(id, Found::ByAttempt).pending(),
         Next::Refused(refusal) => refused(observed, creation, refusal, size, now),
         // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
@@ -62,7 +62,7 @@ pub(super) fn unidentified(
         // Pending: what is in doubt is looked up all the while.
         Next::Wait(pending, until) => {
             let wait = match pending {
-                Pending::Quota => CreationWait::Quota,
+                Pending::Quota(quota) => CreationWait::Quota(quota),
                 Pending::Throttled => CreationWait::Throttled,
                 Pending::InDoubt(doubt) => CreationWait::InDoubt { attempt, doubt },
             };
@@ -104,10 +104,10 @@ fn asks_the_same_again(observed: &Observed, creation: &VolumeCreation, size: i32
 
 pub(super) fn next_attempt(observed: &Observed, attempt: i32, size: i32, now: Timestamp) -> Plan {
     let Some(class) = &observed.class else { return class_not_found(observed, Stage::Nothing) };
-    if let Some(until) = observed.offerings.quota_closed_until {
-        return quota(until, now);
-    }
     let creation = request(observed, &class.spec, attempt, size, now);
+    if let Some((quota, until)) = observed.offerings.reached(&demand(&creation)) {
+        return Plan::wait(Stage::Nothing, CreationWait::Quota(quota)).until(until, now);
+    }
     let wait = CreationWait::Requesting {
         volume_type: creation.volume_type.clone(),
         size,
@@ -140,8 +140,4 @@ fn request(
         kms_key_id: class.kms_key_id.clone(),
         tags: identity::tags(&owner_of(volume, &observed.cluster_id), attempt, &class_tags),
     }
-}
-
-fn quota(until: Timestamp, now: Timestamp) -> Plan {
-    Plan::wait(Stage::Nothing, CreationWait::Quota).until(until, now)
 }

@@ -10,6 +10,7 @@ use crate::api::{Volume, VolumeId, keys};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
+use crate::cloud::quota::Demand;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
@@ -69,6 +70,11 @@ pub(super) fn once_confirmed(
             Plan { look_up: Some(id.clone()), ..plan }
         }
     }
+}
+
+/// What an EBS volume asks of the account's quotas.
+pub(in crate::controller::volume) fn demand(creation: &VolumeCreation) -> Demand {
+    Demand::volume(&creation.volume_type, creation.size, creation.iops)
 }
 
 /// Whom the EBS volume belongs to.

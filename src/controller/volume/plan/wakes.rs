@@ -58,7 +58,7 @@ fn of_creation(wait: &CreationWait) -> &'static [Wake] {
     match wait {
         CreationWait::Recording(..) => &[Wake::OwnWrite],
         CreationWait::Several(_) => &[Wake::Sync],
-        CreationWait::Quota
+        CreationWait::Quota(_)
         | CreationWait::Throttled
         | CreationWait::Forbidden(_)
         | CreationWait::NoCapacity(_) => &[Wake::Time],

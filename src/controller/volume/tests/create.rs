@@ -7,7 +7,7 @@ fn sent(last: i64) -> Sent {
 }
 
 fn quota_closed(observed: &mut Observed) {
-    observed.offerings.quota_closed_until = Some(at(70));
+    observed.offerings.quotas = reached(at(70));
 }
 
 fn records(name: &str) -> Row {

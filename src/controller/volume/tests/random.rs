@@ -177,7 +177,7 @@ fn ec2_facts() -> Vec<Fact<Observed>> {
         }),
         fact("not shown by its id", |it, _| it.is_shown_by_id = Some(false)),
         fact("shown by its id", |it, _| it.is_shown_by_id = Some(true)),
-        fact("the quota gate is closed", |it, now| it.offerings.quota_closed_until = Some(until(now))),
+        fact("the quota gate is closed", |it, now| it.offerings.quotas = reached(until(now))),
         fact("snapshots never synced", |it, _| it.snapshots.swept_at = None),
         fact("a pending snapshot", |it, _| taken(it, "snap-1", "vol-1", SnapshotState::Pending)),
         fact("a complete snapshot", |it, _| taken(it, "snap-1", "vol-1", SnapshotState::Completed)),

@@ -3,6 +3,7 @@
 use crate::api::creation::Refusal;
 use crate::api::{Reason, VolumeId};
 use crate::cloud::VolumeState;
+use crate::cloud::quota::Quota;
 use crate::controller::creation::judge::Doubt;
 
 /// Where an EBS volume that the status does not name was found.
@@ -24,8 +25,8 @@ pub enum CreationWait {
     Recording(VolumeId, Found),
     /// Several EBS volumes carry the tags of this Volume.
     Several(Vec<VolumeId>),
-    /// A quota of the AWS account is reached.
-    Quota,
+    /// This quota of the AWS account is reached.
+    Quota(Quota),
     /// EC2 throttled the call and created nothing.
     Throttled,
     /// The attempt of this number is unconfirmed, and the identical call is made again.
@@ -133,7 +134,7 @@ impl CreationWait {
                 Reason::Creating
             }
             Self::Several(_) | Self::Resending(_) | Self::InDoubt { .. } => Reason::InDoubt,
-            Self::Quota => Reason::QuotaExceeded,
+            Self::Quota(_) => Reason::QuotaExceeded,
             Self::Throttled => Reason::Throttled,
             Self::Forbidden(_) => Reason::Forbidden,
             Self::NoCapacity(_) => Reason::InsufficientCapacity,
