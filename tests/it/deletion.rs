@@ -1,13 +1,9 @@
 //! Deletions that are interrupted at every effect, under every policy; and a namespace or the definitions
 //! that go: nothing is lost.
 
-use std::sync::Arc;
-
 use ec2sim::VolumeState;
 use freehold::api::Database;
 use freehold::definitions;
-use freehold_box::account::{Site, SiteOptions};
-use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams};
@@ -15,10 +11,8 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::permits::{self, Share};
-use crate::kit::statements;
 use crate::kit::tap::{Point, Which};
-use crate::kit::test_env::{Options, TestEnv, install, run};
+use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};
 
 const fn api(method: &'static str, path: &'static str, body: &'static [&'static str]) -> Which {
@@ -175,19 +169,8 @@ fn a_namespace_that_is_deleted_keeps_the_volumes_of_its_databases() {
 #[test]
 fn definitions_that_are_deleted_keep_the_volumes_of_all_databases() {
     run(async {
-        let _permit = permits::of_virtual_machines(Share::One).await;
         // Nobody else's definitions go with them.
-        let control_plane =
-            Arc::new(ControlPlane::start(ControlPlaneOptions::named("definitions")).await.unwrap());
-        install(&control_plane).await;
-        let clock = ec2sim::Clock::Running { speed: f64::from(Options::default().scale) };
-        let simulator =
-            ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
-        let simulator = statements::enforced(simulator, "definitions-go");
-        let site =
-            Site::start(&control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
-        let mut env =
-            TestEnv::build_at(Arc::clone(&control_plane), site, "definitions-go", Options::default()).await;
+        let mut env = TestEnv::build_alone("definitions-go", Options::default()).await;
         env.start_operator();
         env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
         env.ready("orders").await;

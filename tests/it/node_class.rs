@@ -1,20 +1,14 @@
 //! A NodeClass on a real API server: what it names and is not there shows in its status and launches nothing,
 //! and a class in use is not deleted.
 
-use std::sync::Arc;
-
 use freehold::api::{NodeClass, NodeClassStatus};
-use freehold_box::account::{Site, SiteOptions};
-use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use kube::Api;
 use kube::api::DeleteParams;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::kit::objects::Told as _;
-use crate::kit::permits::{self, Share};
-use crate::kit::statements;
-use crate::kit::test_env::{Options, TestEnv, install, run};
+use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
 
 const NAME: &str = "classes";
@@ -39,19 +33,10 @@ fn launches(env: &TestEnv) -> usize {
 #[test]
 fn a_class_that_names_what_is_not_there_launches_nothing_and_one_in_use_stays() {
     run(async {
-        let _permit = permits::of_virtual_machines(Share::One).await;
         // Its operator looks at the NodeClasses of the whole cluster.
-        let control_plane =
-            Arc::new(ControlPlane::start(ControlPlaneOptions::named("classes")).await.unwrap());
-        install(&control_plane).await;
-        let options = Options { has_all_namespaces: true, ..Options::default() };
-        let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
-        let simulator = ec2sim::Options { clock, ..options.simulator.clone() };
-        let simulator = statements::enforced(simulator, NAME);
-        let site =
-            Site::start(&control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
-        let image = site.world().images[0].id.clone();
-        let mut env = TestEnv::build_at(control_plane, site, NAME, options).await;
+        let options = Options { watches_all: true, ..Options::default() };
+        let mut env = TestEnv::build_alone(NAME, options).await;
+        let image = env.site.world().images[0].id.clone();
         env.start_operator();
 
         let (status, _) = until_reason(&env, "AsExpected").await;

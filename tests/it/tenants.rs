@@ -1,3 +1,5 @@
-//! Two tenants on one cluster: what one does must not reach the other's databases.
+//! Tenants that share one cluster, one operator and one AWS account: what one does must not reach the other's
+//! databases.
 
 mod alone;
+mod quota;

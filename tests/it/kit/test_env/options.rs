@@ -13,6 +13,8 @@ pub struct Options {
     pub scale: u32,
     /// Settings of the operator by their flags; the seconds are unscaled.
     pub settings: BTreeMap<&'static str, u32>,
+    /// The share of EC2's published rates that the operator takes.
+    pub ec2_share: f64,
     /// EC2's own settings; its clock runs at the scale.
     pub simulator: ec2sim::Options,
     /// The operator's calls to EC2 go by the tap, too.
@@ -21,8 +23,9 @@ pub struct Options {
     pub boot: Duration,
     /// The operator is a service account with the rights that the chart gives it for one namespace.
     pub has_one_namespace: bool,
-    /// The operator watches all namespaces, and so the NodeClasses: for a control plane of its own.
-    pub has_all_namespaces: bool,
+    /// The operator watches every namespace, as one of several tenants does; only on a control plane of its
+    /// own, since it would see the other tests' Databases.
+    pub watches_all: bool,
     /// How much of the host it needs.
     pub share: Share,
 }
@@ -40,11 +43,12 @@ impl Default for Options {
         Self {
             scale: 60,
             settings,
+            ec2_share: 0.5,
             simulator: ec2sim::Options { delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() },
             tapped_ec2: false,
             boot: SiteOptions::fast().boot,
             has_one_namespace: false,
-            has_all_namespaces: false,
+            watches_all: false,
             share: Share::One,
         }
     }

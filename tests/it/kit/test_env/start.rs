@@ -6,7 +6,7 @@ use std::sync::Arc;
 use freehold::api::NodeClass;
 use freehold::definitions;
 use freehold_box::account::{Site, SiteOptions};
-use freehold_box::cluster::control_plane::ControlPlane;
+use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use freehold_box::cluster::shared;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -70,15 +70,18 @@ impl TestEnv {
     pub async fn build(name: &str, options: Options) -> Self {
         let permit = permits::of_virtual_machines(options.share).await;
         let control_plane = control_plane().await;
-        let speed = f64::from(options.scale);
-        let simulator =
-            ec2sim::Options { clock: ec2sim::Clock::Running { speed }, ..options.simulator.clone() };
-        let simulator = statements::enforced(simulator, name);
-        let site =
-            Site::start(control_plane, SiteOptions { simulator, boot: options.boot, ..SiteOptions::fast() })
-                .await
-                .unwrap();
+        let site = site(control_plane, name, &options).await;
         Self::build_holding(Some(permit), Arc::clone(control_plane), site, name, options).await
+    }
+
+    /// A test environment without an operator yet, on a control plane of its own: for what would not leave
+    /// other tests alone.
+    pub async fn build_alone(name: &str, options: Options) -> Self {
+        let permit = permits::of_virtual_machines(options.share).await;
+        let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named(name)).await.unwrap());
+        install(&control_plane).await;
+        let site = site(&control_plane, name, &options).await;
+        Self::build_holding(Some(permit), control_plane, site, name, options).await
     }
 
     /// A test environment without an operator yet, on this control plane and in this account.
@@ -126,10 +129,11 @@ impl TestEnv {
         }
         let mut settings: Vec<String> =
             ["--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
-        if !options.has_all_namespaces {
-            settings.extend(["--namespace", name].map(str::to_owned));
+        if !options.watches_all {
+            settings.extend(["--namespace".to_owned(), name.to_owned()]);
         }
         settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
+        settings.extend(["--ec2-share".to_owned(), options.ec2_share.to_string()]);
         settings
             .extend(options.settings.iter().flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
         let environment = environment(&kubeconfig, &endpoint, site.region());
@@ -150,6 +154,15 @@ impl TestEnv {
             control_plane,
         }
     }
+}
+
+/// An account whose machines join this control plane.
+async fn site(control_plane: &ControlPlane, name: &str, options: &Options) -> Site {
+    let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
+    let simulator = ec2sim::Options { clock, ..options.simulator.clone() };
+    let simulator = statements::enforced(simulator, name);
+    let options = SiteOptions { simulator, boot: options.boot, ..SiteOptions::fast() };
+    Site::start(control_plane, options).await.unwrap()
 }
 
 /// A kubeconfig for the proxy.

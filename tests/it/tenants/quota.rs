@@ -1,0 +1,258 @@
+//! What the tenants of one AWS account share: its quotas, the rate of launches, and the repairs that may run
+//! at once. Counted in launches and in machines, not in seconds.
+
+use std::collections::BTreeMap;
+
+use ec2sim::{JournalEntry, Limits, Outside};
+use freehold::api::{Database, Node};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Resource, ResourceExt as _};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::kit::objects::{self, Told as _};
+use crate::kit::permits::Share;
+use crate::kit::test_env::{Options, TestEnv, run};
+use crate::kit::wait::{seen, until};
+
+/// A namespace of a test environment whose operator watches all of them.
+struct Tenant<'a> {
+    env: &'a TestEnv,
+    namespace: &'static str,
+}
+
+impl<'a> Tenant<'a> {
+    async fn new(env: &'a TestEnv, namespace: &'static str) -> Self {
+        let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
+        let namespaces = Api::<Namespace>::all(env.client.clone());
+        namespaces.create(&PostParams::default(), &object).await.unwrap();
+        Self { env, namespace }
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.env.client.clone(), self.namespace)
+    }
+
+    async fn create(&self, name: &str, changes: &Value) {
+        let object = objects::database(self.namespace, &self.env.name, name, changes);
+        let object = serde_json::from_value(object).unwrap();
+        self.api::<Database>().create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    async fn create_several(&self, count: usize) {
+        for number in 1..=count {
+            self.create(&format!("db-{number}"), &json!({})).await;
+        }
+    }
+
+    async fn database(&self, name: &str) -> Database {
+        self.api::<Database>().get(name).await.unwrap()
+    }
+
+    async fn nodes(&self) -> Vec<Node> {
+        self.api::<Node>().list(&ListParams::default()).await.unwrap().items
+    }
+
+    /// Waits until a Database is not Ready for this reason, with this in the message.
+    async fn until_says(&self, name: &str, reason: &str, part: &str) -> String {
+        until(&format!("{}/{name} saying {part}", self.namespace), || async {
+            let ready = self.database(name).await.condition("Ready");
+            let is_so = ready.0 == "False" && ready.1 == reason && ready.2.contains(part);
+            seen(is_so.then(|| ready.2.clone()), || format!("{ready:?}"))
+        })
+        .await
+    }
+
+    async fn ready(&self, name: &str) {
+        until(&format!("{}/{name} being Ready", self.namespace), || async {
+            let ready = self.database(name).await.condition("Ready");
+            seen((ready.0 == "True").then_some(()), || format!("{ready:?}"))
+        })
+        .await;
+    }
+
+    async fn all_ready(&self, count: usize) {
+        for number in 1..=count {
+            self.ready(&format!("db-{number}")).await;
+        }
+    }
+
+    /// The instance that a Database runs on.
+    async fn instance(&self, name: &str) -> String {
+        let node = self.database(name).await.status.unwrap().node_name.unwrap();
+        self.api::<Node>().get(&node).await.unwrap().status.unwrap().instance_id.unwrap().0
+    }
+
+    /// Waits until a Database serves on another instance than this one.
+    async fn serves_elsewhere(&self, name: &str, old: &str) {
+        until(&format!("{}/{name} serving on another machine than {old}", self.namespace), || async {
+            let database = self.database(name).await;
+            let node = database.status.as_ref().and_then(|status| status.node_name.clone());
+            let node = match node {
+                Some(node) => self.api::<Node>().get_opt(&node).await.map_err(|error| error.to_string())?,
+                None => None,
+            };
+            let instance = node.and_then(|node| node.status?.instance_id);
+            let is_new = instance.as_ref().is_some_and(|instance| instance.0 != old);
+            seen((is_new && database.condition("Ready").0 == "True").then_some(()), || {
+                format!("{instance:?} {:?}", database.condition("Ready"))
+            })
+        })
+        .await;
+    }
+
+    /// The operator's launches for this namespace.
+    fn launches(&self) -> Vec<JournalEntry> {
+        let prefix = format!("{}/", self.namespace);
+        let launches = self.env.calls_since(0).into_iter().filter(|entry| entry.action == "RunInstances");
+        launches
+            .filter(|entry| {
+                entry.tags.get("freehold.dev/database").is_some_and(|name| name.starts_with(&prefix))
+            })
+            .collect()
+    }
+
+    /// The last entry of EC2's journal when the newest Node of this namespace was created.
+    fn node_created(&self) -> u64 {
+        let path = format!("/namespaces/{}/nodes", self.namespace);
+        let created = self.env.tap.seen().into_iter().rfind(|seen| {
+            seen.method == "POST" && seen.path.contains("freehold.dev") && seen.path.ends_with(&path)
+        });
+        created.expect("a Node was created").journal
+    }
+}
+
+/// An operator for all namespaces, on a control plane of its own.
+async fn shared(name: &str, options: Options) -> TestEnv {
+    let mut env =
+        TestEnv::build_alone(name, Options { watches_all: true, share: Share::Half, ..options }).await;
+    env.start_operator();
+    env
+}
+
+#[test]
+fn a_quota_that_one_tenant_has_reached_stops_neither_a_repair_nor_a_creation_of_the_others() {
+    run(async {
+        // A quota that stops everybody would stop them for longer than any test waits.
+        let mut options = Options::with([("quota-retry-interval", 360_000)]);
+        options.simulator.limits =
+            Limits { vcpus: BTreeMap::from([("P".to_owned(), 0)]), ..options.simulator.limits };
+        let env = shared("quota-of-one", options).await;
+        let (gpu, broken) = (Tenant::new(&env, "gpu").await, Tenant::new(&env, "broken").await);
+        let new = Tenant::new(&env, "new").await;
+        broken.create("orders", &json!({})).await;
+        broken.ready("orders").await;
+        let old = broken.instance("orders").await;
+
+        gpu.create("models", &json!({"instanceTypes": ["p5.48xlarge"]})).await;
+        let quota = "On-Demand P instances (p5.48xlarge)";
+        gpu.until_says("models", "QuotaExceeded", quota).await;
+        // A second tenant of the same quota waits, too, and is not told of whose launch was refused.
+        let other = Tenant::new(&env, "other").await;
+        other.create("models", &json!({"instanceTypes": ["p5.48xlarge"]})).await;
+        let message = other.until_says("models", "QuotaExceeded", quota).await;
+        assert!(!message.contains("gpu"), "{message}");
+        assert_eq!((gpu.launches().len(), other.launches().len()), (1, 0), "one refusal is enough");
+
+        env.ec2().outside(&Outside::Terminate.to(&old)).unwrap();
+        broken.serves_elsewhere("orders", &old).await;
+        new.create("orders", &json!({})).await;
+        new.ready("orders").await;
+
+        let types = json!({"spec": {"instanceTypes": ["p5.48xlarge", "r7i.large"]}});
+        gpu.api::<Database>().patch("models", &PatchParams::default(), &Patch::Merge(types)).await.unwrap();
+        gpu.ready("models").await;
+        let status = gpu.database("models").await.status.unwrap();
+        assert_eq!(status.instance_type.as_deref(), Some("r7i.large"), "the next type of another quota");
+        env.close().await;
+    });
+}
+
+#[test]
+fn a_burst_of_creations_in_one_namespace_holds_up_neither_a_repair_nor_a_creation_in_another() {
+    const BURST: usize = 20;
+    const FEW: usize = 3;
+    run(async {
+        // A hundredth of EC2's rates: a launch in one and a half seconds of the wall clock, and no burst.
+        let options = Options { scale: 30, ec2_share: 0.01, ..Options::default() };
+        let env = shared("launch-turns", options).await;
+        let (noisy, broken) = (Tenant::new(&env, "noisy").await, Tenant::new(&env, "broken").await);
+        let quiet = Tenant::new(&env, "quiet").await;
+        broken.create("orders", &json!({})).await;
+        broken.ready("orders").await;
+        let old = broken.instance("orders").await;
+        noisy.create_several(BURST).await;
+        until("the first launches of many", || async {
+            let (launched, nodes) = (noisy.launches().len(), noisy.nodes().await.len());
+            seen((launched >= 2 && nodes == BURST).then_some(()), || format!("{launched} of {nodes}"))
+        })
+        .await;
+
+        env.ec2().outside(&Outside::Terminate.to(&old)).unwrap();
+        quiet.create("orders", &json!({})).await;
+        until("the launches of the others", || async {
+            let (repaired, created) = (broken.launches().len(), quiet.launches().len());
+            seen((repaired >= 2 && created >= 1).then_some(()), || format!("{repaired} {created}"))
+        })
+        .await;
+        let waiting = BURST - noisy.launches().len();
+        assert!(waiting > FEW, "the burst was over before it could hold up anything: {waiting} wait");
+        for (who, launch) in [(&broken, broken.launches().pop()), (&quiet, quiet.launches().pop())] {
+            let (asked, made) = (who.node_created(), launch.unwrap().seq);
+            let before = noisy.launches().iter().filter(|it| asked < it.seq && it.seq < made).count();
+            assert!(before <= FEW, "{before} launches of another tenant before one of {}", who.namespace);
+        }
+        broken.serves_elsewhere("orders", &old).await;
+        quiet.ready("orders").await;
+        env.close().await;
+    });
+}
+
+#[test]
+fn six_silent_machines_of_one_namespace_do_not_keep_a_lost_one_in_another_from_its_repair() {
+    run(async {
+        let options = Options::with([("loss-grace-period", 600), ("fence-step-timeout", 1200)]);
+        let env = shared("repair-places", options).await;
+        let (noisy, quiet) = (Tenant::new(&env, "noisy").await, Tenant::new(&env, "quiet").await);
+        noisy.create_several(6).await;
+        quiet.create_several(3).await;
+        noisy.all_ready(6).await;
+        quiet.all_ready(3).await;
+        // Held, so that no repair of theirs ends.
+        for node in noisy.nodes().await {
+            let held = [node.finalizers(), &["test.freehold.dev/hold".to_owned()]].concat();
+            let patch = json!({"metadata": {"finalizers": held}});
+            let nodes = noisy.api::<Node>();
+            nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        }
+        let old = quiet.instance("db-1").await;
+        for number in 1..=6 {
+            let instance = noisy.instance(&format!("db-{number}")).await;
+            env.ec2().outside(&Outside::Impair.to(&instance)).unwrap();
+        }
+        let declared_lost = async || {
+            let nodes = noisy.nodes().await;
+            nodes.iter().filter(|node| node.status.as_ref().is_some_and(|it| it.fence.is_some())).count()
+        };
+        let postponed = async || {
+            let told = noisy.nodes().await.into_iter().map(|node| node.condition("Lost"));
+            told.filter(|lost| lost.1 == "RepairPostponed" && lost.2.contains("of this namespace")).count()
+        };
+        until("half of the places being taken, and the others postponed", || async {
+            let (lost, postponed) = (declared_lost().await, postponed().await);
+            assert!(lost <= 3, "no namespace takes more than half of the five places");
+            seen((lost == 3 && postponed == 3).then_some(()), || format!("{lost} {postponed}"))
+        })
+        .await;
+
+        env.ec2().outside(&Outside::Impair.to(&old)).unwrap();
+        quiet.serves_elsewhere("db-1", &old).await;
+        assert_eq!(declared_lost().await, 3, "and theirs had not ended");
+        env.close().await;
+    });
+}
