@@ -117,8 +117,8 @@ pub enum Reason {
     Launching,
     /// The machine's kubelet is awaited.
     AwaitingRegistration,
-    /// The Kubernetes node is not Ready yet, or the EBS driver has not registered on it, or it lacks the label
-    /// or the taint of a database's machine.
+    /// The Kubernetes node is not Ready yet, or the EBS driver has not registered on it, or it lacks the
+    /// label or the taint of a database's machine.
     AwaitingInitialization,
     /// Machines run but never join the cluster.
     NeverJoined,

@@ -101,10 +101,10 @@ pub struct NodeClassSpec {
     #[serde(default)]
     pub root_volume: RootVolume,
 
-    /// Further disks that the image has, or that its first-boot script uses: encrypted with `kmsKeyID`, tagged
-    /// as the machine, and deleted with it. Bottlerocket keeps images, logs and emptyDirs on its second disk,
-    /// `/dev/xvdb`. A disk of the image that is not named here is as the image and the account's defaults
-    /// say: perhaps not encrypted.
+    /// Further disks that the image has, or that its first-boot script uses: encrypted with `kmsKeyID`,
+    /// tagged as the machine, and deleted with it. Bottlerocket keeps images, logs and emptyDirs on its
+    /// second disk, `/dev/xvdb`. A disk of the image that is not named here is as the image and the account's
+    /// defaults say: perhaps not encrypted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub additional_volumes: Vec<AdditionalVolume>,

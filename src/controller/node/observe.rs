@@ -11,7 +11,7 @@ use kube::{Client, ResourceExt};
 use super::pods;
 use super::registration::{self, is_live, provider_id};
 use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER, INSTANCE_TYPE_LABEL, ZONE_LABEL};
-use crate::api::{InstanceId, Node, NodeClass, Volume, VolumeId, names};
+use crate::api::{InstanceId, Node, NodeClass, NodeStatus, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
@@ -96,18 +96,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.
     let seen = status.instance_id.as_ref().and_then(|id| instances.by_id(id));
     let now = ctx.clock.now();
-    let is_awaited = seen.is_some_and(|instance| registration::is_awaited(&node, instance, &ctx.timing, now));
-    let is_late = is_awaited && now >= registration::searched_from(&status, &ctx.timing, now);
-    let core_node = match status.provider_id.clone().or_else(|| seen.map(provider_id)) {
-        Some(provider_id) => {
-            let found = core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?;
-            match seen.filter(|_| found.is_none() && is_late) {
-                Some(instance) => unlabelled(instance, &ctx.client).await?,
-                None => found,
-            }
-        }
-        None => None,
-    };
+    let core_node = registered(&node, &status, seen, now, ctx).await?;
     let is_running = |instance: &Instance| {
         matches!(instance.state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown)
     };
@@ -170,6 +159,26 @@ fn fleet(node: &Node, ctx: &Context, now: Timestamp) -> FleetView {
     };
     let zone = node.status.as_ref().and_then(|status| status.zone.as_deref());
     ctx.fleet.view(node, has_ended, zone.is_some_and(|zone| ctx.inventory.refuses_zone(zone)), now)
+}
+
+/// The core Node that the instance registered as.
+async fn registered(
+    node: &Node,
+    status: &NodeStatus,
+    seen: Option<&Instance>,
+    now: Timestamp,
+    ctx: &Context,
+) -> Result<Option<CoreNode>, kube::Error> {
+    let Some(provider_id) = status.provider_id.clone().or_else(|| seen.map(provider_id)) else {
+        return Ok(None);
+    };
+    let is_awaited = seen.is_some_and(|instance| registration::is_awaited(node, instance, &ctx.timing, now));
+    let found = core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?;
+    let is_late = is_awaited && now >= registration::searched_from(status, &ctx.timing, now);
+    match seen.filter(|_| found.is_none() && is_late) {
+        Some(instance) => unlabelled(instance, &ctx.client).await,
+        None => Ok(found),
+    }
 }
 
 /// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not.
@@ -235,8 +244,8 @@ async fn on_machine(core_node: &CoreNode, is_leaving: bool, ctx: &Context) -> Re
     Ok(OnMachine { driver_registered, pods, attachments: attachments_to(ctx, &name).await? })
 }
 
-/// The attached volumes that hold data. EC2's tags may lag behind a new volume, and may be taken off: what the
-/// Volume records counts, too, where something could be ended.
+/// The attached volumes that hold data. EC2's tags may lag behind a new volume, and may be taken off: what
+/// the Volume records counts, too, where something could be ended.
 async fn data_volumes(
     node: &Node,
     instances: &InstanceView,

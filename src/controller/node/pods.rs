@@ -51,6 +51,11 @@ pub(super) fn foreign<'a>(pods: &'a [Pod], node: &'a Node) -> impl Iterator<Item
     pods.iter().filter(|pod| !is_own(pod, node) && !has_finished(pod))
 }
 
+/// Whether a pod may still end by itself: Kubernetes sets the time at which its grace is over.
+fn may_end(pod: &Pod, now: Timestamp) -> bool {
+    pod.metadata.deletion_timestamp.as_ref().is_none_or(|ends| now < ends.0)
+}
+
 /// The pods that the end of the machine of a deleted Node waits for: the database's own, and foreign ones
 /// only for their grace. A foreign pod may have a finalizer, or a controller that creates it anew: nothing
 /// that it does keeps the machine for longer.
@@ -58,7 +63,7 @@ pub(super) fn awaited(pods: &[Pod], node: &Node, timing: &Timing, now: Timestamp
     let deleted_at = node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
     let is_in_grace = deleted_at.is_none_or(|deleted_at| now < later(deleted_at, timing.foreign_pod_grace));
     own(pods, node)
-        .chain(foreign(pods, node).filter(|_| is_in_grace))
+        .chain(foreign(pods, node).filter(|pod| is_in_grace && may_end(pod, now)))
         .map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any()))
         .collect()
 }

@@ -58,7 +58,8 @@ pub fn dedicated(core_node: &str, class: &str) -> String {
 pub fn foreign_pod_evicted(pod: &str, grace_seconds: u32) -> String {
     format!(
         "pod {pod} is deleted with a grace of {grace_seconds} s: it is not of this machine's database, and \
-        a machine is its database's alone; keep others off by a node affinity ({DEDICATED_LABEL} DoesNotExist)"
+        a machine is its database's alone; keep others off by a node affinity ({DEDICATED_LABEL} \
+        DoesNotExist)"
     )
 }
 

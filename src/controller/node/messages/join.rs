@@ -56,7 +56,8 @@ impl Missing {
         match self {
             Self::Dedication(core_node) => {
                 format!(
-                    "Kubernetes node {core_node} does not have the label and the taint of a database's machine"
+                    "Kubernetes node {core_node} does not have both the label and the taint of a database's \
+                    machine"
                 )
             }
             Self::Driver(core_node) => {

@@ -1,4 +1,4 @@
-//! Pods that have no business on a database's machine: they are deleted where they are seen, and hold nothing.
+//! Pods that have no business on a machine: they are deleted where they are seen, and awaited briefly.
 
 use super::*;
 use crate::api::keys::DATABASE_NODE_LABEL;
@@ -139,6 +139,12 @@ fn the_end_of_a_machine_waits_for_foreign_pods_no_longer_than_their_grace() {
         ),
         ("its grace runs", full(vec![stray()]), at(34), waits(Reason::AwaitingDrain).again(1)),
         ("its grace is over, and a finalizer holds it", full(vec![stray()]), at(35), ends().again(60)),
+        (
+            "its grace was over before the Node was deleted",
+            full(vec![ending(foreign_pod("stray", YEAR), 2)]),
+            now(),
+            ends().again(60),
+        ),
         ("another came for it", full(vec![foreign_pod("stray", YEAR)]), at(35), again),
         (
             "the database's own pod is awaited for as long as it takes",

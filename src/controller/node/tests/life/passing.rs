@@ -33,7 +33,12 @@ impl Life {
         };
         self.machines.iter().any(is_on_its_way)
             || self.pods.iter().any(|pod| pod.metadata.deletion_timestamp.is_some())
+            || self.foreign.iter().any(|pod| self.is_in_grace(pod))
             || (self.pods.is_empty() && !self.attachments.is_empty())
+    }
+
+    fn is_in_grace(&self, pod: &Pod) -> bool {
+        pod.metadata.deletion_timestamp.as_ref().is_some_and(|ends| self.now < ends.0)
     }
 
     /// What EC2, the kubelets and the CSI driver have done by now.
