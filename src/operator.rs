@@ -123,6 +123,7 @@ fn context(
         retry: Retry::new(timing.retry_initial_backoff, timing.retry_max_backoff),
         timing,
         cluster_id,
+        priority_class: settings.database_priority_class.clone(),
         sends: Sends::default(),
         issued: IssuedRequests::default(),
         references: References::default(),

@@ -34,6 +34,12 @@ pub struct Settings {
     #[arg(long, env = "FREEHOLD_TIME_SCALE", default_value_t = 1.0, hide = true)]
     pub time_scale: f64,
 
+    /// The PriorityClass of databases' pods: nothing of a lower priority keeps them off their machines, and
+    /// nothing of theirs preempts them there. It must exist. A pod that exists keeps its own until it is next
+    /// replaced. Default: none.
+    #[arg(long, env = "FREEHOLD_DATABASE_PRIORITY_CLASS")]
+    pub database_priority_class: Option<String>,
+
     /// The durations.
     #[command(flatten)]
     pub timing: Timing,

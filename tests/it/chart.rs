@@ -3,6 +3,7 @@
 mod every_object;
 mod monitoring;
 mod pod;
+mod priority_class;
 mod readme;
 mod rights;
 mod storage_class;
@@ -112,7 +113,8 @@ fn the_chart_renders_the_same_without_links_and_fails_without_its_definitions() 
 
 /// Those of `every-value.yaml` with what its switches take away.
 async fn everything() -> String {
-    let switches = "storageClass.create=true,serviceAccount.create=true,rbac.aggregate=true";
+    let switches = "storageClass.create=true,serviceAccount.create=true,rbac.aggregate=true,\
+        databasePriorityClass.create=true";
     let args = ["template", "freehold", CHART, "--namespace", "here", "--values", EVERY_VALUE];
     helm(&[&args[..], &["--set", switches]].concat()).await.unwrap()
 }
@@ -193,6 +195,7 @@ fn a_value_that_is_not_known_is_refused() {
             "extraArgs[0]=run",
             "extraVolumeMounts[0].name=x",
             "storageClass.reclaimPolicy=Delete",
+            "databasePriorityClass.value=2000000000",
             "dnsPolicy=Cluster",
             "prometheusRule.alerts.FreeholdUp.enabled=false",
             "prometheusRule.runbookUrl=docs/runbooks.md",
@@ -216,7 +219,7 @@ fn the_settings_of_the_chart_are_the_operators_flags() {
         schema["properties"]["settings"]["properties"].as_object().unwrap().keys().cloned().collect();
     let line = Line::command();
     // These are values of their own, or for tests.
-    let apart = ["cluster-id", "namespace", "listen", "time-scale"];
+    let apart = ["cluster-id", "database-priority-class", "namespace", "listen", "time-scale"];
     let flags =
         line.get_arguments().filter_map(|argument| argument.get_long()).filter(|flag| !apart.contains(flag));
     assert_eq!(

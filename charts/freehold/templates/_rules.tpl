@@ -23,7 +23,7 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [""]
   resources: [persistentvolumes]
   verbs: [get, list, watch, create, patch, delete]
-# Every pod on a machine that is released, whatever its namespace, is evicted.
+# Foreign pods on a database's machine, and every pod on one that is released, are deleted, whatever their namespace.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, delete]

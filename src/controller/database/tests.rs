@@ -93,6 +93,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         core_nodes: Vec::new(),
         labelled: Vec::new(),
         torn_down: TornDown::default(),
+        priority_class: None,
         timing: Timing::default(),
         database,
     }

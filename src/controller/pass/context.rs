@@ -40,6 +40,8 @@ pub struct Context {
     pub timing: Timing,
     /// This cluster's identity in tags and tokens.
     pub cluster_id: String,
+    /// The PriorityClass of databases' pods, if they have one.
+    pub priority_class: Option<String>,
     /// When this process started: the last moment at which an earlier one may have sent a call.
     pub process_started: Timestamp,
     /// Pauses after failed passes.

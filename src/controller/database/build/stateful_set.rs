@@ -53,6 +53,15 @@ pub fn stateful_set(database: &Database, names: &Names, profile: &Profile, repli
     }
 }
 
+/// The same with its pod in this PriorityClass. It is no input of the hash: a class that is set later
+/// restarts nothing.
+pub fn in_priority_class(mut set: StatefulSet, class: Option<&str>) -> StatefulSet {
+    if let Some(pod) = set.spec.as_mut().and_then(|spec| spec.template.spec.as_mut()) {
+        pod.priority_class_name = class.map(str::to_owned);
+    }
+    set
+}
+
 fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
     let (volumes, mounts) = mounts(names, profile);
     PodSpec {

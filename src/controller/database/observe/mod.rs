@@ -81,6 +81,8 @@ pub struct Observed {
     pub labelled: Vec<CoreNode>,
     /// What is being torn down around it.
     pub torn_down: TornDown,
+    /// The PriorityClass of databases' pods.
+    pub priority_class: Option<String>,
     /// The durations.
     pub timing: Timing,
 }
@@ -169,6 +171,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         pod,
         labelled: labelled(&names, ctx).await?,
         torn_down,
+        priority_class: ctx.priority_class.clone(),
         timing: ctx.timing.clone(),
         names,
         database,

@@ -25,7 +25,7 @@ pub(super) fn plan(
     actions: &mut Vec<Action>,
 ) -> Option<DatabaseWait> {
     let Child::Ours(live) = &observed.stateful_set else {
-        let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
+        let template = template(observed, profile);
         settings(observed, profile, actions);
         actions.push(Action::ApplyStatefulSet(Box::new(template)));
         return Some(DatabaseWait::StartingEngine);
@@ -52,7 +52,7 @@ fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> 
     if !is_outdated && replicas(live) != 0 {
         return None;
     }
-    let template = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    let template = template(observed, profile);
     actions.push(Action::ApplyStatefulSet(Box::new(bound(live, template))));
     Some(match &observed.pod {
         Some(pod) if is_outdated => restart_pending(pod, RestartStep::ApplyingTemplate),
@@ -73,6 +73,12 @@ pub(super) fn before_move(
     }
     let waits = machine(pod).is_none() && inputs_of(pod) != inputs_of_set(live);
     waits.then(|| replace(live, pod, actions))
+}
+
+/// The StatefulSet as it is made now, running.
+fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
+    let set = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    build::in_priority_class(set, observed.priority_class.as_deref())
 }
 
 fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {

@@ -206,6 +206,7 @@ impl Life {
     fn observed(&self) -> Observed {
         let retained = self.retained.as_ref().filter(|_| self.is_deleting());
         Observed {
+            priority_class: None,
             database: self.database.clone(),
             names: self.names.clone(),
             profile: self.profile.clone(),

@@ -72,6 +72,21 @@ fn a_template_that_only_a_newer_operator_renders_differently_is_left_as_it_is() 
 }
 
 #[test]
+fn a_priority_class_is_in_every_new_template_and_restarts_nothing() {
+    let with_class = |mut world: Observed| {
+        world.priority_class = Some("first".to_owned());
+        plan(&world, now())
+    };
+    assert_eq!(line(&with_class(settled())), "[] as wanted");
+    let upgraded = with_class(edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}})));
+    let class = upgraded.actions.iter().find_map(|action| {
+        let Action::ApplyStatefulSet(set) = action else { return None };
+        set.spec.as_ref()?.template.spec.as_ref()?.priority_class_name.clone()
+    });
+    assert_eq!(class.as_deref(), Some("first"));
+}
+
+#[test]
 fn a_failing_pod_of_an_outdated_template_is_replaced_without_a_hand() {
     let mut world = edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}}));
     let profile = world.profile.clone().unwrap();
