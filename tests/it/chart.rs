@@ -1,5 +1,6 @@
 //! The chart, without installing it: what it renders, what it refuses, and what its alerts stand on.
 
+mod admission;
 mod every_object;
 mod monitoring;
 mod pod;
@@ -114,7 +115,7 @@ fn the_chart_renders_the_same_without_links_and_fails_without_its_definitions() 
 /// Those of `every-value.yaml` with what its switches take away.
 async fn everything() -> String {
     let switches = "storageClass.create=true,serviceAccount.create=true,rbac.aggregate=true,\
-        databasePriorityClass.create=true";
+        databasePriorityClass.create=true,admissionPolicies.enabled=true";
     let args = ["template", "freehold", CHART, "--namespace", "here", "--values", EVERY_VALUE];
     helm(&[&args[..], &["--set", switches]].concat()).await.unwrap()
 }
@@ -196,6 +197,7 @@ fn a_value_that_is_not_known_is_refused() {
             "extraVolumeMounts[0].name=x",
             "storageClass.reclaimPolicy=Delete",
             "databasePriorityClass.value=2000000000",
+            "admissionPolicies.enabled=maybe",
             "dnsPolicy=Cluster",
             "prometheusRule.alerts.FreeholdUp.enabled=false",
             "prometheusRule.runbookUrl=docs/runbooks.md",
