@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
-use crate::api::keys::{DATABASE_NAME_LABEL, DATABASE_UID_LABEL, MIRROR_POD_ANNOTATION};
+use crate::api::keys::{DATABASE_NAME_LABEL, MIRROR_POD_ANNOTATION};
 use crate::api::{Node, names};
 use crate::cluster::controller_of;
 use crate::settings::Timing;
@@ -24,15 +24,14 @@ pub fn is_of_the_machine(pod: &Pod) -> bool {
     }
 }
 
-/// Whether a pod is the one of this Node's database. Its label alone would not do: anyone who may create pods
-/// can write it. Its name belongs to the StatefulSet, and its namespace to the tenant.
+/// Whether a pod is the one of this Node's database: by its name, which belongs to the StatefulSet, in its
+/// namespace, which belongs to the tenant. A label would prove nothing: a user who may create pods can write
+/// it. Without the Node's own label nothing is known, and no pod counts as foreign.
 fn is_own(pod: &Pod, node: &Node) -> bool {
-    let (labels, of) = (pod.labels(), node.labels());
-    let name = of.get(DATABASE_NAME_LABEL).map(|database| names::pod(database));
-    pod.namespace() == node.namespace()
-        && name == pod.metadata.name
-        && of.contains_key(DATABASE_UID_LABEL)
-        && labels.get(DATABASE_UID_LABEL) == of.get(DATABASE_UID_LABEL)
+    match node.labels().get(DATABASE_NAME_LABEL).map(|database| names::pod(database)) {
+        Some(name) => pod.namespace() == node.namespace() && pod.metadata.name == Some(name),
+        None => true,
+    }
 }
 
 /// Whether its containers have ended for good: it uses nothing of the machine any more.

@@ -67,7 +67,7 @@ fn node(status: Option<NodeStatus>) -> Node {
             "uid": "node-uid",
             "generation": 3,
             "finalizers": [FINALIZER],
-            "labels": {"freehold.dev/database": "orders", "freehold.dev/database-uid": "database-uid"},
+            "labels": {"freehold.dev/database": "orders"},
         },
         "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large", "r6i.large"]},
     }))
@@ -262,7 +262,7 @@ fn core_node_with(finalizers: &[&str], condition: &serde_json::Value) -> CoreNod
 /// The database's own pod.
 fn pod(name: &str, is_ending: bool) -> Pod {
     let mut pod: Pod = serde_json::from_value(json!({"metadata": {"name": name, "namespace": "team-a",
-        "uid": format!("{name}-uid"), "labels": {"freehold.dev/database-uid": "database-uid"}}}))
+        "uid": format!("{name}-uid")}}))
     .unwrap();
     pod.metadata.deletion_timestamp = is_ending.then(|| Time(at(6)));
     pod

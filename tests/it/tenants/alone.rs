@@ -173,6 +173,12 @@ fn another_tenants_pod_is_deleted_from_the_machine_and_holds_no_pause_move_delet
             seen(names.then_some(()), || format!("{events:?}"))
         })
         .await;
+        let is_short = env.tap.seen().into_iter().any(|sent| {
+            sent.method == "DELETE"
+                && sent.path.ends_with("/pods/stray")
+                && sent.body.contains("\"gracePeriodSeconds\":2")
+        });
+        assert!(is_short, "its year of grace is cut short");
         assert_eq!(env.live_instances().len(), 1, "the database serves on");
         // Another one comes just before, and the finalizer still holds the first.
         intruder.squat("stray-2", &host).await;

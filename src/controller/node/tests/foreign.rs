@@ -72,7 +72,9 @@ fn a_foreign_pod_is_deleted_where_it_is_seen_with_half_a_minute_of_grace_at_most
 }
 
 #[test]
-fn a_pod_is_the_databases_own_by_namespace_name_and_label_together() {
+fn a_pod_is_the_databases_own_by_namespace_and_name() {
+    let mut unknown = with(foreign_pod("stray", YEAR));
+    unknown.node.metadata.labels = None;
     hold(vec![
         ("its own", with(pod("orders-0", false)), now(), done()),
         (
@@ -87,7 +89,8 @@ fn a_pod_is_the_databases_own_by_namespace_name_and_label_together() {
             now(),
             evicted("team-a", "orders-1"),
         ),
-        ("without the label", changed(|it| it.metadata.labels = None), now(), evicted("team-a", "orders-0")),
+        ("without its labels", changed(|it| it.metadata.labels = None), now(), done()),
+        ("of which database the Node is has been taken off it", unknown, now(), done()),
     ]);
 }
 
