@@ -18,6 +18,9 @@ pub enum ConditionType {
     EngineReady,
     /// Database, while there is one: a volume was retained under this name, and is not adopted.
     RetainedVolumeFound,
+    /// Database, while there is such a thing: its NodeClass does not permit what the spec requests. A database
+    /// that was created goes on as it was decided before.
+    NotPermitted,
     /// Node: EC2 shows the instance running.
     Launched,
     /// Node: its kubelet has registered.
@@ -99,6 +102,8 @@ pub enum Reason {
     StorageClassUnusable,
     /// The NodeClass is being deleted, and Databases still use it.
     InUse,
+    /// The NodeClass does not permit what the spec requests; the message says what, and what is permitted.
+    NotPermitted,
     /// The first full EC2 inventory sync is awaited.
     AwaitingInventory,
     /// EC2 has no capacity for any allowed type and zone at the moment; the request is repeated.

@@ -32,6 +32,8 @@ pub enum EventReason {
     FinalSnapshotStarted,
     /// Node: a pod that is not the database's was deleted from its machine; the note names it.
     ForeignPodEvicted,
+    /// Database: the NodeClass says otherwise where images are pulled from; the next start of a pod follows.
+    ImageSourceChanged,
     /// Node: EC2 launched an instance.
     InstanceLaunched,
     /// Node: an instance that was found by token and tags is this Node's.
@@ -69,6 +71,8 @@ pub enum EventReason {
     NodeReady,
     /// Node: the machine is gone.
     NodeReleased,
+    /// Database: its NodeClass does not permit any more what the database goes on with; the note says what.
+    NotPermitted,
     /// Database: it was ready and is not any more; the note has the reason.
     NotReady,
     /// Node: a fenced machine's Kubernetes node was tainted, so that Kubernetes detaches its volume at once.

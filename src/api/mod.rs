@@ -12,8 +12,8 @@ pub mod keys;
 pub mod names;
 pub mod node;
 pub mod node_class;
+mod node_class_images;
 pub mod node_class_status;
-pub mod patterns;
 pub mod size;
 pub mod volume;
 

@@ -7,6 +7,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::node_class_images::{CustomImages, EngineImage, ImageDigest, Images, PullPolicy};
 use super::node_class_status::NodeClassStatus;
 
 /// How the machines of databases are created. Cluster-scoped; a changed class replaces no running machine.
@@ -126,6 +127,14 @@ pub struct NodeClassSpec {
     #[serde(default = "default_storage_class_name")]
     #[schemars(length(min = 1, max = 253))]
     pub storage_class_name: String,
+
+    /// Where engines' images are pulled from. Default: by tag from Docker Hub, without credentials.
+    #[serde(default)]
+    pub images: Images,
+
+    /// Whether tenants may run images of their own (the engine `custom`), and which. Default: all.
+    #[serde(default)]
+    pub custom: CustomImages,
 
     /// Tags of your own on every instance, network interface and volume. EKS demands
     /// `kubernetes.io/cluster/<name>: owned` of machines that are no part of a managed node group.

@@ -10,6 +10,7 @@ pub mod messages;
 pub mod node;
 pub mod node_class;
 pub mod pass;
+pub mod pattern;
 pub mod retention;
 pub mod safety;
 pub mod volume;

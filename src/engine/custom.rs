@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Binding, Check, EngineError, Port, Probe, Profile, Scratch, Value, Variable};
 use crate::api::database::{ConfigValue, CustomCredentials, CustomEngine, Engine};
+use crate::api::node_class::PullPolicy;
 
 /// Where the password's file is mounted.
 const PASSWORD_DIRECTORY: &str = "/run/freehold/credentials";
@@ -28,6 +29,8 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
     let reads_file = credentials.is_some_and(|credentials| credentials.password_file_variable.is_some());
     Ok(Profile {
         image: custom.image.clone(),
+        pull_policy: PullPolicy::default(),
+        pull_secrets: Vec::new(),
         command: Vec::new(),
         ports: vec![Port { name: "database", number: custom.port, is_service: true }],
         primary_port: "database",

@@ -3,6 +3,7 @@
 
 mod custom;
 mod error;
+mod image;
 pub mod postgresql;
 mod profile;
 mod properties;
@@ -12,6 +13,7 @@ mod setting;
 use std::collections::BTreeMap;
 
 pub use error::EngineError;
+pub use image::from_class;
 pub use profile::{Binding, Check, ConfigDirectory, Port, Probe, Profile, Scratch, Value, Variable};
 
 use crate::api::database::{ConfigValue, Engine, EngineType};

@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::api::node_class::PullPolicy;
+
 /// Everything that the StatefulSet, the Service, the Secret and the NetworkPolicy of a database need to know
 /// of its engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// The container image.
     pub image: String,
+    /// When the machine pulls an image that it has.
+    pub pull_policy: PullPolicy,
+    /// The Secrets that hold credentials for the image's registry.
+    pub pull_secrets: Vec<String>,
     /// What is run instead of the image's own entrypoint; empty for that.
     pub command: Vec<&'static str>,
     /// Every port of the container. Only those with `is_service` are reachable.

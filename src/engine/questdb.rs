@@ -9,6 +9,7 @@ use super::{
     setting,
 };
 use crate::api::database::{ConfigValue, Engine};
+use crate::api::node_class::PullPolicy;
 
 /// The server's root: `db`, `conf`, `public`, and `.checkpoint` and `_restore` beside them. The volume is
 /// mounted here, so that a snapshot of it holds all of them (QuestDB documentation, "Root directory
@@ -109,6 +110,8 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
     let reads_files = release >= FIRST_WITH_PASSWORD_FILES;
     Ok(Profile {
         image: format!("questdb/questdb:{version}"),
+        pull_policy: PullPolicy::default(),
+        pull_secrets: Vec::new(),
         command: Vec::new(),
         ports: vec![
             Port { name: "pgwire", number: 8812, is_service: true },

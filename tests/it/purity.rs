@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 20] = [
+const PURE: [&str; 21] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "cloud/quota.rs",
@@ -26,6 +26,7 @@ const PURE: [&str; 20] = [
     "controller/node/pods.rs",
     "controller/node/registration.rs",
     "controller/node_class/fault.rs",
+    "controller/pattern.rs",
     "controller/retention.rs",
     "controller/safety.rs",
     "controller/volume/recorded.rs",

@@ -94,6 +94,11 @@ async fn one(
             let reason = if is_new { EventReason::StatefulSetCreated } else { EventReason::TemplateChanged };
             report(reason, notes::stateful_set_applied(&names.stateful_set, is_new), acted, events).await;
         }
+        Action::ChangeImageSource(object) => {
+            apply(&stateful_sets, object.as_ref()).await?;
+            let note = notes::image_source_changed(&names.stateful_set);
+            report(EventReason::ImageSourceChanged, note, acted, events).await;
+        }
         Action::Scale(uid, replicas) => scale(uid, *replicas, names, acted, ctx, events).await?,
         Action::CreateNode(ordinal, node, replacement) => {
             create_node(*ordinal, node, replacement.as_ref(), acted, ctx, events).await?;

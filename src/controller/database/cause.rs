@@ -59,6 +59,41 @@ pub enum InvalidSpec {
     },
 }
 
+/// What a NodeClass does not permit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::VariantNames))]
+pub enum ClassRefusal {
+    /// The class does not exist.
+    NoClass {
+        /// Its name.
+        class: String,
+    },
+    /// No image of a tenant's own.
+    CustomDisabled {
+        /// The class.
+        class: String,
+    },
+    /// Another image than those that are allowed.
+    ImageNotAllowed {
+        /// The class.
+        class: String,
+        /// What the spec requests.
+        image: String,
+        /// The patterns of what is allowed.
+        allowed: Vec<String>,
+    },
+}
+
+impl ClassRefusal {
+    /// Why, for the conditions.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::NoClass { .. } => Reason::NodeClassNotFound,
+            Self::CustomDisabled { .. } | Self::ImageNotAllowed { .. } => Reason::NotPermitted,
+        }
+    }
+}
+
 /// Why a Secret of credentials cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretFault {

@@ -30,7 +30,7 @@ use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
 use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
-use crate::api::{Database, EventReason, Node, Volume};
+use crate::api::{Database, EventReason, Node, NodeClass, Volume};
 use crate::cluster::events::{Events, Happened};
 use crate::time::sooner;
 
@@ -65,8 +65,15 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
     let controller = Controller::new(databases, watcher::Config::default());
+    let store = controller.store();
     ctx.metrics.show_conditions(controller.store(), Database::conditions);
+    let classes = Api::<NodeClass>::all(ctx.client.clone());
     let controller = controller
+        .watches(classes, watcher::Config::default(), move |class| {
+            let name = class.name_any();
+            let databases = store.state().into_iter().filter(|it| it.spec.node_class_name == name);
+            databases.map(|it| ObjectRef::from_obj(it.as_ref())).collect::<Vec<_>>()
+        })
         .owns(nodes, watcher::Config::default())
         .owns(volumes, watcher::Config::default())
         .owns(stateful_sets, ours())

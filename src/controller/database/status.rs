@@ -14,6 +14,7 @@ use super::plan::action::Plan;
 use super::plan::adoption;
 use super::plan::facts::{condition_message, engine_waiting, node_awaited, volume_awaited};
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
+use super::plan::permission;
 use super::pod::inputs_of;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
@@ -125,6 +126,7 @@ fn entries(observed: &Observed, decided: &Decided) -> Vec<Entry> {
         stalled,
     ];
     entries.extend(adoption::found(observed));
+    entries.extend(permission::told(observed));
     entries
 }
 
@@ -184,7 +186,9 @@ fn engine(observed: &Observed) -> Option<DatabaseWait> {
         None => Some(DatabaseWait::NoEngine(idle(observed))),
         Some(pod) => engine_waiting(observed).or_else(|| {
             let is_current = inputs_of(pod) == Some(build::inputs_hash(&observed.database.spec).as_str());
-            (!is_current).then_some(DatabaseWait::EngineOutdated)
+            // What is not permitted restarts nothing.
+            let restarts = !is_current && permission::engine(observed).is_none();
+            restarts.then_some(DatabaseWait::EngineOutdated)
         }),
     }
 }
@@ -225,6 +229,8 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) ->
         happened.push(Happened::normal(EventReason::RetainedVolumeFound, found.message.clone()));
     }
     let is_stalled = conditions::is_true(new, Type::Stalled);
+    let is_refused = conditions::is_true(new, Type::NotPermitted) && !is_stalled;
+    happened.extend(worsened(old, new, Type::NotPermitted, EventReason::NotPermitted, is_refused));
     happened.extend(worsened(old, new, Type::Stalled, EventReason::Stalled, is_stalled));
     let is_failing = decided.engine.as_ref().is_some_and(DatabaseWait::is_engine_failing);
     happened.extend(worsened(old, new, Type::EngineReady, EventReason::EngineFailing, is_failing));

@@ -7,6 +7,7 @@ mod life;
 mod messages;
 mod moving;
 mod observe;
+mod permission;
 mod plan;
 mod pod;
 mod random;
@@ -29,7 +30,7 @@ use super::plan::action::{Action, Plan};
 use super::plan::plan;
 use crate::api::keys::{DATABASE_NODE_LABEL, FINALIZER};
 use crate::api::names::Names;
-use crate::api::{Database, Node, Volume};
+use crate::api::{Database, Node, NodeClass, Volume};
 use crate::engine;
 use crate::settings::Timing;
 
@@ -72,10 +73,19 @@ fn good(kinds: &[&str]) -> Value {
     Value::Array(conditions)
 }
 
+/// The NodeClass of the Databases, with this besides what every class needs.
+fn class(spec: Value) -> NodeClass {
+    let mut whole = json!({"imageID": "ami-1", "subnets": [{"id": "subnet-1", "zone": ZONE}], "userData": "",
+        "instanceTypes": ["*"]});
+    whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    NodeClass::new("default", serde_json::from_value(whole).unwrap())
+}
+
 /// A world that was just created: the Database has its finalizer, and nothing else is there.
 fn empty(spec: Value, status: Value) -> Observed {
     let database = database(spec, status);
     Observed {
+        class: Some(class(json!({}))),
         names: Names::of(&database),
         profile: engine::profile(&database.spec.engine, &database.spec.config),
         nodes: Vec::new(),
@@ -277,6 +287,7 @@ fn word(action: &Action) -> String {
                 object.spec.as_ref().unwrap().replicas.unwrap()
             )
         }
+        Action::ChangeImageSource(object) => applied("change image of", &object.metadata.uid),
         Action::Scale(uid, replicas) => format!("scale {uid} to {replicas}"),
         Action::CreateNode(ordinal, node, replacement) => {
             let place =

@@ -1,6 +1,8 @@
 //! What a Database waits for, as data: the reason for its conditions, and whether a person must act. Pure.
 
-use super::cause::{AdoptionRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault};
+use super::cause::{
+    AdoptionRefusal, ClassRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault,
+};
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
 use crate::api::{DeletionPolicy, Reason, VolumeId};
@@ -14,6 +16,8 @@ pub enum DatabaseWait {
     AddingFinalizer,
     /// The spec cannot be carried out.
     InvalidSpec(InvalidSpec),
+    /// The NodeClass does not permit what the spec requests.
+    NotPermitted(ClassRefusal),
     /// Objects of derived names are not owned by this Database.
     NameConflict {
         /// Each with its kind.
@@ -258,6 +262,7 @@ impl DatabaseWait {
         match self {
             Self::AddingFinalizer | Self::UpdatingChild(_) | Self::StepFailed { .. } => Reason::Progressing,
             Self::InvalidSpec(_) => Reason::InvalidSpec,
+            Self::NotPermitted(refusal) => refusal.reason(),
             Self::NameConflict { .. } | Self::RetainedSecretConflict(_) => Reason::NameConflict,
             Self::CredentialsUnusable { .. } => Reason::CredentialsUnreadable,
             Self::AdoptionRefused(_) => Reason::AdoptionRefused,
@@ -295,6 +300,7 @@ impl DatabaseWait {
     pub fn is_stalled(&self) -> bool {
         match self {
             Self::InvalidSpec(_)
+            | Self::NotPermitted(_)
             | Self::NameConflict { .. }
             | Self::CredentialsUnusable { .. }
             | Self::AdoptionRefused(_)

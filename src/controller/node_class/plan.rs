@@ -1,16 +1,18 @@
 //! The plan step of the NodeClass controller: compares what the class names with what there is. Pure.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use k8s_openapi::api::storage::v1::StorageClass;
 
 use super::fault::Fault;
 use super::observe::{Catalog, Observed};
 use super::wait::ClassWait;
+use crate::api::NodeClassSpec;
 use crate::api::keys::EBS_CSI_DRIVER;
-use crate::api::{NodeClassSpec, patterns};
 use crate::cloud::catalog::{Image, ImageDisk, SecurityGroup, Subnet};
 use crate::cluster::finalizer;
+use crate::controller::pattern;
 
 /// A write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,13 +144,13 @@ fn instance_types(spec: &NodeClassSpec, catalog: &Catalog) -> Vec<Fault> {
     let Some(image) = &catalog.image else { return Vec::new() };
     let mut faults = Vec::new();
     let mut other_architecture = Vec::new();
-    for pattern in &spec.instance_types {
+    for name in &spec.instance_types {
         let mut matching =
-            catalog.instance_types.iter().filter(|kind| patterns::matches(pattern, &kind.name)).peekable();
+            catalog.instance_types.iter().filter(|kind| pattern::is_any(slice::from_ref(name), &kind.name)).peekable();
         if matching.peek().is_none() {
-            faults.push(Fault::NoSuchType(pattern.clone()));
+            faults.push(Fault::NoSuchType(name.clone()));
         } else if !matching.any(|kind| kind.architectures.contains(&image.architecture)) {
-            other_architecture.push(pattern.clone());
+            other_architecture.push(name.clone());
         }
     }
     if !other_architecture.is_empty() {

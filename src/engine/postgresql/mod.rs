@@ -10,6 +10,7 @@ use super::{
     Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, setting,
 };
 use crate::api::database::{ConfigValue, Engine};
+use crate::api::node_class::PullPolicy;
 
 /// The volume's mount point. Not where the image has its data: it declares that as a volume of its own
 /// (`data` below /var/lib/postgresql, from version 18 on all of it), and a container runtime mounts an empty
@@ -103,6 +104,8 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
     }
     Ok(Profile {
         image: format!("docker.io/library/postgres:{version}"),
+        pull_policy: PullPolicy::default(),
+        pull_secrets: Vec::new(),
         // Kubernetes mounts a ConfigMap's files without the right to execute them.
         command: vec!["/bin/sh", "/etc/freehold/start.sh"],
         ports: vec![Port { name: "postgresql", number: 5432, is_service: true }],

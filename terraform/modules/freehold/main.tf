@@ -58,6 +58,11 @@ locals {
           securityGroupIDs = class.security_group_ids
           instanceTypes    = class.instance_types
           storageClassName = var.storage_class_name
+          custom           = { enabled = class.custom.enabled, allowedImages = class.custom.allowed_images }
+          images = merge(
+            { pullSecrets = class.images.pull_secrets },
+            class.images.registry == null ? {} : { registry = class.images.registry },
+          )
           # Bottlerocket has two disks: /dev/xvda with the system, and /dev/xvdb with images, logs and emptyDirs.
           rootVolume = {
             size       = class.operating_system == "bottlerocket" ? local.bottlerocket_system_size : class.root_volume.size

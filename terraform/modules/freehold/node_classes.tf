@@ -11,6 +11,9 @@ variable "node_classes" {
     * `kms_key_id`: a customer-managed KMS key; default: the account's default key for EBS.
     * `root_volume`: `size` in GiB and `type` of the machine's own disk, which holds images and logs (Bottlerocket: of its data disk).
     * `tags`: of every instance and volume, beside `kubernetes.io/cluster/<name>`, which the module sets.
+    * `images`: where the engines' images are pulled from: `registry`, with a path if need be, instead of Docker Hub; `pull_secrets`, Secrets
+      in the namespace of each Database.
+    * `custom`: whether databases may run images of their own: `enabled` (default true), `allowed_images` as patterns with `*`.
     * `extra_parts`: al2023: MIME parts before Freehold's own, each with `content_type` and `content`: a shell script, a NodeConfig.
     * `extra_settings`: bottlerocket: TOML after Freehold's own.
   EOT
@@ -24,6 +27,8 @@ variable "node_classes" {
     kms_key_id         = optional(string)
     root_volume        = optional(object({ size = optional(number, 30), type = optional(string, "gp3") }), {})
     tags               = optional(map(string), {})
+    images             = optional(object({ registry = optional(string), pull_secrets = optional(list(string), []) }), {})
+    custom             = optional(object({ enabled = optional(bool, true), allowed_images = optional(list(string), []) }), {})
     extra_parts        = optional(list(object({ content_type = string, content = string })), [])
     extra_settings     = optional(string, "")
   }))
@@ -95,6 +100,16 @@ variable "node_classes" {
   validation {
     condition     = alltrue([for class in values(var.node_classes) : length(class.tags) <= 29])
     error_message = "node_classes: tags may have 29 keys, and kubernetes.io/cluster/<name> is the 30th in ${join(", ", [for name, class in var.node_classes : name if length(class.tags) > 29])}."
+  }
+
+  validation {
+    condition     = alltrue([for class in values(var.node_classes) : can(regex("^[a-zA-Z0-9]([a-zA-Z0-9.:_-]|/[^/]){0,254}$", class.images.registry)) if class.images.registry != null])
+    error_message = "node_classes: images.registry must be the host of a registry, with a port and a path if need be, without https:// and without / at its end, in ${join(", ", [for name, class in var.node_classes : name if class.images.registry != null && !can(regex("^[a-zA-Z0-9]([a-zA-Z0-9.:_-]|/[^/]){0,254}$", class.images.registry))])}."
+  }
+
+  validation {
+    condition     = alltrue([for class in values(var.node_classes) : class.custom.enabled || length(class.custom.allowed_images) == 0])
+    error_message = "node_classes: custom.allowed_images is only for enabled = true in ${join(", ", [for name, class in var.node_classes : name if !class.custom.enabled && length(class.custom.allowed_images) > 0])}."
   }
 
   validation {

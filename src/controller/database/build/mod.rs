@@ -24,7 +24,7 @@ pub use network_policy::network_policy;
 pub use node::{node, node_spec};
 pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};
 pub use service::{host, service};
-pub use stateful_set::{CONTAINER, in_priority_class, stateful_set};
+pub use stateful_set::{CONTAINER, in_priority_class, stateful_set, with_image_of};
 pub use volume::{volume, volume_spec};
 
 /// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{
     Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar,
-    EnvVarSource, ExecAction, HTTPGetAction, KeyToPath, PersistentVolumeClaimVolumeSource,
-    PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile,
-    SecretKeySelector, SecretVolumeSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
+    EnvVarSource, ExecAction, HTTPGetAction, KeyToPath, LocalObjectReference,
+    PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe,
+    ResourceRequirements, SeccompProfile, SecretKeySelector, SecretVolumeSource, SecurityContext,
+    TCPSocketAction, Toleration, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -89,17 +90,45 @@ fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
             }),
             ..PodSecurityContext::default()
         }),
+        image_pull_secrets: pull_secrets(profile),
         containers: vec![container(database, names, profile, mounts)],
         volumes: Some(volumes),
         ..PodSpec::default()
     }
 }
 
+fn pull_secrets(profile: &Profile) -> Option<Vec<LocalObjectReference>> {
+    let secrets = || profile.pull_secrets.iter().map(|name| LocalObjectReference { name: name.clone() });
+    (!profile.pull_secrets.is_empty()).then(|| secrets().collect())
+}
+
+/// The StatefulSet with its image from where this profile pulls it, and nothing else changed; `None` when it
+/// is so.
+pub fn with_image_of(live: &StatefulSet, profile: &Profile) -> Option<StatefulSet> {
+    let mut spec = live.spec.clone()?;
+    let pod = spec.template.spec.as_mut()?;
+    // A merge patch leaves what it does not name: an empty list takes the Secrets out.
+    let none = || pod.image_pull_secrets.is_some().then(Vec::new);
+    pod.image_pull_secrets = pull_secrets(profile).or_else(none);
+    let engine = pod.containers.iter_mut().find(|container| container.name == CONTAINER)?;
+    engine.image = Some(profile.image.clone());
+    engine.image_pull_policy = Some(profile.pull_policy.as_str().to_owned());
+    let metadata = ObjectMeta {
+        name: live.metadata.name.clone(),
+        namespace: live.metadata.namespace.clone(),
+        // What else is in it was read, and must not be older than what is there.
+        resource_version: live.metadata.resource_version.clone(),
+        ..ObjectMeta::default()
+    };
+    let differs = live.spec.as_ref() != Some(&spec);
+    differs.then_some(StatefulSet { metadata, spec: Some(spec), status: None })
+}
+
 fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<VolumeMount>) -> Container {
     Container {
         name: CONTAINER.to_owned(),
         image: Some(profile.image.clone()),
-        image_pull_policy: Some("IfNotPresent".to_owned()),
+        image_pull_policy: Some(profile.pull_policy.as_str().to_owned()),
         command: (!profile.command.is_empty()).then(|| texts(&profile.command)),
         ports: Some(
             profile

@@ -3,7 +3,7 @@
 use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
 use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::cause::{
-    AdoptionRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause, SecretFault,
+    AdoptionRefusal, ClassRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause, SecretFault,
 };
 
 /// The message of another object's condition, as the end of a sentence.
@@ -66,6 +66,26 @@ impl InvalidSpec {
                     example \"2\" or \"4Gi\""
                 )
             }
+        }
+    }
+}
+
+impl ClassRefusal {
+    /// What is not permitted, what is, and the way out.
+    pub fn message(&self) -> String {
+        match self {
+            Self::NoClass { class } => format!(
+                "NodeClass {class} does not exist: create it, or name another one in spec.nodeClassName"
+            ),
+            Self::CustomDisabled { class } => format!(
+                "NodeClass {class} does not permit the engine custom (its spec.custom.enabled): use another \
+                 engine or NodeClass. A database that runs goes on running"
+            ),
+            Self::ImageNotAllowed { class, image, allowed } => format!(
+                "NodeClass {class} does not permit image {image}: it permits {} (its \
+                 spec.custom.allowedImages). A database that runs goes on running",
+                allowed.join(", ")
+            ),
         }
     }
 }

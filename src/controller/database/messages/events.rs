@@ -43,6 +43,13 @@ pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
     }
 }
 
+/// The StatefulSet pulls its image from where the NodeClass says now.
+pub fn image_source_changed(name: &str) -> String {
+    format!(
+        "StatefulSet {name} pulls its image as the NodeClass says now; the running pod is not restarted for it"
+    )
+}
+
 /// The StatefulSet was scaled to zero.
 pub fn engine_stopping(name: &str) -> String {
     format!("StatefulSet {name} is being stopped")

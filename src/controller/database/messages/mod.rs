@@ -39,6 +39,7 @@ impl DatabaseWait {
         match self {
             Self::AddingFinalizer => "adding the Freehold finalizer".to_owned(),
             Self::InvalidSpec(invalid) => invalid.message(),
+            Self::NotPermitted(refusal) => refusal.message(),
             Self::NameConflict { objects, namespace } => name_conflict(objects, namespace),
             Self::CredentialsUnusable { secret, fault } => format!(
                 "Secret {secret} cannot be used: {}. The engine is not started or changed without it, and it \

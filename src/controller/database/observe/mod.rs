@@ -19,7 +19,7 @@ use super::ordinal::{next_ordinal, ordinal};
 use super::pod;
 use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
 use crate::api::names::Names;
-use crate::api::{Database, Node, Volume};
+use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cluster::if_served;
 use crate::controller::pass::context::Context;
 use crate::engine::{self, EngineError, Profile};
@@ -46,6 +46,8 @@ impl TornDown {
 pub struct Observed {
     /// The Database, read fresh.
     pub database: Database,
+    /// Its NodeClass, unless there is none of this name.
+    pub class: Option<NodeClass>,
     /// The names of its objects.
     pub names: Names,
     /// What its engine needs.
@@ -130,6 +132,8 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
     let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
+    let class = Api::<NodeClass>::all(client.clone()).get_opt(&database.spec.node_class_name).await;
+    let class = if_served(class)?;
     let (nodes, node_name_taken) = with_their_kind(nodes(&database, &names, ctx).await, torn_down)?;
     let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
     let config_maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
@@ -151,7 +155,8 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         .await?
         .filter(|pod| pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid));
     Ok(Some(Observed {
-        profile: engine::profile(&database.spec.engine, &database.spec.config),
+        profile: profile(&database, class.as_ref()),
+        class,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), ctx).await?,
         core_nodes: core_nodes(&nodes, ctx).await?,
@@ -176,6 +181,15 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         names,
         database,
     }))
+}
+
+/// What the engine needs, with its image from where the NodeClass says.
+fn profile(database: &Database, class: Option<&NodeClass>) -> Result<Profile, EngineError> {
+    let profile = engine::profile(&database.spec.engine, &database.spec.config)?;
+    Ok(match class {
+        Some(class) => engine::from_class(profile, &database.spec.engine, &class.spec.images),
+        None => profile,
+    })
 }
 
 /// Our Nodes, by label and by the names that they may have, and whether the next name is taken.

@@ -65,6 +65,8 @@ pub enum Action {
     ApplyNetworkPolicy(Box<NetworkPolicy>),
     /// The same for the StatefulSet.
     ApplyStatefulSet(Box<StatefulSet>),
+    /// Change where the StatefulSet's image is pulled from, with the resourceVersion of what was read.
+    ChangeImageSource(Box<StatefulSet>),
     /// Set the number of pods: UID, replicas.
     Scale(String, i32),
     /// Write the ordinal down, and whose place the Node is to take, then create it: one compound action.

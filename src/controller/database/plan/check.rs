@@ -54,6 +54,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ApplyService(_)
             | Action::ApplyNetworkPolicy(_)
             | Action::ApplyStatefulSet(_)
+            | Action::ChangeImageSource(_)
             | Action::Label(..)
             | Action::RecordZone(_) => {
                 rule(!is_deleting, "nothing is created for a database that is deleted");

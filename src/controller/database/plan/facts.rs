@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use serde_json::Value;
 
+use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::api::{ConditionType, Node, Reason, Volume};
 use crate::cluster::status::difference;
 use crate::controller::conditions;
+use crate::controller::database::build;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::{attaching, engine_wait};
@@ -77,6 +80,16 @@ pub(in crate::controller::database) fn condition_message(
 pub(in crate::controller::database) fn engine_waiting(observed: &Observed) -> Option<DatabaseWait> {
     let attaching = observed.attachment.as_ref().and_then(attaching).map(DatabaseWait::Attaching);
     attaching.or_else(|| engine_wait(observed.pod.as_ref()).map(DatabaseWait::Engine))
+}
+
+/// Whether the template is of other inputs than the spec's.
+pub(super) fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
+    inputs_of_set(live) != Some(build::inputs_hash(&observed.database.spec).as_str())
+}
+
+/// The hash of the inputs that the template was rendered from.
+pub(super) fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
+    stateful_set.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str)
 }
 
 /// The JSON merge patch of a spec; `None` when nothing differs.

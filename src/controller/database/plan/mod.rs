@@ -5,6 +5,7 @@ pub(super) mod adoption;
 mod check;
 pub(super) mod facts;
 pub(super) mod machines;
+pub(super) mod permission;
 
 mod access;
 mod deletion;

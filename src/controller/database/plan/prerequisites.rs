@@ -2,13 +2,13 @@
 
 use super::action::{Action, Plan};
 use super::facts::slowly;
-use super::{access, adoption, validation};
+use super::{access, adoption, permission, validation};
 use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 
-/// What every database needs, running or paused: a spec that can be, names that are free, the volume that it
+/// What every database needs, running or paused: a spec that can be and is permitted, names that are free, the volume that it
 /// asks to take over, credentials, ConfigMap, Service and NetworkPolicy. Otherwise the whole plan.
 #[expect(clippy::result_large_err, reason = "made at most once a pass")]
 pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Plan> {
@@ -19,6 +19,9 @@ pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Re
             return Err(Plan::wait(DatabaseWait::InvalidSpec(InvalidSpec::Engine(error.clone()))));
         }
     };
+    if let Some(refusal) = permission::creation(observed) {
+        return Err(Plan::wait(DatabaseWait::NotPermitted(refusal)));
+    }
     if let Some(conflict) = access::conflict(observed, profile) {
         // Objects that are not owned by this Database are not watched.
         return Err(Plan::wait(conflict).requeue(slowly(observed)));

@@ -7,7 +7,8 @@ use kube::ResourceExt;
 
 use super::access::bound;
 use super::action::Action;
-use super::facts::engine_waiting;
+use super::facts::{engine_waiting, inputs_of_set, is_outdated};
+use super::permission;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
 use crate::controller::database::cause::RestartCause;
@@ -25,21 +26,33 @@ pub(super) fn plan(
     actions: &mut Vec<Action>,
 ) -> Option<DatabaseWait> {
     let Child::Ours(live) = &observed.stateful_set else {
+        if let Some(refusal) = permission::engine(observed) {
+            return Some(DatabaseWait::NotPermitted(refusal));
+        }
         let template = template(observed, profile);
         settings(observed, profile, actions);
         actions.push(Action::ApplyStatefulSet(Box::new(template)));
         return Some(DatabaseWait::StartingEngine);
     };
+    if let Some(refusal) = permission::template(observed, live) {
+        run(live, actions);
+        return engine_waiting(observed).or(Some(DatabaseWait::NotPermitted(refusal)));
+    }
     if let Some(waiting) = settle(observed, profile, actions) {
         return Some(waiting);
     }
-    if replicas(live) != 1 {
-        actions.push(Action::Scale(live.uid().unwrap_or_default(), 1));
-    }
+    run(live, actions);
     let wanted = build::inputs_hash(&observed.database.spec);
     match &observed.pod {
         Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => Some(replace(live, pod, actions)),
         Some(_) | None => engine_waiting(observed),
+    }
+}
+
+/// One pod, of the template that is there.
+fn run(live: &StatefulSet, actions: &mut Vec<Action>) {
+    if replicas(live) != 1 {
+        actions.push(Action::Scale(live.uid().unwrap_or_default(), 1));
     }
 }
 
@@ -50,6 +63,7 @@ fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> 
     settings(observed, profile, actions);
     let is_outdated = is_outdated(observed, live);
     if !is_outdated && replicas(live) != 0 {
+        image_source(observed, profile, live, actions);
         return None;
     }
     let template = template(observed, profile);
@@ -68,9 +82,13 @@ pub(super) fn before_move(
     actions: &mut Vec<Action>,
 ) -> Option<DatabaseWait> {
     let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
+    if permission::template(observed, live).is_some() {
+        return None;
+    }
     if is_outdated(observed, live) {
         return settle(observed, profile, actions);
     }
+    image_source(observed, profile, live, actions);
     let waits = machine(pod).is_none() && inputs_of(pod) != inputs_of_set(live);
     waits.then(|| replace(live, pod, actions))
 }
@@ -81,8 +99,14 @@ fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
     build::in_priority_class(set, observed.priority_class.as_deref())
 }
 
-fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
-    inputs_of_set(live) != Some(build::inputs_hash(&observed.database.spec).as_str())
+/// Where images are pulled from is no input of the spec: the template follows the NodeClass at once, and no
+/// pod is replaced for it. Whatever ends the pod, the next one pulls from there.
+fn image_source(observed: &Observed, profile: &Profile, live: &StatefulSet, actions: &mut Vec<Action>) {
+    if observed.class.is_some()
+        && let Some(wanted) = build::with_image_of(live, profile)
+    {
+        actions.push(Action::ChangeImageSource(Box::new(bound(live, wanted))));
+    }
 }
 
 /// The files of settings change with the template, so that a pod never finds those of another generation for
@@ -131,10 +155,6 @@ fn cause(live: &StatefulSet, pod: &Pod) -> RestartCause {
         return RestartCause::Resources;
     }
     RestartCause::Settings
-}
-
-fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
-    stateful_set.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str)
 }
 
 /// How many pods the StatefulSet asks for; Kubernetes' default is one.

@@ -7,7 +7,7 @@ use crate::controller::database::wait::{DatabaseWait, ReplaceStep};
 /// What makes the next pass over a Database follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// The Database's own watch, or that of its Nodes, Volume, StatefulSet and pod.
+    /// The Database's own watch, or that of its NodeClass, Nodes, Volume, StatefulSet and pod.
     Watch,
     /// The Database's own watch: this plan writes to the Database.
     OwnWrite,
@@ -22,6 +22,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         DatabaseWait::AddingFinalizer | DatabaseWait::ResourcesDeleted => Some(Wake::OwnWrite),
         DatabaseWait::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wake(wait),
         DatabaseWait::InvalidSpec(_)
+        | DatabaseWait::NotPermitted(_)
         | DatabaseWait::VolumeLost { .. }
         | DatabaseWait::CreatingNode(_)
         | DatabaseWait::NodeUnusable { .. }

@@ -208,6 +208,7 @@ impl Life {
         Observed {
             priority_class: None,
             database: self.database.clone(),
+            class: Some(class(json!({}))),
             names: self.names.clone(),
             profile: self.profile.clone(),
             nodes: self.machines.iter().map(|machine| machine.node.clone()).collect(),

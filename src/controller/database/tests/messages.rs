@@ -38,6 +38,15 @@ fn invalid_specs() -> Vec<InvalidSpec> {
     ])
 }
 
+fn class_refusals() -> Vec<ClassRefusal> {
+    let (class, image, allowed) = (|| t("default"), t("db:1"), vec![t("registry.example/*")]);
+    complete([
+        ClassRefusal::NoClass { class: class() },
+        ClassRefusal::CustomDisabled { class: class() },
+        ClassRefusal::ImageNotAllowed { class: class(), image, allowed },
+    ])
+}
+
 fn refusals() -> Vec<AdoptionRefusal> {
     let (secret, namespace) = (t("orders-aaaaa-admin"), t("team-a"));
     complete([
@@ -234,6 +243,7 @@ fn waits() -> Vec<DatabaseWait> {
         waits.extend([DatabaseWait::NoEngine(idle), DatabaseWait::NoMachine(idle)]);
     }
     waits.extend(invalid_specs().into_iter().map(DatabaseWait::InvalidSpec));
+    waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
     waits.extend(engine_waits().into_iter().map(DatabaseWait::Engine));
     waits.extend(replacing().chain(children()));
@@ -259,6 +269,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::credentials_adopted", events::credentials_adopted("orders-admin", "orders-aaaaa-admin")),
         ("events::stateful_set_applied", events::stateful_set_applied("orders", true)),
         ("events::stateful_set_applied", events::stateful_set_applied("orders", false)),
+        ("events::image_source_changed", events::image_source_changed("orders")),
         ("events::engine_stopping", events::engine_stopping("orders")),
         ("events::node_created", events::node_created(&settled().nodes[0], None)),
         ("events::node_deleted", events::node_deleted("orders-1", "CAUSE")),

@@ -12,10 +12,10 @@ use crate::api::creation::Attempt;
 use crate::api::keys;
 use crate::api::node::NodeCreation;
 use crate::api::node_class::{NodeClassSpec, RootVolume, Subnet};
-use crate::api::patterns::matches;
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::quota::{Demand, Quota};
 use crate::controller::node::observe::Observed;
+use crate::controller::pattern;
 use crate::time::whole_second;
 
 /// Why nothing can be launched at the moment.
@@ -180,30 +180,7 @@ pub fn shared_device(class: &NodeClassSpec) -> Option<&str> {
     devices.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
-/// Whether a pattern of the class allows the type; no pattern allows every type. `*` stands for any
-/// characters.
+/// Whether a pattern of the class allows the type; no pattern allows every type.
 pub fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
-    patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, instance_type))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_allow_what_they_say() {
-        for (pattern, name, allowed) in [
-            ("r7i.*", "r7i.large", true),
-            ("r7i.*", "r7id.large", false),
-            ("*.large", "m7i.large", true),
-            ("r*.large", "r6i.xlarge", false),
-            ("r*.*large", "r6i.xlarge", true),
-            ("r7i.large", "r7i.large", true),
-            ("r7i.large", "r7i.large2", false),
-            ("*", "anything", true),
-        ] {
-            assert_eq!(matches(pattern, name), allowed, "{pattern} {name}");
-        }
-        assert!(is_allowed("x.y", &[]));
-    }
+    patterns.is_empty() || pattern::is_any(patterns, instance_type)
 }

@@ -79,7 +79,9 @@ run "the_storage_class_lets_databases_grow" {
 run "a_machine_with_amazon_linux" {
   assert {
     condition = { for key, value in yamldecode(output.node_classes.default).spec : key => value if key != "userData" } == {
+      custom           = { allowedImages = [], enabled = true }
       imageID          = "ami-0123456789abcdef0"
+      images           = { pullSecrets = [] }
       instanceProfile  = "freehold-node-prod"
       instanceTypes    = ["r7i.*", "m7i.2xlarge"]
       rootVolume       = { deviceName = "/dev/xvda", size = 30, type = "gp3" }

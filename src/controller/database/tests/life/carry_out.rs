@@ -74,7 +74,9 @@ impl Life {
             Action::ApplyConfigMap(object) => applied(&mut self.config_map, object, &new_uid),
             Action::ApplyService(object) => applied(&mut self.service, object, &new_uid),
             Action::ApplyNetworkPolicy(object) => applied(&mut self.network_policy, object, &new_uid),
-            Action::ApplyStatefulSet(object) => self.apply_stateful_set(object),
+            Action::ApplyStatefulSet(object) | Action::ChangeImageSource(object) => {
+                self.apply_stateful_set(object);
+            }
             Action::Scale(uid, replicas) => self.scale(uid, *replicas),
             Action::CreateNode(_, node, _) => self.create_node(node),
             Action::UpdateNode(name, uid, patch) => {

@@ -1,0 +1,125 @@
+//! What a NodeClass permits: of a Database that is new, and of one that was created before.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::api::ConditionType;
+use crate::controller::conditions;
+use crate::controller::database::status::{Decided, status as status_of};
+use crate::controller::pass::acted::Acted;
+
+fn custom(image: &str) -> Value {
+    json!({"engine": {"type": "custom", "custom": {"image": image, "port": 5555, "dataPath": "/data"}}})
+}
+
+/// The world as this class makes it: its engine's image, too.
+fn of_class(mut world: Observed, spec: Value) -> Observed {
+    let class = class(spec);
+    let engine = &world.database.spec.engine;
+    world.profile = engine::profile(engine, &world.database.spec.config)
+        .map(|profile| engine::from_class(profile, engine, &class.spec.images));
+    world.class = Some(class);
+    world
+}
+
+fn without_class(world: Observed) -> Observed {
+    Observed { class: None, ..world }
+}
+
+/// Whether the condition Ready is true, and what the condition NotPermitted says.
+fn told(world: &Observed) -> (bool, Option<String>) {
+    let acted = Acted::new(world.database.clone());
+    let decided = Decided::of(world, &plan(world, now()), &acted);
+    let status = status_of(world, &decided, &acted, now());
+    let refused = conditions::find(&status.conditions, ConditionType::NotPermitted);
+    (
+        conditions::is_true(&status.conditions, ConditionType::Ready),
+        refused.map(|refused| refused.reason.clone()),
+    )
+}
+
+#[test]
+fn a_new_database_gets_nothing_that_its_class_does_not_permit() {
+    let new = |spec: Value| empty(spec, json!({}));
+    let allowed = || json!({"custom": {"enabled": true, "allowedImages": ["registry.example/*"]}});
+    let disabled = || json!({"custom": {"enabled": false}});
+    for (spec, class) in [(custom("a:1"), disabled()), (custom("a:1"), allowed())] {
+        assert_eq!(line(&plan(&of_class(new(spec), class), now())), "[] stalled NotPermitted");
+    }
+    let row = line(&plan(&without_class(new(json!({}))), now()));
+    assert_eq!(row, "[] stalled NodeClassNotFound");
+    for (spec, class) in
+        [(custom("registry.example/db:1"), allowed()), (custom("a:1"), json!({})), (json!({}), disabled())]
+    {
+        assert!(line(&plan(&of_class(new(spec), class), now())).contains("create node 1"));
+    }
+}
+
+#[test]
+fn a_database_that_runs_what_its_class_does_not_permit_any_more_goes_on_and_says_so() {
+    let disabled = || json!({"custom": {"enabled": false}});
+    let running = of_class(settled_as(custom("a:1")), disabled());
+    assert_eq!(line(&plan(&running, now())), "[] as wanted");
+    assert_eq!(told(&running), (true, Some("NotPermitted".to_owned())));
+
+    let mut lost = running.clone();
+    lost.nodes.clear();
+    assert_eq!(
+        line(&plan(&lost, now())),
+        "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode",
+        "the successor is of what was decided before"
+    );
+    let class_gone = without_class(settled());
+    assert_eq!(line(&plan(&class_gone, now())), "[] as wanted");
+    assert_eq!(told(&class_gone), (true, Some("NodeClassNotFound".to_owned())));
+    assert_eq!(told(&settled()), (true, None));
+}
+
+#[test]
+fn an_edit_that_is_not_permitted_is_not_carried_out_and_nothing_restarts() {
+    let edited = || {
+        let mut world = settled_as(custom("a:1"));
+        world.database = database(custom("a:2"), settled_status());
+        of_class(world, json!({"custom": {"enabled": false}}))
+    };
+    assert_eq!(line(&plan(&edited(), now())), "[] stalled NotPermitted");
+    assert_eq!(told(&edited()), (false, Some("NotPermitted".to_owned())));
+
+    let mut resumed = edited();
+    change(&mut resumed.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    resumed.pod = None;
+    assert_eq!(line(&plan(&resumed, now())), "[scale set-uid to 1] AwaitingPod");
+
+    let mut stateful_set_gone = edited();
+    (stateful_set_gone.stateful_set, stateful_set_gone.pod) = (Child::Absent, None);
+    assert_eq!(line(&plan(&stateful_set_gone, now())), "[] stalled NotPermitted");
+}
+
+#[test]
+fn another_source_of_images_changes_the_template_and_restarts_nothing() {
+    let mirror = json!({"images": {"registry": "mirror.example", "pullSecrets": ["pull"]}});
+    let world = of_class(settled(), mirror.clone());
+    let changed = plan(&world, now());
+    assert_eq!(line(&changed), "[change image of set-uid] as wanted");
+    let Action::ChangeImageSource(object) = &changed.actions[0] else { panic!("{changed:?}") };
+    let pod = object.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
+    assert_eq!(pod.containers[0].image.as_deref(), Some("mirror.example/questdb/questdb:9.3.4"));
+    assert_eq!(pod.image_pull_secrets.as_ref().unwrap()[0].name, "pull");
+
+    let mut followed = world;
+    change(&mut followed.stateful_set, |set| set.spec.clone_from(&object.spec));
+    assert_eq!(line(&plan(&followed, now())), "[] as wanted");
+    let back = plan(&of_class(followed, json!({})), now());
+    let Action::ChangeImageSource(object) = &back.actions[0] else { panic!("{back:?}") };
+    let pod = object.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
+    assert_eq!(pod.image_pull_secrets, Some(Vec::new()), "a merge patch takes out only what it names");
+}
+
+#[test]
+fn the_machine_that_takes_a_lost_ones_place_pulls_from_where_the_class_says_now() {
+    let mut world = of_class(settled(), json!({"images": {"registry": "mirror.example"}}));
+    world.labelled.clear();
+    let row = line(&plan(&world, now()));
+    assert!(row.starts_with("[change image of set-uid, label ip-10-0-0-1"), "{row}");
+}
