@@ -154,6 +154,7 @@ fn spawn_controllers(
         stateful_sets: api(client, scope),
         services: api(client, scope),
         config_maps: api(client, scope),
+        service_accounts: api(client, scope),
         network_policies: api(client, scope),
         pods: api(client, scope),
     };

@@ -18,8 +18,8 @@ pub enum ConditionType {
     EngineReady,
     /// Database, while there is one: a volume was retained under this name, and is not adopted.
     RetainedVolumeFound,
-    /// Database, while there is such a thing: its NodeClass does not permit what the spec requests. A database
-    /// that was created goes on as it was decided before.
+    /// Database, while it is so: its NodeClass does not permit what the spec requests. A database that was
+    /// created goes on as it was decided before.
     NotPermitted,
     /// Node: EC2 shows the instance running.
     Launched,

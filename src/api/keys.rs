@@ -128,6 +128,10 @@ pub const TAKEN_FROM_ANNOTATION: &str = "freehold.dev/taken-from";
 /// same controller.
 pub const ADOPTED_RECORD_ANNOTATION: &str = "freehold.dev/adopted-record";
 
+/// The prefix of the annotations by which EKS' webhook gives a ServiceAccount an AWS role (EKS user guide, "IAM
+/// roles for service accounts"). The Database's controller removes them from the ServiceAccount of a database.
+pub const CLOUD_IDENTITY_PREFIX: &str = "eks.amazonaws.com/";
+
 // ---- Tags of EC2's resources ----
 
 /// Tag: the cluster: the UID of the namespace `kube-system` unless configured. On every instance, volume and

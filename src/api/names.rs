@@ -33,6 +33,8 @@ pub struct Names {
     pub retained_secret: String,
     /// The ConfigMap with the engine's settings.
     pub config_map: String,
+    /// The ServiceAccount that the pod runs as: with the hash, so that it is no other workload's.
+    pub service_account: String,
     /// The NetworkPolicy.
     pub network_policy: String,
     /// What selects the pod: never changed, a StatefulSet's selector is immutable.
@@ -63,6 +65,7 @@ impl Names {
             retained_secret: retained_secret(&volume),
             config_map: format!("{name}-config"),
             network_policy: name.clone(),
+            service_account: volume.clone(),
             database: name,
             uid,
             volume,

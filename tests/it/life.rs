@@ -7,7 +7,7 @@ use freehold::api::Volume;
 use freehold_box::writer::Source;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
-    Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
+    Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::ListParams;
@@ -20,6 +20,12 @@ use crate::kit::wait::{each, seen, until};
 
 fn costs(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
     pairs.iter().map(|(action, count)| ((*action).to_owned(), *count)).collect()
+}
+
+/// How many ServiceAccounts of Databases there are; Kubernetes makes one of its own in each namespace.
+async fn accounts(env: &TestEnv) -> usize {
+    let accounts = env.list::<ServiceAccount>().await;
+    accounts.iter().filter(|account| account.labels().contains_key(DATABASE_UID_LABEL)).count()
 }
 
 #[test]
@@ -121,9 +127,10 @@ fn a_deleted_database_leaves_what_its_policy_says_and_nothing_else() {
                 env.list::<NetworkPolicy>().await.len(),
                 env.list::<PersistentVolumeClaim>().await.len(),
                 env.list::<Pod>().await.len(),
+                accounts(&env).await,
             ];
-            seen((left == [0; 5]).then_some(()), || {
-                format!("StatefulSets, Services, NetworkPolicies, claims, pods: {left:?}")
+            seen((left == [0; 6]).then_some(()), || {
+                format!("StatefulSets, Services, NetworkPolicies, claims, pods, accounts: {left:?}")
             })
         })
         .await;

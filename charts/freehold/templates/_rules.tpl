@@ -54,7 +54,7 @@ The operator's rights. The tests run it with these and no others, and fail when 
   resources: [databases/status, nodes/status, volumes/status]
   verbs: [patch]
 - apiGroups: [""]
-  resources: [configmaps, persistentvolumeclaims, services]
+  resources: [configmaps, persistentvolumeclaims, serviceaccounts, services]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [pods]

@@ -2,14 +2,17 @@
 
 use std::fmt::Debug;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, PersistentVolume, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Node as CoreNode, PersistentVolume, Pod, Secret, Service, ServiceAccount,
+};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::build;
 use super::history;
@@ -79,15 +82,11 @@ async fn one(
             report(EventReason::CredentialsAdopted, note, acted, events).await;
         }
         Action::DeleteRetainedCredentials(name, uid) => delete::delete(&secrets, name, uid).await?,
-        Action::ApplyConfigMap(object) => {
-            apply(&Api::<ConfigMap>::namespaced(client(), namespace), object.as_ref()).await?;
-        }
-        Action::ApplyService(object) => {
-            apply(&Api::<Service>::namespaced(client(), namespace), object.as_ref()).await?;
-        }
-        Action::ApplyNetworkPolicy(object) => {
-            apply(&Api::<NetworkPolicy>::namespaced(client(), namespace), object.as_ref()).await?;
-        }
+        Action::ApplyConfigMap(object) => apply_in(namespace, object.as_ref(), ctx).await?,
+        Action::ApplyService(object) => apply_in(namespace, object.as_ref(), ctx).await?,
+        Action::ApplyNetworkPolicy(object) => apply_in(namespace, object.as_ref(), ctx).await?,
+        Action::CreateServiceAccount(object) => apply_in(namespace, object.as_ref(), ctx).await?,
+        Action::MendServiceAccount(patch) => mend_account(patch, names, ctx).await?,
         Action::ApplyStatefulSet(object) => {
             apply(&stateful_sets, object.as_ref()).await?;
             let is_new = object.metadata.uid.is_none();
@@ -154,6 +153,23 @@ async fn one(
     Ok(())
 }
 
+/// Applies an object in this namespace.
+async fn apply_in<K>(namespace: &str, object: &K, ctx: &Context) -> Result<(), kube::Error>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Serialize
+        + DeserializeOwned
+        + Debug,
+{
+    apply(&Api::<K>::namespaced(ctx.client.clone(), namespace), object).await
+}
+
+async fn mend_account(patch: &Value, names: &Names, ctx: &Context) -> Result<(), kube::Error> {
+    let accounts = Api::<ServiceAccount>::namespaced(ctx.client.clone(), &names.namespace);
+    merge(&accounts, &names.service_account, patch).await
+}
+
 /// The event of what was just done.
 async fn report(reason: EventReason, note: String, acted: &Acted<Database>, events: &Events) {
     events.publish(&acted.object, &Happened::normal(reason, note)).await;
@@ -214,6 +230,9 @@ async fn delete_child(
         ChildKind::Service => delete::delete(&Api::<Service>::namespaced(client, namespace), name, uid).await,
         ChildKind::ConfigMap => {
             delete::delete(&Api::<ConfigMap>::namespaced(client, namespace), name, uid).await
+        }
+        ChildKind::ServiceAccount => {
+            delete::delete(&Api::<ServiceAccount>::namespaced(client, namespace), name, uid).await
         }
         ChildKind::NetworkPolicy => {
             delete::delete(&Api::<NetworkPolicy>::namespaced(client, namespace), name, uid).await

@@ -17,7 +17,7 @@ pub mod wait;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::ObjectRef;
@@ -52,6 +52,8 @@ pub struct Apis {
     pub services: Api<Service>,
     /// Their ConfigMaps.
     pub config_maps: Api<ConfigMap>,
+    /// Their ServiceAccounts.
+    pub service_accounts: Api<ServiceAccount>,
     /// Their NetworkPolicies.
     pub network_policies: Api<NetworkPolicy>,
     /// Their pods.
@@ -60,8 +62,17 @@ pub struct Apis {
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
-    let Apis { databases, nodes, volumes, stateful_sets, services, config_maps, network_policies, pods } =
-        apis;
+    let Apis {
+        databases,
+        nodes,
+        volumes,
+        stateful_sets,
+        services,
+        config_maps,
+        service_accounts,
+        network_policies,
+        pods,
+    } = apis;
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
     let controller = Controller::new(databases, watcher::Config::default());
@@ -79,6 +90,7 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
         .owns(stateful_sets, ours())
         .owns(services, ours())
         .owns(config_maps, ours())
+        .owns(service_accounts, ours())
         .owns(network_policies, ours())
         .watches(pods, ours(), |pod| {
             let name = pod.labels().get(keys::DATABASE_NAME_LABEL)?;

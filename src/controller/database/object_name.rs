@@ -11,6 +11,8 @@ pub enum ObjectKind {
     ConfigMap,
     /// The Service.
     Service,
+    /// The ServiceAccount.
+    ServiceAccount,
     /// The NetworkPolicy.
     NetworkPolicy,
     /// The StatefulSet.
@@ -43,9 +45,12 @@ impl ObjectKind {
         match self {
             Self::Node => Reason::AwaitingNode,
             Self::Volume => Reason::AwaitingVolume,
-            Self::Secret | Self::ConfigMap | Self::Service | Self::NetworkPolicy | Self::StatefulSet => {
-                Reason::Progressing
-            }
+            Self::Secret
+            | Self::ConfigMap
+            | Self::Service
+            | Self::ServiceAccount
+            | Self::NetworkPolicy
+            | Self::StatefulSet => Reason::Progressing,
         }
     }
 }

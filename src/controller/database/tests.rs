@@ -96,6 +96,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         kept: Kept::default(),
         config_map: Child::Absent,
         service: Child::Absent,
+        service_account: Child::Absent,
         network_policy: Child::Absent,
         stateful_set: Child::Absent,
         pod: None,
@@ -133,6 +134,7 @@ fn settled_as(spec: Value) -> Observed {
     world.config_map = build::config_map(database, names, profile)
         .map_or(Child::Absent, |object| ours(with_uid(object, "config-uid")));
     world.service = ours(with_uid(build::service(names, profile), "service-uid"));
+    world.service_account = ours(with_uid(build::service_account(names), "account-uid"));
     world.network_policy = ours(with_uid(build::network_policy(names, profile), "policy-uid"));
     let stateful_set = seen(with_uid(build::stateful_set(database, names, profile, 1), "set-uid"));
     world.pod = Some(pod_of(&stateful_set));
@@ -280,6 +282,8 @@ fn word(action: &Action) -> String {
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),
         Action::ApplyNetworkPolicy(object) => applied("apply policy", &object.metadata.uid),
+        Action::CreateServiceAccount(object) => applied("create account", &object.metadata.uid),
+        Action::MendServiceAccount(patch) => format!("mend account {patch}"),
         Action::ApplyStatefulSet(object) => {
             format!(
                 "{} x{}",

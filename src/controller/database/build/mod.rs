@@ -7,6 +7,7 @@ mod network_policy;
 mod node;
 mod secret;
 mod service;
+mod service_account;
 mod stateful_set;
 mod volume;
 
@@ -24,6 +25,7 @@ pub use network_policy::network_policy;
 pub use node::{node, node_spec};
 pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};
 pub use service::{host, service};
+pub use service_account::{service_account, service_account_patch};
 pub use stateful_set::{CONTAINER, in_priority_class, stateful_set, with_image_of};
 pub use volume::{volume, volume_spec};
 

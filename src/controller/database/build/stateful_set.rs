@@ -66,6 +66,7 @@ pub fn in_priority_class(mut set: StatefulSet, class: Option<&str>) -> StatefulS
 fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
     let (volumes, mounts) = mounts(names, profile);
     PodSpec {
+        service_account_name: Some(names.service_account.clone()),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         // A kubelet cannot give itself this label, so only the machine that the operator chose qualifies.

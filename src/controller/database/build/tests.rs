@@ -34,6 +34,7 @@ fn manifests(database: &Database) -> String {
     objects
         .extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
     objects.push(serde_json::to_value(service(&names, &profile)).unwrap());
+    objects.push(serde_json::to_value(service_account(&names)).unwrap());
     objects.push(serde_json::to_value(network_policy(&names, &profile)).unwrap());
     objects.push(serde_json::to_value(stateful_set(database, &names, &profile, 1)).unwrap());
     let texts: Vec<String> = objects.iter().map(|object| serde_norway::to_string(object).unwrap()).collect();

@@ -46,7 +46,8 @@ pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
 /// The StatefulSet pulls its image from where the NodeClass says now.
 pub fn image_source_changed(name: &str) -> String {
     format!(
-        "StatefulSet {name} pulls its image as the NodeClass says now; the running pod is not restarted for it"
+        "StatefulSet {name} pulls its image from where the NodeClass says now; the running pod is not \
+         restarted for it"
     )
 }
 

@@ -144,6 +144,7 @@ impl ObjectName {
             ObjectKind::Secret => "Secret",
             ObjectKind::ConfigMap => "ConfigMap",
             ObjectKind::Service => "Service",
+            ObjectKind::ServiceAccount => "ServiceAccount",
             ObjectKind::NetworkPolicy => "NetworkPolicy",
             ObjectKind::StatefulSet => "StatefulSet",
             ObjectKind::Volume => "Volume",

@@ -5,7 +5,9 @@ pub mod retained;
 
 use data_encoding::HEXLOWER;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node as CoreNode, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Namespace, Node as CoreNode, Pod, Secret, Service, ServiceAccount,
+};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -68,6 +70,8 @@ pub struct Observed {
     pub config_map: Child<ConfigMap>,
     /// The Service.
     pub service: Child<Service>,
+    /// The ServiceAccount.
+    pub service_account: Child<ServiceAccount>,
     /// The NetworkPolicy.
     pub network_policy: Child<NetworkPolicy>,
     /// The StatefulSet.
@@ -138,6 +142,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
     let config_maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
     let services = Api::<Service>::namespaced(client.clone(), &namespace);
+    let service_accounts = Api::<ServiceAccount>::namespaced(client.clone(), &namespace);
     let network_policies = Api::<NetworkPolicy>::namespaced(client.clone(), &namespace);
     let stateful_sets = Api::<StatefulSet>::namespaced(client.clone(), &namespace);
     let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
@@ -171,6 +176,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         },
         config_map: child(config_maps.get_opt(&names.config_map).await?, &names.uid),
         service: child(services.get_opt(&names.service).await?, &names.uid),
+        service_account: child(service_accounts.get_opt(&names.service_account).await?, &names.uid),
         network_policy: child(network_policies.get_opt(&names.network_policy).await?, &names.uid),
         stateful_set: child(stateful_sets.get_opt(&names.stateful_set).await?, &names.uid),
         pod,

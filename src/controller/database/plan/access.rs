@@ -1,5 +1,5 @@
 //! The plan of what stands before the engine: names that must be free, credentials, ConfigMap, Service,
-//! NetworkPolicy. Pure.
+//! NetworkPolicy, ServiceAccount. Pure.
 
 use kube::{Resource, ResourceExt};
 
@@ -30,6 +30,11 @@ pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<Databas
         ),
         foreign(observed.service == Child::Foreign, ObjectKind::Service, &names.service),
         foreign(observed.network_policy == Child::Foreign, ObjectKind::NetworkPolicy, &names.network_policy),
+        foreign(
+            observed.service_account == Child::Foreign,
+            ObjectKind::ServiceAccount,
+            &names.service_account,
+        ),
         foreign(observed.stateful_set == Child::Foreign, ObjectKind::StatefulSet, &names.stateful_set),
         foreign(observed.volume == Child::Foreign, ObjectKind::Volume, &names.volume),
         observed.node_name_taken.as_ref().map(|name| ObjectName::new(ObjectKind::Node, name)),
@@ -67,7 +72,7 @@ pub(super) fn credentials(
     Err(DatabaseWait::CredentialsUnusable { secret: observed.names.credentials_secret.clone(), fault })
 }
 
-/// The engine's ConfigMap, Service and NetworkPolicy: before the machine, since a child that is refused must
+/// The engine's ConfigMap, ServiceAccount, Service and NetworkPolicy: before the machine, since a child that is refused must
 /// cost nothing.
 pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     let names = &observed.names;
@@ -75,6 +80,15 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
         && let Some(wanted) = build::config_map(&observed.database, names, profile)
     {
         actions.push(Action::ApplyConfigMap(Box::new(wanted)));
+    }
+    match &observed.service_account {
+        Child::Absent => {
+            actions.push(Action::CreateServiceAccount(Box::new(build::service_account(names))));
+        }
+        Child::Ours(live) => {
+            actions.extend(build::service_account_patch(names, live).map(Action::MendServiceAccount));
+        }
+        Child::Foreign => {}
     }
     let service = build::service(names, profile);
     if let Some(service) =

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use serde_json::Value;
 
@@ -63,7 +63,11 @@ pub enum Action {
     ApplyService(Box<Service>),
     /// The same for the NetworkPolicy.
     ApplyNetworkPolicy(Box<NetworkPolicy>),
-    /// The same for the StatefulSet.
+    /// Create the ServiceAccount.
+    CreateServiceAccount(Box<ServiceAccount>),
+    /// Change the ServiceAccount: JSON merge patch, with its UID.
+    MendServiceAccount(Value),
+    /// Apply the StatefulSet, as the ConfigMap.
     ApplyStatefulSet(Box<StatefulSet>),
     /// Change where the StatefulSet's image is pulled from, with the resourceVersion of what was read.
     ChangeImageSource(Box<StatefulSet>),
@@ -111,4 +115,6 @@ pub enum ChildKind {
     ConfigMap,
     /// The NetworkPolicy.
     NetworkPolicy,
+    /// The ServiceAccount.
+    ServiceAccount,
 }

@@ -53,6 +53,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ApplyConfigMap(_)
             | Action::ApplyService(_)
             | Action::ApplyNetworkPolicy(_)
+            | Action::CreateServiceAccount(_)
+            | Action::MendServiceAccount(_)
             | Action::ApplyStatefulSet(_)
             | Action::ChangeImageSource(_)
             | Action::Label(..)

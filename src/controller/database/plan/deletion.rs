@@ -98,6 +98,7 @@ fn children(observed: &Observed) -> Vec<Action> {
         delete(ChildKind::StatefulSet, observed.stateful_set.ours().map(Resource::meta)),
         delete(ChildKind::Service, observed.service.ours().map(Resource::meta)),
         delete(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
+        delete(ChildKind::ServiceAccount, observed.service_account.ours().map(Resource::meta)),
         delete(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
     ]
     .into_iter()

@@ -10,7 +10,7 @@ use crate::controller::database::plan::plan;
 
 /// The end of every deletion whose children are all there.
 const DOWN: &str = "delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete \
-        NetworkPolicy orders, remove finalizer";
+        ServiceAccount orders-gqmgm, delete NetworkPolicy orders, remove finalizer";
 
 /// The settled world of a Database with this policy, on its way out.
 fn leaving(policy: &str) -> Observed {

@@ -13,7 +13,7 @@ mod resting;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use proptest::prelude::*;
 
@@ -79,7 +79,7 @@ enum Event {
     DeletePod,
     /// The StatefulSet is deleted.
     DeleteStatefulSet,
-    /// Service, ConfigMap and NetworkPolicy are deleted.
+    /// Service, ConfigMap, ServiceAccount and NetworkPolicy are deleted.
     DeleteWays,
     /// The claim is deleted.
     DeleteClaim,
@@ -112,6 +112,7 @@ struct Life {
     retained: Option<HeldSecret>,
     config_map: Option<ConfigMap>,
     service: Option<Service>,
+    service_account: Option<ServiceAccount>,
     network_policy: Option<NetworkPolicy>,
     stateful_set: Option<StatefulSet>,
     /// The StatefulSet as its controller saw it last.
@@ -152,6 +153,7 @@ impl Life {
             retained: None,
             config_map: None,
             service: None,
+            service_account: None,
             network_policy: None,
             stateful_set: None,
             seen: None,
@@ -219,6 +221,7 @@ impl Life {
             kept: Kept::default(),
             config_map: child(self.config_map.as_ref()),
             service: child(self.service.as_ref()),
+            service_account: child(self.service_account.as_ref()),
             network_policy: child(self.network_policy.as_ref()),
             stateful_set: child(self.stateful_set.as_ref()),
             pod: self.pod.clone(),

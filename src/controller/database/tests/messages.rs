@@ -173,6 +173,7 @@ fn waits() -> Vec<DatabaseWait> {
     let kinds = [
         ObjectKind::Secret,
         ObjectKind::ConfigMap,
+        ObjectKind::ServiceAccount,
         ObjectKind::NetworkPolicy,
         ObjectKind::StatefulSet,
         ObjectKind::Volume,

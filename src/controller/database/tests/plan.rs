@@ -45,8 +45,28 @@ fn what_another_client_changed_in_the_ways_to_the_engine_is_put_right() {
     let row = planned(|world| {
         (world.service, world.network_policy, world.config_map) =
             (Child::Absent, Child::Absent, Child::Absent);
+        world.service_account = Child::Absent;
     });
-    assert_eq!(row, "[apply config new, apply service new, apply policy new] as wanted");
+    let expected = "[apply config new, create account new, apply service new, apply policy new] as wanted";
+    assert_eq!(row, expected);
+}
+
+#[test]
+fn an_aws_role_that_another_client_gives_the_service_account_is_taken_out() {
+    let row = planned(|world| {
+        change(&mut world.service_account, |account| {
+            account.annotations_mut().insert("eks.amazonaws.com/role-arn".to_owned(), "arn:x".to_owned());
+            account.annotations_mut().insert("team".to_owned(), "a".to_owned());
+        });
+    });
+    let patch = json!({"automountServiceAccountToken": false,
+        "metadata": {"annotations": {"eks.amazonaws.com/role-arn": null}, "uid": "account-uid"}});
+    assert_eq!(row, format!("[mend account {patch}] as wanted"));
+    let row = planned(|world| {
+        change(&mut world.service_account, |account| account.automount_service_account_token = None);
+    });
+    let patch = json!({"automountServiceAccountToken": false, "metadata": {"uid": "account-uid"}});
+    assert_eq!(row, format!("[mend account {patch}] as wanted"));
 }
 
 #[test]
@@ -59,8 +79,8 @@ fn the_finalizer_comes_before_everything() {
 #[test]
 fn a_new_database_gets_its_ways_and_then_asks_for_a_machine() {
     let row = line(&plan(&empty(json!({}), json!({})), now()));
-    let expected = "[create credentials, apply config new, apply service new, apply policy new, \
-                    create node 1 orders-gqmgm-1 in any zone] AwaitingNode";
+    let expected = "[create credentials, apply config new, create account new, apply service new, \
+                    apply policy new, create node 1 orders-gqmgm-1 in any zone] AwaitingNode";
     assert_eq!(row, expected);
 }
 
@@ -327,6 +347,7 @@ fn a_name_that_belongs_to_another_owner_stops_everything_and_is_named() {
         ("Secret orders-admin", |world| world.credentials = Credentials::Read(Child::Foreign)),
         ("ConfigMap orders-config", |world| world.config_map = Child::Foreign),
         ("Service orders", |world| world.service = Child::Foreign),
+        ("ServiceAccount orders-gqmgm", |world| world.service_account = Child::Foreign),
         ("NetworkPolicy orders", |world| world.network_policy = Child::Foreign),
         ("StatefulSet orders", |world| world.stateful_set = Child::Foreign),
         ("Volume orders-gqmgm", |world| world.volume = Child::Foreign),

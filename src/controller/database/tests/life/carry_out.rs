@@ -74,6 +74,8 @@ impl Life {
             Action::ApplyConfigMap(object) => applied(&mut self.config_map, object, &new_uid),
             Action::ApplyService(object) => applied(&mut self.service, object, &new_uid),
             Action::ApplyNetworkPolicy(object) => applied(&mut self.network_policy, object, &new_uid),
+            Action::CreateServiceAccount(object) => applied(&mut self.service_account, object, &new_uid),
+            Action::MendServiceAccount(_) => panic!("no account is changed in the model: {action:?}"),
             Action::ApplyStatefulSet(object) | Action::ChangeImageSource(object) => {
                 self.apply_stateful_set(object);
             }
@@ -186,6 +188,7 @@ impl Life {
             ChildKind::StatefulSet => self.stateful_set = None,
             ChildKind::Service => self.service = None,
             ChildKind::ConfigMap => self.config_map = None,
+            ChildKind::ServiceAccount => self.service_account = None,
             ChildKind::NetworkPolicy => self.network_policy = None,
         }
     }

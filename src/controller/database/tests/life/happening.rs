@@ -56,6 +56,7 @@ impl Life {
             Event::DeleteStatefulSet => self.stateful_set = None,
             Event::DeleteWays => {
                 (self.service, self.config_map, self.network_policy) = (None, None, None);
+                self.service_account = None;
             }
             Event::DeleteClaim if self.claim == Claim::Bound => self.claim = Claim::Leaving,
             Event::DeleteVolume => self.delete_volume(),

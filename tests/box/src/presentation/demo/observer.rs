@@ -8,6 +8,7 @@ use freehold::api::{Database, Node, Volume};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
+    ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
@@ -54,6 +55,9 @@ impl Observer {
         }
         for policy in Api::<NetworkPolicy>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
             others.push(format!("NetworkPolicy {}", policy.name_any()));
+        }
+        for account in Api::<ServiceAccount>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
+            others.push(format!("ServiceAccount {}", account.name_any()));
         }
         Ok(World {
             databases: Api::<Database>::namespaced(client.clone(), NAMESPACE).list(&all).await?.items,
