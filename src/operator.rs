@@ -121,6 +121,7 @@ fn context(
         process_started: clock.now(),
         clock,
         retry: Retry::new(timing.retry_initial_backoff, timing.retry_max_backoff),
+        network: settings.network.clone(),
         timing,
         cluster_id,
         priority_class: settings.database_priority_class.clone(),

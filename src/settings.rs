@@ -1,10 +1,14 @@
 //! Every setting of the operator: flags with environment variables, printed at start.
 
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use k8s_openapi::api::networking::v1::NetworkPolicyPeer;
 use serde::Serialize;
+
+use crate::api::keys::CLUSTER_DNS;
 
 /// The settings of `freehold run`.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -40,9 +44,55 @@ pub struct Settings {
     #[arg(long, env = "FREEHOLD_DATABASE_PRIORITY_CLASS")]
     pub database_priority_class: Option<String>,
 
+    /// What the databases' NetworkPolicies admit beside their clients.
+    #[command(flatten)]
+    pub network: Network,
+
     /// The durations.
     #[command(flatten)]
     pub timing: Timing,
+}
+
+/// What the NetworkPolicy of every database admits, beside the clients that its spec names.
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+pub struct Network {
+    /// Who may scrape the metrics of the databases' engines, as `from` of a NetworkPolicy in JSON. Default:
+    /// no one.
+    #[arg(long, env = "FREEHOLD_METRICS_FROM", default_value = "[]")]
+    pub metrics_from: Peers,
+
+    /// Where the cluster's DNS is, the only thing that an engine may connect to, as `to` of a NetworkPolicy
+    /// in JSON. Default: CoreDNS in kube-system (k8s-app=kube-dns) and NodeLocal DNSCache (169.254.20.10).
+    #[arg(long, env = "FREEHOLD_DNS", default_value = CLUSTER_DNS, hide_default_value = true)]
+    pub dns: Peers,
+}
+
+/// Peers of a NetworkPolicy, in JSON on the command line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Peers(pub Vec<NetworkPolicyPeer>);
+
+impl FromStr for Peers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let peers: Vec<NetworkPolicyPeer> = serde_json::from_str(text)
+            .map_err(|error| format!("not a list of a NetworkPolicy's peers in JSON: {error}"))?;
+        match peers.iter().position(|peer| *peer == NetworkPolicyPeer::default()) {
+            Some(place) => Err(format!(
+                "entry {} names no one: it needs a namespaceSelector, a podSelector or an ipBlock",
+                place + 1
+            )),
+            None => Ok(Self(peers)),
+        }
+    }
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        let dns = CLUSTER_DNS.parse().unwrap_or(Peers(Vec::new()));
+        Self { metrics_from: Peers(Vec::new()), dns }
+    }
 }
 
 /// Every duration that a decision depends on, in seconds on the command line.
@@ -256,6 +306,15 @@ mod tests {
     fn the_flags_defaults_are_the_librarys_defaults() {
         let line = Line::parse_from(["freehold"]);
         assert_eq!(line.settings.timing, Timing::default());
+        assert_eq!(line.settings.network, Network::default());
+        assert_eq!(line.settings.network.dns.0.len(), 2);
+    }
+
+    #[test]
+    fn a_peer_that_names_no_one_is_refused_with_a_sentence() {
+        let refused = "[{\"podSelector\": {}}, {}]".parse::<Peers>();
+        assert!(refused.is_err_and(|text| text.contains("entry 2 names no one")));
+        assert!("{}".parse::<Peers>().is_err_and(|text| text.contains("in JSON")));
     }
 
     #[test]

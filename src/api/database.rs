@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumIter, IntoStaticStr};
 
+pub use super::database_access::{Access, AccessPeer};
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_status::{
     DatabaseStatus, Endpoint, EngineRun, HistoryEntry, Occurrence, Replacement,
@@ -132,6 +133,10 @@ pub struct DatabaseSpec {
     #[x_kube(validation = Rule::new("!self.exists(k, k.matches('(?i)password'))")
         .message("spec.config must not hold passwords: they are generated; see status.credentialsSecretName"))]
     pub config: BTreeMap<String, ConfigValue>,
+
+    /// Who may connect. Default: every pod of the Database's own namespace.
+    #[serde(default)]
+    pub access: Access,
 
     /// What the engine's container requests. The machine is the database's own, so the default requests
     /// little and sets no limit.

@@ -128,9 +128,17 @@ pub const TAKEN_FROM_ANNOTATION: &str = "freehold.dev/taken-from";
 /// same controller.
 pub const ADOPTED_RECORD_ANNOTATION: &str = "freehold.dev/adopted-record";
 
-/// The prefix of the annotations by which EKS' webhook gives a ServiceAccount an AWS role (EKS user guide, "IAM
-/// roles for service accounts"). The Database's controller removes them from the ServiceAccount of a database.
+/// The prefix of the annotations by which EKS' webhook gives a ServiceAccount an AWS role (EKS user guide,
+/// "IAM roles for service accounts"). The Database's controller removes them from a database's ServiceAccount.
 pub const CLOUD_IDENTITY_PREFIX: &str = "eks.amazonaws.com/";
+
+/// Where the DNS of a cluster is, as `to` of a NetworkPolicy: the pods of Kubernetes' own DNS by convention
+/// (CoreDNS, kube-dns), and the address of NodeLocal DNSCache (Kubernetes docs, "Using NodeLocal
+/// DNSCache").
+pub const CLUSTER_DNS: &str = "[{\"namespaceSelector\": {\"matchLabels\": \
+    {\"kubernetes.io/metadata.name\": \"kube-system\"}}, \
+    \"podSelector\": {\"matchLabels\": {\"k8s-app\": \"kube-dns\"}}}, \
+    {\"ipBlock\": {\"cidr\": \"169.254.20.10/32\"}}]";
 
 // ---- Tags of EC2's resources ----
 

@@ -4,6 +4,7 @@
 pub mod condition;
 pub mod creation;
 pub mod database;
+mod database_access;
 mod database_engine;
 mod database_status;
 pub mod event;

@@ -33,6 +33,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         pull_secrets: Vec::new(),
         command: Vec::new(),
         ports: vec![Port { name: "database", number: custom.port, is_service: true }],
+        metrics: None,
         primary_port: "database",
         data_path: custom.data_path.clone(),
         user_id: custom.user_id,

@@ -19,6 +19,8 @@ pub struct Profile {
     pub command: Vec<&'static str>,
     /// Every port of the container. Only those with `is_service` are reachable.
     pub ports: Vec<Port>,
+    /// The name of the port that serves metrics to Prometheus, if the engine has one.
+    pub metrics: Option<&'static str>,
     /// The name of the port that the Secret's `port` and `uri` speak of.
     pub primary_port: &'static str,
     /// Where the volume is mounted: the engine's root.
@@ -55,6 +57,11 @@ impl Profile {
             .filter(|port| port.is_service)
             .map(|port| (port.name.to_owned(), port.number))
             .collect()
+    }
+
+    /// The port that serves the engine's metrics to Prometheus, without a password.
+    pub fn metrics_port(&self) -> Option<&Port> {
+        self.ports.iter().find(|port| Some(port.name) == self.metrics)
     }
 
     /// The number of the port that the credentials speak of.

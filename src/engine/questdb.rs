@@ -118,6 +118,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
             Port { name: "http", number: 9000, is_service: true },
             Port { name: "health", number: 9003, is_service: false },
         ],
+        metrics: Some("health"),
         primary_port: "pgwire",
         data_path: ROOT.to_owned(),
         user_id: USER_ID,

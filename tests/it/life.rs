@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ec2sim::{InstanceState, VolumeState};
 use freehold::api::Volume;
+use freehold::api::keys::DATABASE_UID_LABEL;
 use freehold_box::writer::Source;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{

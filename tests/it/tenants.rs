@@ -1,6 +1,7 @@
 //! Tenants that share one cluster, one operator and one AWS account: what one does must not reach the other's
 //! databases, and what each may do the platform team decides.
 
+mod access;
 mod admission;
 mod alone;
 mod images;

@@ -48,6 +48,10 @@ pub enum InvalidSpec {
     NoInstanceTypes,
     /// The zone of the volume is not in `spec.zones`.
     ZoneExcluded(String),
+    /// A selector of `spec.access.from` that Kubernetes does not take.
+    AccessSelector,
+    /// An entry of `spec.access.cidrs` that is no range of addresses.
+    AccessCidr(String),
     /// A resource that is no quantity.
     Quantity {
         /// `requests` or `limits`.

@@ -1,5 +1,6 @@
 //! Tables of the Database controller: one settled world, and what happens when something in it is otherwise.
 
+mod access;
 mod adopting;
 mod history;
 mod leaving;
@@ -32,7 +33,7 @@ use crate::api::keys::{DATABASE_NODE_LABEL, FINALIZER};
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::engine;
-use crate::settings::Timing;
+use crate::settings::{Network, Timing};
 
 const UID: &str = "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11";
 const ZONE: &str = "us-east-1b";
@@ -105,6 +106,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         labelled: Vec::new(),
         torn_down: TornDown::default(),
         priority_class: None,
+        network: Network::default(),
         timing: Timing::default(),
         database,
     }
@@ -135,7 +137,8 @@ fn settled_as(spec: Value) -> Observed {
         .map_or(Child::Absent, |object| ours(with_uid(object, "config-uid")));
     world.service = ours(with_uid(build::service(names, profile), "service-uid"));
     world.service_account = ours(with_uid(build::service_account(names), "account-uid"));
-    world.network_policy = ours(with_uid(build::network_policy(names, profile), "policy-uid"));
+    world.network_policy =
+        ours(with_uid(build::network_policy(database, names, profile, &world.network), "policy-uid"));
     let stateful_set = seen(with_uid(build::stateful_set(database, names, profile, 1), "set-uid"));
     world.pod = Some(pod_of(&stateful_set));
     world.stateful_set = ours(stateful_set);

@@ -19,7 +19,7 @@ use crate::controller::memory::references::References;
 use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
 use crate::metrics::Metrics;
-use crate::settings::Timing;
+use crate::settings::{Network, Timing};
 
 /// What every pass is given. Nothing in it is state that a restart would miss: what it remembers is look-up
 /// tables and pauses.
@@ -36,6 +36,8 @@ pub struct Context {
     pub offerings: Arc<Offerings>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Who scrapes the databases' metrics, and where the DNS is.
+    pub network: Network,
     /// The durations.
     pub timing: Timing,
     /// This cluster's identity in tags and tokens.

@@ -109,6 +109,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         // Kubernetes mounts a ConfigMap's files without the right to execute them.
         command: vec!["/bin/sh", "/etc/freehold/start.sh"],
         ports: vec![Port { name: "postgresql", number: 5432, is_service: true }],
+        metrics: None,
         primary_port: "postgresql",
         data_path: ROOT.to_owned(),
         user_id: USER_ID,

@@ -1,32 +1,46 @@
-//! Builds the NetworkPolicy: in come clients of the engine's ports, out go questions to the DNS.
+//! Builds the NetworkPolicy: in come clients and what scrapes metrics, out go requests to the cluster's DNS.
 
 use k8s_openapi::api::networking::v1::{
-    NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPort, NetworkPolicySpec,
+    IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
+    NetworkPolicyPort, NetworkPolicySpec,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::owned;
+use crate::api::Database;
+use crate::api::database::{Access, AccessPeer};
 use crate::api::names::Names;
 use crate::engine::Profile;
+use crate::settings::Network;
 
 /// The port of the DNS.
 const DNS: i32 = 53;
 
 /// The NetworkPolicy of the pod. The kubelet's probes need no rule: traffic from a pod's own machine is
 /// always let in.
-pub fn network_policy(names: &Names, profile: &Profile) -> NetworkPolicy {
-    let port = |number: i32, protocol: &str| NetworkPolicyPort {
-        port: Some(IntOrString::Int(number)),
-        protocol: Some(protocol.to_owned()),
-        end_port: None,
+pub fn network_policy(
+    database: &Database,
+    names: &Names,
+    profile: &Profile,
+    network: &Network,
+) -> NetworkPolicy {
+    let clients = profile.ports.iter().filter(|port| port.is_service).map(|port| port.number);
+    let mut ingress = vec![NetworkPolicyIngressRule {
+        ports: Some(clients.map(|number| port(number, "TCP")).collect()),
+        from: Some(clients_of(&database.spec.access)),
+    }];
+    // A rule without peers would let everything in.
+    if let Some(metrics) = profile.metrics_port().filter(|_| !network.metrics_from.0.is_empty()) {
+        ingress.push(NetworkPolicyIngressRule {
+            ports: Some(vec![port(metrics.number, "TCP")]),
+            from: Some(network.metrics_from.0.iter().map(plain).collect()),
+        });
+    }
+    let dns = NetworkPolicyEgressRule {
+        ports: Some(vec![port(DNS, "UDP"), port(DNS, "TCP")]),
+        to: Some(network.dns.0.iter().map(plain).collect()),
     };
-    let clients = profile
-        .ports
-        .iter()
-        .filter(|port| port.is_service)
-        .map(|engine| port(engine.number, "TCP"))
-        .collect();
     NetworkPolicy {
         metadata: owned(names, &names.network_policy),
         spec: Some(NetworkPolicySpec {
@@ -35,11 +49,57 @@ pub fn network_policy(names: &Names, profile: &Profile) -> NetworkPolicy {
                 match_expressions: None,
             }),
             policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
-            ingress: Some(vec![NetworkPolicyIngressRule { ports: Some(clients), from: None }]),
-            egress: Some(vec![NetworkPolicyEgressRule {
-                ports: Some(vec![port(DNS, "UDP"), port(DNS, "TCP")]),
-                to: None,
-            }]),
+            ingress: Some(ingress),
+            egress: (!network.dns.0.is_empty()).then(|| vec![dns]),
         }),
+    }
+}
+
+fn port(number: i32, protocol: &str) -> NetworkPolicyPort {
+    NetworkPolicyPort {
+        port: Some(IntOrString::Int(number)),
+        protocol: Some(protocol.to_owned()),
+        end_port: None,
+    }
+}
+
+/// Who may connect: the pods of the own namespace, unless the spec says otherwise.
+fn clients_of(access: &Access) -> Vec<NetworkPolicyPeer> {
+    let own_namespace =
+        NetworkPolicyPeer { pod_selector: Some(LabelSelector::default()), ..NetworkPolicyPeer::default() };
+    let mut peers = match &access.from {
+        None => vec![own_namespace],
+        Some(from) => {
+            let peer = |from: &AccessPeer| NetworkPolicyPeer {
+                namespace_selector: from.namespace_selector.clone(),
+                pod_selector: from.pod_selector.clone(),
+                ip_block: None,
+            };
+            from.iter().map(|from| plain(&peer(from))).collect()
+        }
+    };
+    peers.extend(access.cidrs.iter().map(|cidr| NetworkPolicyPeer {
+        ip_block: Some(IPBlock { cidr: cidr.clone(), except: None }),
+        ..NetworkPolicyPeer::default()
+    }));
+    peers
+}
+
+/// The peer as the API server gives it back: without empty lists.
+fn plain(peer: &NetworkPolicyPeer) -> NetworkPolicyPeer {
+    let selector = |selector: &LabelSelector| LabelSelector {
+        match_labels: selector.match_labels.clone().filter(|labels| !labels.is_empty()),
+        match_expressions: selector.match_expressions.clone().filter(|all| !all.is_empty()).map(|all| {
+            let plain = |mut one: LabelSelectorRequirement| {
+                one.values = one.values.filter(|values| !values.is_empty());
+                one
+            };
+            all.into_iter().map(plain).collect()
+        }),
+    };
+    NetworkPolicyPeer {
+        ip_block: peer.ip_block.clone(),
+        namespace_selector: peer.namespace_selector.as_ref().map(selector),
+        pod_selector: peer.pod_selector.as_ref().map(selector),
     }
 }

@@ -7,14 +7,15 @@ use super::owned;
 use crate::api::names::Names;
 use crate::engine::Profile;
 
-/// The Service: inside the cluster, the engine's ports under their own numbers.
+/// The Service: inside the cluster, the engine's ports under their own numbers; and `metrics`, which only
+/// what scrapes metrics reaches.
 pub fn service(names: &Names, profile: &Profile) -> Service {
-    let ports = profile
-        .ports
-        .iter()
-        .filter(|port| port.is_service)
-        .map(|port| ServicePort {
-            name: Some(port.name.to_owned()),
+    let clients = profile.ports.iter().filter(|port| port.is_service).map(|port| (port.name, port));
+    let metrics = profile.metrics_port().map(|port| ("metrics", port));
+    let ports = clients
+        .chain(metrics)
+        .map(|(name, port)| ServicePort {
+            name: Some(name.to_owned()),
             port: port.number,
             protocol: Some("TCP".to_owned()),
             target_port: Some(IntOrString::String(port.name.to_owned())),

@@ -12,6 +12,7 @@ use crate::api::keys::RETAINED_LABEL;
 use crate::controller::database::password::Password;
 use crate::controller::tests::golden;
 use crate::engine::profile;
+use crate::settings::Network;
 
 fn database(engine: serde_json::Value, more: serde_json::Value) -> Database {
     let mut spec = json!({"engine": engine, "storage": {"size": "100Gi"}});
@@ -30,12 +31,13 @@ fn database(engine: serde_json::Value, more: serde_json::Value) -> Database {
 fn manifests(database: &Database) -> String {
     let names = Names::of(database);
     let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
+    let network = Network { metrics_from: r#"[{"podSelector": {}}]"#.parse().unwrap(), ..Network::default() };
     let mut objects = vec![serde_json::to_value(credentials(&names, &profile, &Password::fixed())).unwrap()];
     objects
         .extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
     objects.push(serde_json::to_value(service(&names, &profile)).unwrap());
     objects.push(serde_json::to_value(service_account(&names)).unwrap());
-    objects.push(serde_json::to_value(network_policy(&names, &profile)).unwrap());
+    objects.push(serde_json::to_value(network_policy(database, &names, &profile, &network)).unwrap());
     objects.push(serde_json::to_value(stateful_set(database, &names, &profile, 1)).unwrap());
     let texts: Vec<String> = objects.iter().map(|object| serde_norway::to_string(object).unwrap()).collect();
     format!("---\n{}", texts.join("---\n"))
@@ -53,9 +55,17 @@ fn a_questdb_that_reads_its_password_from_a_file_is_as_the_golden_manifest() {
 
 #[test]
 fn a_questdb_that_takes_its_password_by_environment_is_as_the_golden_manifest() {
-    let resources = json!({"resources": {"requests": {"cpu": "1", "memory": "8Gi"},
-    "limits": {"memory": "12Gi"}}});
-    compare("questdb-9.2.2.yaml", &database(json!({"type": "questdb", "version": "9.2.2"}), resources));
+    let more = json!({
+        "resources": {"requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"memory": "12Gi"}},
+        "access": {
+            "from": [
+                {"podSelector": {"matchLabels": {"app": "web"}, "matchExpressions": []}},
+                {"namespaceSelector": {"matchLabels": {"team": "b"}}, "podSelector": {"matchLabels": {}}},
+            ],
+            "cidrs": ["10.20.0.0/16"],
+        },
+    });
+    compare("questdb-9.2.2.yaml", &database(json!({"type": "questdb", "version": "9.2.2"}), more));
 }
 
 #[test]
@@ -91,6 +101,7 @@ fn only_what_decides_the_template_changes_the_hash_of_the_inputs() {
         json!({"deletionPolicy": "Delete"}),
         json!({"nodeClassName": "other"}),
         json!({"zones": ["us-east-1a"]}),
+        json!({"access": {"cidrs": ["10.20.0.0/16"]}}),
     ] {
         assert_eq!(hash(same.clone()), first, "{same}");
     }

@@ -60,6 +60,14 @@ impl InvalidSpec {
                 "spec.zones does not hold {zone}, where the volume is: an EBS volume cannot leave its zone; \
                     add {zone} to the list again"
             ),
+            Self::AccessSelector => "spec.access.from has a selector that Kubernetes does not accept: the \
+                operators are In and NotIn with values, Exists and DoesNotExist without; keys and values are \
+                those of labels"
+                .to_owned(),
+            Self::AccessCidr(cidr) => format!(
+                "spec.access.cidrs holds {cidr:?}: write an address with the length of its prefix, such as \
+                 10.20.0.0/16"
+            ),
             Self::Quantity { field, name, quantity } => {
                 format!(
                     "spec.resources.{field}.{name} is {quantity:?}: it must be a quantity in quotes, for \

@@ -25,7 +25,7 @@ use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cluster::if_served;
 use crate::controller::pass::context::Context;
 use crate::engine::{self, EngineError, Profile};
-use crate::settings::Timing;
+use crate::settings::{Network, Timing};
 
 /// What is being torn down around the Database; read only while it is being deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub struct Observed {
     pub torn_down: TornDown,
     /// The PriorityClass of databases' pods.
     pub priority_class: Option<String>,
+    /// Who scrapes metrics, and where the DNS is.
+    pub network: Network,
     /// The durations.
     pub timing: Timing,
 }
@@ -183,6 +185,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         labelled: labelled(&names, ctx).await?,
         torn_down,
         priority_class: ctx.priority_class.clone(),
+        network: ctx.network.clone(),
         timing: ctx.timing.clone(),
         names,
         database,

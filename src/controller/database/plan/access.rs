@@ -72,8 +72,8 @@ pub(super) fn credentials(
     Err(DatabaseWait::CredentialsUnusable { secret: observed.names.credentials_secret.clone(), fault })
 }
 
-/// The engine's ConfigMap, ServiceAccount, Service and NetworkPolicy: before the machine, since a child that is refused must
-/// cost nothing.
+/// The engine's ConfigMap, ServiceAccount, Service and NetworkPolicy: before the machine, since a child that
+/// is refused must cost nothing.
 pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     let names = &observed.names;
     if observed.config_map == Child::Absent
@@ -96,10 +96,9 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
     {
         actions.push(Action::ApplyService(Box::new(service)));
     }
-    let policy = build::network_policy(names, profile);
-    if let Some(policy) =
-        differs(&observed.network_policy, policy, |live, wanted| build::holds(&live.spec, &wanted.spec))
-    {
+    let policy = build::network_policy(&observed.database, names, profile, &observed.network);
+    // What another client adds to a rule may widen it: the policy is as it is wanted, and nothing else.
+    if let Some(policy) = differs(&observed.network_policy, policy, |live, wanted| live.spec == wanted.spec) {
         actions.push(Action::ApplyNetworkPolicy(Box::new(policy)));
     }
 }

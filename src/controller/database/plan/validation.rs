@@ -1,8 +1,11 @@
 //! Checks a spec again: a stored object may be older than a rule of the resource definition. Pure.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
-use crate::api::database::{EngineType, ResourceQuantity, Resources, Storage};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Storage};
 use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::cause::LONGEST_NAME;
@@ -17,6 +20,7 @@ pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
         .or_else(|| data_directory(observed))
         .or_else(|| storage(observed))
         .or_else(|| placement(observed))
+        .or_else(|| access(observed))
         .or_else(|| resources(observed))
 }
 
@@ -79,6 +83,57 @@ fn placement(observed: &Observed) -> Option<InvalidSpec> {
     (!spec.zones.is_empty() && !spec.zones.contains(zone)).then(|| InvalidSpec::ZoneExcluded(zone.clone()))
 }
 
+/// The API server would refuse the NetworkPolicy, and with it all that follows.
+fn access(observed: &Observed) -> Option<InvalidSpec> {
+    let Access { from, cidrs } = &observed.database.spec.access;
+    if let Some(cidr) = cidrs.iter().find(|cidr| !is_cidr(cidr)) {
+        return Some(InvalidSpec::AccessCidr(cidr.clone()));
+    }
+    let peers = from.iter().flatten();
+    let selectors = peers.flat_map(|peer| [&peer.namespace_selector, &peer.pod_selector]).flatten();
+    selectors.into_iter().any(|selector| !is_selector(selector)).then_some(InvalidSpec::AccessSelector)
+}
+
+fn is_cidr(text: &str) -> bool {
+    let Some((address, prefix)) = text.split_once('/') else { return false };
+    let longest = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    prefix.parse::<u8>().is_ok_and(|prefix| prefix <= longest)
+}
+
+fn is_selector(selector: &LabelSelector) -> bool {
+    let are_labels =
+        selector.match_labels.iter().flatten().all(|(key, value)| is_key(key) && is_value(value));
+    let is_requirement = |it: &LabelSelectorRequirement| {
+        let values = it.values.as_deref().unwrap_or_default();
+        let has_its_values = match it.operator.as_str() {
+            "In" | "NotIn" => !values.is_empty(),
+            "Exists" | "DoesNotExist" => values.is_empty(),
+            _ => false,
+        };
+        has_its_values && is_key(&it.key) && values.iter().all(|value| is_value(value))
+    };
+    are_labels && selector.match_expressions.iter().flatten().all(is_requirement)
+}
+
+/// The key of a label: a name, and a domain before it if need be.
+fn is_key(key: &str) -> bool {
+    let (domain, name) = key.split_once('/').unwrap_or(("domain", key));
+    !name.is_empty() && is_value(name) && !domain.is_empty() && domain.len() <= 253
+}
+
+/// The value of a label (Kubernetes docs, "Labels and Selectors").
+fn is_value(text: &str) -> bool {
+    let is_end = |end: Option<char>| end.is_none_or(|end| end.is_ascii_alphanumeric());
+    text.len() <= 63
+        && is_end(text.chars().next())
+        && is_end(text.chars().last())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}
+
 fn resources(observed: &Observed) -> Option<InvalidSpec> {
     let Resources { requests, limits } = observed.database.spec.resources.as_ref()?;
     let wrong = |field: &'static str, asked: &BTreeMap<String, ResourceQuantity>| {
@@ -105,7 +160,35 @@ fn is_quantity(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn what_kubernetes_refuses_in_a_network_policy_is_found_before() {
+        for (cidr, is_good) in [
+            ("10.0.0.0/8", true),
+            ("fd00::/64", true),
+            ("10.0.0.0", false),
+            ("10.0.0.0/33", false),
+            ("300.0.0.0/8", false),
+        ] {
+            assert_eq!(is_cidr(cidr), is_good, "{cidr}");
+        }
+        for (selector, is_good) in [
+            (json!({}), true),
+            (json!({"matchLabels": {"example.com/app": "web", "tier": ""}}), true),
+            (json!({"matchLabels": {"": "web"}}), false),
+            (json!({"matchLabels": {"app": "two words"}}), false),
+            (json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["a"]}]}), true),
+            (json!({"matchExpressions": [{"key": "app", "operator": "In"}]}), false),
+            (json!({"matchExpressions": [{"key": "app", "operator": "Exists"}]}), true),
+            (json!({"matchExpressions": [{"key": "app", "operator": "Like", "values": ["a"]}]}), false),
+        ] {
+            let parsed = serde_json::from_value(selector.clone()).unwrap();
+            assert_eq!(is_selector(&parsed), is_good, "{selector}");
+        }
+    }
 
     #[test]
     fn quantities_are_what_kubernetes_takes_for_them() {

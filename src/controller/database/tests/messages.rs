@@ -34,6 +34,8 @@ fn invalid_specs() -> Vec<InvalidSpec> {
         InvalidSpec::FileSystem("xfs"),
         InvalidSpec::NoInstanceTypes,
         InvalidSpec::ZoneExcluded(t("us-east-1b")),
+        InvalidSpec::AccessSelector,
+        InvalidSpec::AccessCidr(t("10.0.0.0/99")),
         InvalidSpec::Quantity { field: "requests", name: t("memory"), quantity: t("lots") },
     ])
 }

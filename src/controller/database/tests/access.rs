@@ -1,0 +1,49 @@
+//! The ways to the engine and what it runs as: made right whatever another client does to them.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_another_client_changed_in_the_ways_to_the_engine_is_put_right() {
+    let row = planned(|world| {
+        change(&mut world.service, |service| {
+            service.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].port = 9999;
+        });
+    });
+    assert_eq!(row, "[apply service service-uid] as wanted");
+    let row = planned(|world| {
+        change(&mut world.network_policy, |policy| {
+            let rule = &mut policy.spec.as_mut().unwrap().ingress.as_mut().unwrap()[0];
+            rule.from.as_mut().unwrap()[0].namespace_selector = Some(LabelSelector::default());
+        });
+    });
+    assert_eq!(row, "[apply policy policy-uid] as wanted");
+    let row = planned(|world| {
+        (world.service, world.network_policy, world.config_map) =
+            (Child::Absent, Child::Absent, Child::Absent);
+        world.service_account = Child::Absent;
+    });
+    let expected = "[apply config new, create account new, apply service new, apply policy new] as wanted";
+    assert_eq!(row, expected);
+}
+
+#[test]
+fn an_aws_role_that_another_client_gives_the_service_account_is_taken_out() {
+    let row = planned(|world| {
+        change(&mut world.service_account, |account| {
+            account.annotations_mut().insert("eks.amazonaws.com/role-arn".to_owned(), "arn:x".to_owned());
+            account.annotations_mut().insert("team".to_owned(), "a".to_owned());
+        });
+    });
+    let patch = json!({"automountServiceAccountToken": false,
+        "metadata": {"annotations": {"eks.amazonaws.com/role-arn": null}, "uid": "account-uid"}});
+    assert_eq!(row, format!("[mend account {patch}] as wanted"));
+    let row = planned(|world| {
+        change(&mut world.service_account, |account| account.automount_service_account_token = None);
+    });
+    let patch = json!({"automountServiceAccountToken": false, "metadata": {"uid": "account-uid"}});
+    assert_eq!(row, format!("[mend account {patch}] as wanted"));
+}
