@@ -14,6 +14,7 @@ pub mod names;
 pub mod node;
 pub mod node_class;
 mod node_class_images;
+mod node_class_limits;
 pub mod node_class_status;
 pub mod size;
 pub mod volume;

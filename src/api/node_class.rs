@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::node_class_images::{CustomImages, EngineImage, ImageDigest, Images, PullPolicy};
+pub use super::node_class_limits::Limits;
 use super::node_class_status::NodeClassStatus;
 
 /// How the machines of databases are created. Cluster-scoped; a changed class replaces no running machine.
@@ -116,11 +117,19 @@ pub struct NodeClassSpec {
     #[schemars(length(min = 1, max = 256))]
     pub kms_key_id: Option<String>,
 
-    /// The instance types that databases may request, as patterns with `*` (`r7i.*`); empty allows every
-    /// type.
-    #[serde(default)]
-    #[schemars(length(max = 50), inner(length(min = 1, max = 32)))]
+    /// The namespaces whose Databases may name this class, by the namespaces' labels; a label
+    /// `kubernetes.io/metadata.name` with the name is on each. Default: every namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<LabelSelector>,
+
+    /// The instance types that databases may request, and so what a machine may cost, as patterns with `*`:
+    /// `r7i.*`. `*` alone allows every type.
+    #[schemars(length(min = 1, max = 50), inner(length(min = 1, max = 32)))]
     pub instance_types: Vec<String>,
+
+    /// The most that a Database may request. Default: no limit.
+    #[serde(default)]
+    pub limits: Limits,
 
     /// The StorageClass that PersistentVolumes and claims name. It must belong to the EBS CSI driver and
     /// allow volume expansion.

@@ -4,5 +4,6 @@
 mod access;
 mod admission;
 mod alone;
+mod contract;
 mod images;
 mod quota;

@@ -77,14 +77,41 @@ pub enum ClassRefusal {
         /// The class.
         class: String,
     },
-    /// Another image than those that are allowed.
-    ImageNotAllowed {
+    /// The class does not admit the namespace.
+    Namespace {
         /// The class.
         class: String,
+        /// The namespace.
+        namespace: String,
+    },
+    /// Enough Databases of the namespace were created before this one.
+    Databases {
+        /// The class.
+        class: String,
+        /// How many may be.
+        most: i32,
+    },
+    /// Another engine, image or volume type than those that are listed.
+    NotListed {
+        /// The class.
+        class: String,
+        /// `engine`, `image` or `volume type`.
+        what: &'static str,
         /// What the spec requests.
-        image: String,
-        /// The patterns of what is allowed.
+        wanted: String,
+        /// What is listed: images are patterns.
         allowed: Vec<String>,
+    },
+    /// More of the volume than the most.
+    Above {
+        /// The class.
+        class: String,
+        /// The field of the class' limits.
+        field: &'static str,
+        /// What the spec requests.
+        wanted: String,
+        /// The most.
+        most: String,
     },
 }
 
@@ -93,7 +120,11 @@ impl ClassRefusal {
     pub fn reason(&self) -> Reason {
         match self {
             Self::NoClass { .. } => Reason::NodeClassNotFound,
-            Self::CustomDisabled { .. } | Self::ImageNotAllowed { .. } => Reason::NotPermitted,
+            Self::CustomDisabled { .. }
+            | Self::Namespace { .. }
+            | Self::Databases { .. }
+            | Self::NotListed { .. }
+            | Self::Above { .. } => Reason::NotPermitted,
         }
     }
 }

@@ -15,6 +15,8 @@ mod random;
 mod replacing;
 mod status;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetStatus};
@@ -87,6 +89,8 @@ fn empty(spec: Value, status: Value) -> Observed {
     let database = database(spec, status);
     Observed {
         class: Some(class(json!({}))),
+        namespace_labels: BTreeMap::new(),
+        created_before: 0,
         names: Names::of(&database),
         profile: engine::profile(&database.spec.engine, &database.spec.config),
         nodes: Vec::new(),

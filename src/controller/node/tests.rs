@@ -89,6 +89,7 @@ fn class() -> NodeClass {
                 {"id": "subnet-c", "zone": "us-east-1c"},
             ],
             "userData": "boot",
+            "instanceTypes": ["*"],
         },
     }))
     .unwrap()

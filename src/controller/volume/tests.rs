@@ -91,6 +91,7 @@ fn class() -> NodeClass {
             "imageID": "ami-1",
             "subnets": [{"id": "subnet-b", "zone": "us-east-1b"}],
             "userData": "boot",
+            "instanceTypes": ["*"],
             "kmsKeyID": "key",
             "tags": {"team": "platform"},
         },

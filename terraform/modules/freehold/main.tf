@@ -79,6 +79,16 @@ locals {
             additionalVolumes = [{ deviceName = "/dev/xvdb", size = class.root_volume.size, type = class.root_volume.type }]
           } : key => value if class.operating_system == "bottlerocket"
         },
+        {
+          limits = merge(
+            { for name, most in { databases = class.limits.databases, iops = class.limits.iops, throughput = class.limits.throughput } : name => most if most != null },
+            class.limits.storage == null ? {} : { storage = class.limits.storage },
+            { volumeTypes = class.limits.volume_types, engines = class.limits.engines },
+          )
+        },
+        length(class.namespaces) == 0 ? {} : {
+          namespaceSelector = { matchExpressions = [{ key = "kubernetes.io/metadata.name", operator = "In", values = class.namespaces }] }
+        },
         class.kms_key_id == null ? {} : { kmsKeyID = class.kms_key_id },
       )
     }

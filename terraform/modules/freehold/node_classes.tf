@@ -14,6 +14,9 @@ variable "node_classes" {
     * `images`: where the engines' images are pulled from: `registry`, with a path if need be, instead of Docker Hub; `pull_secrets`, Secrets
       in the namespace of each Database.
     * `custom`: whether databases may run images of their own: `enabled` (default true), `allowed_images` as patterns with `*`.
+    * `namespaces`: the names of the namespaces whose Databases may use the class; default: all.
+    * `limits`: the most that a Database may request: `databases` of one namespace, `storage` (`2Ti`), `iops`, `throughput`, `volume_types`,
+      `engines`.
     * `extra_parts`: al2023: MIME parts before Freehold's own, each with `content_type` and `content`: a shell script, a NodeConfig.
     * `extra_settings`: bottlerocket: TOML after Freehold's own.
   EOT
@@ -29,8 +32,17 @@ variable "node_classes" {
     tags               = optional(map(string), {})
     images             = optional(object({ registry = optional(string), pull_secrets = optional(list(string), []) }), {})
     custom             = optional(object({ enabled = optional(bool, true), allowed_images = optional(list(string), []) }), {})
-    extra_parts        = optional(list(object({ content_type = string, content = string })), [])
-    extra_settings     = optional(string, "")
+    namespaces         = optional(list(string), [])
+    limits = optional(object({
+      databases    = optional(number)
+      storage      = optional(string)
+      iops         = optional(number)
+      throughput   = optional(number)
+      volume_types = optional(list(string), [])
+      engines      = optional(list(string), [])
+    }), {})
+    extra_parts    = optional(list(object({ content_type = string, content = string })), [])
+    extra_settings = optional(string, "")
   }))
   nullable = false
 
@@ -105,6 +117,16 @@ variable "node_classes" {
   validation {
     condition     = alltrue([for class in values(var.node_classes) : can(regex("^[a-zA-Z0-9]([a-zA-Z0-9.:_-]|/[^/]){0,254}$", class.images.registry)) if class.images.registry != null])
     error_message = "node_classes: images.registry must be the host of a registry, with a port and a path if need be, without https:// and without / at its end, in ${join(", ", [for name, class in var.node_classes : name if class.images.registry != null && !can(regex("^[a-zA-Z0-9]([a-zA-Z0-9.:_-]|/[^/]){0,254}$", class.images.registry))])}."
+  }
+
+  validation {
+    condition     = alltrue([for class in values(var.node_classes) : can(regex("^[1-9][0-9]*(Gi|Ti)$", class.limits.storage)) if class.limits.storage != null])
+    error_message = "node_classes: limits.storage must be a whole number of GiB or TiB such as 2Ti in ${join(", ", [for name, class in var.node_classes : name if class.limits.storage != null && !can(regex("^[1-9][0-9]*(Gi|Ti)$", class.limits.storage))])}."
+  }
+
+  validation {
+    condition     = alltrue(flatten([for class in values(var.node_classes) : [for engine in class.limits.engines : contains(["questdb", "postgresql", "custom"], engine)]]))
+    error_message = "node_classes: limits.engines may name questdb, postgresql and custom only, in ${join(", ", [for name, class in var.node_classes : name if !alltrue([for engine in class.limits.engines : contains(["questdb", "postgresql", "custom"], engine)])])}."
   }
 
   validation {

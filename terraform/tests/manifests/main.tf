@@ -31,6 +31,10 @@ module "freehold" {
       instance_types     = ["r7i.*", "m7i.2xlarge"]
       kms_key_id         = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
       tags               = { team = "platform" }
+      namespaces         = ["team-a", "team-b"]
+      limits             = { databases = 5, storage = "2Ti", iops = 16000, throughput = 500, volume_types = ["gp3"], engines = ["postgresql", "custom"] }
+      images             = { registry = "111122223333.dkr.ecr.eu-west-1.amazonaws.com/docker-hub", pull_secrets = ["registry"] }
+      custom             = { allowed_images = ["registry.example/databases/*"] }
       extra_parts = [
         { content_type = "text/x-shellscript; charset=\"us-ascii\"", content = "#!/bin/sh\ntouch /run/hello" },
       ]

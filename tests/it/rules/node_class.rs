@@ -9,7 +9,8 @@ use crate::kit::test_env::{control_plane, run};
 fn node_class() -> Value {
     json!({
         "apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass", "metadata": {"name": "rules-subject"},
-        "spec": {"imageID": "ami-1", "subnets": [{"id": "subnet-1", "zone": "us-east-1a"}], "userData": ""},
+        "spec": {"imageID": "ami-1", "subnets": [{"id": "subnet-1", "zone": "us-east-1a"}], "userData": "",
+            "instanceTypes": ["r7i.*"]},
     })
 }
 
@@ -66,6 +67,18 @@ fn a_node_class_with_what_aws_does_not_know_is_refused_with_the_field() {
         ),
         (json!({"spec": {"images": {"pullPolicy": "Never"}}}), &["pullPolicy", "IfNotPresent"]),
         (json!({"spec": {"custom": {"enabled": false}}}), &[]),
+        (json!({"spec": {"instanceTypes": []}}), &["spec.instanceTypes"]),
+        (json!({"spec": {"instanceTypes": null}}), &["spec.instanceTypes", "Required"]),
+        (json!({"spec": {"instanceTypes": ["*"]}}), &[]),
+        (json!({"spec": {"namespaceSelector": {"matchLabels": {"tenant": "yes"}}}}), &[]),
+        (
+            json!({"spec": {"limits": {"databases": 3, "storage": "2Ti", "iops": 16000, "throughput": 500,
+            "volumeTypes": ["gp3"], "engines": ["postgresql"]}}}),
+            &[],
+        ),
+        (json!({"spec": {"limits": {"storage": "2TB"}}}), &["spec.limits.storage", "for example 100Gi"]),
+        (json!({"spec": {"limits": {"databases": -1}}}), &["spec.limits.databases"]),
+        (json!({"spec": {"limits": {"engines": ["mysql"]}}}), &["spec.limits.engines", "questdb"]),
         (json!({"spec": {"custom": {"allowedImages": ["registry.example/*"]}}}), &[]),
         (
             json!({"spec": {"custom": {"enabled": false, "allowedImages": ["registry.example/*"]}}}),

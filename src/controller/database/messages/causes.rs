@@ -86,13 +86,25 @@ impl ClassRefusal {
                 "NodeClass {class} does not exist: create it, or name another one in spec.nodeClassName"
             ),
             Self::CustomDisabled { class } => format!(
-                "NodeClass {class} does not permit the engine custom (its spec.custom.enabled): use another \
-                 engine or NodeClass. A database that runs goes on running"
+                "NodeClass {class} does not permit the engine custom: use another engine or NodeClass. A \
+                 database that runs goes on running"
             ),
-            Self::ImageNotAllowed { class, image, allowed } => format!(
-                "NodeClass {class} does not permit image {image}: it permits {} (its \
-                 spec.custom.allowedImages). A database that runs goes on running",
-                allowed.join(", ")
+            Self::Namespace { class, namespace } => format!(
+                "NodeClass {class} does not admit Databases of namespace {namespace} (its \
+                 spec.namespaceSelector): name another NodeClass. A database that runs goes on running"
+            ),
+            Self::Databases { class, most } => format!(
+                "NodeClass {class} permits {most} Databases in a namespace, and as many were created before \
+                 this one: delete one of them, or name another NodeClass"
+            ),
+            Self::NotListed { class, what, wanted, allowed } => format!(
+                "NodeClass {class} does not permit the {what} {wanted}: use {}. A database that runs goes on \
+                 running",
+                allowed.join(" or ")
+            ),
+            Self::Above { class, field, wanted, most } => format!(
+                "NodeClass {class} permits {field} up to {most} (its spec.limits), and spec.storage requests \
+                 {wanted}: set it to {most} or less. A database that runs goes on running"
             ),
         }
     }

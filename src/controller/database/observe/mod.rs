@@ -1,9 +1,14 @@
 //! The observe step of the Database controller: reads everything that the plan depends on. Only reads.
 
 pub mod child;
+mod class;
 pub mod retained;
 
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
 use data_encoding::HEXLOWER;
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, Node as CoreNode, Pod, Secret, Service, ServiceAccount,
@@ -12,7 +17,8 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
-use kube::{CustomResourceExt, ResourceExt};
+use kube::{CustomResourceExt, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use self::child::{Child, Credentials, HeldSecret, child, is_controlled_by, secret};
@@ -24,7 +30,7 @@ use crate::api::names::Names;
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cluster::if_served;
 use crate::controller::pass::context::Context;
-use crate::engine::{self, EngineError, Profile};
+use crate::engine::{EngineError, Profile};
 use crate::settings::{Network, Timing};
 
 /// What is being torn down around the Database; read only while it is being deleted.
@@ -50,6 +56,11 @@ pub struct Observed {
     pub database: Database,
     /// Its NodeClass, unless there is none of this name.
     pub class: Option<NodeClass>,
+    /// The labels of its namespace; read only where the NodeClass admits namespaces by them.
+    pub namespace_labels: BTreeMap<String, String>,
+    /// How many Databases of its namespace name the same NodeClass and were created before it; counted only
+    /// until it has a Volume, where the NodeClass limits them.
+    pub created_before: usize,
     /// The names of its objects.
     pub names: Names,
     /// What its engine needs.
@@ -138,15 +149,9 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
     let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
-    let class = Api::<NodeClass>::all(client.clone()).get_opt(&database.spec.node_class_name).await;
-    let class = if_served(class)?;
+    let class = class::of(&database, ctx).await?;
     let (nodes, node_name_taken) = with_their_kind(nodes(&database, &names, ctx).await, torn_down)?;
     let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
-    let config_maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
-    let services = Api::<Service>::namespaced(client.clone(), &namespace);
-    let service_accounts = Api::<ServiceAccount>::namespaced(client.clone(), &namespace);
-    let network_policies = Api::<NetworkPolicy>::namespaced(client.clone(), &namespace);
-    let stateful_sets = Api::<StatefulSet>::namespaced(client.clone(), &namespace);
     let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
     let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
     let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
@@ -162,7 +167,9 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         .await?
         .filter(|pod| pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid));
     Ok(Some(Observed {
-        profile: profile(&database, class.as_ref()),
+        profile: class::profile(&database, class.as_ref()),
+        namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
+        created_before: class::created_before(&database, class.as_ref(), ctx).await?,
         class,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), ctx).await?,
@@ -176,11 +183,11 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
             // The original is unreadable, too, and says so.
             Credentials::Unreadable(_) => Child::Absent,
         },
-        config_map: child(config_maps.get_opt(&names.config_map).await?, &names.uid),
-        service: child(services.get_opt(&names.service).await?, &names.uid),
-        service_account: child(service_accounts.get_opt(&names.service_account).await?, &names.uid),
-        network_policy: child(network_policies.get_opt(&names.network_policy).await?, &names.uid),
-        stateful_set: child(stateful_sets.get_opt(&names.stateful_set).await?, &names.uid),
+        config_map: owned(&names.config_map, &names, ctx).await?,
+        service: owned(&names.service, &names, ctx).await?,
+        service_account: owned(&names.service_account, &names, ctx).await?,
+        network_policy: owned(&names.network_policy, &names, ctx).await?,
+        stateful_set: owned(&names.stateful_set, &names, ctx).await?,
         pod,
         labelled: labelled(&names, ctx).await?,
         torn_down,
@@ -192,13 +199,13 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     }))
 }
 
-/// What the engine needs, with its image from where the NodeClass says.
-fn profile(database: &Database, class: Option<&NodeClass>) -> Result<Profile, EngineError> {
-    let profile = engine::profile(&database.spec.engine, &database.spec.config)?;
-    Ok(match class {
-        Some(class) => engine::from_class(profile, &database.spec.engine, &class.spec.images),
-        None => profile,
-    })
+/// The object of a derived name in the Database's namespace.
+async fn owned<K>(name: &str, names: &Names, ctx: &Context) -> Result<Child<K>, kube::Error>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let api = Api::<K>::namespaced(ctx.client.clone(), &names.namespace);
+    Ok(child(api.get_opt(name).await?, &names.uid))
 }
 
 /// Our Nodes, by label and by the names that they may have, and whether the next name is taken.

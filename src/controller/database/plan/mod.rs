@@ -37,7 +37,7 @@ use crate::engine::Profile;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let plan = decide(observed, now);
+    let plan = permission::looked_at_again(decide(observed, now), observed);
     debug_assert_eq!(
         check::violations(observed, &plan),
         Vec::<String>::new(),
@@ -54,6 +54,14 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.database) {
         return Plan::act(vec![Action::AddFinalizer], DatabaseWait::AddingFinalizer);
     }
+    match permission::as_decided_before(observed) {
+        Some((permitted, refusal)) => permission::with_refusal(carry_out(&permitted, now), refusal),
+        None => carry_out(observed, now),
+    }
+}
+
+/// What the spec says, paused or running.
+fn carry_out(observed: &Observed, now: Timestamp) -> Plan {
     if !observed.database.spec.running {
         return pause::plan(observed, now);
     }

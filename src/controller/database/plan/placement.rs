@@ -6,6 +6,7 @@ use kube::ResourceExt;
 use super::action::Action;
 use super::facts::{disk_zone, is_named, node_awaited, patch, recorded_zone, volume_awaited};
 use super::machines::is_lost;
+use super::permission;
 use crate::api::database::Replacement;
 use crate::api::{ConditionType, Node, Volume};
 use crate::controller::conditions;
@@ -50,6 +51,9 @@ pub(super) fn disk(
             volume_awaited(volume)
         }
         Child::Absent | Child::Foreign => {
+            if let Some(refusal) = permission::storage(observed) {
+                return Some(DatabaseWait::NotPermitted(refusal));
+            }
             actions.push(Action::CreateVolume(Box::new(build::volume(
                 &observed.database,
                 &observed.names,

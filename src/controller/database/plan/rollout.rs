@@ -102,7 +102,7 @@ fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
 /// Where images are pulled from is no input of the spec: the template follows the NodeClass at once, and no
 /// pod is replaced for it. Whatever ends the pod, the next one pulls from there.
 fn image_source(observed: &Observed, profile: &Profile, live: &StatefulSet, actions: &mut Vec<Action>) {
-    if observed.class.is_some()
+    if permission::class(observed).is_none()
         && let Some(wanted) = build::with_image_of(live, profile)
     {
         actions.push(Action::ChangeImageSource(Box::new(bound(live, wanted))));

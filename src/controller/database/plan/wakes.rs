@@ -11,8 +11,8 @@ pub(super) enum Wake {
     Watch,
     /// The Database's own watch: this plan writes to the Database.
     OwnWrite,
-    /// The time that the plan gives: Secrets, retention records, Kubernetes nodes, VolumeAttachments and the
-    /// objects of others are not watched.
+    /// The time that the plan gives: namespaces, Secrets, retention records, Kubernetes nodes,
+    /// VolumeAttachments and the objects of others are not watched.
     Time,
 }
 
@@ -22,7 +22,6 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         DatabaseWait::AddingFinalizer | DatabaseWait::ResourcesDeleted => Some(Wake::OwnWrite),
         DatabaseWait::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wake(wait),
         DatabaseWait::InvalidSpec(_)
-        | DatabaseWait::NotPermitted(_)
         | DatabaseWait::VolumeLost { .. }
         | DatabaseWait::CreatingNode(_)
         | DatabaseWait::NodeUnusable { .. }
@@ -40,7 +39,8 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::Paused
         | DatabaseWait::DeletingVolume { .. }
         | DatabaseWait::OtherFinalizers => Some(Wake::Watch),
-        DatabaseWait::NameConflict { .. }
+        DatabaseWait::NotPermitted(_)
+        | DatabaseWait::NameConflict { .. }
         | DatabaseWait::CredentialsUnusable { .. }
         | DatabaseWait::AdoptionRefused(_)
         | DatabaseWait::FormerVolumeExists(_)

@@ -211,6 +211,8 @@ impl Life {
             priority_class: None,
             database: self.database.clone(),
             class: Some(class(json!({}))),
+            namespace_labels: BTreeMap::new(),
+            created_before: 0,
             names: self.names.clone(),
             profile: self.profile.clone(),
             nodes: self.machines.iter().map(|machine| machine.node.clone()).collect(),

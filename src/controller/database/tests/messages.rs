@@ -41,11 +41,19 @@ fn invalid_specs() -> Vec<InvalidSpec> {
 }
 
 fn class_refusals() -> Vec<ClassRefusal> {
-    let (class, image, allowed) = (|| t("default"), t("db:1"), vec![t("registry.example/*")]);
+    let class = || t("default");
     complete([
         ClassRefusal::NoClass { class: class() },
         ClassRefusal::CustomDisabled { class: class() },
-        ClassRefusal::ImageNotAllowed { class: class(), image, allowed },
+        ClassRefusal::Namespace { class: class(), namespace: t("team-a") },
+        ClassRefusal::Databases { class: class(), most: 3 },
+        ClassRefusal::NotListed {
+            class: class(),
+            what: "image",
+            wanted: t("db:1"),
+            allowed: vec![t("registry.example/*"), t("mirror.example/*")],
+        },
+        ClassRefusal::Above { class: class(), field: "storage", wanted: t("4Ti"), most: t("2Ti") },
     ])
 }
 

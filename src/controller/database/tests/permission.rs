@@ -123,3 +123,92 @@ fn the_machine_that_takes_a_lost_ones_place_pulls_from_where_the_class_says_now(
     let row = line(&plan(&world, now()));
     assert!(row.starts_with("[change image of set-uid, label ip-10-0-0-1"), "{row}");
 }
+
+/// The world with a class that admits namespaces by a label, and this label on the namespace.
+fn admitting(world: Observed, label: &str) -> Observed {
+    let mut world = of_class(world, json!({"namespaceSelector": {"matchLabels": {"tenant": "yes"}}}));
+    world.namespace_labels = BTreeMap::from([("tenant".to_owned(), label.to_owned())]);
+    world
+}
+
+#[test]
+fn a_new_database_beyond_a_limit_of_its_class_costs_nothing() {
+    let limits = |limits: Value| json!({"limits": limits});
+    for (spec, class, says) in [
+        (json!({}), limits(json!({"databases": 0})), "permits 0 Databases in a namespace"),
+        (json!({}), limits(json!({"storage": "99Gi"})), "storage up to 99Gi"),
+        (json!({}), limits(json!({"volumeTypes": ["gp2", "st1"]})), "volume type gp3: use gp2 or st1"),
+        (json!({}), limits(json!({"engines": ["postgresql"]})), "engine questdb: use postgresql"),
+        (
+            json!({"storage": {"size": "100Gi", "iops": 6000}}),
+            limits(json!({"iops": 5999})),
+            "iops up to 5999",
+        ),
+        (
+            json!({"storage": {"size": "100Gi", "throughput": 250}}),
+            limits(json!({"throughput": 249})),
+            "throughput up to 249",
+        ),
+    ] {
+        let plan = plan(&of_class(empty(spec, json!({})), class), now());
+        assert_eq!(line(&plan), "[] stalled NotPermitted", "{says}");
+        let message = plan.waiting.unwrap().message();
+        assert!(message.contains(says) && message.contains("NodeClass default"), "{message}");
+    }
+    let whole = json!({"limits": {"databases": 1, "storage": "100Gi", "iops": 3000, "volumeTypes": ["gp3"],
+        "engines": ["questdb"]}});
+    assert!(line(&plan(&of_class(empty(json!({}), json!({})), whole), now())).contains("create node 1"));
+}
+
+#[test]
+fn those_that_were_created_first_are_the_databases_that_a_class_permits() {
+    let with = |created_before: usize| {
+        let world = of_class(empty(json!({}), json!({})), json!({"limits": {"databases": 2}}));
+        line(&plan(&Observed { created_before, ..world }, now()))
+    };
+    assert!(with(1).contains("create node 1"));
+    assert_eq!(with(2), "[] stalled NotPermitted");
+    let settled = of_class(settled(), json!({"limits": {"databases": 0}}));
+    assert_eq!(line(&plan(&settled, now())), "[] as wanted");
+    assert_eq!(told(&settled), (true, None), "one that was created counts, and is not refused");
+}
+
+#[test]
+fn a_namespace_that_is_not_admitted_gets_nothing_and_what_runs_there_goes_on() {
+    assert!(line(&plan(&admitting(empty(json!({}), json!({})), "yes"), now())).contains("create node 1"));
+    assert_eq!(line(&plan(&admitting(empty(json!({}), json!({})), "no"), now())), "[] stalled NotPermitted");
+    let running = admitting(settled(), "no");
+    assert_eq!(line(&plan(&running, now())), "[] as wanted");
+    assert_eq!(told(&running), (true, Some("NotPermitted".to_owned())));
+    let mut lost = running;
+    lost.nodes.clear();
+    assert!(line(&plan(&lost, now())).starts_with("[create node 2 "));
+}
+
+#[test]
+fn another_class_that_does_not_admit_the_namespace_is_not_used_for_anything() {
+    let mut world = admitting(edited(json!({"nodeClassName": "of-others"})), "no");
+    assert_eq!(line(&plan(&world, now())), "[] stalled NotPermitted");
+    world.nodes.clear();
+    let plan = plan(&world, now());
+    let Action::CreateNode(_, node, _) = &plan.actions[0] else { panic!("{plan:?}") };
+    assert_eq!(node.spec.node_class_name, "default");
+}
+
+#[test]
+fn a_growth_beyond_the_limit_is_not_carried_out_and_the_database_serves() {
+    let grown = |size: &str| {
+        of_class(edited(json!({"storage": {"size": size}})), json!({"limits": {"storage": "200Gi"}}))
+    };
+    assert_eq!(line(&plan(&grown("200Gi"), now())), "[update volume-uid {\"size\":\"200Gi\"}] Progressing");
+    assert_eq!(line(&plan(&grown("201Gi"), now())), "[] stalled NotPermitted");
+    let mut paused = grown("201Gi");
+    paused.database.spec.running = false;
+    assert!(!line(&plan(&paused, now())).contains("update volume-uid"));
+
+    let mut volume_not_made = grown("201Gi");
+    volume_not_made.volume = Child::Absent;
+    volume_not_made.database.status.as_mut().unwrap().volume_name = None;
+    (volume_not_made.stateful_set, volume_not_made.pod) = (Child::Absent, None);
+    assert!(!line(&plan(&volume_not_made, now())).contains("create volume"));
+}

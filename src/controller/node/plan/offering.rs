@@ -180,7 +180,7 @@ pub fn shared_device(class: &NodeClassSpec) -> Option<&str> {
     devices.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
-/// Whether a pattern of the class allows the type; no pattern allows every type.
+/// Whether a pattern of the class allows the type.
 pub fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
-    patterns.is_empty() || pattern::is_any(patterns, instance_type)
+    pattern::is_any(patterns, instance_type)
 }

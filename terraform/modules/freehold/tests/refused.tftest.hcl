@@ -581,3 +581,79 @@ run "user_data_beyond_the_limit_of_ec2" {
 
   expect_failures = [output.node_classes]
 }
+
+run "a_registry_with_its_scheme" {
+  command = plan
+
+  variables {
+    node_classes = {
+      default = {
+        image_id           = "ami-0123456789abcdef0"
+        instance_profile   = "freehold-node-prod"
+        subnets            = [{ id = "subnet-0aaaaaaaaaaaaaaaa", zone = "eu-west-1a" }]
+        security_group_ids = ["sg-0123456789abcdef0"]
+        instance_types     = ["r7i.*"]
+        images             = { registry = "https://registry.example" }
+      }
+    }
+  }
+
+  expect_failures = [var.node_classes]
+}
+
+run "images_that_are_allowed_where_none_is" {
+  command = plan
+
+  variables {
+    node_classes = {
+      default = {
+        image_id           = "ami-0123456789abcdef0"
+        instance_profile   = "freehold-node-prod"
+        subnets            = [{ id = "subnet-0aaaaaaaaaaaaaaaa", zone = "eu-west-1a" }]
+        security_group_ids = ["sg-0123456789abcdef0"]
+        instance_types     = ["r7i.*"]
+        custom             = { enabled = false, allowed_images = ["registry.example/*"] }
+      }
+    }
+  }
+
+  expect_failures = [var.node_classes]
+}
+
+run "a_limit_that_is_no_size" {
+  command = plan
+
+  variables {
+    node_classes = {
+      default = {
+        image_id           = "ami-0123456789abcdef0"
+        instance_profile   = "freehold-node-prod"
+        subnets            = [{ id = "subnet-0aaaaaaaaaaaaaaaa", zone = "eu-west-1a" }]
+        security_group_ids = ["sg-0123456789abcdef0"]
+        instance_types     = ["r7i.*"]
+        limits             = { storage = "2TB" }
+      }
+    }
+  }
+
+  expect_failures = [var.node_classes]
+}
+
+run "an_engine_that_does_not_exist" {
+  command = plan
+
+  variables {
+    node_classes = {
+      default = {
+        image_id           = "ami-0123456789abcdef0"
+        instance_profile   = "freehold-node-prod"
+        subnets            = [{ id = "subnet-0aaaaaaaaaaaaaaaa", zone = "eu-west-1a" }]
+        security_group_ids = ["sg-0123456789abcdef0"]
+        instance_types     = ["r7i.*"]
+        limits             = { engines = ["mysql"] }
+      }
+    }
+  }
+
+  expect_failures = [var.node_classes]
+}

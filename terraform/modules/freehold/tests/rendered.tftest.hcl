@@ -84,6 +84,7 @@ run "a_machine_with_amazon_linux" {
       images           = { pullSecrets = [] }
       instanceProfile  = "freehold-node-prod"
       instanceTypes    = ["r7i.*", "m7i.2xlarge"]
+      limits           = { engines = [], volumeTypes = [] }
       rootVolume       = { deviceName = "/dev/xvda", size = 30, type = "gp3" }
       securityGroupIDs = ["sg-0123456789abcdef0"]
       storageClassName = "freehold"
@@ -248,5 +249,35 @@ run "the_chart_does_not_create_the_storage_class" {
   assert {
     condition     = yamldecode(output.helm_values).storageClass == { create = false, name = "databases" }
     error_message = "The chart must not create the StorageClass."
+  }
+}
+
+run "the_contract_with_tenants" {
+  variables {
+    node_classes = {
+      default = {
+        image_id           = "ami-0123456789abcdef0"
+        instance_profile   = "freehold-node-prod"
+        subnets            = [{ id = "subnet-0aaaaaaaaaaaaaaaa", zone = "eu-west-1a" }]
+        security_group_ids = ["sg-0123456789abcdef0"]
+        instance_types     = ["r7i.large"]
+        namespaces         = ["team-a"]
+        limits             = { databases = 5, storage = "2Ti", volume_types = ["gp3"] }
+        images             = { registry = "registry.example:5000/mirror" }
+        custom             = { enabled = false }
+      }
+    }
+  }
+
+  assert {
+    condition = (
+      yamldecode(output.node_classes.default).spec.namespaceSelector == {
+        matchExpressions = [{ key = "kubernetes.io/metadata.name", operator = "In", values = ["team-a"] }]
+      }
+      && yamldecode(output.node_classes.default).spec.limits == { databases = 5, storage = "2Ti", volumeTypes = ["gp3"], engines = [] }
+      && yamldecode(output.node_classes.default).spec.images == { registry = "registry.example:5000/mirror", pullSecrets = [] }
+      && yamldecode(output.node_classes.default).spec.custom == { enabled = false, allowedImages = [] }
+    )
+    error_message = "The contract must be that of the inputs: what was left out is the NodeClass' default."
   }
 }

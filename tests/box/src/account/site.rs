@@ -202,6 +202,7 @@ impl Site {
                 "securityGroupIDs": world.security_groups.first().map(|group| [&group.id]),
                 "instanceProfile": world.instance_profiles.first(),
                 "userData": user_data::DEDICATED,
+                "instanceTypes": ["*"],
                 "storageClassName": STORAGE_CLASS,
             },
         })

@@ -1,0 +1,59 @@
+//! The NodeClass of a Database, and what its contract is judged by. Only reads.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+
+use crate::api::{Database, NodeClass};
+use crate::cluster::if_served;
+use crate::controller::pass::context::Context;
+use crate::engine::{self, EngineError, Profile};
+
+/// The class that the Database names.
+pub(super) async fn of(database: &Database, ctx: &Context) -> Result<Option<NodeClass>, kube::Error> {
+    if_served(Api::<NodeClass>::all(ctx.client.clone()).get_opt(&database.spec.node_class_name).await)
+}
+
+/// The labels of the namespace, where the class admits namespaces by them.
+pub(super) async fn namespace_labels(
+    name: &str,
+    class: Option<&NodeClass>,
+    ctx: &Context,
+) -> Result<BTreeMap<String, String>, kube::Error> {
+    if class.is_none_or(|class| class.spec.namespace_selector.is_none()) {
+        return Ok(BTreeMap::new());
+    }
+    let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(name).await?;
+    Ok(namespace.and_then(|namespace| namespace.metadata.labels).unwrap_or_default())
+}
+
+/// How many Databases of the namespace name the same class and were created before this one. Which these are
+/// is the same for each of them, whichever is reconciled first.
+pub(super) async fn created_before(
+    database: &Database,
+    class: Option<&NodeClass>,
+    ctx: &Context,
+) -> Result<usize, kube::Error> {
+    let was_created = database.status.as_ref().is_some_and(|status| status.volume_name.is_some());
+    if was_created || class.is_none_or(|class| class.spec.limits.databases.is_none()) {
+        return Ok(0);
+    }
+    let namespace = database.namespace().unwrap_or_default();
+    let all =
+        Api::<Database>::namespaced(ctx.client.clone(), &namespace).list(&ListParams::default()).await?;
+    let age = |it: &Database| (it.metadata.creation_timestamp.clone(), it.metadata.uid.clone());
+    let is_before =
+        |it: &&Database| it.spec.node_class_name == database.spec.node_class_name && age(it) < age(database);
+    Ok(all.items.iter().filter(is_before).count())
+}
+
+/// What the engine needs, with its image from where the NodeClass says.
+pub(super) fn profile(database: &Database, class: Option<&NodeClass>) -> Result<Profile, EngineError> {
+    let profile = engine::profile(&database.spec.engine, &database.spec.config)?;
+    Ok(match class {
+        Some(class) => engine::from_class(profile, &database.spec.engine, &class.spec.images),
+        None => profile,
+    })
+}
