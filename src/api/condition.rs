@@ -21,6 +21,8 @@ pub enum ConditionType {
     /// Database, while it is so: its NodeClass does not permit what the spec requests. A database that was
     /// created goes on as it was decided before.
     NotPermitted,
+    /// Database, while it is so: it was deleted, and goes on running since spec.deletionProtection is true.
+    DeletionProtected,
     /// Node: EC2 shows the instance running.
     Launched,
     /// Node: its kubelet has registered.
@@ -74,6 +76,8 @@ pub enum Reason {
     Pending,
     /// The object is being deleted.
     Deleting,
+    /// The object was deleted, and spec.deletionProtection keeps it until it is false.
+    DeletionProtected,
     /// The database is paused (`spec.running: false`).
     Paused,
     /// The spec contradicts itself or requests something impossible.

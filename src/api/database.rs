@@ -148,6 +148,12 @@ pub struct DatabaseSpec {
     #[serde(default = "default_running")]
     pub running: bool,
 
+    /// True refuses the deletion of this Database: set it to false first. Until then a Database that is being
+    /// deleted all the same goes on running, and its volume is retained whatever the deletionPolicy says.
+    /// The deletion of its namespace is not refused; it retains every volume. Default: false.
+    #[serde(default)]
+    pub deletion_protection: bool,
+
     /// What happens to the volume when this Database is deleted. When the namespace or the resource
     /// definitions are deleted instead, every policy acts as Retain. Default: Retain.
     #[serde(default)]

@@ -18,6 +18,8 @@ pub enum EventReason {
     CredentialsAdopted,
     /// Database: all its resources are deleted but what its deletion policy retains.
     DatabaseReleased,
+    /// Database: it was deleted, and goes on running since spec.deletionProtection is true.
+    DeletionProtected,
     /// Database: the engine does not start or does not stay up; the note says what Kubernetes reports.
     EngineFailing,
     /// Database: the engine ended by itself, and Kubernetes started it again; the note says how it ended.

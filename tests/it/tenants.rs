@@ -6,4 +6,5 @@ mod admission;
 mod alone;
 mod contract;
 mod images;
+mod protection;
 mod quota;

@@ -40,11 +40,7 @@ pub struct Decided {
 impl Decided {
     /// What this pass decided.
     pub fn of(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Self {
-        Self {
-            is_deleting: observed.database.metadata.deletion_timestamp.is_some(),
-            waiting: waiting(plan, acted),
-            engine: engine(observed),
-        }
+        Self { is_deleting: observed.is_leaving(), waiting: waiting(plan, acted), engine: engine(observed) }
     }
 }
 
@@ -127,6 +123,10 @@ fn entries(observed: &Observed, decided: &Decided) -> Vec<Entry> {
     ];
     entries.extend(adoption::found(observed));
     entries.extend(permission::told(observed));
+    if observed.is_protected() {
+        let message = messages::DELETION_PROTECTED;
+        entries.push(Entry::yes(Type::DeletionProtected, Reason::DeletionProtected, message));
+    }
     entries
 }
 
@@ -195,7 +195,7 @@ fn engine(observed: &Observed) -> Option<DatabaseWait> {
 
 /// Why something is not there: because it is not wanted now, or because it is awaited.
 fn idle(observed: &Observed) -> Idle {
-    if observed.database.metadata.deletion_timestamp.is_some() {
+    if observed.is_leaving() {
         Idle::Deleting
     } else if observed.database.spec.running {
         Idle::Awaited
@@ -228,6 +228,8 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) ->
     {
         happened.push(Happened::normal(EventReason::RetainedVolumeFound, found.message.clone()));
     }
+    let is_kept = conditions::is_true(new, Type::DeletionProtected);
+    happened.extend(worsened(old, new, Type::DeletionProtected, EventReason::DeletionProtected, is_kept));
     let is_stalled = conditions::is_true(new, Type::Stalled);
     let is_refused = conditions::is_true(new, Type::NotPermitted) && !is_stalled;
     happened.extend(worsened(old, new, Type::NotPermitted, EventReason::NotPermitted, is_refused));

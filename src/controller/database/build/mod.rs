@@ -27,7 +27,7 @@ pub use secret::{CredentialsError, check_credentials, credentials, retained, tak
 pub use service::{host, service};
 pub use service_account::{service_account, service_account_patch};
 pub use stateful_set::{CONTAINER, in_priority_class, stateful_set, with_image_of};
-pub use volume::{volume, volume_spec};
+pub use volume::{deletion_policy, volume, volume_spec};
 
 /// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer
 /// operator would render differently is not in it, so an upgrade of the operator restarts nothing.

@@ -24,9 +24,15 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
     }
 }
 
+/// What becomes of the disk of a Database that is not on its way out: that of a protected one is retained,
+/// whatever deletes its Volume.
+pub fn deletion_policy(database: &Database) -> DeletionPolicy {
+    if database.spec.deletion_protection { DeletionPolicy::Retain } else { database.spec.deletion_policy }
+}
+
 /// The Volume.
 pub fn volume(database: &Database, names: &Names, zone: &str) -> Volume {
-    let mut volume = Volume::new(&names.volume, volume_spec(database, zone, database.spec.deletion_policy));
+    let mut volume = Volume::new(&names.volume, volume_spec(database, zone, deletion_policy(database)));
     *volume.meta_mut() = owned(names, &names.volume);
     volume
 }

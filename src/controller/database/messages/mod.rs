@@ -17,6 +17,9 @@ pub const VOLUME_READY: &str = "the volume is bound and matches the spec";
 pub const ENGINE_READY: &str = "the engine accepts connections";
 /// Ready is true.
 pub const DATABASE_READY: &str = "the database is running this generation and accepts connections";
+/// DeletionProtected is true.
+pub const DELETION_PROTECTED: &str = "the Database was deleted, which cannot be undone, and goes on running \
+    since spec.deletionProtection is true; set it to false, and the deletion goes on";
 /// Ready is false, for a deletion that waits for nothing.
 pub const BEING_DELETED: &str = "the Database is being deleted";
 

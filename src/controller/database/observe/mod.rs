@@ -28,7 +28,7 @@ use super::pod;
 use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeClass, Volume};
-use crate::cluster::if_served;
+use crate::cluster::{finalizer, if_served};
 use crate::controller::pass::context::Context;
 use crate::engine::{EngineError, Profile};
 use crate::settings::{Network, Timing};
@@ -107,6 +107,22 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// Whether the Database is on its way out: deleted, and not protected from it. In a namespace that is
+    /// being deleted nothing can be created any more, so that protection ends there, and with our
+    /// definitions.
+    pub fn is_leaving(&self) -> bool {
+        self.database.metadata.deletion_timestamp.is_some() && !self.is_protected()
+    }
+
+    /// Whether the Database was deleted, and is kept.
+    pub fn is_protected(&self) -> bool {
+        let Database { metadata, spec, .. } = &self.database;
+        metadata.deletion_timestamp.is_some()
+            && spec.deletion_protection
+            && finalizer::has(&self.database)
+            && !self.torn_down.any()
+    }
+
     /// Our Nodes, the oldest first.
     pub fn by_ordinal(&self) -> Vec<&Node> {
         let mut nodes: Vec<(i32, &Node)> = self

@@ -20,7 +20,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             broken.push(sentence.to_owned());
         }
     };
-    let is_deleting = observed.database.metadata.deletion_timestamp.is_some();
+    let is_deleting = observed.is_leaving();
     let is_stalled = plan.waiting.as_ref().is_some_and(DatabaseWait::is_stalled);
     let status = observed.database.status.as_ref();
     for action in &plan.actions {

@@ -48,7 +48,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
 }
 
 fn decide(observed: &Observed, now: Timestamp) -> Plan {
-    if observed.database.metadata.deletion_timestamp.is_some() {
+    if observed.is_leaving() {
         return deletion::plan(observed, now);
     }
     if !finalizer::has(&observed.database) {

@@ -71,7 +71,7 @@ pub(super) fn template(observed: &Observed, live: &StatefulSet) -> Option<ClassR
 
 /// Says what of the spec is not permitted, whether it is carried out or not.
 pub(in crate::controller::database) fn told(observed: &Observed) -> Option<Entry> {
-    if observed.database.metadata.deletion_timestamp.is_some() {
+    if observed.is_leaving() {
         return None;
     }
     let refusal = creation(observed).or_else(|| refusal(observed))?;

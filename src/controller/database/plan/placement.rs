@@ -67,7 +67,7 @@ pub(super) fn disk(
 /// What of the Volume's spec must follow the Database's; what is decided once stays as it is.
 pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
     let mut wanted =
-        build::volume_spec(&observed.database, &volume.spec.zone, observed.database.spec.deletion_policy);
+        build::volume_spec(&observed.database, &volume.spec.zone, build::deletion_policy(&observed.database));
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
     wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     let patch = patch(&volume.spec, &wanted)?;

@@ -5,12 +5,48 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::api::Reason;
+use crate::api::{ConditionType, DeletionPolicy, Reason};
+use crate::controller::conditions;
 use crate::controller::database::plan::plan;
+use crate::controller::database::status::{Decided, status as status_of};
+use crate::controller::pass::acted::Acted;
 
 /// The end of every deletion whose children are all there.
 const DOWN: &str = "delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete \
         ServiceAccount orders-gqmgm, delete NetworkPolicy orders, remove finalizer";
+
+#[test]
+fn a_protected_database_that_is_deleted_goes_on_until_the_protection_is_lifted() {
+    let protected = |is_protected: bool| {
+        let mut world = settled_as(json!({"deletionPolicy": "Delete", "deletionProtection": true}));
+        world.database.spec.deletion_protection = is_protected;
+        deleting(&mut world.database, 1);
+        world
+    };
+    let kept = protected(true);
+    assert_eq!(kept.volume.ours().unwrap().spec.deletion_policy, DeletionPolicy::Retain);
+    assert_eq!(line(&plan(&kept, now())), "[] as wanted");
+    let acted = Acted::new(kept.database.clone());
+    let decided = Decided::of(&kept, &plan(&kept, now()), &acted);
+    let status = status_of(&kept, &decided, &acted, now());
+    assert!(conditions::is_true(&status.conditions, ConditionType::Ready));
+    assert!(conditions::is_true(&status.conditions, ConditionType::DeletionProtected));
+
+    let mut lost = protected(true);
+    lost.nodes.clear();
+    assert!(line(&plan(&lost, now())).starts_with("[create node 2 "), "it is repaired");
+    assert!(line(&plan(&protected(false), now())).starts_with("[scale set-uid to 0]"));
+}
+
+#[test]
+fn the_deletion_of_the_namespace_takes_a_protected_database_and_retains_its_volume() {
+    let mut world = settled_as(json!({"deletionPolicy": "Delete", "deletionProtection": true}));
+    deleting(&mut world.database, 1);
+    world.torn_down.namespace = true;
+    assert!(line(&plan(&world, now())).starts_with("[scale set-uid to 0]"));
+    let world = without_machine(stopped(world));
+    assert_eq!(line(&plan(&world, now())), "[delete volume-uid] AwaitingVolume", "its policy is Retain");
+}
 
 /// The settled world of a Database with this policy, on its way out.
 fn leaving(policy: &str) -> Observed {

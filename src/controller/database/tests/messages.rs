@@ -269,6 +269,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("ENGINE_READY", t(messages::ENGINE_READY)),
         ("DATABASE_READY", t(messages::DATABASE_READY)),
         ("NOT_STALLED", t(shared::NOT_STALLED)),
+        ("DELETION_PROTECTED", t(messages::DELETION_PROTECTED)),
         ("BEING_DELETED", t(messages::BEING_DELETED)),
         ("events::PAUSED", t(events::PAUSED)),
         ("events::RESUMED", t(events::RESUMED)),
