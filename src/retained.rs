@@ -178,6 +178,7 @@ mod tests {
         Retained {
             persistent_volume: "freehold-1".to_owned(),
             namespace: "team-a".to_owned(),
+            namespace_uid: None,
             database: "orders".to_owned(),
             database_uid: Some("2".to_owned()),
             volume: Some("orders-k3f9q".to_owned()),

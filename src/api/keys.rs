@@ -82,7 +82,7 @@ pub const DATABASE_ANNOTATION: &str = "freehold.dev/database";
 /// PersistentVolume.
 pub const PROVISIONED_BY_ANNOTATION: &str = "pv.kubernetes.io/provisioned-by";
 
-/// Annotation: when the volume was retained (RFC 3339, UTC, whole seconds). This and the five that follow are
+/// Annotation: when the volume was retained (RFC 3339, UTC, whole seconds). This and the six that follow are
 /// written by the Volume's controller when it retains the volume: they make the PersistentVolume its
 /// retention record.
 pub const RETAINED_AT_ANNOTATION: &str = "freehold.dev/retained-at";
@@ -104,6 +104,11 @@ pub const ENGINE_VERSION_ANNOTATION: &str = "freehold.dev/engine-version";
 /// Annotation of the record: the name of the Secret with the credentials that the data was created with, in
 /// the namespace of the claim.
 pub const CREDENTIALS_ANNOTATION: &str = "freehold.dev/credentials-secret";
+
+/// Annotation of the record: the UID of the namespace that the volume was retained in. A namespace that was
+/// created anew under the name has another, and does not adopt the volume; the platform team may remove the
+/// annotation, or write the new UID, to allow it.
+pub const NAMESPACE_UID_ANNOTATION: &str = "freehold.dev/namespace-uid";
 
 /// Annotation of the record: the Database that adopts the volume, as `<name>/<UID>`. Written by the
 /// Database's controller with the resourceVersion of what was read, so that of two Databases one wins;

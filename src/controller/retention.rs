@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::api::database::{EngineType, Storage};
 use crate::api::keys::{
     self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATABASE_ANNOTATION, EBS_CSI_DRIVER,
-    ENGINE_ANNOTATION, ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, RETAINED_AT_ANNOTATION,
-    RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, ZONE_LABEL,
+    ENGINE_ANNOTATION, ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, NAMESPACE_UID_ANNOTATION,
+    RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, ZONE_LABEL,
 };
 use crate::api::{Database, Size, VolumeId, names};
 use crate::time::whole_second;
@@ -46,6 +46,9 @@ pub struct Retained {
     pub persistent_volume: String,
     /// The namespace that the database was in.
     pub namespace: String,
+    /// The UID of that namespace, where the record has one.
+    #[serde(rename = "namespaceUID")]
+    pub namespace_uid: Option<String>,
     /// The database's name.
     pub database: String,
     /// The deleted Database's UID.
@@ -103,6 +106,7 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
     Some(Retained {
         persistent_volume: record.name_any(),
         namespace: namespace.to_owned(),
+        namespace_uid: note(NAMESPACE_UID_ANNOTATION),
         database: database.to_owned(),
         database_uid: label(keys::DATABASE_UID_LABEL),
         volume: claim.name.clone(),
@@ -136,6 +140,7 @@ pub fn marks(
     owner: Option<&Database>,
     size: &Size,
     because: &str,
+    namespace_uid: Option<&String>,
     now: Timestamp,
 ) -> BTreeMap<String, String> {
     let spec = owner.map(|owner| &owner.spec.engine);
@@ -149,6 +154,7 @@ pub fn marks(
         (ENGINE_ANNOTATION, engine),
         (ENGINE_VERSION_ANNOTATION, version),
         (CREDENTIALS_ANNOTATION, Some(names::retained_secret(volume))),
+        (NAMESPACE_UID_ANNOTATION, namespace_uid.cloned()),
     ];
     marks.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
@@ -158,6 +164,7 @@ pub fn may_adopt(
     name: &str,
     record: Option<&PersistentVolume>,
     database: &Database,
+    namespace_uid: Option<&str>,
 ) -> Result<Retained, String> {
     let namespace = database.namespace().unwrap_or_default();
     // One sentence for what does not exist and for what is another namespace's: a tenant learns nothing of
@@ -169,9 +176,21 @@ pub fn may_adopt(
              right name, or without spec.storage.adoptRetained to start anew"
         )
     })?;
+    if !is_of(&kept, namespace_uid) {
+        return Err(format!(
+            "PersistentVolume {name} records a volume of an earlier namespace {namespace}, which was deleted: \
+             this namespace has its name alone. To allow the adoption, the platform team removes the \
+             annotation {NAMESPACE_UID_ANNOTATION} from the PersistentVolume"
+        ));
+    }
     fits(&kept, database)
         .map_err(|why| format!("the volume that PersistentVolume {name} records cannot be taken: {why}"))?;
     Ok(kept)
+}
+
+/// Whether the volume was retained in the namespace of this UID, not only in one of its name.
+pub fn is_of(kept: &Retained, namespace_uid: Option<&str>) -> bool {
+    kept.namespace_uid.as_deref().is_none_or(|uid| Some(uid) == namespace_uid)
 }
 
 /// Whether the data can be used by a Database of this spec.

@@ -8,3 +8,4 @@ mod contract;
 mod images;
 mod protection;
 mod quota;
+mod recreated;

@@ -145,8 +145,11 @@ fn instance_types(spec: &NodeClassSpec, catalog: &Catalog) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut other_architecture = Vec::new();
     for name in &spec.instance_types {
-        let mut matching =
-            catalog.instance_types.iter().filter(|kind| pattern::is_any(slice::from_ref(name), &kind.name)).peekable();
+        let mut matching = catalog
+            .instance_types
+            .iter()
+            .filter(|kind| pattern::is_any(slice::from_ref(name), &kind.name))
+            .peekable();
         if matching.peek().is_none() {
             faults.push(Fault::NoSuchType(name.clone()));
         } else if !matching.any(|kind| kind.architectures.contains(&image.architecture)) {

@@ -58,6 +58,7 @@ fn a_record_tells_everything_that_a_person_asks_for() {
     let expected = Retained {
         persistent_volume: format!("freehold-{UID}"),
         namespace: "team-a".to_owned(),
+        namespace_uid: None,
         database: "orders".to_owned(),
         database_uid: Some("former".to_owned()),
         volume: Some("orders-aaaaa".to_owned()),
@@ -99,7 +100,7 @@ fn what_contradicts_itself_or_is_nobodys_record_is_none() {
 fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zone() {
     let name = format!("freehold-{UID}");
     let fits = |record: &PersistentVolume, namespace: &str, changes: Value| {
-        may_adopt(&name, Some(record), &database(namespace, changes))
+        may_adopt(&name, Some(record), &database(namespace, changes), Some("uid-of-namespace"))
     };
     assert!(fits(&record(&[]), "team-a", json!({})).is_ok());
     assert!(
@@ -112,8 +113,16 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
         .is_ok()
     );
 
+    let mut of_uid = record(&[]);
+    let uid = |uid: &str| (NAMESPACE_UID_ANNOTATION.to_owned(), uid.to_owned());
+    of_uid.annotations_mut().extend([uid("uid-of-namespace")]);
+    assert!(fits(&of_uid, "team-a", json!({})).is_ok());
+    of_uid.annotations_mut().extend([uid("uid-of-earlier")]);
+    let earlier = fits(&of_uid, "team-a", json!({})).unwrap_err();
+    assert!(earlier.contains("earlier namespace team-a") && earlier.contains(NAMESPACE_UID_ANNOTATION));
+
     let stranger = fits(&record(&[]), "team-b", json!({})).unwrap_err();
-    let nothing = may_adopt(&name, None, &database("team-b", json!({}))).unwrap_err();
+    let nothing = may_adopt(&name, None, &database("team-b", json!({})), None).unwrap_err();
     assert_eq!(stranger, nothing, "a tenant learns nothing of what others have");
     assert!(nothing.contains("team-b") && nothing.contains("freehold retained"), "{nothing}");
 

@@ -57,6 +57,8 @@ pub struct Observed {
     /// The namespace or one of our resource definitions is being deleted; read only while the Volume is being
     /// deleted.
     pub teardown: bool,
+    /// The UID of its namespace; read only while the Volume is being deleted.
+    pub namespace_uid: Option<String>,
     /// This cluster's identity.
     pub cluster_id: String,
     /// When this process started.
@@ -91,10 +93,12 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     };
     let uid = volume.uid().unwrap_or_default();
     let name = names::persistent_volume(&uid);
-    let (mut attachments, mut teardown, mut owner) = (Vec::new(), false, None);
+    let (mut attachments, mut teardown, mut owner, mut namespace_uid) = (Vec::new(), false, None, None);
     if volume.metadata.deletion_timestamp.is_some() {
         attachments = attachments_of(ctx, &name).await?;
-        teardown = is_torn_down(ctx, &namespace).await?;
+        let read = Api::<Namespace>::all(ctx.client.clone()).get_opt(&namespace).await?;
+        teardown = is_torn_down(ctx, read.as_ref()).await?;
+        namespace_uid = read.and_then(|read| read.uid());
         owner = owner_of(&volume, ctx, &namespace).await?;
     }
     let adopted = volume.spec.adopt_retained.as_deref();
@@ -130,6 +134,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         attachments,
         owner,
         teardown,
+        namespace_uid,
         cluster_id: ctx.cluster_id.clone(),
         process_started: ctx.process_started,
         timing: ctx.timing.clone(),
@@ -174,8 +179,7 @@ async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<St
 
 /// A teardown, and no decision to delete this database: its namespace goes, or the resource definitions go
 /// (and every object with them).
-async fn is_torn_down(ctx: &Context, namespace: &str) -> Result<bool, kube::Error> {
-    let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(namespace).await?;
+async fn is_torn_down(ctx: &Context, namespace: Option<&Namespace>) -> Result<bool, kube::Error> {
     if namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()) {
         return Ok(true);
     }

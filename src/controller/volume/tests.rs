@@ -129,6 +129,7 @@ fn world() -> Observed {
         attachments: Vec::new(),
         owner: None,
         teardown: false,
+        namespace_uid: None,
         cluster_id: "cluster".to_owned(),
         process_started: at(-100_000),
         timing: Timing::default(),

@@ -1,6 +1,6 @@
 //! What was retained of former Databases and concerns this one. Only reads.
 
-use k8s_openapi::api::core::v1::{PersistentVolume, Secret};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, Secret};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
@@ -28,6 +28,8 @@ pub struct Kept {
     pub former_exists: bool,
     /// The Secret that was kept with the disk.
     pub credentials: Credentials,
+    /// The UID of the namespace; read only where there are records.
+    pub namespace_uid: Option<String>,
 }
 
 impl Default for Kept {
@@ -38,6 +40,7 @@ impl Default for Kept {
             record: None,
             holder_is_gone: false,
             former_exists: false,
+            namespace_uid: None,
             credentials: Credentials::Read(Child::Absent),
         }
     }
@@ -57,8 +60,13 @@ pub(super) async fn observe(
     };
     let note = |key: &str| own.and_then(|secret| secret.annotations().get(key)).cloned();
     let asked = database.spec.storage.adopt_retained.clone();
-    let mut kept =
-        Kept { found: found(database, names, is_new, asked.is_some(), ctx).await?, ..Kept::default() };
+    let found = found(database, names, is_new, asked.is_some(), ctx).await?;
+    let has_found = found.as_ref().is_some_and(|found| !found.is_empty());
+    let namespace_uid = if has_found || asked.is_some() { namespace_uid(names, ctx).await? } else { None };
+    // What an earlier namespace of the name had is no concern of this one.
+    let is_of = |record: &Retained| retention::is_of(record, namespace_uid.as_deref());
+    let found = found.map(|found| found.into_iter().filter(is_of).collect());
+    let mut kept = Kept { found, namespace_uid, ..Kept::default() };
     let Some(name) = asked.or_else(|| note(ADOPTED_RECORD_ANNOTATION)) else { return Ok(kept) };
     // One that is being deleted is no record any more, however long others' finalizers hold it.
     let record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;
@@ -77,6 +85,11 @@ pub(super) async fn observe(
             kept_credentials(&Api::namespaced(ctx.client.clone(), namespace), &secret, uid).await?;
     }
     Ok(kept)
+}
+
+async fn namespace_uid(names: &Names, ctx: &Context) -> Result<Option<String>, kube::Error> {
+    let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(&names.namespace).await?;
+    Ok(namespace.and_then(|namespace| namespace.uid()))
 }
 
 /// The records under the Database's name: looked for until it has a volume of its own, and as long as it says

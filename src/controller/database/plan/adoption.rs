@@ -28,7 +28,8 @@ pub(super) fn plan(observed: &Observed, profile: &Profile) -> Option<Plan> {
         return None;
     }
     let record = observed.kept.record.as_ref();
-    let kept = match retention::may_adopt(name, record, &observed.database) {
+    let namespace_uid = observed.kept.namespace_uid.as_deref();
+    let kept = match retention::may_adopt(name, record, &observed.database, namespace_uid) {
         Ok(kept) => kept,
         Err(why) => return Some(refused(observed, AdoptionRefusal::Record(why))),
     };

@@ -207,7 +207,8 @@ fn marked(
         if observed.teardown { messages::RETAINED_BY_TEARDOWN } else { messages::RETAINED_BY_POLICY };
     let engine = observed.volume.labels().get(keys::ENGINE_LABEL);
     let size = Size::from_gib(volume.size);
-    let marks = retention::marks(&name, engine, observed.owner.as_ref(), &size, because, now);
+    let namespace_uid = observed.namespace_uid.as_ref();
+    let marks = retention::marks(&name, engine, observed.owner.as_ref(), &size, because, namespace_uid, now);
     record.annotations_mut().extend(marks);
     record.labels_mut().insert(keys::RETAINED_LABEL.to_owned(), "true".to_owned());
     if let Some(spec) = &mut record.spec {

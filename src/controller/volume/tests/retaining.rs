@@ -68,6 +68,7 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
 fn the_record_names_the_engine_the_size_and_the_claim_that_it_had() {
     let observed = detached(DeletionPolicy::Retain, VolumeState::Available, |it| {
         it.owner = Some(owner("Retain", true));
+        it.namespace_uid = Some("uid-of-namespace".into());
         it.volumes.volumes[0].size = 150;
         it.persistent_volume.as_mut().unwrap().spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid =
             Some("of-the-claim".into());
@@ -78,6 +79,7 @@ fn the_record_names_the_engine_the_size_and_the_claim_that_it_had() {
     };
     let note = |key: &str| record.annotations()[&format!("freehold.dev/{key}")].as_str();
     assert_eq!((note("engine"), note("engine-version"), note("size")), ("questdb", "9.3.4", "150Gi"));
+    assert_eq!(note("namespace-uid"), "uid-of-namespace");
     assert_eq!(
         record.spec.as_ref().unwrap().claim_ref.as_ref().unwrap().uid.as_deref(),
         Some("of-the-claim")
