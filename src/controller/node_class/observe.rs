@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cloud::call::Call;
 use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
-use crate::cloud::limits::{Priority, Wait};
+use crate::cloud::limits::Wait;
+use crate::cloud::turns::{Caller, Priority};
 use crate::cloud::{Cloud, CloudError};
 use crate::cluster::if_served;
 use crate::controller::call_blocked::CallBlocked;
@@ -61,22 +62,22 @@ pub async fn observe(class: &NodeClass, ctx: &Context) -> Result<Option<Observed
 }
 
 async fn catalog(class: &NodeClass, ctx: &Context) -> Result<Catalog, CallBlocked> {
-    let spec = &class.spec;
+    let (spec, uid) = (&class.spec, class.uid().unwrap_or_default());
     let (cloud, subnets): (&dyn Cloud, Vec<String>) =
         (ctx.cloud.as_ref(), spec.subnets.iter().map(|subnet| subnet.id.clone()).collect());
     let (groups, patterns) = (&spec.security_group_ids, &spec.instance_types);
     Ok(Catalog {
-        image: read(Call::DescribeImages, cloud.describe_image(&spec.image_id), ctx).await?,
-        subnets: read(Call::DescribeSubnets, cloud.describe_subnets(&subnets), ctx).await?,
+        image: read(Call::DescribeImages, cloud.describe_image(&spec.image_id), &uid, ctx).await?,
+        subnets: read(Call::DescribeSubnets, cloud.describe_subnets(&subnets), &uid, ctx).await?,
         security_groups: if groups.is_empty() {
             Vec::new()
         } else {
-            read(Call::DescribeSecurityGroups, cloud.describe_security_groups(groups), ctx).await?
+            read(Call::DescribeSecurityGroups, cloud.describe_security_groups(groups), &uid, ctx).await?
         },
         instance_types: if patterns.is_empty() {
             Vec::new()
         } else {
-            read(Call::DescribeInstanceTypes, cloud.describe_instance_types(patterns), ctx).await?
+            read(Call::DescribeInstanceTypes, cloud.describe_instance_types(patterns), &uid, ctx).await?
         },
     })
 }
@@ -85,9 +86,11 @@ async fn catalog(class: &NodeClass, ctx: &Context) -> Result<Catalog, CallBlocke
 async fn read<T>(
     call: Call,
     answer: impl Future<Output = Result<T, CloudError>>,
+    class: &str,
     ctx: &Context,
 ) -> Result<T, CallBlocked> {
-    let limit = ctx.limits.try_take(call, Priority::Create, ctx.clock.now());
+    let caller = Caller { namespace: "", object: class, priority: Priority::Create };
+    let limit = ctx.limits.try_take(call, &caller, ctx.clock.now());
     limit.map_err(|Wait { until }| CallBlocked::RateLimited { until })?;
     answer.await.map_err(|error| call_blocked(call, &error, ctx))
 }
