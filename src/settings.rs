@@ -126,7 +126,9 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_UNAVAILABLE_OFFERING_TTL", default_value = "180", value_parser = seconds)]
     pub unavailable_offering_ttl: Duration,
 
-    /// The interval between two creating calls after a quota error.
+    /// How long a new database does not request as much of a quota of the AWS account again after EC2
+    /// reported that the quota is reached, for itself or for another object; and a change of a volume, after
+    /// its own refusal.
     #[arg(long, env = "FREEHOLD_QUOTA_RETRY_INTERVAL", default_value = "600", value_parser = seconds)]
     pub quota_retry_interval: Duration,
 

@@ -203,9 +203,14 @@ impl Bucket {
 
     fn advance(&mut self, now: Timestamp, speed: f64) {
         // A clock that was set back gives nothing.
-        let elapsed =
-            self.updated.map_or(0.0, |updated| now.duration_since(updated).as_secs_f64().max(0.0) * speed);
+        let since = self.updated.map_or(SignedDuration::ZERO, |updated| now.duration_since(updated));
+        let elapsed = since.as_secs_f64().max(0.0) * speed;
         self.updated = Some(now);
+        // And no place is kept until a time that is far away now. Passes read the clock before they come,
+        // so a moment is nothing.
+        if since < -PATIENCE {
+            self.turns = Turns::default();
+        }
         let recovered = (self.pace + elapsed / RECOVERY_SECONDS * 0.5).min(1.0);
         let gained = elapsed * self.refill_per_second * f64::midpoint(self.pace, recovered);
         self.tokens = (self.tokens + gained).min(self.capacity);

@@ -174,6 +174,28 @@ fn a_quota_that_one_tenant_has_reached_stops_neither_a_repair_nor_a_creation_of_
 }
 
 #[test]
+fn a_repair_does_not_wait_for_the_quota_that_another_tenants_new_database_waits_for() {
+    run(async {
+        // The account has room for one machine of two vCPUs.
+        let mut options = Options::with([("quota-retry-interval", 360_000)]);
+        options.simulator.limits =
+            Limits { vcpus: BTreeMap::from([("Standard".to_owned(), 2)]), ..options.simulator.limits };
+        let env = shared("quota-of-all", options).await;
+        let (broken, new) = (Tenant::new(&env, "broken").await, Tenant::new(&env, "new").await);
+        broken.create("orders", &json!({})).await;
+        broken.ready("orders").await;
+        let old = broken.instance("orders").await;
+        new.create("orders", &json!({})).await;
+        new.until_says("orders", "QuotaExceeded", "On-Demand Standard").await;
+        env.ec2().outside(&Outside::Terminate.to(&old)).unwrap();
+        broken.serves_elsewhere("orders", &old).await;
+        new.until_says("orders", "QuotaExceeded", "On-Demand Standard").await;
+        assert_eq!(new.launches().len(), 1, "one refusal is enough");
+        env.close().await;
+    });
+}
+
+#[test]
 fn a_burst_of_creations_in_one_namespace_holds_up_neither_a_repair_nor_a_creation_in_another() {
     const BURST: usize = 20;
     const FEW: usize = 3;

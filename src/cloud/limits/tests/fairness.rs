@@ -131,6 +131,21 @@ fn one_that_does_not_come_again_loses_its_place_and_one_that_is_gone_at_once() {
 }
 
 #[test]
+fn no_place_is_kept_for_the_hour_by_which_a_clock_is_set_back() {
+    let limits = Limits::new(0.5, 1.0);
+    taken(&limits, Call::RunInstances, Priority::Create, at(0));
+    let hour = 3_600_000;
+    let waiting = Caller { namespace: "noisy", object: "never again", priority: Priority::Create };
+    assert!(limits.try_take(Call::RunInstances, &waiting, at(0)).is_err());
+    let mut now = at(-hour);
+    let caller = Caller { namespace: "quiet", object: "one", priority: Priority::Create };
+    while let Err(wait) = limits.try_take(Call::RunInstances, &caller, now) {
+        now = wait.until;
+    }
+    assert!(now < at(-hour + 8000), "{now}");
+}
+
+#[test]
 fn a_namespace_that_asks_for_nothing_any_more_is_forgotten() {
     let limits = Limits::new(1.0, 1.0);
     let take = |namespace: &str, second: i64| {

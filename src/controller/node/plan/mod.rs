@@ -29,14 +29,17 @@ use super::wait::launch::LaunchWait;
 use super::wait::loss::LossWait;
 use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
+use crate::cloud::turns::Priority;
 use crate::cluster::finalizer;
 
 /// Decides what to do about a Node. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let status = observed.node.status.clone().unwrap_or_default();
     let judged = Judged { loss: loss::judge(observed, &status, now), proof: fence::proof(observed, &status) };
-    let plan = foreign::evicted(observed, &status, decide(observed, &status, &judged, now));
-    let plan = Plan { judged, priority: observed.priority, ..plan };
+    let decided = decide(observed, &status, &judged, now);
+    // A loss that is declared in this pass is a repair from its first call on.
+    let priority = if decided.declares_lost() { Priority::Repair } else { observed.priority };
+    let plan = foreign::evicted(observed, &status, Plan { judged, priority, ..decided });
     debug_assert_eq!(
         check::violations(observed, &plan),
         Vec::<String>::new(),
