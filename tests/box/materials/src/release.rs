@@ -108,8 +108,8 @@ async fn build(commit: Option<&Commit>) -> Result<PathBuf, Failure> {
         return Err("failed to build the operator: see cargo's message".into());
     }
     let text = String::from_utf8(output.stdout)?;
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
-    let program = messages.filter_map(|message| message.executable).last();
+    let mut messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    let program = messages.find_map(|message| message.executable);
     let program = program.ok_or("failed to find the operator: cargo built no program")?;
     let bytes = std::fs::read(&program)?;
     if let Some((path, _)) = replaced.iter().find(|(path, _)| contains(&bytes, path)) {

@@ -151,8 +151,8 @@ fn parse(tree: &str, metadata: &str) -> serde_json::Result<(Crate, Vec<Crate>)> 
     for node in &metadata.resolve.nodes {
         let Some(package) = packages.get(node.id.as_str()) else { continue };
         let usual = |used: &&Dependency| used.dep_kinds.iter().any(|kind| kind.kind.is_none());
-        let used = node.deps.iter().filter(usual).filter_map(|used| packages.get(used.pkg.as_str()));
-        let mut uses: Vec<String> = used.map(|used| url(&used.name, &used.version)).collect();
+        let parts = node.deps.iter().filter(usual).filter_map(|used| packages.get(used.pkg.as_str()));
+        let mut uses: Vec<String> = parts.map(|part| url(&part.name, &part.version)).collect();
         uses.sort();
         let found = Crate {
             name: package.name.clone(),
@@ -161,7 +161,7 @@ fn parse(tree: &str, metadata: &str) -> serde_json::Result<(Crate, Vec<Crate>)> 
             // Crates from before SPDX separate by a slash what may be chosen.
             license: package.license.as_ref().map(|license| license.replace('/', " OR ")),
             repository: package.repository.clone(),
-            folder: package.manifest_path.parent().unwrap_or(Path::new("/")).to_owned(),
+            folder: package.manifest_path.parent().map(Path::to_owned).unwrap_or_default(),
             uses,
         };
         if found.name == OPERATOR {
