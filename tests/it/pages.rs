@@ -73,8 +73,9 @@ fn every_statement_of_the_operators_policy_is_explained() {
 
 /// The tests that the security page names: `file::name`.
 fn named_tests(page: &str) -> Vec<(&str, &str)> {
+    let is_rust = |path: &str| Path::new(path).extension().is_some_and(|end| end == "rs");
     let code = page.split('`').skip(1).step_by(2);
-    code.filter_map(|code| code.split_once("::").filter(|(path, _)| path.ends_with(".rs"))).collect()
+    code.filter_map(|code| code.split_once("::").filter(|(path, _)| is_rust(path))).collect()
 }
 
 #[test]
