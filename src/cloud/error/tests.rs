@@ -158,8 +158,8 @@ fn the_reason_of_a_dead_launch_has_a_class_and_a_shutdown_has_none() {
 #[test]
 fn the_text_names_the_call_the_code_and_the_message_but_nothing_of_the_account() {
     let message = "You are not authorized to perform this operation. User: \
-        arn:aws:sts::123456789012:assumed-role/freehold/eks-1 is not authorized to perform: ec2:RunInstances. \
-        Encoded authorization failure message: AbCdEf0123";
+        arn:aws:sts::123456789012:assumed-role/freehold/eks-1 is not authorized to perform: \
+        ec2:RunInstances. Encoded authorization failure message: AbCdEf0123";
     let error =
         CloudError::new("RunInstances", Some("UnauthorizedOperation"), message, Some(403), Some("req-1"));
     assert_eq!(error.class, Class::Forbidden);
