@@ -75,9 +75,9 @@ fn subnets(observed: &Observed, catalog: &Catalog) -> Vec<SubnetStatus> {
 
 fn entries(plan: &Plan, acted: &Acted<NodeClass>) -> Vec<Entry> {
     let waiting = plan.waiting.as_ref().map(|waiting| (waiting.reason(), waiting.message()));
-    let faulty = plan.faults.first().map(|fault| (fault.reason(), messages::faults(&plan.faults)));
-    let holds = waiting.is_none() && faulty.is_none() && acted.error.is_none();
-    let (reason, message) = why(acted.error.as_ref(), None, waiting.or_else(|| faulty.clone()));
+    let found = plan.faults.first().map(|fault| (fault.reason(), messages::faults(&plan.faults)));
+    let holds = waiting.is_none() && found.is_none() && acted.error.is_none();
+    let (reason, message) = why(acted.error.as_ref(), None, waiting.or_else(|| found.clone()));
     let mut entries = vec![if holds {
         Entry::yes(Type::Ready, Reason::AsExpected, messages::READY)
     } else {
@@ -92,13 +92,13 @@ fn entries(plan: &Plan, acted: &Acted<NodeClass>) -> Vec<Entry> {
             None => Entry::yes(kind, Reason::AsExpected, sentence),
         }
     }));
-    entries.push(conditions::stalled(stalled(plan, faulty)));
+    entries.push(conditions::stalled(stalled(plan, found)));
     entries
 }
 
 /// What a person must end.
-fn stalled(plan: &Plan, faulty: Option<(Reason, String)>) -> Option<(Reason, String)> {
+fn stalled(plan: &Plan, found: Option<(Reason, String)>) -> Option<(Reason, String)> {
     let waiting = plan.waiting.as_ref().filter(|waiting| waiting.is_stalled());
     let waiting = waiting.map(|waiting| (waiting.reason(), waiting.message()));
-    waiting.or_else(|| faulty.filter(|_| plan.faults.iter().any(Fault::is_stalled)))
+    waiting.or_else(|| found.filter(|_| plan.faults.iter().any(Fault::is_stalled)))
 }

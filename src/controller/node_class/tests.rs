@@ -116,6 +116,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn what_is_not_there_or_does_not_fit_is_named() {
     let other_vpc = "vpc-2".to_owned();
     let rows: Vec<(&str, Observed, Vec<Fault>)> = vec![
@@ -319,15 +320,15 @@ fn while_ec2_cannot_be_read_what_was_found_of_this_spec_stands() {
 
 #[test]
 fn an_event_tells_of_each_change_once() {
-    let (fits, faulty) = (next(&world(), None), next(&with_catalog(|it| it.image = None), None));
+    let (fits, wrong) = (next(&world(), None), next(&with_catalog(|it| it.image = None), None));
     let reason = |old: &NodeClassStatus, new: &NodeClassStatus| {
         changes(old, new).map(|happened| (happened.reason, happened.warning))
     };
     let none = NodeClassStatus::default();
     assert_eq!(reason(&none, &fits), Some((EventReason::NodeClassReady, false)));
     assert_eq!(reason(&fits, &fits), None);
-    assert_eq!(reason(&fits, &faulty), Some((EventReason::NodeClassFaulty, true)));
-    assert_eq!(reason(&faulty, &faulty), None);
+    assert_eq!(reason(&fits, &wrong), Some((EventReason::NodeClassFaulty, true)));
+    assert_eq!(reason(&wrong, &wrong), None);
     let blind = next(&with(|it| it.catalog = Err(unread())), None);
     assert_eq!(reason(&none, &blind), None);
 }
