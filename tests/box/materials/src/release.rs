@@ -72,11 +72,15 @@ async fn replaced_paths() -> Result<Vec<(PathBuf, String)>, Failure> {
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
     let home = home.ok_or("failed to find cargo's folder: set CARGO_HOME or HOME")?;
     let root = Path::new(workspace::ROOT).canonicalize()?;
+    // What build scripts generate is compiled there; the usual folder is in the workspace.
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     Ok(vec![
         (root, "/freehold".to_owned()),
         (home, "/cargo".to_owned()),
         // The standard library's sources are there only if someone installed them.
         (rust.join("lib/rustlib/src/rust"), format!("/rustc/{commit}")),
+        // Of two that fit, rustc takes the last.
+        (target, "/freehold/target".to_owned()),
     ])
 }
 

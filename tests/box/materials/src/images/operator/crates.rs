@@ -1,7 +1,7 @@
 //! The crates that are part of the operator, as `cargo tree` and `cargo metadata` list them.
 //!
-//! The latter's JSON is read by types of our own: the crate `cargo_metadata` switches on a feature of serde_json, with
-//! which the operator would be compiled differently here than for a release.
+//! The latter's JSON is read by types of our own: the crate `cargo_metadata` switches on a feature of
+//! serde_json, with which the operator would be compiled differently here than for a release.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
