@@ -236,7 +236,7 @@ fn a_burst_of_creations_in_one_namespace_holds_up_neither_a_repair_nor_a_creatio
 }
 
 #[test]
-fn six_silent_machines_of_one_namespace_do_not_keep_a_lost_one_in_another_from_its_repair() {
+fn six_machines_of_one_namespace_that_do_not_report_do_not_keep_a_lost_one_in_another_from_its_repair() {
     run(async {
         let options = Options::with([("loss-grace-period", 600), ("fence-step-timeout", 1200)]);
         let env = shared("repair-places", options).await;
