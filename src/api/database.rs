@@ -96,6 +96,9 @@ pub struct DatabaseSpec {
     /// used by the next machine. Default: `default`.
     #[serde(default = "default_node_class_name")]
     #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')")
+        .message("spec.nodeClassName must be the name of a NodeClass: a-z, 0-9, '-' and '.', with a letter or \
+            a digit first and last"))]
     pub node_class_name: String,
 
     /// EC2 instance types in order of preference: the first that has capacity is taken. A running database is

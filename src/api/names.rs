@@ -117,9 +117,30 @@ fn short_hash(uid: &str) -> String {
     text
 }
 
+/// Whether the text can be the name of an object (Kubernetes documentation, "Object Names and IDs": DNS
+/// subdomain names).
+pub fn is_of_an_object(text: &str) -> bool {
+    let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.len() <= 253
+        && bytes.iter().all(|byte| is_alphanumeric(*byte) || matches!(byte, b'-' | b'.'))
+        && bytes.first().copied().is_some_and(is_alphanumeric)
+        && bytes.last().copied().is_some_and(is_alphanumeric)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_kubernetes_gives_to_no_object_is_no_name() {
+        for name in ["default", "a", "al2023.v2", "9-disks"] {
+            assert!(is_of_an_object(name), "{name}");
+        }
+        for text in ["", "no such thing", "a/../b", "..", "-a", "a-", "Default", "a?b", &"a".repeat(254)] {
+            assert!(!is_of_an_object(text), "{text}");
+        }
+    }
 
     #[test]
     fn a_persistent_volume_tells_its_volume() {

@@ -9,7 +9,9 @@ pub mod mirror;
 pub mod status;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::{Resource, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
+
+use crate::api::{NodeClass, names};
 
 /// The owner that controls an object; the API server allows one at most.
 pub fn controller_of<K: Resource>(object: &K) -> Option<&OwnerReference> {
@@ -33,6 +35,15 @@ pub fn if_served<T: Default>(read: Result<T, kube::Error>) -> Result<T, kube::Er
         Err(error) if is_not_found(&error) => Ok(T::default()),
         read => read,
     }
+}
+
+/// The NodeClass of this name. A text that cannot be the name of an object is the name of none: it is not sent,
+/// since a name is a part of the request's path.
+pub async fn node_class(client: &Client, name: &str) -> Result<Option<NodeClass>, kube::Error> {
+    if !names::is_of_an_object(name) {
+        return Ok(None);
+    }
+    if_served(Api::<NodeClass>::all(client.clone()).get_opt(name).await)
 }
 
 /// An object of this name exists already.

@@ -120,6 +120,9 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
         (json!({"spec": {"engine": {"version": null}}}), &["spec.engine.version", "for example 9.3.4"]),
         (json!({"spec": {"engine": {"version": "latest"}}}), &["spec.engine.version", "such as 9.3.4"]),
         (json!({"spec": {"engine": {"version": "9.3"}}}), &[]),
+        (json!({"spec": {"nodeClassName": "al2023.v2"}}), &[]),
+        (json!({"spec": {"nodeClassName": "no such thing"}}), &["spec.nodeClassName", "name of a NodeClass"]),
+        (json!({"spec": {"nodeClassName": "../pods"}}), &["spec.nodeClassName", "name of a NodeClass"]),
         (
             json!({"spec": {"engine": {"custom": {"image": "a:1", "port": 5432, "dataPath": "/data"}}}}),
             &["spec.engine.custom", "remove it"],

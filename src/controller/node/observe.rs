@@ -17,7 +17,7 @@ use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::Priority;
 use crate::cloud::{Instance, InstanceState};
-use crate::cluster::if_served;
+use crate::cluster::{self, if_served};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::repairs::FleetView;
 use crate::controller::memory::sends::Sent;
@@ -89,8 +89,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         return Ok(None);
     };
     let uid = node.uid().unwrap_or_default();
-    let class =
-        if_served(Api::<NodeClass>::all(ctx.client.clone()).get_opt(&node.spec.node_class_name).await)?;
+    let class = cluster::node_class(&ctx.client, &node.spec.node_class_name).await?;
     let status = node.status.clone().unwrap_or_default();
     let instances = ctx.inventory.instances_of(&uid);
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.

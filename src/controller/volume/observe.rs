@@ -16,7 +16,7 @@ use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
 use crate::cloud::{CloudError, VolumeQuery};
-use crate::cluster::{controller_of, if_served};
+use crate::cluster::{self, controller_of};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
 use crate::controller::pass::context::Context;
@@ -113,9 +113,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
             .into_iter()
             .filter_map(asked)
             .collect(),
-        class: if_served(
-            Api::<NodeClass>::all(ctx.client.clone()).get_opt(&volume.spec.node_class_name).await,
-        )?,
+        class: cluster::node_class(&ctx.client, &volume.spec.node_class_name).await?,
         volumes: ctx.inventory.volumes_of(&uid),
         former: ctx.inventory.volumes_of(adopted.and_then(names::volume_uid_of).unwrap_or_default()),
         record,

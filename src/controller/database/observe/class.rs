@@ -7,13 +7,13 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
 use crate::api::{Database, NodeClass};
-use crate::cluster::if_served;
+use crate::cluster;
 use crate::controller::pass::context::Context;
 use crate::engine::{self, EngineError, Profile};
 
 /// The class that the Database names.
 pub(super) async fn of(database: &Database, ctx: &Context) -> Result<Option<NodeClass>, kube::Error> {
-    if_served(Api::<NodeClass>::all(ctx.client.clone()).get_opt(&database.spec.node_class_name).await)
+    cluster::node_class(&ctx.client, &database.spec.node_class_name).await
 }
 
 /// The labels of the namespace, where the class admits namespaces by them.
