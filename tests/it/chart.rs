@@ -159,16 +159,8 @@ fn every_value_is_in_the_schema_and_has_its_effect() {
         let off = "networkPolicy.enabled=false,rbac.create=false";
         let without = rendered(&["--values", EVERY_VALUE, "--set", off]).await;
         let kinds: BTreeSet<_> = without.iter().map(|document| document["kind"].as_str().unwrap()).collect();
-        let kept = [
-            "ConfigMap",
-            "Deployment",
-            "ExternalSecret",
-            "PrometheusRule",
-            "Service",
-            "ServiceMonitor",
-            "ValidatingAdmissionPolicy",
-            "ValidatingAdmissionPolicyBinding",
-        ];
+        let kept =
+            ["ConfigMap", "Deployment", "ExternalSecret", "PrometheusRule", "Service", "ServiceMonitor"];
         assert_eq!(kinds, BTreeSet::from(kept));
     });
 }
