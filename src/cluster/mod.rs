@@ -37,8 +37,8 @@ pub fn if_served<T: Default>(read: Result<T, kube::Error>) -> Result<T, kube::Er
     }
 }
 
-/// The NodeClass of this name. A text that cannot be the name of an object is the name of none: it is not sent,
-/// since a name is a part of the request's path.
+/// The NodeClass of this name. A text that cannot be the name of an object is the name of none: it is not
+/// sent, since a name is a part of the request's path.
 pub async fn node_class(client: &Client, name: &str) -> Result<Option<NodeClass>, kube::Error> {
     if !names::is_of_an_object(name) {
         return Ok(None);
