@@ -3,12 +3,12 @@
 
 use aws_sdk_ec2::types as sdk;
 
-use super::requests::{Gathered, filter};
+use super::requests::{Gathered, chunked, filter};
 use super::whole::incomplete;
 use super::{Ec2, failed};
+use crate::cloud::CloudError;
 use crate::cloud::call::Call;
 use crate::cloud::catalog::{Image, ImageDisk, InstanceType, SecurityGroup, Subnet};
-use crate::cloud::{CloudError, VALUES_PER_FILTER};
 
 /// How many items a page has: the most that these calls have in common (EC2 API reference, `MaxResults`).
 const PAGE: i32 = 100;
@@ -36,9 +36,9 @@ impl Ec2 {
     pub(super) async fn subnets(&self, ids: &[String]) -> Result<Vec<Subnet>, CloudError> {
         let call = Call::DescribeSubnets;
         let mut subnets = Vec::new();
-        for ids in ids.chunks(VALUES_PER_FILTER) {
+        for filters in chunked("subnet-id", ids) {
             let mut gathered = Gathered::new(call);
-            let request = self.reads.describe_subnets().filters(filter("subnet-id", ids.to_vec()));
+            let request = self.reads.describe_subnets().set_filters(Some(filters));
             let mut pages = request.into_paginator().page_size(PAGE).send();
             while let Some(page) = pages.next().await {
                 let page = page.map_err(|error| failed(call, &error))?;
@@ -52,9 +52,9 @@ impl Ec2 {
     pub(super) async fn security_groups(&self, ids: &[String]) -> Result<Vec<SecurityGroup>, CloudError> {
         let call = Call::DescribeSecurityGroups;
         let mut groups = Vec::new();
-        for ids in ids.chunks(VALUES_PER_FILTER) {
+        for filters in chunked("group-id", ids) {
             let mut gathered = Gathered::new(call);
-            let request = self.reads.describe_security_groups().filters(filter("group-id", ids.to_vec()));
+            let request = self.reads.describe_security_groups().set_filters(Some(filters));
             let mut pages = request.into_paginator().page_size(PAGE).send();
             while let Some(page) = pages.next().await {
                 let page = page.map_err(|error| failed(call, &error))?;
@@ -68,10 +68,9 @@ impl Ec2 {
     pub(super) async fn instance_types(&self, patterns: &[String]) -> Result<Vec<InstanceType>, CloudError> {
         let call = Call::DescribeInstanceTypes;
         let mut types = Vec::new();
-        for patterns in patterns.chunks(VALUES_PER_FILTER) {
+        for filters in chunked("instance-type", patterns) {
             let mut gathered = Gathered::new(call);
-            let request =
-                self.reads.describe_instance_types().filters(filter("instance-type", patterns.to_vec()));
+            let request = self.reads.describe_instance_types().set_filters(Some(filters));
             let mut pages = request.into_paginator().page_size(PAGE).send();
             while let Some(page) = pages.next().await {
                 let page = page.map_err(|error| failed(call, &error))?;

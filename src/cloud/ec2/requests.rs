@@ -205,7 +205,7 @@ pub(super) fn filter(name: &str, values: impl IntoIterator<Item = String>) -> Fi
 }
 
 /// No values make no call: a filter without values would match everything.
-fn chunked(name: &str, values: &[String]) -> Vec<Vec<Filter>> {
+pub(super) fn chunked(name: &str, values: &[String]) -> Vec<Vec<Filter>> {
     values.chunks(VALUES_PER_FILTER).map(|values| vec![filter(name, values.to_vec())]).collect()
 }
 

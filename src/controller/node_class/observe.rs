@@ -6,11 +6,11 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use crate::api::{Database, Node, NodeClass, Volume};
+use crate::cloud::CloudError;
 use crate::cloud::call::Call;
 use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use crate::cloud::limits::Wait;
 use crate::cloud::turns::{Caller, Priority};
-use crate::cloud::{Cloud, CloudError};
 use crate::cluster::if_served;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::pass::call_blocked::call_blocked;
@@ -38,7 +38,7 @@ pub struct Catalog {
     pub subnets: Vec<Subnet>,
     /// Those of the security groups that there are.
     pub security_groups: Vec<SecurityGroup>,
-    /// The instance types that match the class' patterns; none without patterns.
+    /// The instance types that match the class' patterns.
     pub instance_types: Vec<InstanceType>,
 }
 
@@ -62,9 +62,8 @@ pub async fn observe(class: &NodeClass, ctx: &Context) -> Result<Option<Observed
 }
 
 async fn catalog(class: &NodeClass, ctx: &Context) -> Result<Catalog, CallBlocked> {
-    let (spec, uid) = (&class.spec, class.uid().unwrap_or_default());
-    let (cloud, subnets): (&dyn Cloud, Vec<String>) =
-        (ctx.cloud.as_ref(), spec.subnets.iter().map(|subnet| subnet.id.clone()).collect());
+    let (spec, uid, cloud) = (&class.spec, class.uid().unwrap_or_default(), &ctx.cloud);
+    let subnets: Vec<String> = spec.subnets.iter().map(|subnet| subnet.id.clone()).collect();
     let (groups, patterns) = (&spec.security_group_ids, &spec.instance_types);
     Ok(Catalog {
         image: read(Call::DescribeImages, cloud.describe_image(&spec.image_id), &uid, ctx).await?,
@@ -74,11 +73,8 @@ async fn catalog(class: &NodeClass, ctx: &Context) -> Result<Catalog, CallBlocke
         } else {
             read(Call::DescribeSecurityGroups, cloud.describe_security_groups(groups), &uid, ctx).await?
         },
-        instance_types: if patterns.is_empty() {
-            Vec::new()
-        } else {
-            read(Call::DescribeInstanceTypes, cloud.describe_instance_types(patterns), &uid, ctx).await?
-        },
+        instance_types: read(Call::DescribeInstanceTypes, cloud.describe_instance_types(patterns), &uid, ctx)
+            .await?,
     })
 }
 
