@@ -83,7 +83,7 @@ const LONGEST_WAIT_SECONDS: f64 = 30.0;
 
 /// How much later than told a call may come again and still have its place. Real time: a pass waits for other
 /// passes, and calls a real API server, however fast EC2's clock runs.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(5);
+const PLACE_KEPT_FOR: SignedDuration = SignedDuration::from_secs(5);
 
 /// How long a throttled bucket takes to get back to its full refill.
 const RECOVERY_SECONDS: f64 = 60.0;
@@ -185,7 +185,7 @@ impl Bucket {
         let wait = SignedDuration::try_from_secs_f64(seconds.min(LONGEST_WAIT_SECONDS / speed))
             .unwrap_or(SignedDuration::from_secs(1));
         let until = now.checked_add(wait).unwrap_or(now);
-        self.turns.wait(caller, until.checked_add(PATIENCE).unwrap_or(until));
+        self.turns.wait(caller, until.checked_add(PLACE_KEPT_FOR).unwrap_or(until));
         Err(Wait { until })
     }
 
@@ -208,7 +208,7 @@ impl Bucket {
         self.updated = Some(now);
         // And no place is kept until a time that is far away now. Passes read the clock before they come,
         // so a moment is nothing.
-        if since < -PATIENCE {
+        if since < -PLACE_KEPT_FOR {
             self.turns = Turns::default();
         }
         let recovered = (self.pace + elapsed / RECOVERY_SECONDS * 0.5).min(1.0);

@@ -131,7 +131,7 @@ impl Turns {
         }
     }
 
-    /// Nobody had to wait for a while: all namespaces are equal again.
+    /// The bucket is full: where no call waits, all namespaces are equal again.
     pub(super) fn rest(&mut self) {
         for lane in [&mut self.repairs, &mut self.others] {
             if lane.flows.values().all(|flow| flow.waiting.is_empty()) {

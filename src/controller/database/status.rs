@@ -122,7 +122,7 @@ fn entries(observed: &Observed, decided: &Decided) -> Vec<Entry> {
         stalled,
     ];
     entries.extend(adoption::found(observed));
-    entries.extend(permission::told(observed));
+    entries.extend(permission::reported(observed));
     if observed.is_protected() {
         let message = messages::DELETION_PROTECTED;
         entries.push(Entry::yes(Type::DeletionProtected, Reason::DeletionProtected, message));

@@ -288,7 +288,7 @@ fn zone_looks_down(namespace: &str, others: &BTreeMap<String, Machines>) -> bool
     let without = |left_out: &str| -> Machines {
         others.iter().filter(|(name, _)| *name != left_out).map(|(_, machines)| *machines).sum()
     };
-    // Where nobody else has a machine its own namespace is all there is to judge by.
+    // Where no other namespace has a machine, only its own machines can be judged by.
     let is_alone = without(namespace).joined == 0;
     all.joined >= SMALLEST_ZONE
         && all.mostly_lost()

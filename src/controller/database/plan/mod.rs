@@ -37,7 +37,7 @@ use crate::engine::Profile;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let plan = permission::looked_at_again(decide(observed, now), observed);
+    let plan = permission::requeued(decide(observed, now), observed);
     debug_assert_eq!(
         check::violations(observed, &plan),
         Vec::<String>::new(),

@@ -57,9 +57,9 @@ pub(super) fn with_refusal(mut plan: Plan, refusal: ClassRefusal) -> Plan {
     plan
 }
 
-/// The plan, with a time at which what is not permitted is looked at again: namespaces, and other Databases,
-/// are not watched.
-pub(super) fn looked_at_again(plan: Plan, observed: &Observed) -> Plan {
+/// The plan, with a time for the next pass while something is not permitted: namespaces, and other
+/// Databases, are not watched.
+pub(super) fn requeued(plan: Plan, observed: &Observed) -> Plan {
     let is_refused = matches!(plan.waiting, Some(DatabaseWait::NotPermitted(_)));
     if is_refused && plan.requeue.is_none() { plan.requeue(slowly(observed)) } else { plan }
 }
@@ -70,7 +70,7 @@ pub(super) fn template(observed: &Observed, live: &StatefulSet) -> Option<ClassR
 }
 
 /// Says what of the spec is not permitted, whether it is carried out or not.
-pub(in crate::controller::database) fn told(observed: &Observed) -> Option<Entry> {
+pub(in crate::controller::database) fn reported(observed: &Observed) -> Option<Entry> {
     if observed.is_leaving() {
         return None;
     }

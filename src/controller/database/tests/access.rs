@@ -1,4 +1,5 @@
-//! The ways to the engine and what it runs as: made right whatever another client does to them.
+//! The Service, the NetworkPolicy and the ServiceAccount of a Database: restored whatever another client
+//! does to them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use pretty_assertions::assert_eq;

@@ -28,7 +28,7 @@ fn without_class(world: Observed) -> Observed {
 }
 
 /// Whether the condition Ready is true, and what the condition NotPermitted says.
-fn told(world: &Observed) -> (bool, Option<String>) {
+fn reported(world: &Observed) -> (bool, Option<String>) {
     let acted = Acted::new(world.database.clone());
     let decided = Decided::of(world, &plan(world, now()), &acted);
     let status = status_of(world, &decided, &acted, now());
@@ -61,7 +61,7 @@ fn a_database_that_runs_what_its_class_does_not_permit_any_more_goes_on_and_says
     let disabled = || json!({"custom": {"enabled": false}});
     let running = of_class(settled_as(custom("a:1")), disabled());
     assert_eq!(line(&plan(&running, now())), "[] as wanted");
-    assert_eq!(told(&running), (true, Some("NotPermitted".to_owned())));
+    assert_eq!(reported(&running), (true, Some("NotPermitted".to_owned())));
 
     let mut lost = running.clone();
     lost.nodes.clear();
@@ -72,8 +72,8 @@ fn a_database_that_runs_what_its_class_does_not_permit_any_more_goes_on_and_says
     );
     let class_gone = without_class(settled());
     assert_eq!(line(&plan(&class_gone, now())), "[] as wanted");
-    assert_eq!(told(&class_gone), (true, Some("NodeClassNotFound".to_owned())));
-    assert_eq!(told(&settled()), (true, None));
+    assert_eq!(reported(&class_gone), (true, Some("NodeClassNotFound".to_owned())));
+    assert_eq!(reported(&settled()), (true, None));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn an_edit_that_is_not_permitted_is_not_carried_out_and_nothing_restarts() {
         of_class(world, json!({"custom": {"enabled": false}}))
     };
     assert_eq!(line(&plan(&edited(), now())), "[] stalled NotPermitted");
-    assert_eq!(told(&edited()), (false, Some("NotPermitted".to_owned())));
+    assert_eq!(reported(&edited()), (false, Some("NotPermitted".to_owned())));
 
     let mut resumed = edited();
     change(&mut resumed.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
@@ -170,7 +170,7 @@ fn those_that_were_created_first_are_the_databases_that_a_class_permits() {
     assert_eq!(with(2), "[] stalled NotPermitted");
     let settled = of_class(settled(), json!({"limits": {"databases": 0}}));
     assert_eq!(line(&plan(&settled, now())), "[] as wanted");
-    assert_eq!(told(&settled), (true, None), "one that was created counts, and is not refused");
+    assert_eq!(reported(&settled), (true, None), "one that was created counts, and is not refused");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_namespace_that_is_not_admitted_gets_nothing_and_what_runs_there_goes_on() {
     assert_eq!(line(&plan(&admitting(empty(json!({}), json!({})), "no"), now())), "[] stalled NotPermitted");
     let running = admitting(settled(), "no");
     assert_eq!(line(&plan(&running, now())), "[] as wanted");
-    assert_eq!(told(&running), (true, Some("NotPermitted".to_owned())));
+    assert_eq!(reported(&running), (true, Some("NotPermitted".to_owned())));
     let mut lost = running;
     lost.nodes.clear();
     assert!(line(&plan(&lost, now())).starts_with("[create node 2 "));
