@@ -3,6 +3,7 @@
 //! while those are compiled.
 
 pub mod base;
+pub mod helm;
 pub mod images;
 pub mod node_kind;
 pub mod real;

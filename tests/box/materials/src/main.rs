@@ -1,6 +1,6 @@
 //! The program behind `cargo box`. It needs neither the operator nor the AWS SDK, so it runs a minute after
 //! the first call: it says what has to be made, makes programs and images while cargo compiles the box, and
-//! becomes the box. `cargo box image` needs no box, and is done here.
+//! becomes the box. `cargo box image` and `cargo box helm` need no box, and are done here.
 
 mod compile;
 
@@ -13,6 +13,7 @@ use std::process::{Command, ExitCode};
 use box_materials::base::cache::Cache;
 use box_materials::base::error_chain::chain;
 use box_materials::base::progress::Progress;
+use box_materials::helm::Helm;
 use box_materials::node_kind::{NodeKind, Wanted};
 use box_materials::real::{Piece, about};
 use box_materials::release::Release;
@@ -26,13 +27,22 @@ type Failure = Box<dyn StdError + Send + Sync>;
 #[command(name = "cargo box", version)]
 enum WithoutBox {
     Image(Release),
+    Helm(Helm),
+}
+
+impl WithoutBox {
+    async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Image(release) => release.run().await,
+            Self::Helm(helm) => helm.run().await.map(|never| match never {}),
+        }
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let done = if std::env::args_os().nth(1).is_some_and(|command| command == "image") {
-        let WithoutBox::Image(release) = WithoutBox::parse();
-        release.run().await
+    let done = if std::env::args_os().nth(1).is_some_and(|command| command == "image" || command == "helm") {
+        WithoutBox::parse().run().await
     } else {
         run().await.map(|never| match never {})
     };
@@ -116,6 +126,7 @@ mod tests {
             ("demo --help", None),
             ("down --name demo", None),
             ("image", None),
+            ("helm lint charts/freehold", None),
             ("", None),
         ] {
             let arguments: Vec<OsString> = line.split_ascii_whitespace().map(OsString::from).collect();

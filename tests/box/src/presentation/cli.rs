@@ -1,9 +1,10 @@
-//! The command line: `up`, `down`, `status`, `env`, the demo, the measurement, the operator's image, and the
-//! daemon that `up` starts.
+//! The command line: `up`, `down`, `status`, `env`, the demo, the measurement, the operator's image, helm,
+//! and the daemon that `up` starts.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
 
+use box_materials::helm::Helm;
 use box_materials::release::Release;
 use clap::{Args, Parser, Subcommand};
 use comfy_table::{Table, presets};
@@ -41,6 +42,7 @@ enum Command {
     /// machines.
     Measure(Measure),
     Image(Release),
+    Helm(Helm),
     /// The background process of `up`.
     #[command(hide = true)]
     Daemon(Up),
@@ -103,6 +105,7 @@ impl Cli {
             Command::Demo(demo) => demo.run(&cache).await?,
             Command::Measure(measure) => measure.run(&cache).await?,
             Command::Image(release) => release.run().await?,
+            Command::Helm(helm) => match helm.run().await? {},
             Command::Daemon(up) => daemon::serve(&cache, &up.into_settings(&cache)?).await?,
         }
         Ok(())
