@@ -70,6 +70,16 @@ module "addons" {
   tags                            = var.tags
 }
 
+module "observability" {
+  count = length(var.alarm_topic_arns) > 0 ? 1 : 0
+
+  source = "../../modules/observability"
+
+  cluster_arn = data.aws_eks_cluster.this.arn
+  topic_arns  = var.alarm_topic_arns
+  tags        = var.tags
+}
+
 module "freehold" {
   source = "../../modules/freehold"
 

@@ -185,6 +185,18 @@ variable "create_security_group" {
   nullable    = false
 }
 
+variable "alarm_topic_arns" {
+  description = "ARNs of SNS topics, of the cluster's Region, that get a notification before the account's quota of vCPUs is reached. Default: no alarm is created."
+  type        = list(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for arn in var.alarm_topic_arns : can(regex("^arn:aws[a-z-]*:sns:${var.region}:[0-9]{12}:.+$", arn))])
+    error_message = "alarm_topic_arns: each must be the ARN of an SNS topic of the Region in region: arn:aws:sns:<Region>:<account>:<name>."
+  }
+}
+
 variable "namespace" {
   description = "Namespace that the chart is installed in, as a release named freehold."
   type        = string

@@ -32,9 +32,11 @@ provider "aws" {
   skip_region_validation      = true
 
   endpoints {
-    ec2 = var.endpoint
-    iam = var.endpoint
-    sts = var.endpoint
+    cloudwatch = var.endpoint
+    ec2        = var.endpoint
+    iam        = var.endpoint
+    sns        = var.endpoint
+    sts        = var.endpoint
   }
 }
 
@@ -90,6 +92,10 @@ resource "aws_iam_policy" "boundary" {
 resource "aws_iam_role" "ebs_csi" {
   name               = "ebs-csi"
   assume_role_policy = jsonencode({ Version = "2012-10-17", Statement = [{ Effect = "Allow", Action = "sts:AssumeRole", Principal = { Service = "ec2.amazonaws.com" } }] })
+}
+
+resource "aws_sns_topic" "on_call" {
+  name = "on-call"
 }
 
 # The modules, each in two forms. Subnets, groups and roles are not known while this is planned.
@@ -154,6 +160,24 @@ module "addons" {
   kms_key_arns         = [local.key_arn]
   create_ebs_csi_addon = false
   ebs_csi_role_name    = aws_iam_role.ebs_csi.name
+}
+
+module "observability" {
+  source = "../../modules/observability"
+
+  cluster_arn = local.cluster_arn
+  topic_arns  = [aws_sns_topic.on_call.arn]
+}
+
+module "observability_of_every_group" {
+  source = "../../modules/observability"
+
+  name              = "databases"
+  cluster_arn       = local.cluster_arn
+  topic_arns        = [aws_sns_topic.on_call.arn]
+  vcpu_classes      = ["F", "G", "Inf", "P", "Standard", "X"]
+  threshold_percent = 60
+  tags              = local.tags
 }
 
 output "subnets" {

@@ -82,6 +82,26 @@ run "nodes_with_a_group_of_their_own" {
   }
 }
 
+run "without_a_topic_there_is_no_alarm" {
+  command = plan
+
+  assert {
+    condition     = length(module.observability) == 0
+    error_message = "No alarm was asked for."
+  }
+}
+
+run "a_topic_for_the_quota" {
+  variables {
+    alarm_topic_arns = ["arn:aws:sns:eu-west-1:111122223333:on-call"]
+  }
+
+  assert {
+    condition     = keys(module.observability[0].alarm_arns) == ["Standard"]
+    error_message = "The quota of the default instance types was to have an alarm."
+  }
+}
+
 run "an_image_of_ones_own" {
   command = plan
 

@@ -142,6 +142,16 @@ run "a_group_of_nodes_by_its_name" {
   expect_failures = [var.node_security_group_ids]
 }
 
+run "a_topic_of_another_region" {
+  command = plan
+
+  variables {
+    alarm_topic_arns = ["arn:aws:sns:us-east-1:111122223333:on-call"]
+  }
+
+  expect_failures = [var.alarm_topic_arns]
+}
+
 run "every_namespace" {
   command = plan
 
