@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::account::user_data::BOOTSTRAP;
 use crate::machines::images::import_arguments;
+use crate::machines::user_data::BOOTSTRAP;
 
 /// The label of its Node; the value is whose platform it is.
 pub const LABEL: &str = "freehold.dev/platform";

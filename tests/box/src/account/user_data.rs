@@ -10,14 +10,15 @@
 //! ```
 //!
 //! A real machine runs it. A virtual one runs nothing: it reads the options of that call, and how it
-//! registers follows from them. One that finds no such call never joins, and its console says why.
+//! registers follows from them. A NodeConfig, as images of Amazon Linux 2023 take it, does as well. A machine
+//! that finds neither never joins, and its console says why.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// What makes a machine a node.
-pub const BOOTSTRAP: &str = "/opt/freehold-box/bootstrap";
+use crate::machines::user_data::{self, BOOTSTRAP, NodeConfig, Part};
 
 /// User data of a machine that is a database's own: with Freehold's label and taint. A kubelet says which
 /// volumes it uses in its Node's status only, and both ends of a move wait for that: every second, and not
@@ -59,14 +60,14 @@ pub struct Taint {
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// Why a machine can't read its user data.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing that an operating system would run.
-    #[error("user data is no script: its first line must begin with `#!`")]
-    NoScript,
+    /// None of the forms that a machine knows.
+    #[error(transparent)]
+    Form(#[from] user_data::Error),
 
-    /// A script that does something else.
-    #[error("user data does not call {BOOTSTRAP}")]
+    /// Scripts that do something else.
+    #[error("user data neither calls {BOOTSTRAP} nor has a NodeConfig")]
     NoBootstrap,
 
     /// An option that the bootstrap does not take.
@@ -76,42 +77,76 @@ pub enum Error {
     )]
     Option(String),
 
+    /// Taints of a NodeConfig that the kubelet would refuse.
+    #[error("user data has a NodeConfig with unusable spec.kubelet.config.registerWithTaints")]
+    Taints(#[source] serde_json::Error),
+
     /// A label that the API server would not take from a kubelet.
     #[error("user data sets the label {0}, which a kubelet must not set for itself")]
     Label(String),
 }
 
 impl UserData {
-    /// Reads the call of the bootstrap.
+    /// Reads the NodeConfig, or the call of the bootstrap.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        if !text.starts_with("#!") {
-            return Err(Error::NoScript);
-        }
-        let script = text.replace("\\\n", " ");
-        let calls = script.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-        let call = calls
-            .filter_map(|line| line.split_once(BOOTSTRAP))
-            .map(|(_, options)| options)
-            .next()
-            .ok_or(Error::NoBootstrap)?;
-        let mut words = call.split_ascii_whitespace().map(|word| word.trim_matches(['\'', '"']));
-        let mut read = Self::default();
-        while let Some(option) = words.next() {
-            let value = words.next().ok_or_else(|| Error::Option(option.to_owned()))?;
-            let items = value.split(',').filter(|item| !item.is_empty());
-            match option {
-                "--node-labels" => read.labels = items.map(label).collect::<Result<_, _>>()?,
-                "--register-with-taints" => read.taints = items.map(taint).collect::<Result<_, _>>()?,
-                // Pods of a virtual machine wait for no volume.
-                "--node-status-update-frequency" => {}
-                _ => return Err(Error::Option(option.to_owned())),
+        let mut read = None;
+        for part in user_data::parts(text)? {
+            match part {
+                Part::Script(script) => {
+                    if let Some(options) = call(&script) {
+                        read = Some(Self::of_options(&options)?);
+                    }
+                }
+                Part::NodeConfig(config) => read = Some(Self::of_node_config(&config)?),
             }
         }
+        let read = read.ok_or(Error::NoBootstrap)?;
         match read.labels.keys().find(|label| is_reserved(label)) {
             Some(label) => Err(Error::Label(label.clone())),
             None => Ok(read),
         }
     }
+
+    fn of_options(options: &str) -> Result<Self, Error> {
+        let mut words = options.split_ascii_whitespace().map(|word| word.trim_matches(['\'', '"']));
+        let mut read = Self::default();
+        while let Some(option) = words.next() {
+            let value = words.next().ok_or_else(|| Error::Option(option.to_owned()))?;
+            match option {
+                "--node-labels" => read.labels = labels(value)?,
+                "--register-with-taints" => {
+                    let items = value.split(',').filter(|item| !item.is_empty());
+                    read.taints = items.map(taint).collect::<Result<_, _>>()?;
+                }
+                // Pods of a virtual machine wait for no volume.
+                "--node-status-update-frequency" => {}
+                _ => return Err(Error::Option(option.to_owned())),
+            }
+        }
+        Ok(read)
+    }
+
+    fn of_node_config(config: &NodeConfig) -> Result<Self, Error> {
+        let taints = config.kubelet_config().get("registerWithTaints").cloned();
+        let taints = serde_json::from_value(taints.unwrap_or_else(|| Value::Array(Vec::new())))
+            .map_err(Error::Taints)?;
+        let mut read = Self { labels: BTreeMap::new(), taints };
+        for value in config.kubelet_flags().iter().filter_map(|flag| flag.strip_prefix("--node-labels=")) {
+            read.labels.extend(labels(value)?);
+        }
+        Ok(read)
+    }
+}
+
+/// The options of a script's call of the bootstrap, if it calls it.
+fn call(script: &str) -> Option<String> {
+    let script = script.replace("\\\n", " ");
+    let mut calls = script.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    calls.find_map(|line| line.split_once(BOOTSTRAP)).map(|(_, options)| options.to_owned())
+}
+
+fn labels(text: &str) -> Result<BTreeMap<String, String>, Error> {
+    text.split(',').filter(|item| !item.is_empty()).map(label).collect()
 }
 
 fn label(text: &str) -> Result<(String, String), Error> {
@@ -153,36 +188,58 @@ mod tests {
                 effect: "NoExecute".to_owned(),
             }],
         };
-        assert_eq!(UserData::parse(DEDICATED), Ok(expected.clone()));
+        assert_eq!(UserData::parse(DEDICATED).unwrap(), expected);
         let others = "#!/bin/bash\nset -e\n# /opt/freehold-box/bootstrap --node-labels a=b\necho hello\nexec \
                       /opt/freehold-box/bootstrap --node-labels 'freehold.dev/dedicated=true' \
                       --register-with-taints freehold.dev/dedicated=:NoExecute\n";
-        assert_eq!(UserData::parse(others), Ok(expected));
+        assert_eq!(UserData::parse(others).unwrap(), expected);
     }
 
     #[test]
     fn a_machine_may_have_neither() {
-        assert_eq!(UserData::parse("#!/bin/sh\n/opt/freehold-box/bootstrap\n"), Ok(UserData::default()));
+        assert_eq!(UserData::parse("#!/bin/sh\n/opt/freehold-box/bootstrap\n").unwrap(), UserData::default());
+    }
+
+    #[test]
+    fn a_node_config_says_the_same() {
+        let text = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: \
+                    application/node.eks.aws\n\n---\napiVersion: node.eks.aws/v1alpha1\nkind: \
+                    NodeConfig\nspec:\n  cluster: {name: c, apiServerEndpoint: https://e, \
+                    certificateAuthority: bm9uZQ==, cidr: 10.100.0.0/16}\n  kubelet:\n    config: \
+                    {registerWithTaints: [{key: a, value: b, effect: NoExecute}]}\n    flags: \
+                    ['--node-labels=c=d,e=f']\n--//--\n";
+        let text_of = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let expected = UserData {
+            labels: BTreeMap::from([text_of("c", "d"), text_of("e", "f")]),
+            taints: vec![Taint {
+                key: "a".to_owned(),
+                value: "b".to_owned(),
+                effect: "NoExecute".to_owned(),
+            }],
+        };
+        assert_eq!(UserData::parse(text).unwrap(), expected);
+        let refused = UserData::parse(&text.replace("effect: NoExecute", "effects: NoExecute"));
+        assert!(matches!(refused, Err(Error::Taints(_))), "{refused:?}");
     }
 
     #[test]
     fn everything_else_is_refused() {
-        let call = |options: &str| {
-            UserData::parse(&format!(
-                "#!/bin/sh\n/opt/freehold-box/bootstrap \
-            {options}\n"
-            ))
-        };
-        assert_eq!(UserData::parse(""), Err(Error::NoScript));
-        assert_eq!(UserData::parse("/opt/freehold-box/bootstrap\n"), Err(Error::NoScript));
-        assert_eq!(UserData::parse("#!/bin/sh\necho hello\n"), Err(Error::NoBootstrap));
-        assert_eq!(call("--script rm"), Err(Error::Option("--script".to_owned())));
-        assert_eq!(call("--node-labels"), Err(Error::Option("--node-labels".to_owned())));
-        assert_eq!(call("--register-with-taints a=b:Never"), Err(Error::Option("a=b:Never".to_owned())));
+        let refused = |text: &str| UserData::parse(text).unwrap_err().to_string();
+        let call = |options: &str| refused(&format!("#!/bin/sh\n/opt/freehold-box/bootstrap {options}\n"));
+        assert!(refused("").contains("neither a script"));
+        assert!(refused("/opt/freehold-box/bootstrap\n").contains("neither a script"));
+        assert!(refused("#!/bin/sh\necho hello\n").contains("neither calls"));
+        for (options, named) in [
+            ("--script rm", "`--script`"),
+            ("--node-labels", "`--node-labels`"),
+            ("--register-with-taints a=b:Never", "`a=b:Never`"),
+        ] {
+            assert!(call(options).contains(named), "{options}");
+        }
         for label in
             ["freehold.dev.node-restriction.kubernetes.io/database", "node-role.kubernetes.io/control-plane"]
         {
-            assert_eq!(call(&format!("--node-labels {label}=mine")), Err(Error::Label(label.to_owned())));
+            assert!(call(&format!("--node-labels {label}=mine")).contains(&format!("the label {label},")));
         }
     }
 }

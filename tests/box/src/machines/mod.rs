@@ -5,5 +5,6 @@ pub mod csi;
 pub mod disks;
 pub mod machine;
 pub mod network;
+pub mod user_data;
 
 pub use box_materials::images;

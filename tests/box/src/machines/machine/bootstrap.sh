@@ -2,7 +2,7 @@
 # Makes this machine a Kubernetes node; what an image for EKS has as /etc/eks/bootstrap.sh. To be called by user data:
 #
 #   /opt/freehold-box/bootstrap [--node-labels KEY=VALUE,...] [--register-with-taints KEY=VALUE:EFFECT,...]
-#                               [--node-status-update-frequency DURATION]
+#                               [--node-status-update-frequency DURATION] [--kubelet-flags "FLAG ..."]
 #
 # Writes the kubelet's configuration and enables its service. Who and where the machine is, it reads from /etc/freehold-box/machine,
 # where the box puts what the metadata service would say.
@@ -11,13 +11,14 @@ fail() {
     echo "bootstrap: $*" >&2
     exit 2
 }
-labels= taints= frequency=
+labels= taints= frequency= flags=
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || fail "$1 needs a value"
     case $1 in
     --node-labels) labels=$2 ;;
     --register-with-taints) taints=$2 ;;
     --node-status-update-frequency) frequency=$2 ;;
+    --kubelet-flags) flags=$2 ;;
     *) fail "there is no option $1" ;;
     esac
     shift 2
@@ -39,7 +40,8 @@ done)
 all=topology.kubernetes.io/region=$REGION,topology.kubernetes.io/zone=$ZONE,node.kubernetes.io/instance-type=$INSTANCE_TYPE
 [ -z "$labels" ] || all=$all,$labels
 
-mkdir -p /etc/kubernetes /etc/freehold-box/services
+# What else is configured lies in kubelet.d, and the kubelet reads it after this.
+mkdir -p /etc/kubernetes/kubelet.d /etc/freehold-box/services
 cat >/etc/kubernetes/kubelet.yaml <<END
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -74,8 +76,8 @@ healthzPort: 0
 END
 cat >/etc/freehold-box/services/kubelet <<END
 #!/bin/sh
-exec /opt/freehold-box/bin/kubelet --config=/etc/kubernetes/kubelet.yaml --kubeconfig=/etc/kubernetes/kubelet.kubeconfig \
-    --hostname-override=$HOSTNAME --node-ip=$ADDRESS --node-labels='$all'
+exec /opt/freehold-box/bin/kubelet --config=/etc/kubernetes/kubelet.yaml --config-dir=/etc/kubernetes/kubelet.d \
+    --kubeconfig=/etc/kubernetes/kubelet.kubeconfig --hostname-override=$HOSTNAME --node-ip=$ADDRESS --node-labels='$all' $flags
 END
 chmod +x /etc/freehold-box/services/kubelet
 echo "bootstrap: the kubelet joins as $HOSTNAME"

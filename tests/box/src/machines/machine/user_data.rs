@@ -1,5 +1,5 @@
-//! What cloud-init does in a machine: runs the user data once, on the first boot, with its output on the
-//! console.
+//! What cloud-init and nodeadm do in a machine: they carry out the user data once, on the first boot, with the
+//! output on the console.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,6 +12,8 @@ use super::files;
 use super::namespaces::Namespaces;
 use super::services::Services;
 use super::spec::Console;
+use crate::base::error_chain::chain;
+use crate::machines::user_data::{self, Part};
 
 /// Where the machine has its user data.
 const SCRIPT: &str = "/run/user-data";
@@ -26,16 +28,22 @@ pub fn start(namespaces: Namespaces, services: Arc<Services>, user_data: Option<
 
 async fn outcome(namespaces: &Namespaces, user_data: Option<&str>, console: &Console) -> String {
     let Some(text) = user_data.filter(|text| !text.is_empty()) else { return "there is none".to_owned() };
-    // cloud-init knows more formats; a machine of the box has no use for them.
-    if !text.starts_with("#!") {
-        let first = text.lines().next().unwrap_or_default();
-        return format!("not run: it is no script, its first line does not begin with `#!` but is `{first}`");
+    let parts = match user_data::parts(text) {
+        Ok(parts) => parts,
+        Err(error) => return format!("not run: {}", chain(&error)),
+    };
+    for part in parts {
+        let script = match part {
+            Part::Script(script) => script,
+            Part::NodeConfig(config) => config.as_script(),
+        };
+        match run(namespaces, &script, console).await {
+            Ok(status) if status.success() => {}
+            Ok(status) => return format!("failed with {status}"),
+            Err(error) => return format!("failed to run: {error}"),
+        }
     }
-    match run(namespaces, text, console).await {
-        Ok(status) if status.success() => "done".to_owned(),
-        Ok(status) => format!("failed with {status}"),
-        Err(error) => format!("failed to run: {error}"),
-    }
+    "done".to_owned()
 }
 
 async fn run(
