@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::timing::NodeTiming;
 use crate::base::names::{HEARTBEAT_LABEL, HEARTBEAT_VALUE};
+use crate::cluster::tools::Program;
 
 /// Where in-cluster clients find the API server, by Kubernetes' rule the first address of the range.
 pub const SERVICE_RANGE: &str = "10.96.0.0/16";
@@ -53,6 +54,15 @@ spec:
 
 fn flags<const N: usize>(flags: [&str; N]) -> Vec<String> {
     flags.into_iter().map(str::to_owned).collect()
+}
+
+/// Variables of one of the programs. The API server takes half of the processor time of a box, and a seventh of
+/// that was for garbage: it collects less often, as long as it has less than 1 GiB.
+pub fn variables(program: Program) -> &'static [&'static str] {
+    match program {
+        Program::ApiServer => &["GOGC=400", "GOMEMLIMIT=1GiB"],
+        _ => &[],
+    }
 }
 
 /// etcd, with its data in `data`. Nothing in a box must survive a power cut, so nothing is synced to disk.

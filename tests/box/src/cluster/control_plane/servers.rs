@@ -152,9 +152,11 @@ pub fn launch(
 ) -> Result<Process, Error> {
     let failed = |source| Error::System { doing: format!("start {}", program.name()), source };
     let path = tools.program(program);
-    let process =
-        Process::start(Launch { name: program.name(), program: &path, args, folder: folder.path() })
-            .map_err(failed)?;
+    let variables = components::variables(program).iter().map(|&variable| variable.to_owned());
+    let args = variables.chain([path.display().to_string()]).chain(args).collect();
+    let launch =
+        Launch { name: program.name(), program: Path::new("/usr/bin/env"), args, folder: folder.path() };
+    let process = Process::start(launch).map_err(failed)?;
     folder.remember(&process).map_err(failed)?;
     Ok(process)
 }
