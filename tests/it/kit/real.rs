@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_ec2::config::{BehaviorVersion, Credentials, Region};
+use ec2sim::World;
 use freehold::api::Database;
 use freehold_box::account::node_kind;
 use freehold_box::account::{Real, Site, SiteOptions};
@@ -43,12 +44,21 @@ async fn real() -> &'static Real {
 /// Runs a scenario in a test environment with real machines and closes the test environment; on a host that
 /// cannot have them it says so and passes.
 pub fn on_real_machines<F: Future<Output = RealEnv>>(name: &str, scenario: impl FnOnce(RealEnv) -> F) {
+    on_real_machines_of(name, World::default(), scenario);
+}
+
+/// The same in an account with these surroundings.
+pub fn on_real_machines_of<F: Future<Output = RealEnv>>(
+    name: &str,
+    world: World,
+    scenario: impl FnOnce(RealEnv) -> F,
+) {
     if !node_kind::can_be_real(name) {
         return;
     }
     test_env::run(async {
         let _permit = permits::of_real_machines().await;
-        let env = RealEnv::build(name).await;
+        let env = RealEnv::build(name, world).await;
         scenario(env).await.close().await;
     });
 }
@@ -80,7 +90,7 @@ impl std::ops::Deref for RealEnv {
 }
 
 impl RealEnv {
-    async fn build(name: &str) -> Self {
+    async fn build(name: &str, world: World) -> Self {
         let real = real().await;
         // The CSI driver acts on every object of its name, and Kubernetes knows machines by names that EC2
         // uses again.
@@ -92,8 +102,12 @@ impl RealEnv {
         let settings = BTreeMap::from([("registration-timeout", 7200), ("loss-grace-period", 7200)]);
         let options = Options { scale: 10, settings, ..Options::default() };
         let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
-        let simulator =
-            ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
+        let simulator = ec2sim::Options {
+            clock,
+            delays: ec2sim::Delays::realistic(),
+            world,
+            ..ec2sim::Options::default()
+        };
         let simulator = statements::enforced(simulator, name);
         let site =
             SiteOptions { simulator, real: Some(real.clone()), boot: Duration::ZERO, ..SiteOptions::fast() };

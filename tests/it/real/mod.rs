@@ -2,6 +2,8 @@
 //! counted.
 
 mod adopted;
+mod example;
 mod faults;
 mod kept;
 mod operator;
+mod release;

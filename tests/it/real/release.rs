@@ -1,0 +1,114 @@
+//! A release of the chart on a real machine: the machine for the platform's pods, what a user prepares, helm.
+
+use std::path::{Path, PathBuf};
+
+use aws_sdk_ec2::types::InstanceType;
+use data_encoding::BASE64;
+use freehold_box::account::platform;
+use freehold_box::machines::images::{self, OperatorImage};
+use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
+use kube::Api;
+use kube::api::{ListParams, PostParams};
+use serde_json::json;
+
+use crate::kit::chart::helm;
+use crate::kit::process::OPERATOR;
+use crate::kit::real::RealEnv;
+use crate::kit::rights;
+use crate::kit::wait::{seen, until};
+
+/// Where the chart is installed.
+pub const NAMESPACE: &str = "freehold-system";
+
+/// The repository of the operator's image on the platform's machine.
+const REPOSITORY: &str = "docker.io/library/freehold";
+
+/// Launches a machine for the platform's own pods, with an image of each of these programs under its tag.
+pub async fn platform_machine(env: &RealEnv, operators: &[(&str, &Path)]) {
+    let mut archives = Vec::new();
+    for (tag, binary) in operators {
+        let archive = env.control_plane.folder().join(format!("operator-{tag}.tar"));
+        images::write_operator_image(&OperatorImage::new(binary, tag), &archive).await.unwrap();
+        archives.push(archive);
+    }
+    let world = env.site.world();
+    let user_data = platform::user_data(&env.name, &archives);
+    env.ec2_client()
+        .run_instances()
+        .image_id(&world.images[0].id)
+        .instance_type(InstanceType::from("m7i.large"))
+        .subnet_id(&world.subnets[0].id)
+        .user_data(BASE64.encode(user_data.as_bytes()))
+        .min_count(1)
+        .max_count(1)
+        .send()
+        .await
+        .unwrap();
+}
+
+/// What a user prepares: a namespace that admits restricted pods only, credentials, and a file with the
+/// values of this box.
+pub async fn prepare(env: &RealEnv) -> PathBuf {
+    let namespace = json!({"metadata": {"name": NAMESPACE,
+    "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+    let namespaces = Api::<Namespace>::all(env.client.clone());
+    namespaces.create(&PostParams::default(), &serde_json::from_value(namespace).unwrap()).await.unwrap();
+    let secret = json!({
+        "metadata": {"name": "aws"}, "stringData": {"AWS_ACCESS_KEY_ID": OPERATOR,
+        "AWS_SECRET_ACCESS_KEY": "of-nothing"},
+    });
+    let secrets = Api::<Secret>::namespaced(env.client.clone(), NAMESPACE);
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    let port = env.site.endpoint().rsplit(':').next().unwrap().to_owned();
+    let values = json!({
+        "image": {"repository": REPOSITORY, "pullPolicy": "Never"},
+        "clusterId": env.name,
+        "aws": {"endpoint": format!("http://{}:{port}", env.gateway()), "region": env.site.region()},
+        "env": [{"name": "AWS_EC2_METADATA_DISABLED", "value": "true"}],
+        "envFrom": [{"secretRef": {"name": "aws"}}],
+        "nodeSelector": {platform::LABEL: env.name},
+        "extraArgs": [format!("--time-scale={}", env.scale)],
+    });
+    let path = env.control_plane.folder().join("values.yaml");
+    std::fs::write(&path, values.to_string()).unwrap();
+    path
+}
+
+/// Runs helm on the release.
+pub async fn release(env: &RealEnv, args: &[&str]) {
+    let kubeconfig = env.control_plane.kubeconfig().display().to_string();
+    let general = ["--kubeconfig", &kubeconfig, "--namespace", NAMESPACE, "--wait", "--timeout", "180s"];
+    if let Err(said) = helm(&[args, &general].concat()).await {
+        let mut kubectl = env.kubectl();
+        let pods = kubectl.args(["describe", "pods", "--namespace", NAMESPACE]).output().unwrap();
+        panic!("helm {}: {said}\n{}", args.join(" "), String::from_utf8_lossy(&pods.stdout));
+    }
+}
+
+/// Uninstalls the operator, whose rights end before its pod does.
+pub async fn uninstall(env: &RealEnv) {
+    rights::note(&env.control_plane);
+    release(env, &["uninstall", "freehold"]).await;
+    let pods = Api::<Pod>::namespaced(env.client.clone(), NAMESPACE);
+    until("the end of the operator's pod", || async {
+        let left = pods.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items.len();
+        seen((left == 0).then_some(()), || format!("{left} pods"))
+    })
+    .await;
+    rights::leave_out(&env.control_plane);
+}
+
+/// The images of the operator's running pods.
+pub async fn running_images(env: &RealEnv) -> Vec<String> {
+    let pods = Api::<Pod>::namespaced(env.client.clone(), NAMESPACE);
+    let pods = pods.list(&ListParams::default()).await.unwrap().items;
+    pods.into_iter()
+        .filter(|pod| pod.metadata.deletion_timestamp.is_none())
+        .map(|pod| pod.spec.unwrap().containers[0].image.clone().unwrap())
+        .collect()
+}
+
+/// The image of this tag.
+pub fn image(tag: &str) -> String {
+    format!("{REPOSITORY}:{tag}")
+}
