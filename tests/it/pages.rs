@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use freehold::api::{Database, Reason};
+use freehold::definitions;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use pretty_assertions::assert_eq;
@@ -131,6 +133,34 @@ fn every_manifest_in_the_documentation_is_accepted() {
         }
         assert!(tried >= 3, "{tried}");
     });
+}
+
+/// The header of `kubectl get` for each kind, its columns without the spaces between them.
+fn headers() -> Vec<Vec<String>> {
+    let columns = |definition: &CustomResourceDefinition| {
+        let columns = definition.spec.versions[0].additional_printer_columns.iter().flatten();
+        let shown = columns.filter(|column| column.priority.unwrap_or_default() == 0);
+        ["NAME".to_owned()].into_iter().chain(shown.map(|column| column.name.to_uppercase())).collect()
+    };
+    definitions::all().iter().map(columns).collect()
+}
+
+#[test]
+fn every_table_of_our_kinds_in_the_documentation_has_the_columns_that_kubectl_prints() {
+    let headers = headers();
+    let mut found = BTreeSet::new();
+    for (page, text) in pages() {
+        for line in text.lines().filter(|line| line.starts_with("NAME ")) {
+            let columns: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            // StorageClasses are Kubernetes' own.
+            if columns.iter().any(|column| column == "PROVISIONER") {
+                continue;
+            }
+            assert!(headers.contains(&columns), "{page}: {line}");
+            found.insert(columns);
+        }
+    }
+    assert!(found.len() >= 2, "{found:?}");
 }
 
 #[test]
