@@ -1,5 +1,5 @@
-//! The way of a new user (docs/install-eks.md): what Terraform's example renders is installed in a box, and its
-//! NodeClass gives the first Database its machine, by the user data of Amazon Linux 2023.
+//! The way of a new user (docs/install-eks.md): what Terraform's example renders is installed in a box, and
+//! its NodeClass gives the first Database its machine, by the user data of Amazon Linux 2023.
 //!
 //! `.ci/terraform` applies the example and compares what it renders with the files that are read here.
 

@@ -1,5 +1,5 @@
-//! The forms of user data that a machine understands: a script, or a MIME message of scripts and a NodeConfig,
-//! as Amazon Linux 2023 for EKS takes it.
+//! The forms of user data that a machine understands: a script, or a MIME message of scripts and a
+//! NodeConfig, as Amazon Linux 2023 for EKS takes it.
 //!
 //! `https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-user-data`
 

@@ -1,5 +1,5 @@
-//! What cloud-init and nodeadm do in a machine: they carry out the user data once, on the first boot, with the
-//! output on the console.
+//! What cloud-init and nodeadm do in a machine: they carry out the user data once, on the first boot, with
+//! the output on the console.
 
 use std::path::Path;
 use std::process::Stdio;
