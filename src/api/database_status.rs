@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::event::EventReason;
 
@@ -58,6 +59,10 @@ pub struct DatabaseStatus {
     /// The engine's current run: a restart is recognised by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<EngineRun>,
+
+    /// When the database was Ready for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_ready_at: Option<Time>,
 
     /// What interrupted the database or was done to it, with its cause: the last ten, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,7 +120,7 @@ pub struct HistoryEntry {
 }
 
 /// What can interrupt a database, or be done to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 pub enum Occurrence {
     /// Freehold replaced the pod, for a changed spec.
     Restarted,

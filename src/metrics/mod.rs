@@ -1,12 +1,10 @@
 //! Prometheus metrics of the operator.
 
+mod shown;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::runtime::reflector::Store;
-use kube::{Resource, ResourceExt};
-use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -15,7 +13,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-use crate::api::{ConditionType, Reason};
+pub use shown::Shown;
+use strum::IntoStaticStr;
+
+use crate::api::database::Occurrence;
 
 /// The operator's counters, registered once.
 pub struct Metrics {
@@ -28,8 +29,10 @@ pub struct Metrics {
     machines_lost: Family<CauseLabels, Counter>,
     fences: Counter,
     fence_duration: Histogram,
-    conditions: Family<ConditionLabels, Gauge>,
-    objects: Mutex<Vec<Shown>>,
+    ready: Family<AfterLabels, Histogram>,
+    joined: Histogram,
+    occurrences: Family<OccurrenceLabels, Counter>,
+    shown: Shown,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -60,17 +63,31 @@ struct CauseLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ConditionLabels {
-    kind: String,
-    namespace: String,
-    name: String,
-    r#type: String,
-    status: String,
-    reason: String,
+struct VersionLabels {
+    version: &'static str,
 }
 
-/// Reads what is shown of the objects of one kind.
-type Shown = Box<dyn Fn() -> Vec<ConditionLabels> + Send + Sync>;
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct AfterLabels {
+    after: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OccurrenceLabels {
+    occurrence: &'static str,
+}
+
+/// After what a database is Ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum After {
+    /// For the first time, since the Database was created.
+    Creation,
+    /// Something interrupted it.
+    Interruption,
+    /// It was paused and is resumed.
+    Pause,
+}
 
 /// Registers a metric under this name.
 fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
@@ -84,12 +101,22 @@ fn registered_in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str,
     metric
 }
 
+/// Registers a metric whose values are bytes.
+fn registered_in_bytes<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register_with_unit(name, help, Unit::Bytes, metric.clone());
+    metric
+}
+
 impl Metrics {
     /// Empty metrics.
     pub fn new() -> Arc<Self> {
         let mut registry = Registry::with_prefix("freehold");
         let to = &mut registry;
         let pass_durations = || Histogram::new(exponential_buckets(0.005, 2.0, 14));
+        let ready_durations = || Histogram::new(exponential_buckets(1.0, 2.0, 16));
+        let build: Family<VersionLabels, Gauge> =
+            registered(to, "build_info", "1 for the operator's version", Family::default());
+        build.get_or_create(&VersionLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
         Arc::new(Self {
             passes: registered(to, "passes", "Reconciles, by controller and outcome", Family::default()),
             pass_duration: registered_in_seconds(
@@ -136,13 +163,25 @@ impl Metrics {
                 "From the first sign that a machine is lost to the proof that nothing on it can write",
                 Histogram::new(exponential_buckets(1.0, 2.0, 12)),
             ),
-            conditions: registered(
+            ready: registered_in_seconds(
                 to,
-                "condition",
-                "1 for the condition Ready of every object, and for every other that is not as it should be",
+                "database_ready",
+                "Until a database was Ready, by after what: its creation, an interruption, or a pause",
+                Family::new_with_constructor(ready_durations as fn() -> Histogram),
+            ),
+            joined: registered_in_seconds(
+                to,
+                "machine_joined",
+                "From the decision to launch a machine to its registration in the cluster",
+                Histogram::new(exponential_buckets(1.0, 2.0, 13)),
+            ),
+            occurrences: registered(
+                to,
+                "occurrences",
+                "What interrupted databases or was done to them, as in their status.history",
                 Family::default(),
             ),
-            objects: Mutex::default(),
+            shown: Shown::registered(to),
             registry,
         })
     }
@@ -183,113 +222,38 @@ impl Metrics {
         self.fence_duration.observe(took.as_secs_f64());
     }
 
-    /// From now on the conditions of these objects are shown, as their copy has them at that time.
-    pub fn show_conditions<K>(&self, objects: Store<K>, conditions: fn(&K) -> &[Condition])
-    where
-        K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
-    {
-        let shown = move || {
-            objects.state().iter().flat_map(|object| labels_of(object.as_ref(), conditions(object))).collect()
-        };
-        self.objects.lock().push(Box::new(shown));
+    /// Notes how long it took until a database was Ready.
+    pub fn ready(&self, after: After, took: Duration) {
+        self.ready.get_or_create(&AfterLabels { after: after.into() }).observe(took.as_secs_f64());
+    }
+
+    /// Notes how long it took until a machine had registered in the cluster.
+    pub fn joined(&self, took: Duration) {
+        self.joined.observe(took.as_secs_f64());
+    }
+
+    /// Counts what interrupted a database or was done to it.
+    pub fn occurred(&self, what: Occurrence) {
+        self.occurrences.get_or_create(&OccurrenceLabels { occurrence: what.into() }).inc();
+    }
+
+    /// What is shown of objects, as the copies of them have them.
+    pub fn shown(&self) -> &Shown {
+        &self.shown
     }
 
     /// The metrics in the OpenMetrics text format.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
-        // Written anew each time: a condition that has passed, or an object that is gone, leaves no series.
-        self.conditions.clear();
-        for shown in self.objects.lock().iter().flat_map(|objects| objects()) {
-            self.conditions.get_or_create(&shown).set(1);
-        }
+        self.shown.read();
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
     }
 }
 
-/// What is shown of an object's conditions: a few series, however many conditions it has.
-fn labels_of<'a, K>(object: &'a K, conditions: &'a [Condition]) -> impl Iterator<Item = ConditionLabels> + 'a
-where
-    K: Resource<DynamicType = ()>,
-{
-    conditions.iter().filter(|condition| is_shown(condition)).map(|condition| ConditionLabels {
-        kind: K::kind(&()).into_owned(),
-        namespace: object.namespace().unwrap_or_default(),
-        name: object.name_any(),
-        r#type: condition.type_.clone(),
-        status: condition.status.clone(),
-        reason: condition.reason.clone(),
-    })
-}
-
-fn is_shown(condition: &Condition) -> bool {
-    let is_calm = match Reason::named(&condition.reason) {
-        Some(Reason::AsExpected | Reason::UpToDate | Reason::Progressing) => true,
-        Some(_) | None => false,
-    };
-    condition.type_ == ConditionType::Ready.as_str() || !is_calm
-}
-
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-    use kube::runtime::reflector::store::Writer;
-    use kube::runtime::watcher::Event;
-
     use super::*;
-    use crate::api::Database;
-
-    fn condition(kind: &str, status: &str, reason: &str) -> Condition {
-        Condition {
-            type_: kind.to_owned(),
-            status: status.to_owned(),
-            reason: reason.to_owned(),
-            message: String::new(),
-            observed_generation: None,
-            last_transition_time: Time(jiff::Timestamp::UNIX_EPOCH),
-        }
-    }
-
-    fn database(conditions: &[Condition]) -> Database {
-        let spec = serde_json::json!({"engine": {"type": "questdb", "version": "9.3.4"},
-        "storage": {"size": "100Gi"}});
-        serde_json::from_value(serde_json::json!({
-            "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
-            "metadata": {"name": "orders", "namespace": "team-a"}, "spec": spec,
-            "status": {"conditions": conditions},
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn what_is_not_as_it_should_be_is_shown_while_it_is_so() {
-        let mut copy = Writer::default();
-        let metrics = Metrics::new();
-        metrics.show_conditions(copy.as_reader(), Database::conditions);
-        let waiting = [
-            condition("Ready", "False", "AwaitingNode"),
-            condition("NodeReady", "False", "Launching"),
-            condition("Stalled", "False", "Progressing"),
-        ];
-        copy.apply_watcher_event(&Event::Apply(database(&waiting)));
-        let text = metrics.text().unwrap();
-        let shown = |text: &str| {
-            text.lines()
-                .filter(|line| line.starts_with("freehold_condition{"))
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        let line = "freehold_condition{kind=\"Database\",namespace=\"team-a\",name=\"orders\",type=\"Ready\",status=\"False\",reason=\"AwaitingNode\"} 1";
-        assert!(shown(&text).len() == 2 && text.contains(line), "{text}");
-
-        let ready = [condition("Ready", "True", "AsExpected"), condition("NodeReady", "True", "AsExpected")];
-        copy.apply_watcher_event(&Event::Apply(database(&ready)));
-        let text = metrics.text().unwrap();
-        assert!(shown(&text).len() == 1 && text.contains("type=\"Ready\",status=\"True\""), "{text}");
-
-        copy.apply_watcher_event(&Event::Delete(database(&ready)));
-        assert!(shown(&metrics.text().unwrap()).is_empty());
-    }
 
     #[test]
     fn every_metric_is_in_the_text_with_its_labels() {
@@ -301,6 +265,9 @@ mod tests {
         metrics.machine_lost("NodeNotReady");
         metrics.fence_begun();
         metrics.fenced(Duration::from_secs(3));
+        metrics.ready(After::Creation, Duration::from_secs(70));
+        metrics.joined(Duration::from_secs(40));
+        metrics.occurred(Occurrence::EngineRestarted);
         let text = metrics.text().unwrap();
         for line in [
             "freehold_passes_total{controller=\"node\",outcome=\"ok\"} 1",
@@ -310,6 +277,10 @@ mod tests {
             "freehold_machines_lost_total{cause=\"NodeNotReady\"} 1",
             "freehold_fences_begun_total 1",
             "freehold_fence_duration_seconds_count 1",
+            concat!("freehold_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
+            "freehold_database_ready_seconds_sum{after=\"creation\"} 70",
+            "freehold_machine_joined_seconds_sum 40",
+            "freehold_occurrences_total{occurrence=\"EngineRestarted\"} 1",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }

@@ -260,7 +260,7 @@ const COMPARE_REASONS: [&str; 4] = [
     "controller/database/status.rs",
     "controller/node/status.rs",
     "controller/volume/recorded.rs",
-    "metrics.rs",
+    "metrics/shown.rs",
 ];
 
 #[test]

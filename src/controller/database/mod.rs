@@ -11,6 +11,7 @@ mod ordinal;
 pub mod password;
 pub mod plan;
 pub mod pod;
+mod remember;
 pub mod status;
 pub mod wait;
 
@@ -77,7 +78,8 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
     let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
     let controller = Controller::new(databases, watcher::Config::default());
     let store = controller.store();
-    ctx.metrics.show_conditions(controller.store(), Database::conditions);
+    ctx.metrics.shown().conditions(controller.store(), Database::conditions);
+    ctx.metrics.shown().databases(controller.store());
     let classes = Api::<NodeClass>::all(ctx.client.clone());
     let controller = controller
         .watches(classes, watcher::Config::default(), move |class| {
@@ -122,5 +124,6 @@ async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Aga
     let changes = status::changes(&old, &new, &decided);
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
     close(&databases, acted, &old, &new, changes, events).await?;
+    remember::remember(&observed.database, &new, &ctx.metrics);
     Ok(sooner(ctx.timing.resync_interval, plan.requeue))
 }

@@ -2,7 +2,7 @@
 //! their changes. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 use super::build;
@@ -70,9 +70,11 @@ pub fn status(
     let entries = entries(observed, decided);
     let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
+    let conditions = conditions::merge(&old.conditions, &entries, generation, now);
     DatabaseStatus {
         observed_generation: generation,
-        conditions: conditions::merge(&old.conditions, &entries, generation, now),
+        first_ready_at: old.first_ready_at.or_else(|| first_ready_at(&conditions)),
+        conditions,
         instance_type: node
             .and_then(|node| node.status.as_ref())
             .and_then(|status| status.instance_type.clone()),
@@ -89,6 +91,12 @@ pub fn status(
         run: history::run(observed, now),
         history: history::extended(&old.history, history::occurred(observed).as_ref(), now),
     }
+}
+
+/// Since when the database is Ready, which it was not before.
+fn first_ready_at(conditions: &[Condition]) -> Option<Time> {
+    let ready = conditions::find(conditions, Type::Ready)?;
+    (ready.status == "True").then(|| ready.last_transition_time.clone())
 }
 
 /// The replacement, until the replaced Node is gone, or the other that was to take its place.

@@ -42,7 +42,7 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
     let controller = Controller::new(nodes, watcher::Config::default());
     let store = controller.store();
     ctx.fleet.watch(controller.store());
-    ctx.metrics.show_conditions(controller.store(), Node::conditions);
+    ctx.metrics.shown().conditions(controller.store(), Node::conditions);
     let leaving = leaving_of(&ctx, controller.store());
     let initializing = initializing(&ctx, controller.store());
     let controller = controller

@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::observe::Observed;
 use super::plan::action::Plan;
-use super::status::fenced_after;
+use super::status::{fenced_after, joined_after};
 use crate::api::{Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
@@ -29,8 +29,12 @@ pub(super) fn remember(
         &acted.object.uid().unwrap_or_default(),
         interest(&acted.object, plan, ctx),
     );
-    if let Some(took) = fenced_after(&acted.object.status.clone().unwrap_or_default(), new) {
+    let old = acted.object.status.clone().unwrap_or_default();
+    if let Some(took) = fenced_after(&old, new) {
         ctx.metrics.fenced(took);
+    }
+    if let Some(took) = joined_after(&old, new) {
+        ctx.metrics.joined(took);
     }
 }
 

@@ -277,3 +277,11 @@ pub fn fenced_after(old: &NodeStatus, new: &NodeStatus) -> Option<Duration> {
     let since = new.fence.as_ref()?.since.0;
     Some(Duration::try_from(proven.last_transition_time.0.duration_since(since)).unwrap_or_default())
 }
+
+/// How long it took from the decision to launch the machine to its registration, when that is new.
+pub fn joined_after(old: &NodeStatus, new: &NodeStatus) -> Option<Duration> {
+    let is_new = old.core_node_name.is_none() && new.core_node_name.is_some();
+    let registered = conditions::since(&new.conditions, Type::Registered, true).filter(|_| is_new)?;
+    let launched = new.creation.as_ref()?.attempt.started_at.0;
+    Some(Duration::try_from(registered.duration_since(launched)).unwrap_or_default())
+}

@@ -30,7 +30,7 @@ mod tests;
 pub async fn run(ctx: Arc<Context>, concurrency: u16, stop: CancellationToken) {
     let classes = Api::<NodeClass>::all(ctx.client.clone());
     let controller = Controller::new(classes, watcher::Config::default());
-    ctx.metrics.show_conditions(controller.store(), NodeClass::conditions);
+    ctx.metrics.shown().conditions(controller.store(), NodeClass::conditions);
     drive::run("node-class", controller, ctx, concurrency, stop, |class, ctx, events| async move {
         pass(&class, &ctx, &events).await
     })

@@ -48,7 +48,8 @@ pub async fn run(
     let ours = watcher::Config::default().labels(keys::DATABASE_UID_LABEL);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
-    ctx.metrics.show_conditions(controller.store(), Volume::conditions);
+    ctx.metrics.shown().conditions(controller.store(), Volume::conditions);
+    ctx.metrics.shown().volumes(controller.store());
     let controller = controller
         .owns(claims, ours.clone())
         .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {

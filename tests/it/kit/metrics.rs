@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use freehold::api::Database;
-use freehold::metrics::Metrics;
+use freehold::api::database::Occurrence;
+use freehold::api::{Database, Volume};
+use freehold::metrics::{After, Metrics};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
 use serde_json::json;
@@ -20,12 +21,27 @@ pub fn text() -> String {
     metrics.repairs_underway(1);
     metrics.machine_lost("InstanceTerminated");
     metrics.fenced(Duration::from_secs(1));
+    metrics.ready(After::Creation, Duration::from_secs(1));
+    metrics.joined(Duration::from_secs(1));
+    metrics.occurred(Occurrence::Moved);
     let mut copy = Writer::default();
-    metrics.show_conditions(copy.as_reader(), |database: &Database| database.conditions());
+    metrics.shown().conditions(copy.as_reader(), |database: &Database| database.conditions());
+    metrics.shown().databases(copy.as_reader());
     let mut database = objects::database("team-a", "default", "orders", &json!({}));
     let condition = json!({"type": "Ready", "status": "True", "reason": "AsExpected", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    database["status"] = json!({"conditions": [condition]});
+    database["status"] = json!({"conditions": [condition], "run": {"podUID": "uid", "restarts": 0,
+        "since": "2026-01-01T00:00:00Z"}, "replacement": {"from": "a", "to": "b", "cause": "c",
+        "startedAt": "2026-01-01T00:00:00Z"}});
     copy.apply_watcher_event(&Event::Apply(serde_json::from_value(database).unwrap()));
+    let mut volumes = Writer::default();
+    metrics.shown().volumes(volumes.as_reader());
+    let volume = json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Volume",
+        "metadata": {"name": "orders", "namespace": "team-a"},
+        "spec": {"nodeClassName": "default", "zone": "us-east-1a", "size": "1Gi", "type": "gp3", "iops": 3000,
+            "fileSystem": "xfs", "deletionPolicy": "Retain"},
+        "status": {"size": "1Gi"}});
+    let volume: Volume = serde_json::from_value(volume).unwrap();
+    volumes.apply_watcher_event(&Event::Apply(volume));
     metrics.text().unwrap()
 }

@@ -1,5 +1,6 @@
 //! The status of a Database in each situation: every condition, always.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -61,8 +62,10 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         credentials_secret_name,
         replacement,
         run,
+        first_ready_at,
         history,
     } = new;
+    assert_eq!(first_ready_at.map(|at| at.0), Some(now()));
     assert_eq!(
         (replacement, run.map(|run| run.pod_uid), history),
         (None, Some("pod-uid".to_owned()), Vec::new())
@@ -92,6 +95,17 @@ fn a_status_that_was_written_is_not_written_again() {
         Some(status(&world, &Decided::of(&world, &plan(&world, later), &acted), &acted, later)),
         world.database.status
     );
+}
+
+#[test]
+fn the_time_at_which_it_was_ready_first_is_kept() {
+    let mut world = settled();
+    let first = Some(Time(at(1)));
+    world.database.status.as_mut().unwrap().first_ready_at.clone_from(&first);
+    assert_eq!(status_of(&world).first_ready_at, first);
+    let mut never = settled();
+    never.pod = None;
+    assert_eq!(status_of(&never).first_ready_at, None);
 }
 
 #[test]

@@ -1,0 +1,323 @@
+//! What is shown of objects, read from the watch's copies each time that somebody asks.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::runtime::reflector::Store;
+use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::{registered, registered_in_bytes, registered_in_seconds};
+use crate::api::{ConditionType, Database, Reason, Volume};
+
+/// The series that are written anew at each reading: a condition that has passed, or an object that is gone,
+/// leaves none.
+pub struct Shown {
+    families: Families,
+    objects: Mutex<Vec<Reader>>,
+}
+
+/// Writes the series of the objects of one kind.
+type Reader = Box<dyn Fn(&Families) + Send + Sync>;
+
+struct Families {
+    conditions: Family<ConditionLabels, Gauge>,
+    databases: Family<DatabaseLabels, Gauge>,
+    engine_restarts: Family<ObjectLabels, Gauge>,
+    replacements: Family<ObjectLabels, Gauge>,
+    volume_sizes: Family<ObjectLabels, Gauge>,
+    volume_iops: Family<ObjectLabels, Gauge>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ConditionLabels {
+    kind: String,
+    namespace: String,
+    name: String,
+    r#type: String,
+    status: String,
+    reason: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct DatabaseLabels {
+    namespace: String,
+    name: String,
+    engine: String,
+    version: String,
+    node_class: String,
+    instance_type: String,
+    zone: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ObjectLabels {
+    namespace: String,
+    name: String,
+}
+
+impl ObjectLabels {
+    fn of(object: &impl ResourceExt) -> Self {
+        Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+    }
+}
+
+impl Shown {
+    pub(super) fn registered(to: &mut Registry) -> Self {
+        let families = Families {
+            conditions: registered(
+                to,
+                "condition",
+                "1 for the condition Ready of every object, and for every other that is not as it should be",
+                Family::default(),
+            ),
+            databases: registered(
+                to,
+                "database_info",
+                "1 for every Database, with its engine, the wanted version, its NodeClass, the instance type \
+                    in use and the zone",
+                Family::default(),
+            ),
+            engine_restarts: registered(
+                to,
+                "engine_restarts",
+                "How often Kubernetes has started the engine's container again in the pod of today",
+                Family::default(),
+            ),
+            replacements: registered_in_seconds(
+                to,
+                "replacement_start_time",
+                "Since when a database has two Nodes, as Unix time",
+                Family::default(),
+            ),
+            volume_sizes: registered_in_bytes(
+                to,
+                "volume_size",
+                "The size of a Volume in EBS",
+                Family::default(),
+            ),
+            volume_iops: registered(
+                to,
+                "volume_iops",
+                "The IOPS that a Volume must have, where its Database says a number",
+                Family::default(),
+            ),
+        };
+        Self { families, objects: Mutex::default() }
+    }
+
+    /// From now on the conditions of these objects are shown.
+    pub fn conditions<K>(&self, objects: Store<K>, conditions: fn(&K) -> &[Condition])
+    where
+        K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+    {
+        self.each(objects, move |families, object| {
+            for labels in condition_labels(object, conditions(object)) {
+                families.conditions.get_or_create(&labels).set(1);
+            }
+        });
+    }
+
+    /// From now on these Databases are shown.
+    pub fn databases(&self, databases: Store<Database>) {
+        self.each(databases, Families::database);
+    }
+
+    /// From now on these Volumes are shown.
+    pub fn volumes(&self, volumes: Store<Volume>) {
+        self.each(volumes, Families::volume);
+    }
+
+    fn each<K>(&self, objects: Store<K>, write: impl Fn(&Families, &K) + Send + Sync + 'static)
+    where
+        K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+    {
+        let reader = move |families: &Families| {
+            for object in objects.state() {
+                write(families, &object);
+            }
+        };
+        self.objects.lock().push(Box::new(reader));
+    }
+
+    /// Writes the series as the copies are now.
+    pub(super) fn read(&self) {
+        self.families.clear();
+        for read in self.objects.lock().iter() {
+            read(&self.families);
+        }
+    }
+}
+
+impl Families {
+    fn clear(&self) {
+        self.conditions.clear();
+        self.databases.clear();
+        for family in [&self.engine_restarts, &self.replacements, &self.volume_sizes, &self.volume_iops] {
+            family.clear();
+        }
+    }
+
+    fn database(&self, database: &Database) {
+        let (spec, status) = (&database.spec, database.status.as_ref());
+        let object = ObjectLabels::of(database);
+        let engine: &'static str = spec.engine.kind.into();
+        let labels = DatabaseLabels {
+            namespace: object.namespace.clone(),
+            name: object.name.clone(),
+            engine: engine.to_owned(),
+            version: spec.engine.version.clone().unwrap_or_default(),
+            node_class: spec.node_class_name.clone(),
+            instance_type: status.and_then(|it| it.instance_type.clone()).unwrap_or_default(),
+            zone: status.and_then(|it| it.zone.clone()).unwrap_or_default(),
+        };
+        self.databases.get_or_create(&labels).set(1);
+        if let Some(run) = status.and_then(|it| it.run.as_ref()) {
+            self.engine_restarts.get_or_create(&object).set(run.restarts.into());
+        }
+        if let Some(replacement) = status.and_then(|it| it.replacement.as_ref()) {
+            self.replacements.get_or_create(&object).set(replacement.started_at.0.as_second());
+        }
+    }
+
+    fn volume(&self, volume: &Volume) {
+        let object = ObjectLabels::of(volume);
+        if let Some(size) = volume.status.as_ref().and_then(|status| status.size.as_ref()?.gib()) {
+            self.volume_sizes.get_or_create(&object).set(i64::from(size) << 30);
+        }
+        if let Some(iops) = volume.spec.iops {
+            self.volume_iops.get_or_create(&object).set(iops.into());
+        }
+    }
+}
+
+/// What is shown of an object's conditions: a few series, however many conditions it has.
+fn condition_labels<'a, K>(
+    object: &'a K,
+    conditions: &'a [Condition],
+) -> impl Iterator<Item = ConditionLabels> + 'a
+where
+    K: Resource<DynamicType = ()>,
+{
+    conditions.iter().filter(|condition| is_shown(condition)).map(|condition| ConditionLabels {
+        kind: K::kind(&()).into_owned(),
+        namespace: object.namespace().unwrap_or_default(),
+        name: object.name_any(),
+        r#type: condition.type_.clone(),
+        status: condition.status.clone(),
+        reason: condition.reason.clone(),
+    })
+}
+
+fn is_shown(condition: &Condition) -> bool {
+    let is_calm = match Reason::named(&condition.reason) {
+        Some(Reason::AsExpected | Reason::UpToDate | Reason::Progressing) => true,
+        Some(_) | None => false,
+    };
+    condition.type_ == ConditionType::Ready.as_str() || !is_calm
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use kube::runtime::reflector::store::Writer;
+    use kube::runtime::watcher::Event;
+
+    use super::*;
+    use crate::api::database::{EngineRun, Replacement};
+    use crate::metrics::Metrics;
+
+    fn condition(kind: &str, status: &str, reason: &str) -> Condition {
+        Condition {
+            type_: kind.to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message: String::new(),
+            observed_generation: None,
+            last_transition_time: Time(jiff::Timestamp::UNIX_EPOCH),
+        }
+    }
+
+    fn database(conditions: &[Condition]) -> Database {
+        let spec = serde_json::json!({"engine": {"type": "questdb", "version": "9.3.4"},
+        "storage": {"size": "100Gi"}});
+        serde_json::from_value(serde_json::json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
+            "metadata": {"name": "orders", "namespace": "team-a"}, "spec": spec,
+            "status": {"conditions": conditions},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_is_not_as_it_should_be_is_shown_while_it_is_so() {
+        let mut copy = Writer::default();
+        let metrics = Metrics::new();
+        metrics.shown().conditions(copy.as_reader(), Database::conditions);
+        let waiting = [
+            condition("Ready", "False", "AwaitingNode"),
+            condition("NodeReady", "False", "Launching"),
+            condition("Stalled", "False", "Progressing"),
+        ];
+        copy.apply_watcher_event(&Event::Apply(database(&waiting)));
+        let text = metrics.text().unwrap();
+        let shown = |text: &str| {
+            text.lines()
+                .filter(|line| line.starts_with("freehold_condition{"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let line = "freehold_condition{kind=\"Database\",namespace=\"team-a\",name=\"orders\",type=\"Ready\",status=\"False\",reason=\"AwaitingNode\"} 1";
+        assert!(shown(&text).len() == 2 && text.contains(line), "{text}");
+
+        let ready = [condition("Ready", "True", "AsExpected"), condition("NodeReady", "True", "AsExpected")];
+        copy.apply_watcher_event(&Event::Apply(database(&ready)));
+        let text = metrics.text().unwrap();
+        assert!(shown(&text).len() == 1 && text.contains("type=\"Ready\",status=\"True\""), "{text}");
+
+        copy.apply_watcher_event(&Event::Delete(database(&ready)));
+        assert!(shown(&metrics.text().unwrap()).is_empty());
+    }
+
+    #[test]
+    fn a_database_and_its_volume_are_shown_as_they_are() {
+        let (mut databases, mut volumes) = (Writer::default(), Writer::default());
+        let metrics = Metrics::new();
+        metrics.shown().databases(databases.as_reader());
+        metrics.shown().volumes(volumes.as_reader());
+        let mut orders = database(&[]);
+        let status = orders.status.as_mut().unwrap();
+        status.instance_type = Some("r7i.large".to_owned());
+        status.zone = Some("us-east-1a".to_owned());
+        let at = Time("2026-01-01T00:00:00Z".parse().unwrap());
+        status.run = Some(EngineRun { pod_uid: "uid".to_owned(), restarts: 3, since: at.clone() });
+        status.replacement = Some(Replacement {
+            from: "orders-0".to_owned(),
+            to: "orders-1".to_owned(),
+            cause: String::new(),
+            started_at: at,
+        });
+        databases.apply_watcher_event(&Event::Apply(orders));
+        let volume = serde_json::json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume",
+            "metadata": {"name": "orders", "namespace": "team-a"},
+            "spec": {"nodeClassName": "default", "zone": "us-east-1a", "size": "200Gi", "type": "gp3",
+                "iops": 4000, "fileSystem": "xfs", "deletionPolicy": "Retain"},
+            "status": {"size": "100Gi"},
+        });
+        volumes.apply_watcher_event(&Event::Apply(serde_json::from_value(volume).unwrap()));
+        let text = metrics.text().unwrap();
+        for line in [
+            "freehold_database_info{namespace=\"team-a\",name=\"orders\",engine=\"questdb\",\
+             version=\"9.3.4\",node_class=\"default\",instance_type=\"r7i.large\",zone=\"us-east-1a\"} 1",
+            "freehold_engine_restarts{namespace=\"team-a\",name=\"orders\"} 3",
+            "freehold_replacement_start_time_seconds{namespace=\"team-a\",name=\"orders\"} 1767225600",
+            "freehold_volume_size_bytes{namespace=\"team-a\",name=\"orders\"} 107374182400",
+            "freehold_volume_iops{namespace=\"team-a\",name=\"orders\"} 4000",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
+}
