@@ -6,6 +6,11 @@ output "helm_values" {
 output "manifests" {
   description = "NodeClass, to be applied when the chart is installed: `terraform output -raw manifests | kubectl apply --filename -`."
   value       = module.freehold.manifests
+
+  precondition {
+    condition     = module.nodes.vpc_id == data.aws_eks_cluster.this.vpc_config[0].vpc_id
+    error_message = "subnet_ids are of another VPC than the cluster: machines there reach neither the API server by the cluster security group nor the other nodes. Name subnets of the cluster's VPC: `aws eks describe-cluster --name <name> --query cluster.resourcesVpcConfig.vpcId`."
+  }
 }
 
 output "aws_auth_map_role" {

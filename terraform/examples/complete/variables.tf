@@ -67,6 +67,11 @@ variable "instance_types" {
     condition     = length(var.instance_types) > 0
     error_message = "instance_types is empty: name the types that databases may request, such as r7i.large."
   }
+
+  validation {
+    condition     = alltrue([for type in var.instance_types : can(regex("^([a-z]+[0-9][a-z]*g[a-z]*|a1)\\.", type)) == (var.architecture == "arm64")])
+    error_message = "instance_types has types of another architecture than architecture: Graviton's (r7g.large, m7g.large) are arm64, all others x86_64."
+  }
 }
 
 variable "operating_system" {
@@ -112,6 +117,11 @@ variable "kms_key_arn" {
   validation {
     condition     = var.kms_key_arn == null || can(regex("^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$", var.kms_key_arn))
     error_message = "kms_key_arn must be the ARN of a key, arn:aws:kms:<Region>:<account>:key/<id>; not of an alias."
+  }
+
+  validation {
+    condition     = var.kms_key_arn == null || try(split(":", var.kms_key_arn)[3] == var.region, true)
+    error_message = "kms_key_arn is a key of another Region than region: EBS encrypts with keys of its own Region only. Name a key of that Region, or a replica there of a multi-Region key."
   }
 }
 

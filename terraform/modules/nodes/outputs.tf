@@ -26,6 +26,11 @@ output "subnets" {
   }
 }
 
+output "vpc_id" {
+  description = "The VPC of the subnets."
+  value       = data.aws_subnet.this[0].vpc_id
+}
+
 output "security_group_ids" {
   description = "The machines' security groups: `spec.securityGroupIDs` of a NodeClass."
   value = tolist(concat(

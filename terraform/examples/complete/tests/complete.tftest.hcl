@@ -129,7 +129,7 @@ run "a_cluster_without_access_entries_and_with_its_own_addons" {
       version                   = "1.33"
       endpoint                  = "https://ABCDEF0123456789.gr7.eu-west-1.eks.amazonaws.com"
       certificate_authority     = [{ data = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=" }]
-      vpc_config                = [{ cluster_security_group_id = "sg-0123456789abcdef0" }]
+      vpc_config                = [{ cluster_security_group_id = "sg-0123456789abcdef0", vpc_id = "vpc-0123456789abcdef0" }]
       access_config             = [{ authentication_mode = "CONFIG_MAP" }]
       kubernetes_network_config = [{ ip_family = "ipv4", service_ipv4_cidr = "10.100.0.0/16", service_ipv6_cidr = "" }]
     }
@@ -155,7 +155,7 @@ run "a_cluster_of_ipv6" {
       version                   = "1.33"
       endpoint                  = "https://ABCDEF0123456789.gr7.eu-west-1.eks.amazonaws.com"
       certificate_authority     = [{ data = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=" }]
-      vpc_config                = [{ cluster_security_group_id = "sg-0123456789abcdef0" }]
+      vpc_config                = [{ cluster_security_group_id = "sg-0123456789abcdef0", vpc_id = "vpc-0123456789abcdef0" }]
       access_config             = [{ authentication_mode = "API" }]
       kubernetes_network_config = [{ ip_family = "ipv6", service_ipv4_cidr = "", service_ipv6_cidr = "fd30:1c53:5f8a::/108" }]
     }

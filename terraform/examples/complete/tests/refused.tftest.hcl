@@ -171,3 +171,44 @@ run "the_name_tag" {
 
   expect_failures = [var.tags]
 }
+
+run "types_of_x86_64_for_an_image_of_arm64" {
+  command = plan
+
+  variables {
+    architecture = "arm64"
+  }
+
+  expect_failures = [var.instance_types]
+}
+
+run "types_of_both_architectures" {
+  command = plan
+
+  variables {
+    instance_types = ["r7i.large", "r7g.large"]
+  }
+
+  expect_failures = [var.instance_types]
+}
+
+run "a_key_of_another_region" {
+  command = plan
+
+  variables {
+    kms_key_arn = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+  }
+
+  expect_failures = [var.kms_key_arn]
+}
+
+run "subnets_of_another_vpc" {
+  command = plan
+
+  override_data {
+    target = module.nodes.data.aws_subnet.this
+    values = { vpc_id = "vpc-0fedcba9876543210", availability_zone = "eu-west-1a" }
+  }
+
+  expect_failures = [output.manifests]
+}

@@ -8,7 +8,7 @@ mock_data "aws_eks_cluster" {
     endpoint                  = "https://ABCDEF0123456789.gr7.eu-west-1.eks.amazonaws.com"
     certificate_authority     = [{ data = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=" }]
     identity                  = [{ oidc = [{ issuer = "https://oidc.eks.eu-west-1.amazonaws.com/id/ABCDEF0123456789" }] }]
-    vpc_config                = [{ cluster_security_group_id = "sg-0123456789abcdef0" }]
+    vpc_config                = [{ cluster_security_group_id = "sg-0123456789abcdef0", vpc_id = "vpc-0123456789abcdef0" }]
     access_config             = [{ authentication_mode = "API_AND_CONFIG_MAP" }]
     kubernetes_network_config = [{ ip_family = "ipv4", service_ipv4_cidr = "10.100.0.0/16", service_ipv6_cidr = "" }]
   }
