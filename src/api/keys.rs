@@ -185,6 +185,10 @@ pub const RESERVED_TAG_PREFIXES: [&str; 2] = ["freehold.dev/", "aws:"];
 /// core Node of its instance.
 pub const FINALIZER: &str = "freehold.dev/finalizer";
 
+/// Kubernetes' own finalizer of an object that is being deleted with the propagation policy Orphan, until no
+/// object names it as its owner any more.
+pub const ORPHAN_FINALIZER: &str = "orphan";
+
 /// The field manager of what the Database's controller writes.
 pub const DATABASE_FIELD_MANAGER: &str = "freehold-database";
 

@@ -6,6 +6,7 @@ pub mod events;
 pub mod finalizer;
 pub mod leases;
 pub mod mirror;
+pub mod ownership;
 pub mod status;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;

@@ -67,6 +67,8 @@ fn volume(status: Option<VolumeStatus>) -> Volume {
             "generation": 3,
             "finalizers": [FINALIZER],
             "labels": {"freehold.dev/database": "orders"},
+            "ownerReferences": [{"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "name": "orders",
+                "uid": "database-uid", "controller": true}],
         },
         "spec": {
             "nodeClassName": "default",

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use freehold::api::{Node, Volume};
+use freehold::api::keys::FINALIZER;
+use freehold::api::{Database, Node, Volume};
 use freehold_box::account::{Site, SiteOptions};
 use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use k8s_openapi::api::admissionregistration::v1::{
@@ -11,7 +12,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client, Config, ResourceExt as _};
@@ -281,6 +282,7 @@ fn tenants_and_a_stolen_token_are_refused_with_a_sentence_and_databases_live_as_
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
         existing_objects(&env, &tenant).await;
+        orphaning(&env).await;
         env.edit("orders", &json!({"storage": {"size": "200Gi"}})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"running": false})).await;
@@ -291,6 +293,29 @@ fn tenants_and_a_stolen_token_are_refused_with_a_sentence_and_databases_live_as_
         env.gone("orders").await;
         env.close().await;
     });
+}
+
+/// The deletion of a Database with the propagation policy Orphan is refused, whoever tries and however the
+/// policy is given; any other is not.
+async fn orphaning(env: &TestEnv) {
+    let databases = env.api::<Database>();
+    let params = |propagation_policy: Option<PropagationPolicy>| DeleteParams {
+        dry_run: true,
+        propagation_policy,
+        ..DeleteParams::default()
+    };
+    let by_options = databases.delete("orders", &params(Some(PropagationPolicy::Orphan))).await;
+    databases.delete("orders", &params(None)).await.unwrap();
+    let finalizers = |it: &[&str]| Patch::Merge(json!({"metadata": {"finalizers": it}}));
+    let write = PatchParams::default();
+    databases.patch("orders", &write, &finalizers(&[FINALIZER, "orphan"])).await.unwrap();
+    let by_finalizer = databases.delete("orders", &params(None)).await;
+    databases.delete("orders", &params(Some(PropagationPolicy::Background))).await.unwrap();
+    databases.patch("orders", &write, &finalizers(&[FINALIZER])).await.unwrap();
+    for answer in [by_options, by_finalizer] {
+        let refused = answer.unwrap_err().to_string();
+        assert!(refused.contains("propagation policy Orphan"), "{refused}");
+    }
 }
 
 /// What exists is not edited by others; that it may be deleted, and a finalizer removed, stays.

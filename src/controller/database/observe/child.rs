@@ -3,8 +3,10 @@
 use std::fmt;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Resource};
+use kube::{Api, Resource, ResourceExt};
 
+use crate::api::Database;
+use crate::api::keys::DATABASE_UID_LABEL;
 use crate::cluster::controller_of;
 
 /// An object of a derived name.
@@ -47,17 +49,28 @@ impl fmt::Debug for HeldSecret {
     }
 }
 
-/// Whose the object is: its controller's UID decides.
-pub(super) fn child<K: Resource>(object: Option<K>, uid: &str) -> Child<K> {
+/// Whose the object is.
+pub(in crate::controller::database) fn child<K: Resource>(
+    object: Option<K>,
+    database: &Database,
+) -> Child<K> {
     match object {
         None => Child::Absent,
-        Some(object) if is_controlled_by(&object, uid) => Child::Ours(Box::new(object)),
+        Some(object) if is_of(&object, database) => Child::Ours(Box::new(object)),
         Some(_) => Child::Foreign,
     }
 }
 
-pub(super) fn is_controlled_by<K: Resource>(object: &K, uid: &str) -> bool {
-    controller_of(object).is_some_and(|owner| owner.uid == uid)
+/// Whether the object is this Database's: its controller's UID decides. While a Database is deleted with the
+/// propagation policy Orphan, Kubernetes removes the owner references to it (Kubernetes docs, "Garbage
+/// Collection"): the label with its UID decides then.
+pub(super) fn is_of<K: Resource>(object: &K, database: &Database) -> bool {
+    let uid = database.metadata.uid.as_ref();
+    if let Some(owner) = controller_of(object) {
+        return Some(&owner.uid) == uid;
+    }
+    let is_deleted = database.metadata.deletion_timestamp.is_some();
+    is_deleted && uid.is_some() && object.labels().get(DATABASE_UID_LABEL) == uid
 }
 
 /// The Secret of this name; `is_ours` says whose it is, since it has no owner.

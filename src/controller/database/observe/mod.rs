@@ -21,13 +21,14 @@ use kube::{CustomResourceExt, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use self::child::{Child, Credentials, HeldSecret, child, is_controlled_by, secret};
+use self::child::{Child, Credentials, HeldSecret, child, is_of, secret};
 use self::retained::Kept;
 use super::ordinal::{next_ordinal, ordinal};
 use super::pod;
 use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeClass, Volume};
+use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::cluster::{finalizer, if_served};
 use crate::controller::pass::context::Context;
 use crate::engine::{EngineError, Profile};
@@ -123,6 +124,19 @@ impl Observed {
             && !self.torn_down.any()
     }
 
+    /// Whether it is deleted with the propagation policy Orphan: Kubernetes is about to remove the owner
+    /// references of its objects, or has removed some.
+    pub fn is_orphaning(&self) -> bool {
+        is_orphaning(&self.database)
+            || self.nodes.iter().any(is_unowned)
+            || self.volume.ours().is_some_and(is_unowned)
+            || self.stateful_set.ours().is_some_and(is_unowned)
+            || self.service.ours().is_some_and(is_unowned)
+            || self.config_map.ours().is_some_and(is_unowned)
+            || self.service_account.ours().is_some_and(is_unowned)
+            || self.network_policy.ours().is_some_and(is_unowned)
+    }
+
     /// Our Nodes, the oldest first.
     pub fn by_ordinal(&self) -> Vec<&Node> {
         let mut nodes: Vec<(i32, &Node)> = self
@@ -176,7 +190,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     } else {
         Credentials::Read(Child::Absent)
     };
-    let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &names.uid);
+    let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &database);
     let credentials = secret(&secrets, &names.credentials_secret, is_ours).await?;
     let pod = pods
         .get_opt(&names.pod())
@@ -199,11 +213,11 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
             // The original is unreadable, too, and says so.
             Credentials::Unreadable(_) => Child::Absent,
         },
-        config_map: owned(&names.config_map, &names, ctx).await?,
-        service: owned(&names.service, &names, ctx).await?,
-        service_account: owned(&names.service_account, &names, ctx).await?,
-        network_policy: owned(&names.network_policy, &names, ctx).await?,
-        stateful_set: owned(&names.stateful_set, &names, ctx).await?,
+        config_map: owned(&names.config_map, &database, ctx).await?,
+        service: owned(&names.service, &database, ctx).await?,
+        service_account: owned(&names.service_account, &database, ctx).await?,
+        network_policy: owned(&names.network_policy, &database, ctx).await?,
+        stateful_set: owned(&names.stateful_set, &database, ctx).await?,
         pod,
         labelled: labelled(&names, ctx).await?,
         torn_down,
@@ -216,12 +230,12 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
 }
 
 /// The object of a derived name in the Database's namespace.
-async fn owned<K>(name: &str, names: &Names, ctx: &Context) -> Result<Child<K>, kube::Error>
+async fn owned<K>(name: &str, database: &Database, ctx: &Context) -> Result<Child<K>, kube::Error>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
-    let api = Api::<K>::namespaced(ctx.client.clone(), &names.namespace);
-    Ok(child(api.get_opt(name).await?, &names.uid))
+    let api = Api::<K>::namespaced(ctx.client.clone(), &database.namespace().unwrap_or_default());
+    Ok(child(api.get_opt(name).await?, database))
 }
 
 /// Our Nodes, by label and by the names that they may have, and whether the next name is taken.
@@ -234,8 +248,7 @@ async fn nodes(
     let labelled = api
         .list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid)))
         .await?;
-    let mut nodes: Vec<Node> =
-        labelled.items.into_iter().filter(|node| is_controlled_by(node, &names.uid)).collect();
+    let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_of(node, database)).collect();
     let next = names.node(next_ordinal(database, names, &nodes));
     let recorded =
         database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
@@ -245,7 +258,7 @@ async fn nodes(
         if nodes.iter().any(|node| node.name_any() == name) {
             continue;
         }
-        match child(api.get_opt(&name).await?, &names.uid) {
+        match child(api.get_opt(&name).await?, database) {
             Child::Absent => {}
             Child::Ours(node) => nodes.push(*node),
             Child::Foreign => taken = taken.or(Some(name)),

@@ -34,9 +34,14 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     credentials(observed, actions)
 }
 
-/// What happens to the data: as the spec says, unless the deletion is part of a teardown.
+/// What happens to the data: as the spec says, unless the deletion is part of a teardown, or is to leave
+/// everything as it is.
 fn policy(observed: &Observed) -> DeletionPolicy {
-    if observed.torn_down.any() { DeletionPolicy::Retain } else { observed.database.spec.deletion_policy }
+    if observed.torn_down.any() || observed.is_orphaning() {
+        DeletionPolicy::Retain
+    } else {
+        observed.database.spec.deletion_policy
+    }
 }
 
 /// The Volume learns the policy before it is deleted.

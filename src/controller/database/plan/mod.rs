@@ -34,10 +34,15 @@ use crate::api::{ConditionType, Node};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::engine::Profile;
+use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let plan = permission::requeued(decide(observed, now), observed);
+    let mut plan = permission::requeued(decide(observed, now), observed);
+    if observed.is_orphaning() {
+        // What lost its owner reference wakes its Database no more.
+        plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));
+    }
     debug_assert_eq!(
         check::violations(observed, &plan),
         Vec::<String>::new(),

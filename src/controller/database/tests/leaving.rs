@@ -1,6 +1,7 @@
 //! How a Database's resources are deleted, step by step, and that each step may be the first of a new
 //! process.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -200,4 +201,37 @@ fn credentials_that_cannot_be_read_or_kept_hold_the_deletion_and_say_why() {
     let taken = plan(&world, now());
     assert_eq!(line(&taken), "[] stalled NameConflict");
     assert_eq!(taken.waiting.unwrap().reason(), Reason::NameConflict);
+}
+
+#[test]
+fn a_database_that_is_deleted_with_the_policy_orphan_goes_as_ever_and_its_volume_is_retained() {
+    // Kubernetes sets its finalizer with the deletion, and removes it with the last owner reference.
+    let orphaning = |mut world: Observed| {
+        world.database.metadata.finalizers.as_mut().unwrap().push("orphan".to_owned());
+        world
+    };
+    let orphaned = |mut world: Observed| {
+        let bare = |meta: &mut ObjectMeta| meta.owner_references = None;
+        world.nodes.iter_mut().for_each(|node| bare(&mut node.metadata));
+        if let Child::Ours(volume) = &mut world.volume {
+            bare(&mut volume.metadata);
+        }
+        change(&mut world.stateful_set, |it| bare(&mut it.metadata));
+        change(&mut world.service, |it| bare(&mut it.metadata));
+        world
+    };
+    for step in [orphaning as fn(Observed) -> Observed, orphaned] {
+        let first = plan(&step(leaving("Delete")), now());
+        assert_eq!(line(&first), "[scale set-uid to 0] AwaitingStop");
+        assert!(first.requeue.is_some(), "what has no owner reference wakes no Database");
+        let stopped = plan(&step(stopped(leaving("Delete"))), now());
+        assert!(line(&stopped).contains("delete orders-gqmgm-1"), "{}", line(&stopped));
+        assert!(stopped.requeue.is_some());
+        let released = planned(&step(without_machine(leaving("Delete"))));
+        let expected =
+            "[update volume-uid {\"deletionPolicy\":\"Retain\"}, delete volume-uid] AwaitingVolume";
+        assert_eq!(released, expected);
+        let last = planned(&step(without_disk(leaving("Delete"))));
+        assert!(last.starts_with("[keep orders-admin"), "they stay with the data: {last}");
+    }
 }

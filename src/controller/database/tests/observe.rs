@@ -4,6 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
+use crate::controller::database::observe::child::child;
 use crate::controller::database::ordinal::next_ordinal;
 
 #[test]
@@ -47,4 +48,25 @@ fn what_is_observed_can_be_printed_without_the_password() {
     assert!(!printed.contains(Password::fixed().expose()), "{printed}");
     // How a byte string would print it.
     assert!(!printed.contains("97, 98, 99, 100"), "{printed}");
+}
+
+#[test]
+fn an_object_without_an_owner_is_that_of_a_deleted_database_by_its_uid_and_of_no_other() {
+    let node = ready_node(&settled(), 1);
+    let mut orphaned = node.clone();
+    orphaned.metadata.owner_references = None;
+    let mut unlabelled = orphaned.clone();
+    unlabelled.metadata.labels = None;
+    let living = database(json!({}), json!({}));
+    let mut deleted = living.clone();
+    deleting(&mut deleted, 1);
+    let mut another = deleted.clone();
+    another.metadata.uid = Some("of-another".to_owned());
+    for (database, owned, without_owner) in
+        [(&living, true, false), (&deleted, true, true), (&another, false, false)]
+    {
+        let is_ours = |node: &Node| child(Some(node.clone()), database).ours().is_some();
+        assert_eq!((is_ours(&node), is_ours(&orphaned)), (owned, without_owner));
+        assert!(!is_ours(&unlabelled), "the label alone tells");
+    }
 }

@@ -20,6 +20,9 @@ pub const READY: &str = "the volume is as wanted and bound";
 /// Why the retention record exists: the namespace or a resource definition was deleted.
 pub const RETAINED_BY_TEARDOWN: &str = "its namespace or Freehold's resource definitions were deleted, which \
     keeps every volume";
+/// Why the retention record exists: the Database was to be deleted without what belongs to it.
+pub const RETAINED_BY_ORPHANING: &str = "the Database was deleted with the propagation policy Orphan, which \
+    keeps every volume";
 /// Why the retention record exists: the deletion policy.
 pub const RETAINED_BY_POLICY: &str = "the Database was deleted under deletionPolicy Retain";
 

@@ -12,6 +12,7 @@ use crate::cloud::call::Call;
 use crate::cloud::identity;
 use crate::cloud::{EbsVolume, VolumeState};
 use crate::cluster::finalizer;
+use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::controller::creation::judge::{Verdict, judge};
 use crate::controller::volume::observe::Observed;
 use crate::controller::volume::wait::VolumeWait;
@@ -93,14 +94,15 @@ fn record(id: VolumeId, found: Found) -> Plan {
     Plan::act(Stage::Nothing, vec![Action::RecordVolume(id.clone())], DeletionWait::Recording(id, found))
 }
 
-/// The policy that counts: the newest that the Database says; in a teardown it is Retain, since that is no
-/// decision about this very volume.
+/// The policy that counts: the newest that the Database says; in a teardown, and where the deletion of the
+/// Database is to leave everything as it is, Retain, since neither is a decision about this very volume.
 pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
     let newest = observed
         .owner
         .as_ref()
         .map_or(observed.volume.spec.deletion_policy, |owner| owner.spec.deletion_policy);
-    if observed.teardown { DeletionPolicy::Retain } else { newest }
+    let is_orphaning = observed.owner.as_ref().is_some_and(is_orphaning);
+    if observed.teardown || is_orphaning { DeletionPolicy::Retain } else { newest }
 }
 
 fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Timestamp) -> Plan {
@@ -203,8 +205,13 @@ fn marked(
     now: Timestamp,
 ) -> PersistentVolume {
     let name = observed.volume.name_any();
-    let because =
-        if observed.teardown { messages::RETAINED_BY_TEARDOWN } else { messages::RETAINED_BY_POLICY };
+    let because = if observed.teardown {
+        messages::RETAINED_BY_TEARDOWN
+    } else if is_unowned(&observed.volume) || observed.owner.as_ref().is_some_and(is_orphaning) {
+        messages::RETAINED_BY_ORPHANING
+    } else {
+        messages::RETAINED_BY_POLICY
+    };
     let engine = observed.volume.labels().get(keys::ENGINE_LABEL);
     let size = Size::from_gib(volume.size);
     let namespace_uid = observed.namespace_uid.as_ref();

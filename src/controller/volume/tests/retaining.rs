@@ -114,6 +114,28 @@ fn the_policy_that_counts_is_the_newest_of_the_database() {
     assert!(planned.actions.contains(&Action::RemoveFinalizer), "{:?}", planned.actions);
 }
 
+#[test]
+fn a_volume_is_retained_whatever_its_policy_while_kubernetes_takes_its_owner_off_and_after_that_by_its_own() {
+    let because = |observed: &Observed| match plan(observed, now()).actions.as_slice() {
+        [Action::MarkRetained(record), Action::RemoveFinalizer] => {
+            record.annotations().get("freehold.dev/retained-because").cloned()
+        }
+        _ => None,
+    };
+    let expected = "the Database was deleted with the propagation policy Orphan, which keeps every volume";
+    let orphaning = detached(DeletionPolicy::Delete, VolumeState::Available, |it| {
+        let mut owner = owner("Delete", true);
+        owner.metadata.finalizers = Some(vec!["orphan".to_owned()]);
+        it.owner = Some(owner);
+    });
+    assert_eq!(because(&orphaning).as_deref(), Some(expected));
+    let orphaned = |policy: DeletionPolicy| {
+        detached(policy, VolumeState::Available, |it| it.volume.metadata.owner_references = None)
+    };
+    assert_eq!(because(&orphaned(DeletionPolicy::Retain)).as_deref(), Some(expected));
+    assert_eq!(because(&orphaned(DeletionPolicy::Delete)), None, "it was deleted by a person");
+}
+
 /// The Database that owns the Volume, with this policy.
 fn owner(policy: &str, deleting: bool) -> crate::api::Database {
     let mut metadata = serde_json::json!({"name": "orders", "namespace": "team-a", "uid": "database-uid"});

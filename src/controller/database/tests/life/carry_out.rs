@@ -198,7 +198,11 @@ impl Life {
 fn applied<K: Resource + Clone>(live: &mut Option<K>, object: &K, new_uid: &str) {
     let uid = live.as_ref().and_then(|live| live.meta().uid.clone());
     assert_eq!(object.meta().uid, uid, "another object than the one that is there");
-    *live = Some(with_uid(object.clone(), uid.as_deref().unwrap_or(new_uid)));
+    let owners = live.as_mut().and_then(|live| live.meta_mut().owner_references.take());
+    let mut object = with_uid(object.clone(), uid.as_deref().unwrap_or(new_uid));
+    // A merge patch without owners leaves them as they are.
+    object.meta_mut().owner_references = object.meta_mut().owner_references.take().or(owners);
+    *live = Some(object);
 }
 
 /// The spec after a JSON merge patch.
