@@ -23,6 +23,9 @@ pub enum ConditionType {
     NotPermitted,
     /// Database, while it is so: it was deleted, and goes on running since spec.deletionProtection is true.
     DeletionProtected,
+    /// Node and Volume, while it is so: no Database owns it any more, since its Database was deleted with
+    /// the propagation policy Orphan.
+    Orphaned,
     /// Node: EC2 shows the instance running.
     Launched,
     /// Node: its kubelet has registered.
@@ -108,6 +111,8 @@ pub enum Reason {
     InUse,
     /// The NodeClass does not permit what the spec requests; the message says what, and what is permitted.
     NotPermitted,
+    /// No Database owns the Node or Volume any more; the message says how to release it.
+    Orphaned,
     /// The first full EC2 inventory sync is awaited.
     AwaitingInventory,
     /// EC2 has no capacity for any allowed type and zone at the moment; the request is repeated.

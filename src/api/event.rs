@@ -77,6 +77,8 @@ pub enum EventReason {
     NotPermitted,
     /// Database: it was ready and is not any more; the note has the reason.
     NotReady,
+    /// Node and Volume: no Database owns it any more; the note says how to release it.
+    Orphaned,
     /// Node: a fenced machine's Kubernetes node was tainted, so that Kubernetes detaches its volume at once.
     OutOfService,
     /// Database: `spec.running` became false.

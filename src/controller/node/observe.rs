@@ -17,6 +17,7 @@ use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::Priority;
 use crate::cloud::{Instance, InstanceState};
+use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, if_served};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::repairs::FleetView;
@@ -30,6 +31,8 @@ use crate::settings::Timing;
 pub struct Observed {
     /// The Node, read fresh.
     pub node: Node,
+    /// Whether it still belongs to a Database.
+    pub ownership: Ownership,
     /// Its NodeClass.
     pub class: Option<NodeClass>,
     /// What EC2 has under its UID.
@@ -122,6 +125,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
             fleet(&node, ctx, now)
         },
         instances,
+        ownership: ownership::of(&node, &ctx.client).await?,
         other_core_nodes,
         offerings: ctx.offerings.view(&uid, priority, now),
         priority,

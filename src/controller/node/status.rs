@@ -22,6 +22,7 @@ use crate::api::node::{MachineHealth, ReplacementCause, ReplacementNeeded};
 use crate::api::{EventReason, Node, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::events::Happened;
+use crate::cluster::ownership::Ownership;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::conditions::{self, Entry};
 use crate::controller::pass::acted::{Acted, why};
@@ -162,6 +163,8 @@ fn entries(seen: Seen<'_>, instance: Option<&Instance>, has_joined: bool) -> Vec
     entries.extend(fenced(seen));
     if seen.is_deleting() {
         entries.extend(leaving(observed, instance, &message));
+    } else if observed.ownership == Ownership::Orphaned {
+        entries.push(Entry::yes(Type::Orphaned, Reason::Orphaned, messages::ORPHANED));
     }
     entries
 }
@@ -252,6 +255,9 @@ pub fn changes(old: &NodeStatus, new: &NodeStatus) -> Vec<Happened> {
         && let Some(fenced) = conditions::find(&new.conditions, Type::Fenced)
     {
         happened.push(Happened::normal(EventReason::MachineFenced, fenced.message.clone()));
+    }
+    if became_true(Type::Orphaned) {
+        happened.push(Happened::warning(EventReason::Orphaned, messages::ORPHANED.to_owned()));
     }
     let sign = match new.health {
         Some(MachineHealth::Suspected) => Some((Type::Lost, EventReason::MachineSuspected)),

@@ -40,6 +40,7 @@ use crate::cloud::offerings::OfferingsView;
 use crate::cloud::quota::Quota;
 use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, Instance, InstanceState};
+use crate::cluster::ownership::Ownership;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::conditions::{self, Entry};
 use crate::controller::memory::repairs::FleetView;
@@ -68,6 +69,8 @@ fn node(status: Option<NodeStatus>) -> Node {
             "generation": 3,
             "finalizers": [FINALIZER],
             "labels": {"freehold.dev/database": "orders"},
+            "ownerReferences": [{"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "name": "orders",
+                "uid": "database-uid", "controller": true}],
         },
         "spec": {"nodeClassName": "default", "instanceTypes": ["r7i.large", "r6i.large"]},
     }))
@@ -99,6 +102,7 @@ fn class() -> NodeClass {
 fn world() -> Observed {
     Observed {
         node: node(None),
+        ownership: Ownership::Owned,
         class: Some(class()),
         instances: InstanceView {
             instances: Vec::new(),

@@ -16,6 +16,7 @@ use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
 use crate::cloud::{CloudError, VolumeQuery};
+use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, controller_of};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
@@ -27,6 +28,8 @@ use crate::settings::Timing;
 pub struct Observed {
     /// The Volume, read fresh.
     pub volume: Volume,
+    /// Whether it still belongs to a Database.
+    pub ownership: Ownership,
     /// Its NodeClass.
     pub class: Option<NodeClass>,
     /// What EC2 has under its UID.
@@ -113,6 +116,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
             .into_iter()
             .filter_map(asked)
             .collect(),
+        ownership: ownership::of(&volume, &ctx.client).await?,
         class: cluster::node_class(&ctx.client, &volume.spec.node_class_name).await?,
         volumes: ctx.inventory.volumes_of(&uid),
         former: ctx.inventory.volumes_of(adopted.and_then(names::volume_uid_of).unwrap_or_default()),

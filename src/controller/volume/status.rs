@@ -1,4 +1,4 @@
-//! The status step of the Volume controller: computes the VolumeStatus, its conditions, and the event of
+//! The status step of the Volume controller: computes the VolumeStatus, its conditions, and the events of
 //! their change. Pure.
 
 use jiff::Timestamp;
@@ -14,6 +14,7 @@ use crate::api::volume::ModificationRefusal;
 use crate::api::{EventReason, Reason, Size, Volume, VolumeStatus};
 use crate::cloud::Class;
 use crate::cluster::events::Happened;
+use crate::cluster::ownership::Ownership;
 use crate::controller::conditions::{self, Entry};
 use crate::controller::pass::acted::{Acted, why};
 use crate::time::whole_second;
@@ -54,10 +55,18 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Time
 }
 
 /// What changed so that an event reports it.
-pub fn changes(old: &VolumeStatus, new: &VolumeStatus) -> Option<Happened> {
-    let is_ready = |status: &VolumeStatus| conditions::is_true(&status.conditions, Type::Ready);
-    (!is_ready(old) && is_ready(new))
-        .then(|| Happened::normal(EventReason::VolumeReady, messages::events::ready(new.size.as_ref())))
+pub fn changes(old: &VolumeStatus, new: &VolumeStatus) -> Vec<Happened> {
+    let became_true =
+        |kind| !conditions::is_true(&old.conditions, kind) && conditions::is_true(&new.conditions, kind);
+    let mut happened = Vec::new();
+    if became_true(Type::Ready) {
+        let note = messages::events::ready(new.size.as_ref());
+        happened.push(Happened::normal(EventReason::VolumeReady, note));
+    }
+    if became_true(Type::Orphaned) {
+        happened.push(Happened::warning(EventReason::Orphaned, messages::ORPHANED.to_owned()));
+    }
+    happened
 }
 
 /// EC2's refusal of what this spec asks for: its answer in this pass, or the one that the plan still waits
@@ -97,5 +106,9 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Volume>) -> Vec<Entry
     let mut entries = vec![ready];
     entries.extend(conditions::in_order(steps, reason, &message));
     entries.push(stalled);
+    let is_leaving = observed.volume.metadata.deletion_timestamp.is_some();
+    if !is_leaving && observed.ownership == Ownership::Orphaned {
+        entries.push(Entry::yes(Type::Orphaned, Reason::Orphaned, messages::ORPHANED));
+    }
     entries
 }

@@ -40,6 +40,7 @@ use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::quota::Quota;
 use crate::cloud::{CloudError, EbsVolume, Snapshot, SnapshotState, VolumeState};
+use crate::cluster::ownership::Ownership;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::conditions::{self, Entry};
 use crate::controller::memory::issued_requests::IssuedRequest;
@@ -105,6 +106,7 @@ fn class() -> NodeClass {
 fn world() -> Observed {
     Observed {
         volume: volume(None),
+        ownership: Ownership::Owned,
         class: Some(class()),
         volumes: VolumeView {
             volumes: Vec::new(),

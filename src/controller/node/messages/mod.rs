@@ -29,6 +29,10 @@ pub const NOT_LOST: &str = "there is no sign that the machine is lost";
 /// Fenced, false, without a decision to declare the machine lost.
 pub const FENCED_BY_TERMINATION: &str = "the kubelet of the machine does not report; requesting EC2 to \
     terminate the instance";
+/// Orphaned, true.
+pub const ORPHANED: &str = "no Database owns this Node any more: its Database was deleted with the \
+    propagation policy Orphan. The machine goes on running, and none takes its place if it is lost. To \
+    release it, delete this Node";
 /// Drained, true.
 pub const DRAINED: &str = "no pod of the database is left on the machine";
 /// `VolumeDetached`, true.

@@ -31,6 +31,8 @@ use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
 use crate::cloud::turns::Priority;
 use crate::cluster::finalizer;
+use crate::cluster::ownership::Ownership;
+use crate::time::sooner;
 
 /// Decides what to do about a Node. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
@@ -39,7 +41,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let decided = decide(observed, &status, &judged, now);
     // A loss that is declared in this pass is a repair from its first call on.
     let priority = if decided.declares_lost() { Priority::Repair } else { observed.priority };
-    let plan = foreign::evicted(observed, &status, Plan { judged, priority, ..decided });
+    let mut plan = foreign::evicted(observed, &status, Plan { judged, priority, ..decided });
+    if observed.ownership == Ownership::Unowned {
+        // The end of its Database wakes it no more.
+        plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));
+    }
     debug_assert_eq!(
         check::violations(observed, &plan),
         Vec::<String>::new(),

@@ -10,6 +10,7 @@ use super::fence;
 use super::judgement::{Judged, Judgement, Lost};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
+use crate::cluster::ownership::Ownership;
 use crate::controller::creation::judge::{Verdict, judge};
 use crate::controller::memory::issued_requests::Again;
 use crate::controller::node::messages;
@@ -111,13 +112,17 @@ fn declared_lost(observed: &Observed, instance: &Instance, declared: &Lost, now:
 /// Empties the machine and terminates it.
 fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     let deleted_at = observed.node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
-    if let Err(blocker) = safety::may_drain(
+    let may_drain = safety::may_drain(
         instance,
         observed.core_node.as_ref(),
         deleted_at,
         observed.timing.registration_timeout,
         now,
-    ) {
+    );
+    // An orphaned Node has no Database that would move to another machine.
+    if let Err(blocker) = may_drain
+        && observed.ownership != Ownership::Orphaned
+    {
         let bound = later(deleted_at.unwrap_or(now), observed.timing.registration_timeout);
         return Plan::wait(blocker).until(bound, now);
     }

@@ -149,6 +149,7 @@ fn a_node_that_was_deleted_by_hand_under_its_database_waits_for_the_move() {
     ]);
     assert!(drains(&labelled(|_| {}), 905), "the bound");
     assert!(drains(&deleting(settled()), 10), "without the label");
+    assert!(drains(&labelled(|it| it.ownership = Ownership::Orphaned), 10), "no Database moves it");
     let mut silent = labelled(|_| {});
     let labels = silent.core_node.as_ref().unwrap().metadata.labels.clone();
     silent_since(&mut silent, 8);

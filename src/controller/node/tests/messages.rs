@@ -199,6 +199,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("EARLIER_STEP", shared::EARLIER_STEP),
         ("NOT_LOST", messages::NOT_LOST),
         ("FENCED_BY_TERMINATION", messages::FENCED_BY_TERMINATION),
+        ("ORPHANED", messages::ORPHANED),
         ("DRAINED", messages::DRAINED),
         ("DETACHED", messages::DETACHED),
         ("TERMINATED", messages::TERMINATED),

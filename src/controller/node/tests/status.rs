@@ -250,3 +250,28 @@ fn becoming_ready_is_an_event_once() {
     assert_eq!(events(&not_ready, &ready), ["NodeReady"]);
     assert_eq!((events(&ready, &ready), events(&ready, &not_ready)), (vec![], vec![]));
 }
+
+#[test]
+fn a_machine_whose_database_was_deleted_without_it_goes_on_and_says_so_once() {
+    let owned = after(&settled(), now());
+    let mut observed = settled();
+    observed.ownership = Ownership::Orphaned;
+    assert!(plan(&observed, now()).actions.is_empty());
+    let status = after(&observed, now());
+    assert_eq!(whole(&status)[..7], whole(&owned)[..], "it is as ready as it was");
+    let expected = ("True".to_owned(), "Orphaned".to_owned());
+    assert_eq!(condition(&status.conditions, ConditionType::Orphaned), expected);
+    let events = |old, new| changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>();
+    assert_eq!((events(&owned, &status), events(&status, &status)), (vec!["Orphaned"], vec![]));
+    let leaving = after(&deleting(observed), now());
+    assert!(conditions::find(&leaving.conditions, ConditionType::Orphaned).is_none(), "a person has acted");
+}
+
+#[test]
+fn a_machine_whose_database_is_being_deleted_without_it_is_looked_at_again_and_is_no_orphan_yet() {
+    let mut observed = settled();
+    observed.ownership = Ownership::Unowned;
+    assert_eq!(plan(&observed, now()).requeue, Some(observed.timing.requeue_interval));
+    let status = after(&observed, now());
+    assert!(conditions::find(&status.conditions, ConditionType::Orphaned).is_none());
+}

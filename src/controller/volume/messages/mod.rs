@@ -17,6 +17,10 @@ pub const BOUND: &str = "the PersistentVolume and the claim are bound to each ot
 pub const MODIFIED: &str = "size, type, IOPS and throughput are as wanted";
 /// Condition Ready, when it is true.
 pub const READY: &str = "the volume is as wanted and bound";
+/// Condition Orphaned, when it is true.
+pub const ORPHANED: &str = "no Database owns this Volume any more: its Database was deleted with the \
+    propagation policy Orphan. The EBS volume stays as it is. To release it, delete the Node of that \
+    Database, then this Volume: spec.deletionPolicy of this Volume says what becomes of the data";
 /// Why the retention record exists: the namespace or a resource definition was deleted.
 pub const RETAINED_BY_TEARDOWN: &str = "its namespace or Freehold's resource definitions were deleted, which \
     keeps every volume";

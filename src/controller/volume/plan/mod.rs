@@ -24,10 +24,16 @@ use super::wait::creation::CreationWait;
 use crate::api::{VolumeId, VolumeStatus};
 use crate::cloud::VolumeState;
 use crate::cluster::finalizer;
+use crate::cluster::ownership::Ownership;
+use crate::time::sooner;
 
 /// Decides what to do about a Volume. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let plan = decide(observed, now);
+    let mut plan = decide(observed, now);
+    if observed.ownership == Ownership::Unowned {
+        // The end of its Database wakes it no more.
+        plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));
+    }
     debug_assert_eq!(
         check::violations(observed, &plan),
         Vec::<String>::new(),

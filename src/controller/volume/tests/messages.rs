@@ -185,6 +185,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("condition Bound", messages::BOUND.to_owned()),
         ("condition Modified", messages::MODIFIED.to_owned()),
         ("condition Ready", messages::READY.to_owned()),
+        ("condition Orphaned", messages::ORPHANED.to_owned()),
         ("condition after the first that is not true", shared::EARLIER_STEP.to_owned()),
         ("condition Stalled, false", shared::NOT_STALLED.to_owned()),
         ("retention record, by teardown", messages::RETAINED_BY_TEARDOWN.to_owned()),

@@ -6,7 +6,7 @@ use super::*;
 use crate::api::creation::Attempt;
 use crate::api::volume::ModificationRefusal;
 use crate::controller::pass::acted::Acted;
-use crate::controller::volume::status::status as status_of;
+use crate::controller::volume::status::{changes, status as status_of};
 
 fn acted(observed: &Observed) -> Acted<Volume> {
     Acted { object: observed.volume.clone(), finished: false, call_blocked: None, error: None }
@@ -252,4 +252,16 @@ fn a_field_that_an_older_operator_left_behind_does_not_count_against_its_conditi
         "as EC2 said",
         "the refusal of this generation, not of an earlier one"
     );
+}
+
+#[test]
+fn a_volume_whose_database_was_deleted_without_it_stays_and_says_so_once() {
+    let owned = after(&settled(), now());
+    let orphaned = with(settled(), |it| it.ownership = Ownership::Orphaned);
+    assert!(plan(&orphaned, now()).actions.is_empty());
+    let status = after(&orphaned, now());
+    assert_eq!(whole(&status)[..5], whole(&owned)[..], "it is as ready as it was");
+    assert_eq!((whole(&status)[5].0, whole(&status)[5].2), ("Orphaned", "Orphaned"));
+    let events = |old, new| changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>();
+    assert_eq!((events(&owned, &status), events(&status, &status)), (vec!["Orphaned"], vec![]));
 }
