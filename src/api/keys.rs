@@ -164,8 +164,8 @@ pub const PURPOSE_TAG: &str = "freehold.dev/purpose";
 /// The value of [`PURPOSE_TAG`] on the snapshot that is taken before a volume is deleted.
 pub const PURPOSE_FINAL: &str = "final";
 
-/// Tag: the Database, as `<namespace>/<name>`, for people; nothing is ever looked up by it. Written as
-/// [`VOLUME_UID_TAG`] is.
+/// Tag: the Database, as `<namespace>/<name>`, for people; nothing is ever looked up by it. The storage of a
+/// namespace is counted by it. Written as [`VOLUME_UID_TAG`] is.
 pub const DATABASE_TAG: &str = "freehold.dev/database";
 
 /// Tag: the attempt that created the resource, a decimal number from 1. Written with the creation.

@@ -12,7 +12,7 @@ use super::size::Size;
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
     /// How many Databases of one namespace may name this class. Those that were created first are the ones
-    /// that may.
+    /// that may. A deleted Database counts as long as a Node or Volume of it is orphaned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100_000))]
     pub databases: Option<i32>,
@@ -22,6 +22,14 @@ pub struct Limits {
     #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')")
         .message("spec.limits.storage must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
     pub storage: Option<Size>,
+
+    /// The storage of all EBS volumes of one namespace together, whichever class they were made with: those
+    /// of its Databases, those that were retained, and those of orphaned Volumes. A new Database or a growth
+    /// that would lead beyond it is not carried out; the Databases that were created first have precedence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new("self.matches('^[1-9][0-9]*(Gi|Ti)$')")
+        .message("spec.limits.totalStorage must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
+    pub total_storage: Option<Size>,
 
     /// The most IOPS of one volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]

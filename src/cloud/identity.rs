@@ -127,6 +127,11 @@ pub fn owner_uid(kind: Kind, tags: &BTreeMap<String, String>) -> Option<&str> {
     tags.get(kind.uid_tag()).filter(|uid| is_ours && !uid.is_empty()).map(String::as_str)
 }
 
+/// The namespace of the Database that a resource names in its tags.
+pub fn namespace(tags: &BTreeMap<String, String>) -> Option<&str> {
+    tags.get(DATABASE_TAG)?.split_once('/').map(|(namespace, _)| namespace)
+}
+
 /// The attempt that a resource names in its tags.
 pub fn attempt(tags: &BTreeMap<String, String>) -> Option<i32> {
     tags.get(ATTEMPT_TAG)?.parse().ok()
@@ -239,6 +244,7 @@ mod tests {
             );
             assert_eq!(owner_uid(kind, &tags), Some(UID), "{kind:?}");
             assert_eq!(attempt(&tags), Some(2), "{kind:?}");
+            assert_eq!(namespace(&tags), Some("team-a"), "{kind:?}");
         }
     }
 

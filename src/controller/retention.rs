@@ -1,7 +1,7 @@
 //! What was kept of a deleted database: the record on its PersistentVolume, written and read, and who may
 //! take it. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PersistentVolume;
@@ -14,7 +14,8 @@ use crate::api::keys::{
     ENGINE_ANNOTATION, ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, NAMESPACE_UID_ANNOTATION,
     RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, ZONE_LABEL,
 };
-use crate::api::{Database, Size, VolumeId, names};
+use crate::api::{Database, Size, Volume, VolumeId, names};
+use crate::cloud::inventory::TaggedVolume;
 use crate::time::whole_second;
 
 /// The Database that takes a kept volume.
@@ -186,6 +187,19 @@ pub fn may_adopt(
     fits(&kept, database)
         .map_err(|why| format!("the volume that PersistentVolume {name} records cannot be taken: {why}"))?;
     Ok(kept)
+}
+
+/// The UIDs that the tags of this Volume's EBS volume may name: its own, and while it adopts a retained one
+/// that of the Volume before.
+pub fn claims(volume: &Volume) -> BTreeSet<String> {
+    let former = volume.spec.adopt_retained.as_deref().and_then(names::volume_uid_of);
+    volume.uid().into_iter().chain(former.map(str::to_owned)).collect()
+}
+
+/// Those of these EBS volumes that no Volume has any more: they were retained. `claimed` are the claims of
+/// all Volumes.
+pub fn retained(volumes: Vec<TaggedVolume>, claimed: &BTreeSet<String>) -> Vec<TaggedVolume> {
+    volumes.into_iter().filter(|volume| !claimed.contains(&volume.volume_uid)).collect()
 }
 
 /// Whether the volume was retained in the namespace of this UID, not only in one of its name.

@@ -29,6 +29,8 @@ struct Families {
     replacements: Family<ObjectLabels, Gauge>,
     volume_sizes: Family<ObjectLabels, Gauge>,
     volume_iops: Family<ObjectLabels, Gauge>,
+    retained_volumes: Family<NamespaceLabels, Gauge>,
+    retained_bytes: Family<NamespaceLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -56,6 +58,11 @@ struct DatabaseLabels {
 struct ObjectLabels {
     namespace: String,
     name: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct NamespaceLabels {
+    namespace: String,
 }
 
 impl ObjectLabels {
@@ -104,6 +111,18 @@ impl Shown {
                 "The IOPS that a Volume must have, where its Database says a number",
                 Family::default(),
             ),
+            retained_volumes: registered(
+                to,
+                "retained_volumes",
+                "EBS volumes that outlived their Database, by namespace",
+                Family::default(),
+            ),
+            retained_bytes: registered_in_bytes(
+                to,
+                "retained_volumes",
+                "Size of the EBS volumes that outlived their Database, by namespace",
+                Family::default(),
+            ),
         };
         Self { families, objects: Mutex::default() }
     }
@@ -128,6 +147,19 @@ impl Shown {
     /// From now on these Volumes are shown.
     pub fn volumes(&self, volumes: Store<Volume>) {
         self.each(volumes, Families::volume);
+    }
+
+    /// From now on the retained volumes are shown as this gives them: the namespace of each, and its size in
+    /// GiB.
+    pub fn retained(&self, retained: impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static) {
+        let reader = move |families: &Families| {
+            for (namespace, size) in retained() {
+                let labels = NamespaceLabels { namespace };
+                families.retained_volumes.get_or_create(&labels).inc();
+                families.retained_bytes.get_or_create(&labels).inc_by(i64::from(size) << 30);
+            }
+        };
+        self.objects.lock().push(Box::new(reader));
     }
 
     fn each<K>(&self, objects: Store<K>, write: impl Fn(&Families, &K) + Send + Sync + 'static)
@@ -158,6 +190,8 @@ impl Families {
         for family in [&self.engine_restarts, &self.replacements, &self.volume_sizes, &self.volume_iops] {
             family.clear();
         }
+        self.retained_volumes.clear();
+        self.retained_bytes.clear();
     }
 
     fn database(&self, database: &Database) {
@@ -308,6 +342,7 @@ mod tests {
             "status": {"size": "100Gi"},
         });
         volumes.apply_watcher_event(&Event::Apply(serde_json::from_value(volume).unwrap()));
+        metrics.shown().retained(|| vec![("team-a".to_owned(), 100), ("team-a".to_owned(), 1)]);
         let text = metrics.text().unwrap();
         for line in [
             "freehold_database_info{namespace=\"team-a\",name=\"orders\",engine=\"questdb\",\
@@ -315,6 +350,8 @@ mod tests {
             "freehold_engine_restarts{namespace=\"team-a\",name=\"orders\"} 3",
             "freehold_replacement_start_time_seconds{namespace=\"team-a\",name=\"orders\"} 1767225600",
             "freehold_volume_size_bytes{namespace=\"team-a\",name=\"orders\"} 107374182400",
+            "freehold_retained_volumes{namespace=\"team-a\"} 2",
+            "freehold_retained_volumes_bytes{namespace=\"team-a\"} 108447924224",
             "freehold_volume_iops{namespace=\"team-a\",name=\"orders\"} 4000",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");

@@ -6,6 +6,7 @@ mod admission;
 mod alone;
 mod contract;
 mod images;
+mod left_behind;
 mod protection;
 mod quota;
 mod recreated;

@@ -32,7 +32,9 @@ use super::limits::Limits;
 use crate::clock::Clock;
 use crate::settings::Timing;
 
-pub use self::view::{Awaited, EmptyRuns, InstanceView, Interest, SnapshotView, SyncStats, VolumeView, Wake};
+pub use self::view::{
+    Awaited, EmptyRuns, InstanceView, Interest, SnapshotView, SyncStats, TaggedVolume, VolumeView, Wake,
+};
 
 /// The shared cache of what EC2 shows.
 pub struct Inventory {

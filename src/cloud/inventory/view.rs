@@ -46,6 +46,17 @@ pub struct VolumeView {
     pub empty: Option<EmptyRun>,
 }
 
+/// An EBS volume by its tags: whose it is or was, and how large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaggedVolume {
+    /// The UID of the `Volume`.
+    pub volume_uid: String,
+    /// The namespace of its Database.
+    pub namespace: String,
+    /// GiB.
+    pub size: i32,
+}
+
 /// What EC2 shows of one `Volume`'s final snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SnapshotView {

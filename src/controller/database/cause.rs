@@ -90,6 +90,30 @@ pub enum ClassRefusal {
         class: String,
         /// How many may be.
         most: i32,
+        /// How many of those are deleted, and have an orphaned Node or Volume.
+        orphaned: usize,
+    },
+    /// The storage of the namespace would be more than the most. Sizes in GiB.
+    TotalStorage {
+        /// The class.
+        class: String,
+        /// The most.
+        most: Size,
+        /// What the Volumes of Databases have, and what older Databases request besides.
+        databases: i64,
+        /// What retained volumes have.
+        retained: i64,
+        /// How many these are.
+        retained_volumes: usize,
+        /// What orphaned Volumes have.
+        orphaned: i64,
+        /// What the spec requests besides.
+        more: i64,
+    },
+    /// The storage of the namespace is not known before the first full EC2 inventory sync.
+    NotCounted {
+        /// The class.
+        class: String,
     },
     /// Another engine, image or volume type than those that are listed.
     NotListed {
@@ -123,9 +147,16 @@ impl ClassRefusal {
             Self::CustomDisabled { .. }
             | Self::Namespace { .. }
             | Self::Databases { .. }
+            | Self::TotalStorage { .. }
             | Self::NotListed { .. }
             | Self::Above { .. } => Reason::NotPermitted,
+            Self::NotCounted { .. } => Reason::AwaitingInventory,
         }
+    }
+
+    /// Whether it stays so until a person does something.
+    pub fn is_final(&self) -> bool {
+        !matches!(self, Self::NotCounted { .. })
     }
 }
 

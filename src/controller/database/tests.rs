@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use super::build;
 use super::observe::child::{Child, Credentials, HeldSecret};
 use super::observe::retained::Kept;
+use super::observe::usage::Usage;
 use super::observe::{Observed, TornDown};
 use super::password::Password;
 use super::plan::action::{Action, Plan};
@@ -90,7 +91,7 @@ fn empty(spec: Value, status: Value) -> Observed {
     Observed {
         class: Some(class(json!({}))),
         namespace_labels: BTreeMap::new(),
-        created_before: 0,
+        usage: Usage::default(),
         names: Names::of(&database),
         profile: engine::profile(&database.spec.engine, &database.spec.config),
         nodes: Vec::new(),

@@ -299,8 +299,8 @@ impl DatabaseWait {
     /// Whether nothing changes until a person acts.
     pub fn is_stalled(&self) -> bool {
         match self {
+            Self::NotPermitted(refusal) => refusal.is_final(),
             Self::InvalidSpec(_)
-            | Self::NotPermitted(_)
             | Self::NameConflict { .. }
             | Self::CredentialsUnusable { .. }
             | Self::AdoptionRefused(_)

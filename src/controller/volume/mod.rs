@@ -14,10 +14,10 @@ pub mod wait;
 
 use std::sync::Arc;
 
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::runtime::controller::Controller;
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,7 @@ use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
+use super::retention;
 use crate::api::{EventReason, NodeClass, Volume, keys, names};
 use crate::cloud::identity::Kind;
 use crate::cluster::events::{Events, Happened};
@@ -46,10 +47,12 @@ pub async fn run(
     let woken = wakes(&ctx);
     let detaching = detaching(&ctx);
     let ours = watcher::Config::default().labels(keys::DATABASE_UID_LABEL);
+    let scope = volumes.namespace().map(str::to_owned);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
     ctx.metrics.shown().conditions(controller.store(), Volume::conditions);
     ctx.metrics.shown().volumes(controller.store());
+    show_retained(&ctx, controller.store(), scope);
     let controller = controller
         .owns(claims, ours.clone())
         .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {
@@ -102,6 +105,19 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
         next_look(plan.requeue, acted.call_blocked.as_ref(), observed.volumes.swept_at.is_some(), ctx);
     close(&volumes, acted, &old, &new, status::changes(&old, &new), events).await?;
     Ok(again)
+}
+
+/// Makes the retained volumes a metric: those of the watched namespace, or of all. None as long as not every
+/// Volume is known, since the EBS volume of one that is not would be taken for a retained one.
+fn show_retained(ctx: &Context, volumes: Store<Volume>, scope: Option<String>) {
+    let inventory = Arc::clone(&ctx.inventory);
+    ctx.metrics.shown().retained(move || {
+        let is_whole = volumes.wait_until_ready().now_or_never().is_some_and(|ready| ready.is_ok());
+        let shown = inventory.tagged_volumes(scope.as_deref()).filter(|_| is_whole).unwrap_or_default();
+        let claimed = volumes.state().iter().flat_map(|volume| retention::claims(volume)).collect();
+        let retained = retention::retained(shown, &claimed).into_iter();
+        retained.map(|volume| (volume.namespace, volume.size)).collect()
+    });
 }
 
 /// The Volumes whose VolumeAttachments changed.

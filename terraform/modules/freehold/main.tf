@@ -82,7 +82,7 @@ locals {
         {
           limits = merge(
             { for name, most in { databases = class.limits.databases, iops = class.limits.iops, throughput = class.limits.throughput } : name => most if most != null },
-            class.limits.storage == null ? {} : { storage = class.limits.storage },
+            { for name, most in { storage = class.limits.storage, totalStorage = class.limits.total_storage } : name => most if most != null },
             { volumeTypes = class.limits.volume_types, engines = class.limits.engines },
           )
         },

@@ -15,8 +15,8 @@ variable "node_classes" {
       in the namespace of each Database.
     * `custom`: whether databases may run images of their own: `enabled` (default true), `allowed_images` as patterns with `*`.
     * `namespaces`: the names of the namespaces whose Databases may use the class; default: all.
-    * `limits`: the most that a Database may request: `databases` of one namespace, `storage` (`2Ti`), `iops`, `throughput`, `volume_types`,
-      `engines`.
+    * `limits`: the most that a Database may request: `databases` of one namespace, `storage` (`2Ti`), `total_storage` of one namespace
+      with what was retained, `iops`, `throughput`, `volume_types`, `engines`.
     * `extra_parts`: al2023: MIME parts before Freehold's own, each with `content_type` and `content`: a shell script, a NodeConfig.
     * `extra_settings`: bottlerocket: TOML after Freehold's own.
   EOT
@@ -34,12 +34,13 @@ variable "node_classes" {
     custom             = optional(object({ enabled = optional(bool, true), allowed_images = optional(list(string), []) }), {})
     namespaces         = optional(list(string), [])
     limits = optional(object({
-      databases    = optional(number)
-      storage      = optional(string)
-      iops         = optional(number)
-      throughput   = optional(number)
-      volume_types = optional(list(string), [])
-      engines      = optional(list(string), [])
+      databases     = optional(number)
+      storage       = optional(string)
+      total_storage = optional(string)
+      iops          = optional(number)
+      throughput    = optional(number)
+      volume_types  = optional(list(string), [])
+      engines       = optional(list(string), [])
     }), {})
     extra_parts    = optional(list(object({ content_type = string, content = string })), [])
     extra_settings = optional(string, "")
@@ -122,6 +123,11 @@ variable "node_classes" {
   validation {
     condition     = alltrue([for class in values(var.node_classes) : can(regex("^[1-9][0-9]*(Gi|Ti)$", class.limits.storage)) if class.limits.storage != null])
     error_message = "node_classes: limits.storage must be a whole number of GiB or TiB such as 2Ti in ${join(", ", [for name, class in var.node_classes : name if class.limits.storage != null && !can(regex("^[1-9][0-9]*(Gi|Ti)$", class.limits.storage))])}."
+  }
+
+  validation {
+    condition     = alltrue([for class in values(var.node_classes) : can(regex("^[1-9][0-9]*(Gi|Ti)$", class.limits.total_storage)) if class.limits.total_storage != null])
+    error_message = "node_classes: limits.total_storage must be a whole number of GiB or TiB such as 2Ti in ${join(", ", [for name, class in var.node_classes : name if class.limits.total_storage != null && !can(regex("^[1-9][0-9]*(Gi|Ti)$", class.limits.total_storage))])}."
   }
 
   validation {

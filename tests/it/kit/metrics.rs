@@ -24,6 +24,7 @@ pub fn text() -> String {
     metrics.ready(After::Creation, Duration::from_secs(1));
     metrics.joined(Duration::from_secs(1));
     metrics.occurred(Occurrence::Moved);
+    metrics.shown().retained(|| vec![("team-a".to_owned(), 1)]);
     let mut copy = Writer::default();
     metrics.shown().conditions(copy.as_reader(), |database: &Database| database.conditions());
     metrics.shown().databases(copy.as_reader());

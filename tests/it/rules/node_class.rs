@@ -72,11 +72,15 @@ fn a_node_class_with_what_aws_does_not_know_is_refused_with_the_field() {
         (json!({"spec": {"instanceTypes": ["*"]}}), &[]),
         (json!({"spec": {"namespaceSelector": {"matchLabels": {"tenant": "yes"}}}}), &[]),
         (
-            json!({"spec": {"limits": {"databases": 3, "storage": "2Ti", "iops": 16000, "throughput": 500,
-            "volumeTypes": ["gp3"], "engines": ["postgresql"]}}}),
+            json!({"spec": {"limits": {"databases": 3, "storage": "2Ti", "totalStorage": "10Ti",
+                "iops": 16000, "throughput": 500, "volumeTypes": ["gp3"], "engines": ["postgresql"]}}}),
             &[],
         ),
         (json!({"spec": {"limits": {"storage": "2TB"}}}), &["spec.limits.storage", "for example 100Gi"]),
+        (
+            json!({"spec": {"limits": {"totalStorage": "2TB"}}}),
+            &["spec.limits.totalStorage", "for example 100Gi"],
+        ),
         (json!({"spec": {"limits": {"databases": -1}}}), &["spec.limits.databases"]),
         (json!({"spec": {"limits": {"engines": ["mysql"]}}}), &["spec.limits.engines", "questdb"]),
         (json!({"spec": {"custom": {"allowedImages": ["registry.example/*"]}}}), &[]),

@@ -18,27 +18,32 @@ use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
 
 /// A namespace of a test environment whose operator watches all of them.
-struct Tenant<'a> {
+pub(super) struct Tenant<'a> {
     env: &'a TestEnv,
     namespace: &'static str,
 }
 
 impl<'a> Tenant<'a> {
-    async fn new(env: &'a TestEnv, namespace: &'static str) -> Self {
+    pub(super) async fn new(env: &'a TestEnv, namespace: &'static str) -> Self {
         let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
         let namespaces = Api::<Namespace>::all(env.client.clone());
         namespaces.create(&PostParams::default(), &object).await.unwrap();
+        Self::of(env, namespace)
+    }
+
+    /// A namespace that exists.
+    pub(super) fn of(env: &'a TestEnv, namespace: &'static str) -> Self {
         Self { env, namespace }
     }
 
-    fn api<K>(&self) -> Api<K>
+    pub(super) fn api<K>(&self) -> Api<K>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     {
         Api::namespaced(self.env.client.clone(), self.namespace)
     }
 
-    async fn create(&self, name: &str, changes: &Value) {
+    pub(super) async fn create(&self, name: &str, changes: &Value) {
         let object = objects::database(self.namespace, &self.env.name, name, changes);
         let object = serde_json::from_value(object).unwrap();
         self.api::<Database>().create(&PostParams::default(), &object).await.unwrap();
@@ -50,7 +55,7 @@ impl<'a> Tenant<'a> {
         }
     }
 
-    async fn database(&self, name: &str) -> Database {
+    pub(super) async fn database(&self, name: &str) -> Database {
         self.api::<Database>().get(name).await.unwrap()
     }
 
@@ -68,7 +73,7 @@ impl<'a> Tenant<'a> {
         .await
     }
 
-    async fn ready(&self, name: &str) {
+    pub(super) async fn ready(&self, name: &str) {
         until(&format!("{}/{name} being Ready", self.namespace), || async {
             let ready = self.database(name).await.condition("Ready");
             seen((ready.0 == "True").then_some(()), || format!("{ready:?}"))
@@ -128,7 +133,7 @@ impl<'a> Tenant<'a> {
 }
 
 /// An operator for all namespaces, on a control plane of its own.
-async fn shared(name: &str, options: Options) -> TestEnv {
+pub(super) async fn shared(name: &str, options: Options) -> TestEnv {
     let mut env =
         TestEnv::build_alone(name, Options { watches_all: true, share: Share::Half, ..options }).await;
     env.start_operator();

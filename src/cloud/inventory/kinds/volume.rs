@@ -9,8 +9,8 @@ use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::inventory::known::Volumes;
 use crate::cloud::inventory::store::Resource;
-use crate::cloud::inventory::{Inventory, VolumeView};
-use crate::cloud::{CloudError, EbsVolume, VALUES_PER_FILTER, VolumeQuery};
+use crate::cloud::inventory::{Inventory, TaggedVolume, VolumeView};
+use crate::cloud::{CloudError, EbsVolume, VALUES_PER_FILTER, VolumeQuery, VolumeState};
 
 pub(super) const SYNCED: Synced = Synced {
     idle: |timing| Some(timing.volume_sync_interval),
@@ -45,10 +45,31 @@ impl Inventory {
         }
     }
 
+    /// Every EBS volume that is or was that of a `Volume` and is not being deleted, of this namespace or of
+    /// all; `None` before the first full sync.
+    pub fn tagged_volumes(&self, namespace: Option<&str>) -> Option<Vec<TaggedVolume>> {
+        let state = self.lock();
+        let store = &state.known.volumes.store;
+        store.swept_at()?;
+        let tagged = store.values().filter_map(tagged);
+        Some(tagged.filter(|volume| namespace.is_none_or(|it| volume.namespace == it)).collect())
+    }
+
     /// Whether the last full sync showed this EBS volume as that of a `Volume`, whichever.
     pub fn is_of_a_volume(&self, id: &VolumeId) -> bool {
         self.lock().known.volumes.store.values().any(|volume| volume.id == *id)
     }
+}
+
+fn tagged(volume: &EbsVolume) -> Option<TaggedVolume> {
+    if matches!(volume.state, VolumeState::Deleting | VolumeState::Deleted) {
+        return None;
+    }
+    Some(TaggedVolume {
+        volume_uid: identity::owner_uid(Kind::Volume, &volume.tags)?.to_owned(),
+        namespace: identity::namespace(&volume.tags)?.to_owned(),
+        size: volume.size,
+    })
 }
 
 async fn sync(inventory: &Inventory) -> Result<(), CloudError> {

@@ -66,3 +66,26 @@ async fn snapshots_are_listed_only_while_a_pass_asks_for_one() {
     world.next_sync().await;
     assert_eq!(world.inventory.snapshots_of("one").snapshots, [snapshot]);
 }
+
+#[tokio::test]
+async fn the_volumes_of_a_namespace_are_known_by_their_tags_until_ec2_deletes_them() {
+    let mut world = World::new(Kind::Volume);
+    assert_eq!(world.inventory.tagged_volumes(None), None, "before the first sync nothing is known");
+    let of = |id: &str, uid: &str, database: &str, state: VolumeState| {
+        let mut volume = EbsVolume { state, ..volume(id, uid) };
+        volume.tags.insert("freehold.dev/database".to_owned(), database.to_owned());
+        volume
+    };
+    world.cloud.lock().volumes = vec![
+        of("vol-1", "one", "team-a/orders", VolumeState::InUse),
+        of("vol-2", "two", "team-b/orders", VolumeState::Available),
+        of("vol-3", "three", "team-a/events", VolumeState::Deleting),
+    ];
+    world.sync().await;
+    let uids = |namespace: Option<&str>| -> Vec<String> {
+        let volumes = world.inventory.tagged_volumes(namespace).unwrap();
+        volumes.into_iter().map(|volume| format!("{}/{}", volume.namespace, volume.volume_uid)).collect()
+    };
+    assert_eq!(uids(None), ["team-a/one", "team-b/two"]);
+    assert_eq!(uids(Some("team-a")), ["team-a/one"]);
+}

@@ -5,6 +5,7 @@ use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::cause::{
     AdoptionRefusal, ClassRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause, SecretFault,
 };
+use crate::controller::messages::FIRST_SYNC;
 
 /// The message of another object's condition, as the end of a sentence.
 pub fn or_unknown(message: Option<&str>) -> String {
@@ -93,9 +94,34 @@ impl ClassRefusal {
                 "NodeClass {class} does not admit Databases of namespace {namespace} (its \
                  spec.namespaceSelector): name another NodeClass. A database that runs goes on running"
             ),
-            Self::Databases { class, most } => format!(
+            Self::Databases { class, most, orphaned } => format!(
                 "NodeClass {class} permits {most} Databases in a namespace, and as many were created before \
-                 this one: delete one of them, or name another NodeClass"
+                 this one{}: delete one of them, or name another NodeClass",
+                match orphaned {
+                    0 => String::new(),
+                    orphaned => format!(
+                        ", of which {orphaned} left orphaned Nodes or Volumes behind (the platform team can \
+                         delete these)"
+                    ),
+                }
+            ),
+            Self::TotalStorage { class, most, databases, retained, retained_volumes, orphaned, more } => {
+                let orphaned = match orphaned {
+                    0 => String::new(),
+                    orphaned => format!(", {orphaned}Gi of orphaned Volumes"),
+                };
+                format!(
+                    "NodeClass {class} permits {most} of storage in a namespace (its \
+                     spec.limits.totalStorage). This namespace has {databases}Gi of Databases{orphaned} and \
+                     {retained}Gi of {retained_volumes} retained volumes, and spec.storage requests {more}Gi \
+                     more: request less, restore a retained volume (spec.storage.adoptRetained; `freehold \
+                     retained` lists them), or ask the platform team to delete retained or orphaned volumes. \
+                     A database that runs goes on running"
+                )
+            }
+            Self::NotCounted { class } => format!(
+                "NodeClass {class} limits the storage of a namespace, and the EBS volumes are not counted \
+                 yet: {FIRST_SYNC}"
             ),
             Self::NotListed { class, what, wanted, allowed } => format!(
                 "NodeClass {class} does not permit the {what} {wanted}: use {}. A database that runs goes on \

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Namespace;
-use kube::ResourceExt;
-use kube::api::{Api, ListParams};
+use kube::api::Api;
 
 use crate::api::{Database, NodeClass};
 use crate::cluster;
@@ -27,26 +26,6 @@ pub(super) async fn namespace_labels(
     }
     let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(name).await?;
     Ok(namespace.and_then(|namespace| namespace.metadata.labels).unwrap_or_default())
-}
-
-/// How many Databases of the namespace name the same class and were created before this one. Which these are
-/// is the same for each of them, whichever is reconciled first.
-pub(super) async fn created_before(
-    database: &Database,
-    class: Option<&NodeClass>,
-    ctx: &Context,
-) -> Result<usize, kube::Error> {
-    let was_created = database.status.as_ref().is_some_and(|status| status.volume_name.is_some());
-    if was_created || class.is_none_or(|class| class.spec.limits.databases.is_none()) {
-        return Ok(0);
-    }
-    let namespace = database.namespace().unwrap_or_default();
-    let all =
-        Api::<Database>::namespaced(ctx.client.clone(), &namespace).list(&ListParams::default()).await?;
-    let age = |it: &Database| (it.metadata.creation_timestamp.clone(), it.metadata.uid.clone());
-    let is_before =
-        |it: &&Database| it.spec.node_class_name == database.spec.node_class_name && age(it) < age(database);
-    Ok(all.items.iter().filter(is_before).count())
 }
 
 /// What the engine needs, with its image from where the NodeClass says.

@@ -3,6 +3,7 @@
 pub mod child;
 mod class;
 pub mod retained;
+pub mod usage;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -23,6 +24,7 @@ use sha2::{Digest, Sha256};
 
 use self::child::{Child, Credentials, HeldSecret, child, is_of, secret};
 use self::retained::Kept;
+use self::usage::Usage;
 use super::ordinal::{next_ordinal, ordinal};
 use super::pod;
 use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
@@ -59,9 +61,8 @@ pub struct Observed {
     pub class: Option<NodeClass>,
     /// The labels of its namespace; read only where the NodeClass admits namespaces by them.
     pub namespace_labels: BTreeMap<String, String>,
-    /// How many Databases of its namespace name the same NodeClass and were created before it; counted only
-    /// until it has a Volume, where the NodeClass limits them.
-    pub created_before: usize,
+    /// What its namespace already has of what the NodeClass limits.
+    pub usage: Usage,
     /// The names of its objects.
     pub names: Names,
     /// What its engine needs.
@@ -199,7 +200,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
-        created_before: class::created_before(&database, class.as_ref(), ctx).await?,
+        usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), ctx).await?,

@@ -14,6 +14,7 @@ mod placement;
 mod prerequisites;
 mod replacement;
 mod rollout;
+mod total_storage;
 pub(super) mod validation;
 mod wakes;
 

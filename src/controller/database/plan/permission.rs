@@ -8,6 +8,7 @@ use kube::core::{Selector, SelectorExt};
 
 use super::action::Plan;
 use super::facts::{is_outdated, slowly};
+use super::total_storage;
 use crate::api::ConditionType;
 use crate::api::database::{EngineType, Storage};
 use crate::api::node_class::{Limits, NodeClassSpec};
@@ -15,6 +16,7 @@ use crate::controller::conditions::Entry;
 use crate::controller::database::cause::ClassRefusal;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
+use crate::controller::database::observe::usage::Usage;
 use crate::controller::database::wait::DatabaseWait;
 use crate::controller::pattern;
 
@@ -60,8 +62,14 @@ pub(super) fn with_refusal(mut plan: Plan, refusal: ClassRefusal) -> Plan {
 /// The plan, with a time for the next pass while something is not permitted: namespaces, and other
 /// Databases, are not watched.
 pub(super) fn requeued(plan: Plan, observed: &Observed) -> Plan {
-    let is_refused = matches!(plan.waiting, Some(DatabaseWait::NotPermitted(_)));
-    if is_refused && plan.requeue.is_none() { plan.requeue(slowly(observed)) } else { plan }
+    match &plan.waiting {
+        Some(DatabaseWait::NotPermitted(refusal)) if plan.requeue.is_none() => {
+            let soon = observed.timing.requeue_interval;
+            let pause = if refusal.is_final() { slowly(observed) } else { soon };
+            plan.requeue(pause)
+        }
+        Some(_) | None => plan,
+    }
 }
 
 /// What keeps the template of the newest spec from being applied; `None` when it may be, or is.
@@ -74,7 +82,7 @@ pub(in crate::controller::database) fn reported(observed: &Observed) -> Option<E
     if observed.is_leaving() {
         return None;
     }
-    let refusal = creation(observed).or_else(|| refusal(observed))?;
+    let refusal = creation(observed).or_else(|| refusal(observed)).filter(ClassRefusal::is_final)?;
     Some(Entry::yes(ConditionType::NotPermitted, refusal.reason(), refusal.message()))
 }
 
@@ -105,12 +113,14 @@ fn permitted(observed: &Observed) -> Option<&NodeClassSpec> {
     observed.class.as_ref().map(|class| &class.spec)
 }
 
-/// Of the Databases of a namespace, those that were created first are the ones that may name the class.
+/// Of the Databases of a namespace, those that were created first are the ones that may name the class. A
+/// deleted one with an orphaned Node or Volume still has its place.
 fn databases(observed: &Observed) -> Option<ClassRefusal> {
     let most = permitted(observed)?.limits.databases?;
     let class = observed.database.spec.node_class_name.clone();
-    let is_one_of_them = usize::try_from(most).is_ok_and(|most| observed.created_before < most);
-    (!is_one_of_them).then_some(ClassRefusal::Databases { class, most })
+    let Usage { created_before, orphaned, storage: _ } = observed.usage;
+    let is_one_of_them = usize::try_from(most).is_ok_and(|most| created_before + orphaned < most);
+    (!is_one_of_them).then_some(ClassRefusal::Databases { class, most, orphaned })
 }
 
 /// What of the engine is not permitted, or of the class that must permit it.
@@ -147,7 +157,7 @@ pub(in crate::controller::database) fn engine(observed: &Observed) -> Option<Cla
 
 /// What of the volume is not permitted.
 pub(super) fn storage(observed: &Observed) -> Option<ClassRefusal> {
-    let Limits { storage, iops, throughput, volume_types, databases: _, engines: _ } =
+    let Limits { storage, iops, throughput, volume_types, databases: _, total_storage: _, engines: _ } =
         &permitted(observed)?.limits;
     let spec = &observed.database.spec;
     let wanted = &spec.storage;
@@ -168,5 +178,7 @@ pub(super) fn storage(observed: &Observed) -> Option<ClassRefusal> {
         let (wanted, most) = (wanted?, most?);
         if wanted > most { above(field, wanted.to_string(), most.to_string()) } else { None }
     };
-    number("iops", wanted.iops, *iops).or_else(|| number("throughput", wanted.throughput, *throughput))
+    number("iops", wanted.iops, *iops)
+        .or_else(|| number("throughput", wanted.throughput, *throughput))
+        .or_else(|| total_storage::refusal(observed))
 }

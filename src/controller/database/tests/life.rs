@@ -212,7 +212,7 @@ impl Life {
             database: self.database.clone(),
             class: Some(class(json!({}))),
             namespace_labels: BTreeMap::new(),
-            created_before: 0,
+            usage: Usage::default(),
             names: self.names.clone(),
             profile: self.profile.clone(),
             nodes: self.machines.iter().map(|machine| machine.node.clone()).collect(),

@@ -40,13 +40,29 @@ fn invalid_specs() -> Vec<InvalidSpec> {
     ])
 }
 
+fn total_storage(orphaned: i64) -> ClassRefusal {
+    ClassRefusal::TotalStorage {
+        class: t("default"),
+        most: Size(t("1Ti")),
+        databases: 500,
+        retained: 400,
+        retained_volumes: 4,
+        orphaned,
+        more: 200,
+    }
+}
+
 fn class_refusals() -> Vec<ClassRefusal> {
     let class = || t("default");
     complete([
         ClassRefusal::NoClass { class: class() },
         ClassRefusal::CustomDisabled { class: class() },
         ClassRefusal::Namespace { class: class(), namespace: t("team-a") },
-        ClassRefusal::Databases { class: class(), most: 3 },
+        ClassRefusal::Databases { class: class(), most: 3, orphaned: 0 },
+        ClassRefusal::Databases { class: class(), most: 3, orphaned: 2 },
+        total_storage(0),
+        total_storage(50),
+        ClassRefusal::NotCounted { class: class() },
         ClassRefusal::NotListed {
             class: class(),
             what: "image",

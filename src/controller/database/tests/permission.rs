@@ -5,7 +5,9 @@ use serde_json::json;
 
 use super::*;
 use crate::api::ConditionType;
+use crate::cloud::inventory::TaggedVolume;
 use crate::controller::conditions;
+use crate::controller::database::observe::usage::{Held, NamespaceStorage, Requested};
 use crate::controller::database::status::{Decided, status as status_of};
 use crate::controller::pass::acted::Acted;
 
@@ -162,12 +164,14 @@ fn a_new_database_beyond_a_limit_of_its_class_costs_nothing() {
 
 #[test]
 fn those_that_were_created_first_are_the_databases_that_a_class_permits() {
-    let with = |created_before: usize| {
+    let with = |created_before: usize, orphaned: usize| {
         let world = of_class(empty(json!({}), json!({})), json!({"limits": {"databases": 2}}));
-        line(&plan(&Observed { created_before, ..world }, now()))
+        let usage = Usage { created_before, orphaned, storage: None };
+        line(&plan(&Observed { usage, ..world }, now()))
     };
-    assert!(with(1).contains("create node 1"));
-    assert_eq!(with(2), "[] stalled NotPermitted");
+    assert!(with(1, 0).contains("create node 1"));
+    assert_eq!(with(2, 0), "[] stalled NotPermitted");
+    assert_eq!(with(1, 1), "[] stalled NotPermitted", "what is orphaned costs as much");
     let settled = of_class(settled(), json!({"limits": {"databases": 0}}));
     assert_eq!(line(&plan(&settled, now())), "[] as wanted");
     assert_eq!(reported(&settled), (true, None), "one that was created counts, and is not refused");
@@ -211,4 +215,105 @@ fn a_growth_beyond_the_limit_is_not_carried_out_and_the_database_serves() {
     volume_not_made.database.status.as_mut().unwrap().volume_name = None;
     (volume_not_made.stateful_set, volume_not_made.pod) = (Child::Absent, None);
     assert!(!line(&plan(&volume_not_made, now())).contains("create volume"));
+}
+
+/// Another Database of the namespace: its UID, what it requests and what its Volume has; 0 is no Volume.
+type Other = (&'static str, i32, i32);
+
+/// The storage of a namespace with this Database among these others, and with these retained volumes.
+fn storage(older: &[Other], younger: &[Other], own: (i32, i32), retained: &[i32]) -> NamespaceStorage {
+    let own = (UID, own.0, own.1);
+    let all = || older.iter().chain([&own]).chain(younger);
+    let requested = |(uid, size, _): &Other| Requested { uid: (*uid).to_owned(), size: *size, adopts: None };
+    let held = |(uid, _, size): &Other| Held {
+        database_uid: (*uid).to_owned(),
+        is_orphaned: uid.starts_with("orphaned"),
+        size: *size,
+    };
+    let retained = retained.iter().enumerate().map(|(number, size)| TaggedVolume {
+        volume_uid: format!("retained-{number}"),
+        namespace: "team-a".to_owned(),
+        size: *size,
+    });
+    NamespaceStorage {
+        databases: all().filter(|it| !it.0.starts_with("orphaned")).map(requested).collect(),
+        volumes: all().filter(|it| it.2 > 0).map(held).collect(),
+        retained: retained.collect(),
+    }
+}
+
+/// The world with a class that limits the storage of a namespace, which already has this.
+fn counted(world: Observed, limit: &str, storage: Option<NamespaceStorage>) -> Observed {
+    let world = of_class(world, json!({"limits": {"totalStorage": limit}}));
+    Observed { usage: Usage { storage, ..Usage::default() }, ..world }
+}
+
+#[test]
+fn retained_and_orphaned_volumes_count_towards_the_storage_of_a_namespace() {
+    let new = |limit: &str, storage: NamespaceStorage| {
+        plan(&counted(empty(json!({}), json!({})), limit, Some(storage)), now())
+    };
+    for (limit, storage, is_permitted) in [
+        ("100Gi", storage(&[], &[], (100, 0), &[]), true),
+        ("99Gi", storage(&[], &[], (100, 0), &[]), false),
+        ("300Gi", storage(&[], &[], (100, 0), &[100, 100]), true),
+        ("299Gi", storage(&[], &[], (100, 0), &[100, 100]), false),
+        ("299Gi", storage(&[("orphaned", 0, 200)], &[], (100, 0), &[]), false),
+        ("299Gi", storage(&[("older", 200, 0)], &[], (100, 0), &[]), false),
+        // What an older one requests and cannot have does not stand in the way of a smaller one.
+        ("299Gi", storage(&[("older", 300, 0)], &[], (100, 0), &[]), true),
+        ("299Gi", storage(&[("older", 400, 150)], &[], (100, 0), &[]), true),
+        ("299Gi", storage(&[], &[("younger", 200, 0)], (100, 0), &[]), true),
+        ("299Gi", storage(&[], &[("younger", 200, 200)], (100, 0), &[]), false),
+    ] {
+        let plan = new(limit, storage.clone());
+        assert_eq!(line(&plan).contains("create node 1"), is_permitted, "{limit} {storage:?}");
+        assert!(is_permitted || line(&plan) == "[] stalled NotPermitted", "{}", line(&plan));
+    }
+    let told = new("1Ti", storage(&[("older", 500, 500), ("orphaned", 0, 50)], &[], (100, 0), &[300, 100]));
+    let message = told.waiting.unwrap().message();
+    let says = "has 500Gi of Databases, 50Gi of orphaned Volumes and 400Gi of 2 retained volumes, and \
+                spec.storage requests 100Gi more";
+    assert!(message.contains(says), "{message}");
+}
+
+#[test]
+fn a_growth_beyond_the_storage_of_the_namespace_waits_and_a_repair_does_not() {
+    let grown = |limit: &str| {
+        let storage = storage(&[], &[], (200, 100), &[100]);
+        counted(edited(json!({"storage": {"size": "200Gi"}})), limit, Some(storage))
+    };
+    assert_eq!(line(&plan(&grown("300Gi"), now())), "[update volume-uid {\"size\":\"200Gi\"}] Progressing");
+    assert_eq!(line(&plan(&grown("299Gi"), now())), "[] stalled NotPermitted");
+    assert_eq!(reported(&grown("299Gi")), (false, Some("NotPermitted".to_owned())));
+    let mut lost = grown("299Gi");
+    lost.nodes.clear();
+    assert!(line(&plan(&lost, now())).starts_with("[create node 2 "));
+
+    // A class that is narrower than what is there refuses nothing that is there.
+    let beyond = counted(settled(), "1Gi", Some(storage(&[], &[], (100, 100), &[100])));
+    assert_eq!(line(&plan(&beyond, now())), "[] as wanted");
+    assert_eq!(reported(&beyond), (true, None));
+}
+
+#[test]
+fn a_retained_volume_that_is_adopted_is_not_counted_twice() {
+    let adopting = |limit: &str| {
+        let spec = json!({"storage": {"size": "120Gi", "adoptRetained": "freehold-retained-0"}});
+        let mut storage = storage(&[], &[], (120, 0), &[100]);
+        storage.databases[0].adopts = Some("retained-0".to_owned());
+        line(&plan(&counted(empty(spec, json!({})), limit, Some(storage)), now()))
+    };
+    assert_eq!(adopting("119Gi"), "[] stalled NotPermitted");
+    assert_ne!(adopting("120Gi"), "[] stalled NotPermitted", "{}", adopting("120Gi"));
+}
+
+#[test]
+fn before_the_volumes_are_counted_nothing_is_created_and_nothing_is_refused() {
+    let new = counted(empty(json!({}), json!({})), "1Ti", None);
+    assert_eq!(line(&plan(&new, now())), "[] AwaitingInventory");
+    assert_eq!(reported(&new), (false, None));
+    let growing = counted(edited(json!({"storage": {"size": "200Gi"}})), "1Ti", None);
+    assert_eq!(line(&plan(&growing, now())), "[] AwaitingInventory");
+    assert_eq!(line(&plan(&counted(settled(), "1Ti", None), now())), "[] as wanted");
 }
