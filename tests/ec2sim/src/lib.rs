@@ -9,6 +9,8 @@
 //!   tests ─────► call ──┘
 //! ```
 //!
+//! [`verify`] is a client that asks any EC2, this one or AWS', whether it behaves like that.
+//!
 //! It is only worth what it refuses: each behaviour that it vouches for is a [`Truth`], with a test that
 //! fails when the behaviour is taken out. What it does not model is refused with `UnsupportedOperation`,
 //! never answered with a friendly success.
@@ -29,6 +31,7 @@ mod refusal;
 mod response;
 mod simulator;
 mod truths;
+pub mod verify;
 mod view;
 mod wildcard;
 mod wire;

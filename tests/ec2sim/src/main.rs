@@ -1,4 +1,7 @@
-//! The program: `ec2sim serve` answers on an address until it is told to stop.
+//! The program: `ec2sim serve` answers on an address until it is told to stop; `ec2sim verify` asks any EC2
+//! whether the truths hold there.
+
+mod verify_command;
 
 use std::{collections::BTreeMap, fs, io, net::SocketAddr, path::PathBuf, process::ExitCode};
 
@@ -22,6 +25,11 @@ struct Cli {
 enum Command {
     /// Answers EC2's Query protocol, and the control API under `/_sim/`.
     Serve(Serve),
+
+    /// Asks an EC2, AWS' or another, whether it behaves as this simulator does, and prints a table of what
+    /// differs. Everything that it makes has the tag `ec2sim-verify` and is removed at the end. It fails if
+    /// anything differs, or is left.
+    Verify(verify_command::Verify),
 }
 
 #[derive(clap::Args)]
@@ -84,13 +92,15 @@ enum Pace {
 #[tokio::main]
 async fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(io::stderr).init();
-    let Command::Serve(settings) = Cli::parse().command;
-    match serve(settings).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error}");
-            ExitCode::FAILURE
-        }
+    match Cli::parse().command {
+        Command::Serve(settings) => match serve(settings).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                tracing::error!("{error}");
+                ExitCode::FAILURE
+            }
+        },
+        Command::Verify(arguments) => verify_command::verify(arguments).await,
     }
 }
 

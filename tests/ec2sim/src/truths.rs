@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use strum::EnumIter;
+use strum::{EnumIter, EnumMessage};
 
 /// One behaviour of EC2. The test of the same name states its source; with the behaviour switched off that
 /// test fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumIter)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, EnumIter, EnumMessage)]
 #[serde(rename_all = "kebab-case")]
 pub enum Truth {
     /// The same token and parameters give the same resource again.
