@@ -64,7 +64,6 @@ pub async fn prepare(env: &RealEnv) -> PathBuf {
         "image": {"repository": REPOSITORY, "pullPolicy": "Never"},
         "clusterId": env.name,
         "aws": {"endpoint": format!("http://{}:{port}", env.gateway()), "region": env.site.region()},
-        "env": [{"name": "AWS_EC2_METADATA_DISABLED", "value": "true"}],
         "envFrom": [{"secretRef": {"name": "aws"}}],
         "nodeSelector": {platform::LABEL: env.name},
         "extraArgs": [format!("--time-scale={}", env.scale)],

@@ -164,8 +164,8 @@ mod tests {
                            cidr: 10.100.0.0/16}";
 
     fn message(parts: &[(&str, &str)]) -> String {
-        let parts: String =
-            parts.iter().map(|(kind, body)| format!("--//\nContent-Type: {kind}\n\n{body}\n")).collect();
+        let part = |(kind, body): &(&str, &str)| format!("--//\nContent-Type: {kind}\n\n{body}\n");
+        let parts = parts.iter().map(part).collect::<Vec<_>>().concat();
         format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n{parts}--//--\n")
     }
 

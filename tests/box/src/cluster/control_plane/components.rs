@@ -56,13 +56,10 @@ fn flags<const N: usize>(flags: [&str; N]) -> Vec<String> {
     flags.into_iter().map(str::to_owned).collect()
 }
 
-/// Variables of one of the programs. The API server takes half of the processor time of a box, and a seventh of
-/// that was for garbage: it collects less often, as long as it has less than 1 GiB.
+/// Variables of one of the programs. The API server takes half of the processor time of a box, and a seventh
+/// of that was for garbage: it collects less often, as long as it has less than 1 GiB.
 pub fn variables(program: Program) -> &'static [&'static str] {
-    match program {
-        Program::ApiServer => &["GOGC=400", "GOMEMLIMIT=1GiB"],
-        _ => &[],
-    }
+    if program == Program::ApiServer { &["GOGC=400", "GOMEMLIMIT=1GiB"] } else { &[] }
 }
 
 /// etcd, with its data in `data`. Nothing in a box must survive a power cut, so nothing is synced to disk.

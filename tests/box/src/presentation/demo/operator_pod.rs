@@ -215,7 +215,6 @@ fn values_for(record: &Record, image: &str) -> Result<serde_json::Value, Failure
     Ok(json!({
         "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
         "aws": {"endpoint": format!("http://{gateway}:{port}"), "region": record.region},
-        "env": [{"name": "AWS_EC2_METADATA_DISABLED", "value": "true"}],
         "envFrom": [{"secretRef": {"name": "aws"}}],
         "nodeSelector": {platform::LABEL: BOX},
         "extraArgs": [format!("--time-scale={SPEED}")],
