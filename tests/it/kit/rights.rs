@@ -10,7 +10,8 @@ use freehold_box::cluster::control_plane::{ControlPlane, OPERATOR_USER};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::PostParams;
-use kube::{Api, Client, Resource};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -40,6 +41,15 @@ pub async fn account(client: &Client, namespace: &str) -> String {
     let request = serde_json::from_value(json!({"spec": {"audiences": []}})).unwrap();
     let answer = accounts.create_token_request(&name, &PostParams::default(), &request).await.unwrap();
     answer.status.unwrap().token
+}
+
+/// A client that acts as this user.
+pub async fn acting_as(control_plane: &ControlPlane, user: &str) -> Client {
+    let mut kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig()).unwrap();
+    let auth = kubeconfig.auth_infos[0].auth_info.as_mut().unwrap();
+    auth.impersonate = Some(user.to_owned());
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
 }
 
 /// Makes the roles among these documents, and their bindings for these subjects.

@@ -13,14 +13,14 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::{Api, Client, Config, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::kit::chart::{of_kind, template};
 use crate::kit::objects::merge;
 use crate::kit::permits::{self, Share};
+use crate::kit::rights::acting_as;
 use crate::kit::test_env::{Options, TestEnv, install, run};
 use crate::kit::wait::{seen, until};
 
@@ -34,15 +34,6 @@ const TENANT: &str = "jane";
 const PLATFORM: &str = "platform";
 /// The operator's service account.
 const OPERATOR: &str = "system:serviceaccount:admission:freehold";
-
-/// A client that acts as this user.
-async fn acting_as(env: &TestEnv, user: &str) -> Client {
-    let mut kubeconfig = Kubeconfig::read_from(env.control_plane.kubeconfig()).unwrap();
-    let auth = kubeconfig.auth_infos[0].auth_info.as_mut().unwrap();
-    auth.impersonate = Some(user.to_owned());
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
-}
 
 /// The API of the kind of this object, in this namespace or in none.
 fn api_of(client: Client, object: &Value, namespace: Option<&str>) -> Api<DynamicObject> {
@@ -235,7 +226,7 @@ fn tries_of_the_operator() -> Vec<Try> {
 async fn wrong(env: &TestEnv, tries: Vec<Try>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (user, object, namespace, says) in tries {
-        let client = acting_as(env, user).await;
+        let client = acting_as(&env.control_plane, user).await;
         let answer = try_to_create(&client, &object, namespace).await;
         let is_right = match &answer {
             Ok(()) => says.is_empty(),
@@ -267,7 +258,7 @@ fn tenants_and_a_stolen_token_are_refused_with_a_sentence_and_databases_live_as_
         let mut env = own_control_plane().await;
         users(&env).await;
         policies(&env).await;
-        let tenant = acting_as(&env, TENANT).await;
+        let tenant = acting_as(&env.control_plane, TENANT).await;
         let explicit = json!({"tolerations": [{"key": "freehold.dev/dedicated", "operator": "Exists"}]});
         until("the policies being in force", || async {
             let answer = try_to_create(&tenant, &pod(&explicit), Some(THEIRS)).await;
