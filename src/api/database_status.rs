@@ -64,6 +64,12 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_ready_at: Option<Time>,
 
+    /// What Freehold applied last, as the API server answered: a ConfigMap or StatefulSet that differs from
+    /// it was changed outside Freehold, and is restored. What a newer version of Freehold renders differently
+    /// is no difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<Applied>,
+
     /// What interrupted the database or was done to it, with its cause: the last ten, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
@@ -85,6 +91,47 @@ pub struct Replacement {
 
     /// When it was decided.
     pub started_at: Time,
+}
+
+/// What Freehold applied last. It is in the status, which who may edit only the objects cannot forge.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Applied {
+    /// The SHA-256 of the ConfigMap's content. Not there while it is not known, as during a change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map: Option<String>,
+
+    /// The StatefulSet. Not there while it is not known, as during a change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stateful_set: Option<AppliedStatefulSet>,
+
+    /// The StatefulSet's revisions that Freehold applied: the newest one, and the one of the pod. A pod of
+    /// another revision was started from a template that was changed outside Freehold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revisions: Vec<String>,
+}
+
+impl Applied {
+    /// The same, with ConfigMap and StatefulSet not known: they are about to be written.
+    #[must_use]
+    pub fn unknown(self) -> Self {
+        Self { config_map: None, stateful_set: None, ..self }
+    }
+}
+
+/// A StatefulSet as Freehold applied it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AppliedStatefulSet {
+    /// Its UID.
+    pub uid: String,
+
+    /// Its generation: the API server counts every change of the spec, and what a newer API server adds to a
+    /// spec by itself is no change.
+    pub generation: i64,
+
+    /// The SHA-256 of its spec, without the number of replicas.
+    pub spec: String,
 }
 
 /// One run of the engine: one start of its container in one pod.
@@ -134,6 +181,10 @@ pub enum Occurrence {
     EngineRestarted,
     /// The pod was deleted outside Freehold, and Kubernetes created another.
     PodReplaced,
+    /// The ConfigMap was changed outside Freehold, which restored it.
+    ConfigMapAltered,
+    /// The StatefulSet was changed outside Freehold, which restored it.
+    StatefulSetAltered,
 }
 
 impl Occurrence {
@@ -146,6 +197,8 @@ impl Occurrence {
             Self::Resumed => EventReason::Resumed,
             Self::EngineRestarted => EventReason::EngineRestarted,
             Self::PodReplaced => EventReason::PodReplaced,
+            Self::ConfigMapAltered => EventReason::ConfigMapAltered,
+            Self::StatefulSetAltered => EventReason::StatefulSetAltered,
         }
     }
 }

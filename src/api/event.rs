@@ -6,6 +6,8 @@ use strum::{EnumIter, EnumMessage, IntoStaticStr};
 /// What happened: the `reason` of a Kubernetes event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum EventReason {
+    /// Database: its ConfigMap was changed outside Freehold, and is restored.
+    ConfigMapAltered,
     /// Node: its Kubernetes node takes no more pods, since its machine is being released.
     Cordoned,
     /// Volume: EC2 refused to create the EBS volume; the note has its message.
@@ -102,6 +104,8 @@ pub enum EventReason {
     RetainedVolumeReserved,
     /// Database: nothing changes until a person does something; the note says what.
     Stalled,
+    /// Database: its StatefulSet was changed outside Freehold, and is restored; the running pod stays.
+    StatefulSetAltered,
     /// Database: the StatefulSet was created.
     StatefulSetCreated,
     /// Database: the StatefulSet has a new template; the pod is replaced next.

@@ -69,6 +69,10 @@ pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
 /// PersistentVolume.
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
+/// Label of Kubernetes' own: the revision of the StatefulSet that a pod was created from. Written by the
+/// StatefulSet's controller.
+pub const REVISION_LABEL: &str = "controller-revision-hash";
+
 /// Label: the instance type. On Kubernetes nodes, written by the kubelet or the cloud's controller manager.
 pub const INSTANCE_TYPE_LABEL: &str = "node.kubernetes.io/instance-type";
 

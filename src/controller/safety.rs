@@ -251,7 +251,7 @@ pub fn may_replace_pod(stateful_set: &StatefulSet) -> Result<(), Blocker> {
 }
 
 /// Whether the StatefulSet's controller has seen its newest spec.
-fn is_observed(stateful_set: &StatefulSet) -> bool {
+pub fn is_observed(stateful_set: &StatefulSet) -> bool {
     let observed = stateful_set.status.as_ref().and_then(|status| status.observed_generation);
     observed.is_some() && observed >= stateful_set.metadata.generation
 }

@@ -4,6 +4,7 @@
 mod access;
 mod admission;
 mod alone;
+mod altered;
 mod contract;
 mod images;
 mod left_behind;

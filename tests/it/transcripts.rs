@@ -23,7 +23,8 @@
 //! * a PATCH, a DELETE, or a call that ends something, which repeats the last one about the same object to
 //!   the letter: a copy of the API server's objects may be a moment old;
 //! * of the closing status patch of a pass: how what it tells is spread over patches. Each of its fields is
-//!   listed with its values in their order, but for `observedGeneration`, `run.since` and the conditions;
+//!   listed with its values in their order, but for `observedGeneration`, `run.since`, the conditions, and
+//!   `applied`, whose fingerprints hold UIDs;
 //! * the states that conditions go through: only those at the end are listed, of the objects that are there
 //!   then;
 //! * the order of events, and how often the same one came; the events that tell of slowness

@@ -14,12 +14,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::apply::{Answers, apply, apply_config_map, apply_stateful_set};
 use super::build;
 use super::history;
 use super::messages::events as notes;
+use super::object_name::ObjectName;
 use super::password::Password;
 use super::plan::action::{Action, ChildKind, Plan};
-use crate::api::database::{Occurrence, Replacement};
+use crate::api::database::{Applied, Occurrence, Replacement};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, DatabaseStatus, EventReason, Node, Volume};
@@ -36,20 +38,21 @@ pub async fn act(
     names: &Names,
     ctx: &Context,
     events: &Events,
-) -> Acted<Database> {
-    let mut acted = Acted::new(database);
+) -> (Acted<Database>, Answers) {
+    let (mut acted, mut answers) = (Acted::new(database), Answers::default());
     for action in &plan.actions {
-        let result = one(action, &mut acted, names, ctx, events).await;
+        let result = one(action, &mut acted, &mut answers, names, ctx, events).await;
         if !acted.goes_on(result) {
             break;
         }
     }
-    acted
+    (acted, answers)
 }
 
 async fn one(
     action: &Action,
     acted: &mut Acted<Database>,
+    answers: &mut Answers,
     names: &Names,
     ctx: &Context,
     events: &Events,
@@ -59,7 +62,6 @@ async fn one(
     let databases = Api::<Database>::namespaced(client(), namespace);
     let nodes = Api::<Node>::namespaced(client(), namespace);
     let volumes = Api::<Volume>::namespaced(client(), namespace);
-    let stateful_sets = Api::<StatefulSet>::namespaced(client(), namespace);
     let secrets = Api::<Secret>::namespaced(client(), namespace);
     match action {
         Action::AddFinalizer => acted.object = finalizer::add(&databases, &acted.object).await?,
@@ -82,19 +84,21 @@ async fn one(
             report(EventReason::CredentialsAdopted, note, acted, events).await;
         }
         Action::DeleteRetainedCredentials(name, uid) => delete::delete(&secrets, name, uid).await?,
-        Action::ApplyConfigMap(object) => apply_in(namespace, object.as_ref(), ctx).await?,
+        Action::ReportAltered(what, object) => report_altered(*what, object, acted, ctx, events).await?,
+        Action::ApplyConfigMap(object) => apply_files(object, acted, answers, ctx).await?,
         Action::ApplyService(object) => apply_in(namespace, object.as_ref(), ctx).await?,
         Action::ApplyNetworkPolicy(object) => apply_in(namespace, object.as_ref(), ctx).await?,
         Action::CreateServiceAccount(object) => apply_in(namespace, object.as_ref(), ctx).await?,
         Action::MendServiceAccount(patch) => mend_account(patch, names, ctx).await?,
         Action::ApplyStatefulSet(object) => {
-            apply(&stateful_sets, object.as_ref()).await?;
+            apply_set(object, acted, answers, ctx).await?;
             let is_new = object.metadata.uid.is_none();
             let reason = if is_new { EventReason::StatefulSetCreated } else { EventReason::TemplateChanged };
             report(reason, notes::stateful_set_applied(&names.stateful_set, is_new), acted, events).await;
         }
+        Action::RestoreStatefulSet(object) => apply_set(object, acted, answers, ctx).await?,
         Action::ChangeImageSource(object) => {
-            apply(&stateful_sets, object.as_ref()).await?;
+            change_image(object, acted, answers, ctx).await?;
             let note = notes::image_source_changed(&names.stateful_set);
             report(EventReason::ImageSourceChanged, note, acted, events).await;
         }
@@ -162,7 +166,90 @@ where
         + DeserializeOwned
         + Debug,
 {
-    apply(&Api::<K>::namespaced(ctx.client.clone(), namespace), object).await
+    apply(&Api::<K>::namespaced(ctx.client.clone(), namespace), object).await.map(drop)
+}
+
+/// Gives the ConfigMap this content, or creates it.
+async fn apply_files(
+    object: &ConfigMap,
+    acted: &mut Acted<Database>,
+    answers: &mut Answers,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    forget_applied(object, acted, ctx).await?;
+    answers.config_map = Some(apply_config_map(&of_namespace(object, ctx), object).await?);
+    Ok(())
+}
+
+/// Gives the StatefulSet this spec, or creates it.
+async fn apply_set(
+    object: &StatefulSet,
+    acted: &mut Acted<Database>,
+    answers: &mut Answers,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    forget_applied(object, acted, ctx).await?;
+    answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object).await?);
+    Ok(())
+}
+
+/// Changes the image of the StatefulSet, in the spec that was read.
+async fn change_image(
+    object: &StatefulSet,
+    acted: &mut Acted<Database>,
+    answers: &mut Answers,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    forget_applied(object, acted, ctx).await?;
+    answers.stateful_set = Some(apply(&of_namespace(object, ctx), object).await?);
+    Ok(())
+}
+
+/// The objects of this one's kind in its namespace.
+fn of_namespace<K>(object: &K, ctx: &Context) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    Api::namespaced(ctx.client.clone(), &object.namespace().unwrap_or_default())
+}
+
+/// Before an object that is there is written: what is in it is not known from here on, until the closing
+/// patch of a pass says so. A write of ours whose answer is lost is then not taken for a change of others.
+async fn forget_applied<K: Resource>(
+    object: &K,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    if object.meta().uid.is_none() {
+        return Ok(());
+    }
+    let old = acted.object.status.clone().unwrap_or_default();
+    let new = DatabaseStatus { applied: old.applied.clone().map(Applied::unknown), ..old.clone() };
+    let databases = of_namespace(&acted.object, ctx);
+    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
+    Ok(())
+}
+
+/// What was changed outside Freehold is written down before it is restored; in the same write, what was
+/// applied is forgotten.
+async fn report_altered(
+    what: Occurrence,
+    object: &ObjectName,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    let cause = notes::altered(object);
+    let old = acted.object.status.clone().unwrap_or_default();
+    let new = DatabaseStatus {
+        history: history::extended(&old.history, Some(&(what, cause.clone())), ctx.clock.now()),
+        applied: old.applied.clone().map(Applied::unknown),
+        ..old.clone()
+    };
+    let databases = of_namespace(&acted.object, ctx);
+    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
+    events.publish(&acted.object, &Happened::warning(what.event(), cause)).await;
+    Ok(())
 }
 
 async fn mend_account(patch: &Value, names: &Names, ctx: &Context) -> Result<(), kube::Error> {
@@ -278,8 +365,7 @@ async fn announce(
     }
     let history = history::extended(&old.history, Some(&(what, cause.to_owned())), ctx.clock.now());
     let new = DatabaseStatus { history, ..old.clone() };
-    let databases =
-        Api::<Database>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
+    let databases = of_namespace(&acted.object, ctx);
     acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
     report(what.event(), cause.to_owned(), acted, events).await;
     Ok(())
@@ -294,26 +380,6 @@ async fn hold(record: &PersistentVolume, holder: Option<&Holder>, ctx: &Context)
         "annotations": {ADOPTED_BY_ANNOTATION: holder.map(Holder::to_annotation)},
     }});
     merge(&Api::<PersistentVolume>::all(ctx.client.clone()), &record.name_any(), &patch).await
-}
-
-/// A new object is applied without force: one of the name that appeared since it was looked for answers with
-/// a conflict. One that is ours (it names its UID) is patched by JSON merge patch, which replaces lists
-/// whole. Server-side apply would keep the entries that another client has put into a list by key, such as a
-/// Service's ports, and then fail on the names that both use.
-async fn apply<K>(api: &Api<K>, object: &K) -> Result<(), kube::Error>
-where
-    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
-{
-    let name = object.name_any();
-    if object.meta().uid.is_none() {
-        return api
-            .patch(&name, &PatchParams::apply(DATABASE_FIELD_MANAGER), &Patch::Apply(object))
-            .await
-            .map(drop);
-    }
-    let params =
-        PatchParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(&name, &params, &Patch::Merge(object)).await.map(drop)
 }
 
 async fn merge<K>(api: &Api<K>, name: &str, patch: &serde_json::Value) -> Result<(), kube::Error>

@@ -1,7 +1,10 @@
 //! Why the plan of a Database refuses a spec or a Secret, replaces a machine or a pod, or deletes a Node, as
 //! data. Pure.
 
+use jiff::Timestamp;
+
 use super::build::CredentialsError;
+use super::object_name::ObjectName;
 use crate::api::{Reason, Size};
 use crate::engine::EngineError;
 
@@ -313,6 +316,8 @@ pub enum RestartCause {
     Settings,
     /// The template changed, and pod and template cannot be compared.
     Template,
+    /// The pod was started from a template that was changed outside Freehold.
+    Altered,
     /// The database has another machine.
     Moved {
         /// The pod.
@@ -332,9 +337,33 @@ impl RestartCause {
     pub fn is_voluntary(&self) -> bool {
         match self {
             Self::Image { .. } | Self::Resources | Self::Settings | Self::Template => true,
-            Self::Moved { .. } => false,
+            // What runs is not what was declared.
+            Self::Altered | Self::Moved { .. } => false,
         }
     }
+}
+
+/// Something of a Database that was changed outside Freehold and is not as it should be, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::VariantNames))]
+pub enum Alteration {
+    /// It was restored before, and was changed again: it is restored at this time.
+    Repeated {
+        /// The object.
+        object: ObjectName,
+        /// When it is restored.
+        until: Timestamp,
+    },
+    /// The spec cannot be carried out as it is, or is not permitted: there is nothing to restore it to.
+    SpecRefused {
+        /// The object.
+        object: ObjectName,
+    },
+    /// The pod was started from an altered template.
+    Pod {
+        /// The pod.
+        pod: String,
+    },
 }
 
 /// A move of the database from one Node to another.

@@ -18,7 +18,11 @@ const KEPT: usize = 10;
 pub(super) fn occurred(observed: &Observed) -> Option<(Occurrence, String)> {
     let status = observed.database.status.as_ref()?;
     let before = status.run.as_ref()?;
-    let is_paused = status.history.last().is_some_and(|entry| entry.what == Occurrence::Paused);
+    let is_paused = status
+        .history
+        .iter()
+        .rfind(|entry| !is_alteration(entry.what))
+        .is_some_and(|entry| entry.what == Occurrence::Paused);
     if observed.database.metadata.deletion_timestamp.is_some() {
         return None;
     }
@@ -28,6 +32,11 @@ pub(super) fn occurred(observed: &Observed) -> Option<(Occurrence, String)> {
         (false, true) => None,
         (true, false) => interrupted(observed, before, &status.history),
     }
+}
+
+/// Whether it is a change from outside, which interrupts nothing.
+fn is_alteration(what: Occurrence) -> bool {
+    matches!(what, Occurrence::ConfigMapAltered | Occurrence::StatefulSetAltered)
 }
 
 /// Whether this very entry was written since the engine's current run began: what it announces is being done.

@@ -1,6 +1,7 @@
 //! The Database controller: children in order, up and down again. It never talks to EC2.
 
 pub mod act;
+pub mod apply;
 pub mod build;
 pub mod cause;
 mod history;
@@ -112,13 +113,13 @@ async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Aga
         return Ok(ctx.timing.resync_interval);
     };
     let plan = plan::plan(&observed, ctx.clock.now());
-    let acted = act::act(&plan, observed.database.clone(), &observed.names, ctx, events).await;
+    let (acted, answers) = act::act(&plan, observed.database.clone(), &observed.names, ctx, events).await;
     if acted.finished {
         let note = messages::events::DELETED.to_owned();
         events.publish(&acted.object, &Happened::normal(EventReason::DatabaseReleased, note)).await;
         return Ok(ctx.timing.resync_interval);
     }
-    let decided = status::Decided::of(&observed, &plan, &acted);
+    let decided = status::Decided { answers, ..status::Decided::of(&observed, &plan, &acted) };
     let new = status::status(&observed, &decided, &acted, ctx.clock.now());
     let old = acted.object.status.clone().unwrap_or_default();
     let changes = status::changes(&old, &new, &decided);

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
+use super::apply::Answers;
 use super::build;
 use super::history;
 use super::messages;
@@ -12,6 +13,7 @@ use super::observe::Observed;
 use super::observe::child::{Child, Credentials};
 use super::plan::action::Plan;
 use super::plan::adoption;
+use super::plan::drift;
 use super::plan::facts::{condition_message, engine_waiting, node_awaited, volume_awaited};
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
@@ -35,12 +37,19 @@ pub struct Decided {
     pub waiting: Option<DatabaseWait>,
     /// What is awaited of its engine.
     pub engine: Option<DatabaseWait>,
+    /// The objects that the API server answered with.
+    pub answers: Answers,
 }
 
 impl Decided {
     /// What this pass decided.
     pub fn of(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Self {
-        Self { is_deleting: observed.is_leaving(), waiting: waiting(plan, acted), engine: engine(observed) }
+        Self {
+            is_deleting: observed.is_leaving(),
+            waiting: waiting(plan, acted),
+            engine: engine(observed),
+            answers: Answers::default(),
+        }
     }
 }
 
@@ -67,7 +76,7 @@ pub fn status(
     // The generation that was observed: the object of the last write may have a newer spec, which this pass
     // has not seen.
     let generation = observed.database.metadata.generation;
-    let entries = entries(observed, decided);
+    let entries = entries(observed, decided, now);
     let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
     let conditions = conditions::merge(&old.conditions, &entries, generation, now);
@@ -89,6 +98,7 @@ pub fn status(
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, old.replacement),
         run: history::run(observed, now),
+        applied: drift::record(observed, old.applied, &decided.answers, acted.error.is_some()),
         history: history::extended(&old.history, history::occurred(observed).as_ref(), now),
     }
 }
@@ -115,8 +125,8 @@ fn endpoint(observed: &Observed) -> Option<Endpoint> {
     Some(Endpoint { host: build::host(&observed.names), ports: profile.service_ports() })
 }
 
-fn entries(observed: &Observed, decided: &Decided) -> Vec<Entry> {
-    let Decided { is_deleting, waiting, engine } = decided;
+fn entries(observed: &Observed, decided: &Decided, now: Timestamp) -> Vec<Entry> {
+    let Decided { is_deleting, waiting, engine, answers: _ } = decided;
     let machine = entry(Type::NodeReady, machine(observed), messages::MACHINE_READY);
     let disk = entry(Type::VolumeReady, disk(observed), messages::VOLUME_READY);
     let engine = entry(Type::EngineReady, engine.clone(), messages::ENGINE_READY);
@@ -131,6 +141,7 @@ fn entries(observed: &Observed, decided: &Decided) -> Vec<Entry> {
     ];
     entries.extend(adoption::found(observed));
     entries.extend(permission::reported(observed));
+    entries.extend(drift::reported(observed, now));
     if observed.is_protected() {
         let message = messages::DELETION_PROTECTED;
         entries.push(Entry::yes(Type::DeletionProtected, Reason::DeletionProtected, message));

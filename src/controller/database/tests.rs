@@ -2,6 +2,7 @@
 
 mod access;
 mod adopting;
+mod drift;
 mod history;
 mod leaving;
 mod life;
@@ -32,6 +33,7 @@ use super::observe::{Observed, TornDown};
 use super::password::Password;
 use super::plan::action::{Action, Plan};
 use super::plan::plan;
+use crate::api::database::{Applied, AppliedStatefulSet};
 use crate::api::keys::{DATABASE_NODE_LABEL, FINALIZER};
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeClass, Volume};
@@ -151,7 +153,22 @@ fn settled_as(spec: Value) -> Observed {
     world.volume = ours(ready_volume(&world));
     world.core_nodes = vec![core_node("ip-10-0-0-1", true)];
     world.labelled = vec![core_node("ip-10-0-0-1", true)];
+    as_applied(&mut world);
     world
+}
+
+/// ConfigMap and StatefulSet are as Freehold applied them.
+fn as_applied(world: &mut Observed) {
+    let set = |set: &StatefulSet| AppliedStatefulSet {
+        uid: set.uid().unwrap(),
+        generation: set.metadata.generation.unwrap(),
+        spec: build::of_stateful_set(set),
+    };
+    world.database.status.get_or_insert_default().applied = Some(Applied {
+        config_map: world.config_map.ours().map(build::of_config_map),
+        stateful_set: world.stateful_set.ours().map(set),
+        revisions: Vec::new(),
+    });
 }
 
 /// The same world after an edit of the spec.
@@ -159,6 +176,7 @@ fn edited(spec: Value) -> Observed {
     let mut world = settled();
     world.database = database(spec, settled_status());
     world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+    as_applied(&mut world);
     world
 }
 
@@ -287,6 +305,7 @@ fn word(action: &Action) -> String {
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
         Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),
+        Action::ReportAltered(what, object) => format!("report {what:?} {}", object.name),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),
         Action::ApplyNetworkPolicy(object) => applied("apply policy", &object.metadata.uid),
@@ -298,6 +317,10 @@ fn word(action: &Action) -> String {
                 applied("apply set", &object.metadata.uid),
                 object.spec.as_ref().unwrap().replicas.unwrap()
             )
+        }
+        Action::RestoreStatefulSet(object) => {
+            let replicas = object.spec.as_ref().unwrap().replicas.unwrap();
+            format!("{} x{replicas}", applied("restore set", &object.metadata.uid))
         }
         Action::ChangeImageSource(object) => applied("change image of", &object.metadata.uid),
         Action::Scale(uid, replicas) => format!("scale {uid} to {replicas}"),

@@ -1,5 +1,7 @@
 //! What a Database waits for, as data: the reason for its conditions, and whether a person must act. Pure.
 
+use jiff::Timestamp;
+
 use super::cause::{
     AdoptionRefusal, ClassRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault,
 };
@@ -99,6 +101,13 @@ pub enum DatabaseWait {
     MovingPod(RestartCause),
     /// The pod is replaced for a changed spec.
     RestartPending {
+        /// The pod.
+        pod: String,
+        /// How far that is.
+        step: RestartStep,
+    },
+    /// The pod was started from a template that was changed outside Freehold, and is to be replaced.
+    PodAltered {
         /// The pod.
         pod: String,
         /// How far that is.
@@ -254,6 +263,9 @@ pub enum RestartStep {
     Deleting(RestartCause),
     /// The pod must not be deleted yet.
     Blocked(Blocker),
+    /// The StatefulSet was changed outside Freehold, and must stay as it was applied until then; without a
+    /// time, it is not restored yet. A pod that is deleted earlier may come back altered.
+    Unsettled(Option<Timestamp>),
 }
 
 impl DatabaseWait {
@@ -282,6 +294,7 @@ impl DatabaseWait {
             Self::Replacing { cause, step, .. } => step.reason(cause),
             Self::MovingPod(_) => Reason::Moving,
             Self::RestartPending { .. } | Self::EngineOutdated => Reason::RestartPending,
+            Self::PodAltered { .. } => Reason::Altered,
             Self::StartingEngine => Reason::AwaitingPod,
             Self::Attaching(_) => Reason::AwaitingAttach,
             Self::Engine(wait) => wait.reason(),
@@ -323,6 +336,7 @@ impl DatabaseWait {
             | Self::Replacing { .. }
             | Self::MovingPod(_)
             | Self::RestartPending { .. }
+            | Self::PodAltered { .. }
             | Self::StartingEngine
             | Self::Attaching(_)
             | Self::Engine(_)

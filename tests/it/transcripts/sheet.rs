@@ -172,7 +172,7 @@ fn list(written: &mut BTreeMap<String, Vec<String>>, place: &str, value: &Value)
         Value::Object(fields) => {
             for (key, field) in fields {
                 let below = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
-                if !["conditions", "observedGeneration"].contains(&below.as_str())
+                if !["applied", "conditions", "observedGeneration"].contains(&below.as_str())
                     && !MOMENTS.contains(&below.as_str())
                 {
                     list(written, &below, field);

@@ -3,6 +3,7 @@
 
 mod compare;
 mod config_map;
+mod fingerprint;
 mod network_policy;
 mod node;
 mod secret;
@@ -21,6 +22,7 @@ use crate::api::names::Names;
 
 pub use compare::holds;
 pub use config_map::config_map;
+pub use fingerprint::{of_config_map, of_stateful_set};
 pub use network_policy::network_policy;
 pub use node::{node, node_spec};
 pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};

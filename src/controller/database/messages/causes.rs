@@ -3,7 +3,8 @@
 use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
 use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::cause::{
-    AdoptionRefusal, ClassRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause, SecretFault,
+    AdoptionRefusal, Alteration, ClassRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause,
+    SecretFault,
 };
 use crate::controller::messages::FIRST_SYNC;
 
@@ -220,10 +221,35 @@ impl RestartCause {
             Self::Resources => "spec.resources changed".to_owned(),
             Self::Settings => "the engine's settings changed".to_owned(),
             Self::Template => "the pod template changed".to_owned(),
+            Self::Altered => {
+                "the pod was started from a template that was changed outside Freehold".to_owned()
+            }
             Self::Moved { pod, from, to, cause } => {
                 let cause = cause.as_deref().unwrap_or("the database has another machine");
                 format!("pod {pod} moves from Kubernetes node {from} to {to}: {cause}")
             }
+        }
+    }
+}
+
+impl Alteration {
+    /// What was changed, what follows, and the way out.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Repeated { object, until } => format!(
+                "{object} was changed outside Freehold again after it was restored; it is restored again at \
+                 {until}. The metadata.managedFields of {object} name the client that changes it: stop that \
+                 client, or have it leave {object} out",
+                object = object.describe()
+            ),
+            Self::SpecRefused { object } => format!(
+                "{} was changed outside Freehold; it is restored once the spec of this Database is valid and \
+                 permitted",
+                object.describe()
+            ),
+            Self::Pod { pod } => format!(
+                "pod {pod} was started from a template that was changed outside Freehold, and is replaced"
+            ),
         }
     }
 }

@@ -4,6 +4,7 @@ use kube::ResourceExt;
 
 use crate::api::database::Replacement;
 use crate::api::{Node, Volume};
+use crate::controller::database::object_name::{ObjectKind, ObjectName};
 
 /// The cause of a pause, in the history.
 pub const PAUSED: &str = "spec.running is false";
@@ -41,6 +42,17 @@ pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
         template"
         )
     }
+}
+
+/// An object was changed outside Freehold, and is restored next.
+pub fn altered(object: &ObjectName) -> String {
+    let then = if object.kind == ObjectKind::StatefulSet {
+        "the running pod is not restarted for it"
+    } else {
+        "an engine that was started in between has read the changed files, and reads the restored ones when \
+         it is restarted"
+    };
+    format!("{} was changed outside Freehold, and is being restored; {then}", object.describe())
 }
 
 /// The StatefulSet pulls its image from where the NodeClass says now.

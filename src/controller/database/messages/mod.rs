@@ -83,6 +83,9 @@ impl DatabaseWait {
             Self::RestartPending { pod, step } => {
                 format!("pod {pod} is being replaced for a changed spec: {}", step.message())
             }
+            Self::PodAltered { pod, step } => {
+                format!("pod {pod} does not run what Freehold applied: {}", step.message())
+            }
             Self::VolumeLost { volume, is_being_deleted: true } => format!(
                 "Volume {volume} is being deleted, but not by its Database; its deletionPolicy decides about \
                  its EBS volume, and no empty Volume is created in its place"
@@ -217,6 +220,10 @@ impl RestartStep {
             Self::Stopping => "the pod is stopping".to_owned(),
             Self::Deleting(cause) => cause.message(),
             Self::Blocked(blocker) => blocker.message(),
+            Self::Unsettled(Some(until)) => format!(
+                "the pod is replaced when the StatefulSet has stayed as Freehold applied it until {until}"
+            ),
+            Self::Unsettled(None) => "the pod is replaced when the StatefulSet is restored".to_owned(),
         }
     }
 }

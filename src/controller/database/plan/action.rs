@@ -7,9 +7,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service, ServiceAc
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use serde_json::Value;
 
-use crate::api::database::Replacement;
+use crate::api::database::{Occurrence, Replacement};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
+use crate::controller::database::object_name::ObjectName;
 use crate::controller::database::observe::child::HeldSecret;
 use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
@@ -57,6 +58,8 @@ pub enum Action {
     TakeCredentials(Box<Profile>, Box<HeldSecret>),
     /// Delete the Secret that was retained with a volume which this Database has adopted: name, UID.
     DeleteRetainedCredentials(String, String),
+    /// Write down that an object was changed outside Freehold: as what, and which.
+    ReportAltered(Occurrence, ObjectName),
     /// Apply the ConfigMap; one that names a UID changes that very object, one without is new.
     ApplyConfigMap(Box<ConfigMap>),
     /// The same for the Service.
@@ -69,6 +72,8 @@ pub enum Action {
     MendServiceAccount(Value),
     /// Apply the StatefulSet, as the ConfigMap.
     ApplyStatefulSet(Box<StatefulSet>),
+    /// Give the StatefulSet its spec back: no pod is replaced for it.
+    RestoreStatefulSet(Box<StatefulSet>),
     /// Change where the StatefulSet's image is pulled from, with the resourceVersion of what was read.
     ChangeImageSource(Box<StatefulSet>),
     /// Set the number of pods: UID, replicas.

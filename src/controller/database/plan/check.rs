@@ -56,6 +56,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::CreateServiceAccount(_)
             | Action::MendServiceAccount(_)
             | Action::ApplyStatefulSet(_)
+            | Action::RestoreStatefulSet(_)
+            | Action::ReportAltered(..)
             | Action::ChangeImageSource(_)
             | Action::Label(..)
             | Action::RecordZone(_) => {

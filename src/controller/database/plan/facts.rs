@@ -16,6 +16,7 @@ use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::{attaching, engine_wait};
 use crate::controller::database::wait::{ChildState, DatabaseWait};
+use crate::engine::Profile;
 
 /// The zone of the next machine, if it is decided.
 pub(in crate::controller::database) fn next_zone(observed: &Observed) -> Option<String> {
@@ -90,6 +91,17 @@ pub(super) fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
 /// The hash of the inputs that the template was rendered from.
 pub(super) fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
     stateful_set.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str)
+}
+
+/// The StatefulSet as it is made now, running.
+pub(super) fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
+    let set = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    build::in_priority_class(set, observed.priority_class.as_deref())
+}
+
+/// How many pods the StatefulSet asks for; Kubernetes' default is one.
+pub(super) fn replicas(stateful_set: &StatefulSet) -> i32 {
+    stateful_set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
 /// The JSON merge patch of a spec; `None` when nothing differs.

@@ -3,6 +3,7 @@
 
 pub(super) mod adoption;
 mod check;
+pub(super) mod drift;
 pub(super) mod facts;
 pub(super) mod machines;
 pub(super) mod permission;
@@ -39,7 +40,7 @@ use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let mut plan = permission::requeued(decide(observed, now), observed);
+    let mut plan = drift::mended(permission::requeued(decide(observed, now), observed), observed, now);
     if observed.is_orphaning() {
         // What lost its owner reference wakes its Database no more.
         plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));
@@ -105,7 +106,7 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>, now
         let disk = placement::disk(observed, next_zone(observed).as_deref(), &mut actions);
         return Plan { actions, waiting: replacing.waiting.or(disk), requeue: None };
     };
-    let plan = serve(observed, profile, node, replacing.waiting.is_some(), actions);
+    let plan = serve(observed, profile, node, replacing.waiting.is_some(), actions, now);
     Plan { waiting: plan.waiting.or(replacing.waiting), ..plan }
 }
 
@@ -116,6 +117,7 @@ fn serve(
     node: &Node,
     is_replaced: bool,
     mut actions: Vec<Action>,
+    now: Timestamp,
 ) -> Plan {
     let zone = placement::zone(observed, node);
     let disk = placement::disk(observed, zone.as_deref(), &mut actions);
@@ -149,7 +151,7 @@ fn serve(
             disk.unwrap_or_else(|| DatabaseWait::VolumeNotBound(observed.names.volume.clone())),
         );
     }
-    let engine = rollout::plan(observed, profile, &mut actions);
+    let engine = rollout::plan(observed, profile, &mut actions, now);
     // A VolumeAttachment is not watched.
     let requeue = observed
         .pod

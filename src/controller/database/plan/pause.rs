@@ -5,11 +5,10 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
-use super::facts::condition_message;
+use super::facts::{condition_message, replicas};
 use super::machines::{self, is_lost};
 use super::placement::{volume_lost, volume_update};
 use super::prerequisites;
-use super::rollout;
 use crate::api::ConditionType;
 use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::observe::Observed;
@@ -46,7 +45,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
 pub(super) fn stop(observed: &Observed, actions: &mut Vec<Action>, now: Timestamp) -> Option<DatabaseWait> {
     let stateful_set = observed.stateful_set.ours();
     if let Some(stateful_set) = stateful_set
-        && rollout::replicas(stateful_set) != 0
+        && replicas(stateful_set) != 0
     {
         actions.push(Action::Scale(stateful_set.uid().unwrap_or_default(), 0));
     }

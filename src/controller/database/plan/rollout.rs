@@ -1,13 +1,15 @@
 //! The part of the plan that starts the engine and replaces its pod. The template changes only together with
 //! that replacement. Pure.
 
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::access::bound;
 use super::action::Action;
-use super::facts::{engine_waiting, inputs_of_set, is_outdated};
+use super::drift::{self, Finding};
+use super::facts::{engine_waiting, inputs_of_set, is_outdated, replicas, template};
 use super::permission;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
@@ -24,6 +26,7 @@ pub(super) fn plan(
     observed: &Observed,
     profile: &Profile,
     actions: &mut Vec<Action>,
+    now: Timestamp,
 ) -> Option<DatabaseWait> {
     let Child::Ours(live) = &observed.stateful_set else {
         if let Some(refusal) = permission::engine(observed) {
@@ -45,6 +48,13 @@ pub(super) fn plan(
     let wanted = build::inputs_hash(&observed.database.spec);
     match &observed.pod {
         Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => Some(replace(live, pod, actions)),
+        Some(pod) if drift::is_pod_altered(observed) => {
+            let step = match drift::settled(observed, now) {
+                Ok(()) => end(live, pod, RestartCause::Altered, actions),
+                Err(moment) => RestartStep::Unsettled(moment),
+            };
+            Some(DatabaseWait::PodAltered { pod: pod.name_any(), step })
+        }
         Some(_) | None => engine_waiting(observed),
     }
 }
@@ -93,16 +103,12 @@ pub(super) fn before_move(
     waits.then(|| replace(live, pod, actions))
 }
 
-/// The StatefulSet as it is made now, running.
-fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
-    let set = build::stateful_set(&observed.database, &observed.names, profile, 1);
-    build::in_priority_class(set, observed.priority_class.as_deref())
-}
-
 /// Where images are pulled from is no input of the spec: the template follows the NodeClass at once, and no
 /// pod is replaced for it. Whatever ends the pod, the next one pulls from there.
 fn image_source(observed: &Observed, profile: &Profile, live: &StatefulSet, actions: &mut Vec<Action>) {
+    // What another client has put into the template must not become what Freehold applied.
     if permission::class(observed).is_none()
+        && drift::stateful_set(observed) == Finding::Same
         && let Some(wanted) = build::with_image_of(live, profile)
     {
         actions.push(Action::ChangeImageSource(Box::new(bound(live, wanted))));
@@ -123,16 +129,20 @@ fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
 
 /// The pod is of an older template.
 fn replace(live: &StatefulSet, pod: &Pod, actions: &mut Vec<Action>) -> DatabaseWait {
+    restart_pending(pod, end(live, pod, cause(live, pod), actions))
+}
+
+/// Deletes the pod as soon as it comes back from the template that is there.
+fn end(live: &StatefulSet, pod: &Pod, why: RestartCause, actions: &mut Vec<Action>) -> RestartStep {
     if pod.metadata.deletion_timestamp.is_some() {
-        return restart_pending(pod, RestartStep::Stopping);
+        return RestartStep::Stopping;
     }
     match safety::may_replace_pod(live) {
         Ok(()) => {
-            let why = cause(live, pod);
             actions.push(Action::ReplacePod(pod.name_any(), pod.uid().unwrap_or_default(), why.clone()));
-            restart_pending(pod, RestartStep::Deleting(why))
+            RestartStep::Deleting(why)
         }
-        Err(blocker) => restart_pending(pod, RestartStep::Blocked(blocker)),
+        Err(blocker) => RestartStep::Blocked(blocker),
     }
 }
 
@@ -155,9 +165,4 @@ fn cause(live: &StatefulSet, pod: &Pod) -> RestartCause {
         return RestartCause::Resources;
     }
     RestartCause::Settings
-}
-
-/// How many pods the StatefulSet asks for; Kubernetes' default is one.
-pub(super) fn replicas(stateful_set: &StatefulSet) -> i32 {
-    stateful_set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }

@@ -2,7 +2,7 @@
 //! `check.rs` holds every plan to. Pure.
 
 use super::action::{Action, Plan};
-use crate::controller::database::wait::{DatabaseWait, ReplaceStep};
+use crate::controller::database::wait::{DatabaseWait, ReplaceStep, RestartStep};
 
 /// What makes the next pass over a Database follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,18 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
     match wait {
         DatabaseWait::AddingFinalizer | DatabaseWait::ResourcesDeleted => Some(Wake::OwnWrite),
         DatabaseWait::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wake(wait),
+        DatabaseWait::PodAltered { step: RestartStep::Unsettled(Some(_)), .. }
+        | DatabaseWait::NotPermitted(_)
+        | DatabaseWait::NameConflict { .. }
+        | DatabaseWait::CredentialsUnusable { .. }
+        | DatabaseWait::AdoptionRefused(_)
+        | DatabaseWait::FormerVolumeExists(_)
+        | DatabaseWait::Adopting { .. }
+        | DatabaseWait::KubernetesNodeGone { .. }
+        | DatabaseWait::MovingPod(_)
+        | DatabaseWait::Attaching(_)
+        | DatabaseWait::StoppingEngine(_)
+        | DatabaseWait::RetainedSecretConflict(_) => Some(Wake::Time),
         DatabaseWait::InvalidSpec(_)
         | DatabaseWait::VolumeLost { .. }
         | DatabaseWait::CreatingNode(_)
@@ -33,23 +45,13 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::Child { .. }
         | DatabaseWait::Replacing { .. }
         | DatabaseWait::RestartPending { .. }
+        | DatabaseWait::PodAltered { .. }
         | DatabaseWait::StartingEngine
         | DatabaseWait::Engine(_)
         | DatabaseWait::DeletingNode { .. }
         | DatabaseWait::Paused
         | DatabaseWait::DeletingVolume { .. }
         | DatabaseWait::OtherFinalizers => Some(Wake::Watch),
-        DatabaseWait::NotPermitted(_)
-        | DatabaseWait::NameConflict { .. }
-        | DatabaseWait::CredentialsUnusable { .. }
-        | DatabaseWait::AdoptionRefused(_)
-        | DatabaseWait::FormerVolumeExists(_)
-        | DatabaseWait::Adopting { .. }
-        | DatabaseWait::KubernetesNodeGone { .. }
-        | DatabaseWait::MovingPod(_)
-        | DatabaseWait::Attaching(_)
-        | DatabaseWait::StoppingEngine(_)
-        | DatabaseWait::RetainedSecretConflict(_) => Some(Wake::Time),
         DatabaseWait::EngineOutdated
         | DatabaseWait::EngineMachineLost(_)
         | DatabaseWait::NoEngine(_)

@@ -10,6 +10,7 @@ mod machine;
 mod passing;
 mod resting;
 
+use std::mem::take;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::api::database::Occurrence;
 use crate::api::{DatabaseStatus, DeletionPolicy};
+use crate::controller::database::apply::Answers;
 use crate::controller::database::status::{Decided, status as status_of};
 use crate::controller::database::wait::DatabaseWait;
 use crate::controller::pass::acted::Acted;
@@ -79,6 +81,10 @@ enum Event {
     DeletePod,
     /// The StatefulSet is deleted.
     DeleteStatefulSet,
+    /// Another client adds a file to the ConfigMap.
+    AlterFiles,
+    /// Another client adds an init container to the StatefulSet's template.
+    AlterTemplate,
     /// Service, ConfigMap, ServiceAccount and NetworkPolicy are deleted.
     DeleteWays,
     /// The claim is deleted.
@@ -118,6 +124,8 @@ struct Life {
     /// The StatefulSet as its controller saw it last.
     seen: Option<StatefulSet>,
     pod: Option<Pod>,
+    /// The objects that the API server answered with in this pass.
+    answers: Answers,
     /// How many objects were made: each has a UID of its own.
     made: usize,
     volumes_made: usize,
@@ -158,6 +166,7 @@ impl Life {
             stateful_set: None,
             seen: None,
             pod: None,
+            answers: Answers::default(),
             made: 0,
             volumes_made: 0,
             pods_made: 0,
@@ -247,11 +256,13 @@ impl Life {
         }
         if !self.is_gone && self.may_write() {
             let acted = Acted::new(self.database.clone());
-            let decided = Decided::of(&observed, &plan, &acted);
+            let answers = take(&mut self.answers);
+            let decided = Decided { answers, ..Decided::of(&observed, &plan, &acted) };
             self.database.status = Some(status_of(&observed, &decided, &acted, self.now));
             self.check(&plan);
         }
         self.writes_left = None;
+        self.answers = Answers::default();
         plan
     }
 
@@ -357,6 +368,21 @@ proptest! {
             [vec![restarted], vec![restarted]]
         };
         prop_assert!(expected.contains(&shown), "{:?}", shown);
+    }
+
+    #[test]
+    fn what_other_clients_alter_ends_as_freehold_applied_it_and_so_does_the_pod(
+        is_new: bool,
+        events in some(prop_oneof![
+            delays(),
+            prop::sample::select(vec![Event::AlterFiles, Event::AlterTemplate, Event::DeletePod]),
+            prop::sample::select(vec![Event::Pause, Event::Resume]),
+        ]),
+    ) {
+        let mut life = Life::begun(is_new, DeletionPolicy::Retain);
+        let waiting = life.come_to_rest(&[events, vec![(30, Event::Resume)]].concat());
+        life.check_ready(waiting.as_ref());
+        life.check_as_applied();
     }
 
     #[test]

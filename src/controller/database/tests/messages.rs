@@ -119,8 +119,17 @@ fn restart_causes() -> Vec<RestartCause> {
         RestartCause::Resources,
         RestartCause::Settings,
         RestartCause::Template,
+        RestartCause::Altered,
         moved(Some(t("CAUSE"))),
         moved(None),
+    ])
+}
+
+fn alterations() -> Vec<Alteration> {
+    complete([
+        Alteration::Repeated { object: ObjectName::new(ObjectKind::ConfigMap, "orders"), until: at(0) },
+        Alteration::SpecRefused { object: ObjectName::new(ObjectKind::StatefulSet, "orders") },
+        Alteration::Pod { pod: t("orders-0") },
     ])
 }
 
@@ -205,6 +214,7 @@ fn waits() -> Vec<DatabaseWait> {
         ObjectKind::Volume,
     ];
     let restart = |step: RestartStep| DatabaseWait::RestartPending { pod: t("orders-0"), step };
+    let altered = |step: RestartStep| DatabaseWait::PodAltered { pod: t("orders-0"), step };
     let attaching = |error: Option<String>| Attaching { core_node: t("ip-1"), since: Some(at(0)), error };
     let mut waits = vec![
         DatabaseWait::AddingFinalizer,
@@ -235,6 +245,9 @@ fn waits() -> Vec<DatabaseWait> {
         restart(RestartStep::Stopping),
         restart(RestartStep::Deleting(RestartCause::Settings)),
         restart(RestartStep::Blocked(Blocker::ChangeNotSeen(t("orders")))),
+        altered(RestartStep::Deleting(RestartCause::Altered)),
+        altered(RestartStep::Unsettled(Some(at(0)))),
+        altered(RestartStep::Unsettled(None)),
         DatabaseWait::StartingEngine,
         DatabaseWait::Attaching(attaching(None)),
         DatabaseWait::Attaching(attaching(Some(t("ERROR")))),
@@ -297,6 +310,8 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::credentials_adopted", events::credentials_adopted("orders-admin", "orders-aaaaa-admin")),
         ("events::stateful_set_applied", events::stateful_set_applied("orders", true)),
         ("events::stateful_set_applied", events::stateful_set_applied("orders", false)),
+        ("events::altered", events::altered(&ObjectName::new(ObjectKind::ConfigMap, "orders"))),
+        ("events::altered", events::altered(&ObjectName::new(ObjectKind::StatefulSet, "orders"))),
         ("events::image_source_changed", events::image_source_changed("orders")),
         ("events::engine_stopping", events::engine_stopping("orders")),
         ("events::node_created", events::node_created(&settled().nodes[0], None)),
@@ -310,6 +325,7 @@ fn others() -> Vec<(&'static str, String)> {
     ];
     rows.extend(replace_causes().iter().map(|cause| ("ReplaceCause", cause.message())));
     rows.extend(restart_causes().iter().map(|cause| ("RestartCause", cause.message())));
+    rows.extend(alterations().iter().map(|alteration| ("Alteration", alteration.message())));
     rows.extend(node_deletions().iter().map(|cause| ("NodeDeletion", cause.message())));
     rows
 }

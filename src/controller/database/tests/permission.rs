@@ -83,6 +83,7 @@ fn an_edit_that_is_not_permitted_is_not_carried_out_and_nothing_restarts() {
     let edited = || {
         let mut world = settled_as(custom("a:1"));
         world.database = database(custom("a:2"), settled_status());
+        as_applied(&mut world);
         of_class(world, json!({"custom": {"enabled": false}}))
     };
     assert_eq!(line(&plan(&edited(), now())), "[] stalled NotPermitted");

@@ -52,6 +52,7 @@ fn the_disk_follows_the_machine_and_only_once_an_instance_runs() {
         world.database = database(json!({}), json!({"nodeOrdinal": 1, "nodeName": "orders-gqmgm-1"}));
         world.volume = Child::Absent;
         (world.stateful_set, world.pod, world.labelled) = (Child::Absent, None, Vec::new());
+        as_applied(&mut world);
         let node = build::node(&world.database, &world.names, 1, None);
         world.nodes = vec![node_with(
             node,
@@ -229,6 +230,7 @@ fn an_edit_of_the_spec_flows_to_the_children() {
 fn a_setting_of_the_disk_that_was_taken_out_is_taken_out_of_the_volume() {
     let mut world = settled_as(json!({"storage": {"size": "100Gi", "iops": 6000}}));
     world.database = database(json!({}), settled_status());
+    as_applied(&mut world);
     assert_eq!(line(&plan(&world, now())), "[update volume-uid {\"iops\":null}] Progressing");
 }
 

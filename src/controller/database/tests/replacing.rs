@@ -22,6 +22,7 @@ fn a_changed_input_replaces_template_settings_and_then_the_pod() {
             set.metadata.generation = Some(6);
         }
         world.stateful_set = ours(set);
+        as_applied(&mut world);
         world
     };
     assert_eq!(
@@ -48,6 +49,7 @@ fn the_cause_of_a_restart_is_said() {
         let set = build::stateful_set(&world.database, &world.names, &profile, 1);
         world.config_map = ours(build::config_map(&world.database, &world.names, &profile).unwrap());
         world.stateful_set = ours(seen(with_uid(set, "set-uid")));
+        as_applied(&mut world);
         line(&plan(&world, now()))
     };
     let resources = cause(json!({"resources": {"requests": {"memory": "8Gi"}}}));
@@ -67,6 +69,7 @@ fn a_template_that_only_a_newer_operator_renders_differently_is_left_as_it_is() 
         change(&mut world.config_map, |files| {
             files.data.as_mut().unwrap().insert("log.conf".to_owned(), "writers=stdout\n".to_owned());
         });
+        as_applied(world);
     });
     assert_eq!(row, "[] as wanted");
 }
@@ -110,6 +113,7 @@ fn another_major_version_of_postgresql_changes_nothing_and_another_minor_restart
     let edited = |version: &str| {
         let mut world = settled_as(spec("17.5"));
         world.database = database(spec(version), settled_status());
+        as_applied(&mut world);
         world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
         plan(&world, now())
     };
@@ -146,6 +150,7 @@ fn a_node_whose_creation_was_not_seen_is_created_under_the_same_name_again() {
     status["nodeOrdinal"] = json!(2);
     let mut world = settled();
     world.database = database(json!({}), status);
+    as_applied(&mut world);
     world.nodes = Vec::new();
     assert_eq!(line(&plan(&world, now())), "[create node 2 orders-gqmgm-2 in us-east-1b] AwaitingNode");
 }
@@ -187,6 +192,7 @@ fn a_stop_that_its_controller_has_not_seen_is_no_stop() {
         set.spec.as_mut().unwrap().replicas = Some(0);
         set.metadata.generation = Some(6);
     });
+    as_applied(&mut world);
     assert_eq!(line(&plan(&world, now())), "[] AwaitingStop", "its controller may still make a pod");
 }
 

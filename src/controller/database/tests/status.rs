@@ -63,9 +63,14 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         replacement,
         run,
         first_ready_at,
+        applied,
         history,
     } = new;
     assert_eq!(first_ready_at.map(|at| at.0), Some(now()));
+    assert_eq!(
+        applied.unwrap().stateful_set.map(|set| (set.uid, set.generation)),
+        Some(("set-uid".into(), 5))
+    );
     assert_eq!(
         (replacement, run.map(|run| run.pod_uid), history),
         (None, Some("pod-uid".to_owned()), Vec::new())

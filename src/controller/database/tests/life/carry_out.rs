@@ -1,12 +1,12 @@
 //! How the plans of a Database are carried out in the model: what each action changes in the API server,
 //! write by write, since the operator may end after any of them.
 
-use std::mem::take;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
+use crate::api::database::Applied;
 use crate::controller::database::history::{extended, is_announced};
+use crate::controller::database::messages::events::altered;
 use crate::controller::database::plan::action::ChildKind;
 
 impl Life {
@@ -41,6 +41,17 @@ impl Life {
                 (status.node_ordinal, status.replacement) = (Some(*ordinal), replacement.clone());
             }
             may_write
+        } else if let Action::ReportAltered(what, object) = action {
+            let cause = altered(object);
+            let now = self.now;
+            let may_write = self.forget_applied();
+            if may_write {
+                let history = take(&mut self.status().history);
+                self.status().history = extended(&history, Some(&(*what, cause)), now);
+            }
+            may_write
+        } else if is_rewritten(action) {
+            self.forget_applied()
         } else if let Action::Label(_, _, Some(moved)) = action {
             self.announce(Occurrence::Moved, &moved.message())
         } else if let Action::ReplacePod(_, _, why) = action {
@@ -48,6 +59,20 @@ impl Life {
         } else {
             true
         }
+    }
+
+    /// What was applied is not known from here on, until the closing status patch.
+    fn forget_applied(&mut self) -> bool {
+        let known = self.status().applied.clone();
+        let unknown = known.clone().map(Applied::unknown);
+        if unknown == known {
+            return true;
+        }
+        let may_write = self.may_write();
+        if may_write {
+            self.status().applied = unknown;
+        }
+        may_write
     }
 
     fn announce(&mut self, what: Occurrence, cause: &str) -> bool {
@@ -71,13 +96,20 @@ impl Life {
                 let secret = build::credentials(&self.names, profile, &Password::fixed());
                 self.credentials = Some(HeldSecret(with_uid(secret, &new_uid)));
             }
-            Action::ApplyConfigMap(object) => applied(&mut self.config_map, object, &new_uid),
+            Action::ReportAltered(..) => {}
+            Action::ApplyConfigMap(object) => {
+                applied(&mut self.config_map, object, &new_uid);
+                self.answers.config_map = self.config_map.clone();
+            }
             Action::ApplyService(object) => applied(&mut self.service, object, &new_uid),
             Action::ApplyNetworkPolicy(object) => applied(&mut self.network_policy, object, &new_uid),
             Action::CreateServiceAccount(object) => applied(&mut self.service_account, object, &new_uid),
             Action::MendServiceAccount(_) => panic!("no account is changed in the model: {action:?}"),
-            Action::ApplyStatefulSet(object) | Action::ChangeImageSource(object) => {
+            Action::ApplyStatefulSet(object)
+            | Action::RestoreStatefulSet(object)
+            | Action::ChangeImageSource(object) => {
                 self.apply_stateful_set(object);
+                self.answers.stateful_set = self.stateful_set.clone();
             }
             Action::Scale(uid, replicas) => self.scale(uid, *replicas),
             Action::CreateNode(_, node, _) => self.create_node(node),
@@ -192,6 +224,21 @@ impl Life {
             ChildKind::NetworkPolicy => self.network_policy = None,
         }
     }
+}
+
+/// Whether it writes an object that is there, whose content is compared.
+fn is_rewritten(action: &Action) -> bool {
+    let uid = if let Action::ApplyConfigMap(object) = action {
+        &object.metadata.uid
+    } else if let Action::ApplyStatefulSet(object)
+    | Action::RestoreStatefulSet(object)
+    | Action::ChangeImageSource(object) = action
+    {
+        &object.metadata.uid
+    } else {
+        return false;
+    };
+    uid.is_some()
 }
 
 /// Applies an object: a new one, or a change of the very one that it names.

@@ -1,5 +1,6 @@
 //! What happens from outside in the model of a Database's life.
 
+use k8s_openapi::api::core::v1::Container;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
@@ -54,6 +55,12 @@ impl Life {
                 self.end_pod();
             }
             Event::DeleteStatefulSet => self.stateful_set = None,
+            Event::AlterFiles => {
+                if let Some(files) = &mut self.config_map {
+                    files.data.get_or_insert_default().insert("start.sh".to_owned(), "a program".to_owned());
+                }
+            }
+            Event::AlterTemplate => self.alter_template(),
             Event::DeleteWays => {
                 (self.service, self.config_map, self.network_policy) = (None, None, None);
                 self.service_account = None;
@@ -85,6 +92,14 @@ impl Life {
         if let Some(machine) = machine {
             change(machine);
         }
+    }
+
+    fn alter_template(&mut self) {
+        let Some(set) = &mut self.stateful_set else { return };
+        let pod = set.spec.get_or_insert_default().template.spec.get_or_insert_default();
+        let program = Container { name: "program".to_owned(), ..Container::default() };
+        pod.init_containers.get_or_insert_default().push(program);
+        set.metadata.generation = set.metadata.generation.map(|it| it + 1);
     }
 
     /// Another client deletes the Volume.

@@ -5,7 +5,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
-use crate::api::keys::EBS_CSI_DRIVER;
+use crate::api::keys::{EBS_CSI_DRIVER, REVISION_LABEL};
 use crate::controller::database::pod::{has_started, machine as host_of};
 
 /// How long a pod may take to stop.
@@ -164,7 +164,9 @@ impl Life {
             _ => false,
         };
         if let Some(live) = self.stateful_set.as_mut().filter(|_| is_new) {
-            live.status.get_or_insert_default().observed_generation = live.metadata.generation;
+            let revision = build::of_stateful_set(live);
+            let status = live.status.get_or_insert_default();
+            (status.observed_generation, status.update_revision) = (live.metadata.generation, Some(revision));
             self.seen = Some(live.clone());
         }
         has_acted || is_new
@@ -172,13 +174,13 @@ impl Life {
 
     /// A pod from the template that the StatefulSet's controller has seen.
     fn create_pod(&mut self) {
-        let Some(template) = self.seen.as_ref().and_then(|seen| Some(seen.spec.as_ref()?.template.clone()))
-        else {
-            return;
-        };
+        let Some(seen) = &self.seen else { return };
+        let Some(template) = seen.spec.as_ref().map(|spec| spec.template.clone()) else { return };
+        let revision = build::of_stateful_set(seen);
         let mut pod =
             Pod { metadata: template.metadata.unwrap_or_default(), spec: template.spec, status: None };
         pod.metadata.name = Some(self.names.pod());
+        pod.labels_mut().insert(REVISION_LABEL.to_owned(), revision);
         pod.metadata.uid = Some(self.new_uid());
         self.pods_made += 1;
         self.pod = Some(pod);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::ConditionType;
+use crate::api::keys::REVISION_LABEL;
 use crate::controller::conditions;
 use crate::controller::database::pod::{inputs_of, machine as host_of};
 
@@ -40,6 +41,17 @@ impl Life {
         assert_eq!(volume.spec.size, self.database.spec.storage.size);
         assert!(self.service_account.is_some());
         assert!(self.service.is_some() && self.config_map.is_some() && self.network_policy.is_some());
+    }
+
+    /// The ConfigMap and the StatefulSet are as they are rendered, and the pod is of that template.
+    pub(super) fn check_as_applied(&self) {
+        let profile = self.profile.as_ref().unwrap();
+        let files = build::config_map(&self.database, &self.names, profile).unwrap();
+        let set = build::stateful_set(&self.database, &self.names, profile, 1);
+        assert_eq!(self.config_map.as_ref().unwrap().data, files.data);
+        assert_eq!(self.stateful_set.as_ref().unwrap().spec, set.spec);
+        let revision = self.pod.as_ref().and_then(|pod| pod.labels().get(REVISION_LABEL));
+        assert_eq!(revision, Some(&build::of_stateful_set(&set)));
     }
 
     /// The Database is paused: it has no machine, and keeps its volume.

@@ -1,0 +1,84 @@
+//! Writes a Database's objects to the API server: a new one, or the whole content of the very one that it
+//! names.
+
+use std::fmt::Debug;
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::api::keys::DATABASE_FIELD_MANAGER;
+
+/// The ConfigMap and the StatefulSet as the API server answered the last write to each: with its defaults,
+/// and with what its admission webhooks changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answers {
+    /// The ConfigMap, if it was written.
+    pub config_map: Option<ConfigMap>,
+    /// The StatefulSet, if it was written.
+    pub stateful_set: Option<StatefulSet>,
+}
+
+/// Applies a new object, without force: one of the name that appeared since it was looked for answers with a
+/// conflict. One that is ours (it names its UID) is patched by JSON merge patch, which replaces lists whole.
+/// Server-side apply would keep the entries that another client has put into a list by key, such as a
+/// Service's ports, and then fail on the names that both use.
+pub(super) async fn apply<K>(api: &Api<K>, object: &K) -> Result<K, kube::Error>
+where
+    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
+{
+    if object.meta().uid.is_none() {
+        return create(api, object).await;
+    }
+    api.patch(&object.name_any(), &written(), &Patch::Merge(object)).await
+}
+
+/// The same for a ConfigMap, whose content is replaced whole: no file stays that another client has added.
+pub(super) async fn apply_config_map(
+    api: &Api<ConfigMap>,
+    object: &ConfigMap,
+) -> Result<ConfigMap, kube::Error> {
+    if object.metadata.uid.is_none() {
+        return create(api, object).await;
+    }
+    let mut patch = json!(object);
+    patch["binaryData"] = Value::Null;
+    replace(api, object, patch, "data").await
+}
+
+/// The same for a StatefulSet, whose spec is replaced whole: nothing stays that another client has added,
+/// such as an init container.
+pub(super) async fn apply_stateful_set(
+    api: &Api<StatefulSet>,
+    object: &StatefulSet,
+) -> Result<StatefulSet, kube::Error> {
+    if object.metadata.uid.is_none() {
+        return create(api, object).await;
+    }
+    replace(api, object, json!(object), "spec").await
+}
+
+/// By strategic merge patch, the only one that can replace a part as a whole (Kubernetes' API conventions,
+/// "Strategic Merge Patch": the directive `$patch`).
+async fn replace<K>(api: &Api<K>, object: &K, mut patch: Value, part: &str) -> Result<K, kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    patch[part]["$patch"] = json!("replace");
+    api.patch(&object.name_any(), &written(), &Patch::Strategic(patch)).await
+}
+
+async fn create<K>(api: &Api<K>, object: &K) -> Result<K, kube::Error>
+where
+    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
+{
+    api.patch(&object.name_any(), &PatchParams::apply(DATABASE_FIELD_MANAGER), &Patch::Apply(object)).await
+}
+
+fn written() -> PatchParams {
+    PatchParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}

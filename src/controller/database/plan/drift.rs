@@ -1,0 +1,319 @@
+//! What of a Database's ConfigMap and StatefulSet was changed outside Freehold: seen by comparing each live
+//! object with what was applied last, reported, and restored. Pure.
+//!
+//! A difference to what is rendered now is none: an upgrade of the operator may render a template otherwise,
+//! and changes nothing by itself. What was applied is known by its fingerprint only, so what is restored is
+//! today's rendering. It is applied at once, since altered content that waits for the next restart would run
+//! then; and to both objects, so that a pod finds a template and files of one version. No pod is restarted
+//! for it: the StatefulSet's update strategy is OnDelete.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use kube::{Resource, ResourceExt};
+
+use super::access::bound;
+use super::action::{Action, Plan};
+use super::facts::{replicas, template};
+use super::{permission, validation};
+use crate::api::database::{Applied, AppliedStatefulSet, HistoryEntry, Occurrence};
+use crate::api::keys::{INPUTS_HASH_ANNOTATION, REVISION_LABEL};
+use crate::api::{ConditionType, Reason};
+use crate::cluster::finalizer;
+use crate::controller::conditions::Entry;
+use crate::controller::database::apply::Answers;
+use crate::controller::database::build;
+use crate::controller::database::cause::Alteration;
+use crate::controller::database::object_name::{ObjectKind, ObjectName};
+use crate::controller::database::observe::Observed;
+use crate::controller::database::observe::child::Child;
+use crate::controller::safety;
+use crate::engine::Profile;
+use crate::time::{later, sooner, until};
+
+/// After how many doublings the pause between two restorations grows no more: an hour and four minutes, if an
+/// object is read again every 5 s.
+const MOST_DOUBLINGS: u32 = 6;
+
+/// How a live object compares with what was applied last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// It is the same, or there is none of ours.
+    Same,
+    /// What was applied is not known: the operator ended while it wrote, or the status is older than this
+    /// record.
+    Unknown,
+    /// It differs.
+    Altered,
+}
+
+/// The objects that are compared: the others that decide what runs are compared with what is rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compared {
+    ConfigMap,
+    StatefulSet,
+}
+
+impl Compared {
+    const ALL: [Self; 2] = [Self::ConfigMap, Self::StatefulSet];
+
+    fn name(self, observed: &Observed) -> ObjectName {
+        let names = &observed.names;
+        match self {
+            Self::ConfigMap => ObjectName::new(ObjectKind::ConfigMap, &names.config_map),
+            Self::StatefulSet => ObjectName::new(ObjectKind::StatefulSet, &names.stateful_set),
+        }
+    }
+
+    /// As what a change from outside is recorded.
+    fn occurrence(self) -> Occurrence {
+        match self {
+            Self::ConfigMap => Occurrence::ConfigMapAltered,
+            Self::StatefulSet => Occurrence::StatefulSetAltered,
+        }
+    }
+
+    fn finding(self, observed: &Observed) -> Finding {
+        match self {
+            Self::ConfigMap => config_map(observed),
+            Self::StatefulSet => stateful_set(observed),
+        }
+    }
+
+    /// Whether the live object is of other inputs than the spec's: a restart is to follow, and applies it.
+    fn is_outdated(self, observed: &Observed) -> bool {
+        let annotations = match self {
+            Self::ConfigMap => observed.config_map.ours().map(ResourceExt::annotations),
+            Self::StatefulSet => observed.stateful_set.ours().map(ResourceExt::annotations),
+        };
+        let inputs = annotations.and_then(|annotations| annotations.get(INPUTS_HASH_ANNOTATION));
+        inputs.map(String::as_str) != Some(build::inputs_hash(&observed.database.spec).as_str())
+    }
+
+    /// Whether this action writes the whole object.
+    fn is_applied_by(self, action: &Action) -> bool {
+        match self {
+            Self::ConfigMap => matches!(action, Action::ApplyConfigMap(_)),
+            Self::StatefulSet => matches!(action, Action::ApplyStatefulSet(_)),
+        }
+    }
+
+    /// What gives the object today's content; `None` where there is none of ours.
+    fn restored(self, observed: &Observed, profile: &Profile) -> Option<Action> {
+        match self {
+            Self::ConfigMap => {
+                let live = observed.config_map.ours()?;
+                let files = build::config_map(&observed.database, &observed.names, profile)?;
+                Some(Action::ApplyConfigMap(Box::new(bound(live, files))))
+            }
+            Self::StatefulSet => {
+                let live = observed.stateful_set.ours()?;
+                let mut wanted = template(observed, profile);
+                wanted.spec.get_or_insert_default().replicas = Some(replicas(live));
+                Some(Action::RestoreStatefulSet(Box::new(bound(live, wanted))))
+            }
+        }
+    }
+}
+
+/// How the ConfigMap compares.
+fn config_map(observed: &Observed) -> Finding {
+    let Child::Ours(live) = &observed.config_map else { return Finding::Same };
+    let recorded = applied_before(observed).and_then(|applied| applied.config_map.as_ref());
+    compared(recorded, |recorded| *recorded == build::of_config_map(live))
+}
+
+/// How the StatefulSet compares. The same generation shows that no client has changed its spec, whatever a
+/// newer API server adds to what it shows.
+pub(super) fn stateful_set(observed: &Observed) -> Finding {
+    let Child::Ours(live) = &observed.stateful_set else { return Finding::Same };
+    let recorded = applied_before(observed).and_then(|applied| applied.stateful_set.as_ref());
+    compared(recorded, |recorded| {
+        let is_untouched = Some(&recorded.uid) == live.metadata.uid.as_ref()
+            && Some(recorded.generation) == live.metadata.generation;
+        is_untouched || recorded.spec == build::of_stateful_set(live)
+    })
+}
+
+fn compared<T>(recorded: Option<&T>, is_same: impl Fn(&T) -> bool) -> Finding {
+    match recorded {
+        None => Finding::Unknown,
+        Some(recorded) if is_same(recorded) => Finding::Same,
+        Some(_) => Finding::Altered,
+    }
+}
+
+fn applied_before(observed: &Observed) -> Option<&Applied> {
+    observed.database.status.as_ref()?.applied.as_ref()
+}
+
+/// The plan, with what was changed outside Freehold reported first and restored last: nothing else waits for
+/// an object that cannot be restored.
+pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Plan {
+    if observed.is_leaving() || !finalizer::has(&observed.database) {
+        return plan;
+    }
+    let is_applied = |object: Compared| plan.actions.iter().any(|action| object.is_applied_by(action));
+    let (altered, pending): (Vec<Compared>, Vec<Compared>) = Compared::ALL
+        .into_iter()
+        .filter(|object| object.finding(observed) == Finding::Altered)
+        .partition(|object| is_applied(*object) || held_until(observed, *object, now).is_none());
+    let profile = rendered(observed);
+    let reported = |object: &Compared| is_applied(*object) || profile.is_some();
+    let reports: Vec<Action> = altered
+        .iter()
+        .filter(|object| reported(object))
+        .map(|object| Action::ReportAltered(object.occurrence(), object.name(observed)))
+        .collect();
+    let is_needed = |object: &Compared| match object.finding(observed) {
+        Finding::Same => false,
+        Finding::Unknown => !object.is_outdated(observed),
+        Finding::Altered => altered.contains(object),
+    };
+    let is_any_needed = Compared::ALL.iter().any(|object| is_needed(object) && !is_applied(*object));
+    // The number of pods is another write's in this pass.
+    let is_scaled = plan.actions.iter().any(|action| matches!(action, Action::Scale(..)));
+    let restored: Vec<Action> = Compared::ALL
+        .into_iter()
+        .filter(|object| is_any_needed && !is_applied(*object) && !pending.contains(object))
+        .filter(|object| altered.contains(object) || !object.is_outdated(observed))
+        .filter(|object| *object != Compared::StatefulSet || !is_scaled)
+        .filter_map(|object| object.restored(observed, profile?))
+        .collect();
+    plan.actions.splice(0..0, reports);
+    plan.actions.extend(restored);
+    let moments = pending.into_iter().filter_map(|object| held_until(observed, object, now));
+    let settles = is_pod_altered(observed).then(|| settled(observed, now).err().flatten()).flatten();
+    for moment in moments.chain(settles) {
+        plan.requeue = Some(sooner(until(moment, now), plan.requeue));
+    }
+    plan
+}
+
+/// What the objects are rendered from; `None` when the spec cannot be carried out or is not permitted.
+fn rendered(observed: &Observed) -> Option<&Profile> {
+    let is_refused = validation::invalid(observed).is_some() || permission::engine(observed).is_some();
+    if is_refused { None } else { observed.profile.as_ref().ok() }
+}
+
+/// Until when an object that was altered is not restored again, so that two clients do not write against each
+/// other without end: the more often it was restored, the longer.
+fn held_until(observed: &Observed, object: Compared, now: Timestamp) -> Option<Timestamp> {
+    let history = &observed.database.status.as_ref()?.history;
+    let of_object: Vec<&HistoryEntry> =
+        history.iter().filter(|entry| entry.what == object.occurrence()).collect();
+    let times = of_object.iter().map(|entry| u32::try_from(entry.count).unwrap_or(1)).sum::<u32>();
+    let moment = later(of_object.last()?.at.0, pause(times, observed.timing.requeue_interval));
+    (now < moment).then_some(moment)
+}
+
+/// A minute with the default interval, doubled with each time.
+fn pause(times: u32, unit: Duration) -> Duration {
+    unit.saturating_mul(12).saturating_mul(1 << times.saturating_sub(1).min(MOST_DOUBLINGS))
+}
+
+/// Whether the pod was started from a template that Freehold has not applied.
+pub(super) fn is_pod_altered(observed: &Observed) -> bool {
+    let Some(revision) = revision_of_pod(observed) else { return false };
+    let Some(applied) = applied_before(observed).filter(|applied| !applied.revisions.is_empty()) else {
+        return false;
+    };
+    let is_applied = |known: &String| known == revision;
+    !applied.revisions.iter().any(is_applied) && current_revision(observed) != Some(revision)
+}
+
+fn revision_of_pod(observed: &Observed) -> Option<&str> {
+    observed.pod.as_ref()?.labels().get(REVISION_LABEL).map(String::as_str)
+}
+
+/// The revision of the template that was applied last, once the StatefulSet's controller has seen it.
+fn current_revision(observed: &Observed) -> Option<&str> {
+    let live = observed.stateful_set.ours()?;
+    let is_known = stateful_set(observed) == Finding::Same && safety::is_observed(live);
+    live.status.as_ref().filter(|_| is_known)?.update_revision.as_deref()
+}
+
+/// Whether a pod that is deleted now comes back from what Freehold applied; otherwise from when on, if that
+/// is known. Another client that alters the StatefulSet at once, each time, restarts no database.
+pub(super) fn settled(observed: &Observed, now: Timestamp) -> Result<(), Option<Timestamp>> {
+    match (held_until(observed, Compared::StatefulSet, now), stateful_set(observed)) {
+        (None, Finding::Same) => Ok(()),
+        (moment, _) => Err(moment),
+    }
+}
+
+/// Says what was changed outside Freehold and is not as it should be.
+pub(in crate::controller::database) fn reported(observed: &Observed, now: Timestamp) -> Option<Entry> {
+    if observed.is_leaving() {
+        return None;
+    }
+    let is_refused = rendered(observed).is_none();
+    let of_object = |object: Compared| {
+        if object.finding(observed) != Finding::Altered {
+            return None;
+        }
+        let name = object.name(observed);
+        if is_refused {
+            return Some(Alteration::SpecRefused { object: name });
+        }
+        held_until(observed, object, now).map(|until| Alteration::Repeated { object: name, until })
+    };
+    let pod = || observed.pod.as_ref().filter(|_| is_pod_altered(observed));
+    let alterations: Vec<String> = Compared::ALL
+        .into_iter()
+        .filter_map(of_object)
+        .chain(pod().map(|pod| Alteration::Pod { pod: pod.name_any() }))
+        .map(|alteration| alteration.message())
+        .collect();
+    let kind = ConditionType::Altered;
+    (!alterations.is_empty()).then(|| Entry::yes(kind, Reason::Altered, alterations.join("; ")))
+}
+
+/// The record of what was applied, after a pass: `before` is the record as its writes left it, and without
+/// failure what was the same at its beginning still is.
+pub(in crate::controller::database) fn record(
+    observed: &Observed,
+    before: Option<Applied>,
+    answers: &Answers,
+    has_failed: bool,
+) -> Option<Applied> {
+    if observed.is_leaving() {
+        return before;
+    }
+    let before = before.unwrap_or_default();
+    let is_same = |object: Compared| !has_failed && object.finding(observed) == Finding::Same;
+    let config_map = observed.config_map.ours().filter(|_| is_same(Compared::ConfigMap));
+    let stateful_set = observed.stateful_set.ours().filter(|_| is_same(Compared::StatefulSet));
+    let applied = Applied {
+        config_map: answers
+            .config_map
+            .as_ref()
+            .or(config_map)
+            .map(build::of_config_map)
+            .or(before.config_map),
+        stateful_set: answers.stateful_set.as_ref().or(stateful_set).and_then(set).or(before.stateful_set),
+        revisions: revisions(observed, before.revisions),
+    };
+    (applied != Applied::default()).then_some(applied)
+}
+
+/// A StatefulSet as the API server showed it.
+fn set(live: &StatefulSet) -> Option<AppliedStatefulSet> {
+    Some(AppliedStatefulSet {
+        uid: live.meta().uid.clone()?,
+        generation: live.meta().generation?,
+        spec: build::of_stateful_set(live),
+    })
+}
+
+/// The revisions that Freehold applied, as far as a pod may be of them. The pod that is there when the first
+/// is recorded was created by an operator that recorded none.
+fn revisions(observed: &Observed, before: Vec<String>) -> Vec<String> {
+    let Some(current) = current_revision(observed) else { return before };
+    let of_pod = revision_of_pod(observed).filter(|revision| *revision != current);
+    let is_known = |revision: &&str| before.is_empty() || before.iter().any(|known| known == revision);
+    let mut revisions = vec![current.to_owned()];
+    revisions.extend(of_pod.filter(is_known).map(str::to_owned));
+    revisions
+}
