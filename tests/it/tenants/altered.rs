@@ -5,7 +5,7 @@ use freehold::api::Database;
 use freehold::api::database::Occurrence;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::kit::rights::{acting_as, give};
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{seen, until};
 
-/// Who may edit ConfigMaps and StatefulSets of the namespace, delete its pods, and nothing else.
+/// Who may edit ConfigMaps and StatefulSets of the namespace, and nothing else.
 const TENANT: &str = "mallory";
 
 const PUBLISHED: &str = "questdb/questdb:9.3.4";
@@ -24,7 +24,6 @@ const PROGRAM: &str = "registry.example/program:1";
 async fn tenant(env: &TestEnv) -> Client {
     let rules = json!([
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "patch"]},
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
         {"apiGroups": ["apps"], "resources": ["statefulsets"], "verbs": ["get", "patch"]},
     ]);
     let metadata = json!({"name": "editor", "namespace": env.name});
@@ -94,7 +93,8 @@ fn what_a_tenant_writes_into_the_objects_of_a_database_is_reported_and_restored_
         let tenant = tenant(&env).await;
         let (applied, running) = (content(&env).await.unwrap(), pod(&env).await.unwrap());
 
-        let files = json!({"data": {"start.sh": "a program"}, "binaryData": {"more": "AAAA"}});
+        let files = json!({"data": {"start.sh": "a program"}, "binaryData": {"more": "AAAA"},
+            "immutable": true});
         edit::<ConfigMap>(&tenant, &env, "orders-config", files).await;
         until_history(&env, &[Occurrence::ConfigMapAltered]).await;
         until_restored(&env, &applied).await;
@@ -121,10 +121,11 @@ fn a_pod_that_was_started_from_a_tenants_template_is_reported_and_replaced() {
         let (applied, running) = (content(&env).await.unwrap(), pod(&env).await.unwrap());
         assert_eq!(running.1, PUBLISHED);
 
+        // Kubernetes restarts the pod from it, since the tenant has changed the update strategy, too.
         env.kill_operator();
-        edit::<StatefulSet>(&tenant, &env, "orders", image(PROGRAM)).await;
-        let pods = Api::<Pod>::namespaced(tenant.clone(), &env.name);
-        pods.delete("orders-0", &DeleteParams::default()).await.unwrap();
+        let mut patch = image(PROGRAM);
+        patch["spec"]["updateStrategy"] = json!({"type": "RollingUpdate"});
+        edit::<StatefulSet>(&tenant, &env, "orders", patch).await;
         let altered = until("a pod of the tenant's template", || async {
             let pod = pod(&env).await?;
             seen((pod.1 == PROGRAM).then(|| pod.clone()), || format!("{pod:?}"))

@@ -10,11 +10,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// Of everything that a ConfigMap holds.
+/// Of everything that a ConfigMap holds, and of whether it can be changed.
 pub fn of_config_map(object: &ConfigMap) -> String {
     let texts: BTreeMap<&String, &String> = object.data.iter().flatten().collect();
     let bytes: BTreeMap<&String, &ByteString> = object.binary_data.iter().flatten().collect();
-    of(&(texts, bytes))
+    of(&(texts, bytes, object.immutable == Some(true)))
 }
 
 /// Of a StatefulSet's whole spec but the number of its pods, which a pause changes: an init container or a

@@ -1,9 +1,10 @@
 //! The plan of what stands before the engine: names that must be free, credentials, ConfigMap, Service,
 //! NetworkPolicy, ServiceAccount. Pure.
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Resource, ResourceExt};
 
-use super::action::Action;
+use super::action::{Action, ChildKind};
 use crate::controller::database::build;
 use crate::controller::database::cause::SecretFault;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
@@ -114,6 +115,15 @@ fn differs<K: Resource>(live: &Child<K>, wanted: K, is_same: impl Fn(&K, &K) -> 
             if labels && is_same(live, &wanted) { None } else { Some(bound(live.as_ref(), wanted)) }
         }
     }
+}
+
+/// What gives a ConfigMap this content. One that another client made immutable is deleted: the next pass
+/// creates it anew, and files that are mounted stay until then.
+pub(super) fn rewritten(live: &ConfigMap, wanted: ConfigMap) -> Action {
+    if live.immutable == Some(true) {
+        return Action::DeleteChild(ChildKind::ConfigMap, live.name_any(), live.uid().unwrap_or_default());
+    }
+    Action::ApplyConfigMap(Box::new(bound(live, wanted)))
 }
 
 /// The wanted object, bound to the UID of the one that it changes; its owners stay as they are.

@@ -3,7 +3,7 @@
 
 use kube::ResourceExt;
 
-use super::action::{Action, Plan};
+use super::action::{Action, ChildKind, Plan};
 use super::machines;
 use super::wakes::{is_registered, wake};
 use crate::api::Node;
@@ -78,6 +78,10 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                     is_ours && observed.nodes.is_empty(),
                     "the Volume is deleted only when no machine is left",
                 );
+            }
+            Action::DeleteChild(ChildKind::ConfigMap, ..) if !is_deleting => {
+                let is_immutable = observed.config_map.ours().is_some_and(|it| it.immutable == Some(true));
+                rule(is_immutable, "a ConfigMap that can be changed is not deleted");
             }
             Action::KeepCredentials(_) | Action::DeleteCredentials(_) | Action::DeleteChild(..) => {
                 rule(is_deleting, "what ends a Database is done only to one that is being deleted");

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::{Resource, ResourceExt};
 
-use super::access::bound;
-use super::action::{Action, Plan};
+use super::access::{bound, rewritten};
+use super::action::{Action, ChildKind, Plan};
 use super::facts::{replicas, template};
 use super::{permission, validation};
 use crate::api::database::{Applied, AppliedStatefulSet, HistoryEntry, Occurrence};
@@ -91,10 +91,12 @@ impl Compared {
         inputs.map(String::as_str) != Some(build::inputs_hash(&observed.database.spec).as_str())
     }
 
-    /// Whether this action writes the whole object.
+    /// Whether this action writes the whole object, or makes room for that.
     fn is_applied_by(self, action: &Action) -> bool {
         match self {
-            Self::ConfigMap => matches!(action, Action::ApplyConfigMap(_)),
+            Self::ConfigMap => {
+                matches!(action, Action::ApplyConfigMap(_) | Action::DeleteChild(ChildKind::ConfigMap, ..))
+            }
             Self::StatefulSet => matches!(action, Action::ApplyStatefulSet(_)),
         }
     }
@@ -105,7 +107,7 @@ impl Compared {
             Self::ConfigMap => {
                 let live = observed.config_map.ours()?;
                 let files = build::config_map(&observed.database, &observed.names, profile)?;
-                Some(Action::ApplyConfigMap(Box::new(bound(live, files))))
+                Some(rewritten(live, files))
             }
             Self::StatefulSet => {
                 let live = observed.stateful_set.ours()?;

@@ -6,7 +6,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
-use super::access::bound;
+use super::access::{bound, rewritten};
 use super::action::Action;
 use super::drift::{self, Finding};
 use super::facts::{engine_waiting, inputs_of_set, is_outdated, replicas, template};
@@ -123,7 +123,7 @@ fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
         (&observed.config_map, build::config_map(&observed.database, &observed.names, profile))
         && live.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str) != Some(wanted.as_str())
     {
-        actions.push(Action::ApplyConfigMap(Box::new(bound(live.as_ref(), files))));
+        actions.push(rewritten(live, files));
     }
 }
 

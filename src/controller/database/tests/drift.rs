@@ -91,6 +91,12 @@ fn what_another_client_changed_is_reported_and_restored_without_a_restart() {
         })),
         CONFIG_MAP
     );
+    assert_eq!(
+        planned(|it| change(&mut it.config_map, |files| files.immutable = Some(true))),
+        "[report ConfigMapAltered orders-config, delete ConfigMap orders-config, restore set set-uid x1] as \
+         wanted",
+        "it can only be created anew"
+    );
     assert_eq!(planned(alter_set), STATEFUL_SET);
     let both = planned(|it| {
         alter_files(it);
