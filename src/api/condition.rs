@@ -24,7 +24,7 @@ pub enum ConditionType {
     /// Database, while it is so: it was deleted, and goes on running since spec.deletionProtection is true.
     DeletionProtected,
     /// Database, while it is so: its ConfigMap or StatefulSet was changed outside Freehold and is not
-    /// restored yet, or its pod was started from a template that was.
+    /// restored yet, or its pod was started from what was changed.
     Altered,
     /// Node and Volume, while it is so: no Database owns it any more, since its Database was deleted with
     /// the propagation policy Orphan.
@@ -214,7 +214,7 @@ pub enum Reason {
     /// A changed spec awaits the restart of the pod.
     RestartPending,
     /// The ConfigMap or the StatefulSet was changed outside Freehold and is not restored yet, or the pod was
-    /// started from a template that was; the message says which, and what follows.
+    /// started from what was changed; the message says which, and what follows.
     Altered,
     /// The database is being moved to another machine; the message says from where, to where and why.
     Moving,

@@ -11,7 +11,8 @@ use strum::{EnumIter, IntoStaticStr};
 pub use super::database_access::{Access, AccessPeer};
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_status::{
-    Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, HistoryEntry, Occurrence, Replacement,
+    Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, Occurrence,
+    Replacement,
 };
 use super::size::Size;
 

@@ -109,6 +109,10 @@ pub struct Applied {
     /// another revision was started from a template that was changed outside Freehold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revisions: Vec<String>,
+
+    /// The start of the engine that may have read a changed ConfigMap: that pod is replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub altered_start: Option<EngineStart>,
 }
 
 impl Applied {
@@ -132,6 +136,18 @@ pub struct AppliedStatefulSet {
 
     /// The SHA-256 of its spec, without the number of replicas.
     pub spec: String,
+}
+
+/// One start of the engine's container in one pod.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineStart {
+    /// The UID of the pod.
+    #[serde(rename = "podUID")]
+    pub pod_uid: String,
+
+    /// How often Kubernetes had started the container again in this pod.
+    pub restarts: i32,
 }
 
 /// One run of the engine: one start of its container in one pod.

@@ -6,7 +6,7 @@ use strum::{EnumIter, EnumMessage, IntoStaticStr};
 /// What happened: the `reason` of a Kubernetes event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum EventReason {
-    /// Database: its ConfigMap was changed outside Freehold, and is restored.
+    /// Database: its ConfigMap was changed outside Freehold, and is restored; the running pod stays.
     ConfigMapAltered,
     /// Node: its Kubernetes node takes no more pods, since its machine is being released.
     Cordoned,

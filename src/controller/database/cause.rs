@@ -317,7 +317,9 @@ pub enum RestartCause {
     /// The template changed, and pod and template cannot be compared.
     Template,
     /// The pod was started from a template that was changed outside Freehold.
-    Altered,
+    AlteredTemplate,
+    /// The engine was started while the ConfigMap was changed outside Freehold.
+    AlteredFiles,
     /// The database has another machine.
     Moved {
         /// The pod.
@@ -338,7 +340,7 @@ impl RestartCause {
         match self {
             Self::Image { .. } | Self::Resources | Self::Settings | Self::Template => true,
             // What runs is not what was declared.
-            Self::Altered | Self::Moved { .. } => false,
+            Self::AlteredTemplate | Self::AlteredFiles | Self::Moved { .. } => false,
         }
     }
 }
@@ -359,10 +361,12 @@ pub enum Alteration {
         /// The object.
         object: ObjectName,
     },
-    /// The pod was started from an altered template.
+    /// The pod was started from what was altered.
     Pod {
         /// The pod.
         pod: String,
+        /// From what.
+        cause: RestartCause,
     },
 }
 

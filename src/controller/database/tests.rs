@@ -167,7 +167,7 @@ fn as_applied(world: &mut Observed) {
     world.database.status.get_or_insert_default().applied = Some(Applied {
         config_map: world.config_map.ours().map(build::of_config_map),
         stateful_set: world.stateful_set.ours().map(set),
-        revisions: Vec::new(),
+        ..Applied::default()
     });
 }
 

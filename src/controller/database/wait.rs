@@ -106,7 +106,7 @@ pub enum DatabaseWait {
         /// How far that is.
         step: RestartStep,
     },
-    /// The pod was started from a template that was changed outside Freehold, and is to be replaced.
+    /// The pod was started from what was changed outside Freehold, and is to be replaced.
     PodAltered {
         /// The pod.
         pod: String,
@@ -263,8 +263,8 @@ pub enum RestartStep {
     Deleting(RestartCause),
     /// The pod must not be deleted yet.
     Blocked(Blocker),
-    /// The StatefulSet was changed outside Freehold, and must stay as it was applied until then; without a
-    /// time, it is not restored yet. A pod that is deleted earlier may come back altered.
+    /// ConfigMap or StatefulSet was changed outside Freehold, and both must stay as they were applied until
+    /// then; without a time, they are not restored yet. A pod that is deleted earlier may come back altered.
     Unsettled(Option<Timestamp>),
 }
 

@@ -5,7 +5,7 @@ use freehold::api::Database;
 use freehold::api::database::Occurrence;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -177,6 +177,44 @@ fn an_operator_that_finds_no_record_applies_both_anew_and_restarts_nothing() {
         .await;
         until_history(&env, &[]).await;
         assert_eq!(pod(&env).await.unwrap(), running, "no pod is restarted for it");
+        env.close().await;
+    });
+}
+
+#[test]
+fn an_engine_that_was_started_with_a_tenants_files_is_restarted_with_those_of_freehold() {
+    run(async {
+        let mut env = TestEnv::start("altered-files").await;
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        let tenant = tenant(&env).await;
+        let (applied, first) = (content(&env).await.unwrap(), pod(&env).await.unwrap());
+
+        env.kill_operator();
+        edit::<ConfigMap>(&tenant, &env, "orders-config", json!({"data": {"start.sh": "a program"}})).await;
+        env.api::<Pod>().delete("orders-0", &DeleteParams::default()).await.unwrap();
+        let altered = until("another pod", || async {
+            let pod = pod(&env).await?;
+            seen((pod.0 != first.0).then(|| pod.clone()), || format!("{pod:?}"))
+        })
+        .await;
+
+        env.start_operator();
+        let cause = until("the restart of the engine", || async {
+            let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
+            let history = database.status.unwrap_or_default().history;
+            let restarted = history.iter().find(|entry| entry.what == Occurrence::Restarted);
+            seen(restarted.map(|entry| entry.cause.clone()), || format!("{history:?}"))
+        })
+        .await;
+        assert_eq!(cause, "the engine was started while its ConfigMap was changed outside Freehold");
+        until_restored(&env, &applied).await;
+        until("a third pod", || async {
+            let pod = pod(&env).await?;
+            seen((pod.0 != altered.0).then_some(()), || format!("{pod:?}"))
+        })
+        .await;
+        env.ready("orders").await;
         env.close().await;
     });
 }

@@ -221,7 +221,10 @@ impl RestartCause {
             Self::Resources => "spec.resources changed".to_owned(),
             Self::Settings => "the engine's settings changed".to_owned(),
             Self::Template => "the pod template changed".to_owned(),
-            Self::Altered => {
+            Self::AlteredFiles => {
+                "the engine was started while its ConfigMap was changed outside Freehold".to_owned()
+            }
+            Self::AlteredTemplate => {
                 "the pod was started from a template that was changed outside Freehold".to_owned()
             }
             Self::Moved { pod, from, to, cause } => {
@@ -247,9 +250,9 @@ impl Alteration {
                  permitted",
                 object.describe()
             ),
-            Self::Pod { pod } => format!(
-                "pod {pod} was started from a template that was changed outside Freehold, and is replaced"
-            ),
+            Self::Pod { pod, cause } => {
+                format!("pod {pod} does not run what Freehold applied, and is replaced: {}", cause.message())
+            }
         }
     }
 }

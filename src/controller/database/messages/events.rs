@@ -4,7 +4,7 @@ use kube::ResourceExt;
 
 use crate::api::database::Replacement;
 use crate::api::{Node, Volume};
-use crate::controller::database::object_name::{ObjectKind, ObjectName};
+use crate::controller::database::object_name::ObjectName;
 
 /// The cause of a pause, in the history.
 pub const PAUSED: &str = "spec.running is false";
@@ -46,13 +46,11 @@ pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
 
 /// An object was changed outside Freehold, and is restored next.
 pub fn altered(object: &ObjectName) -> String {
-    let then = if object.kind == ObjectKind::StatefulSet {
-        "the running pod is not restarted for it"
-    } else {
-        "an engine that was started in between has read the changed files, and reads the restored ones when \
-         it is restarted"
-    };
-    format!("{} was changed outside Freehold, and is being restored; {then}", object.describe())
+    let object = object.describe();
+    format!(
+        "{object} was changed outside Freehold, and is being restored; the running pod is not restarted for \
+         it"
+    )
 }
 
 /// The StatefulSet pulls its image from where the NodeClass says now.

@@ -221,9 +221,12 @@ impl RestartStep {
             Self::Deleting(cause) => cause.message(),
             Self::Blocked(blocker) => blocker.message(),
             Self::Unsettled(Some(until)) => format!(
-                "the pod is replaced when the StatefulSet has stayed as Freehold applied it until {until}"
+                "the pod is replaced when ConfigMap and StatefulSet have stayed as Freehold applied them \
+                 until {until}"
             ),
-            Self::Unsettled(None) => "the pod is replaced when the StatefulSet is restored".to_owned(),
+            Self::Unsettled(None) => {
+                "the pod is replaced when ConfigMap and StatefulSet are restored".to_owned()
+            }
         }
     }
 }

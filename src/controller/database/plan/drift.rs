@@ -17,17 +17,18 @@ use super::access::{bound, rewritten};
 use super::action::{Action, ChildKind, Plan};
 use super::facts::{replicas, template};
 use super::{permission, validation};
-use crate::api::database::{Applied, AppliedStatefulSet, HistoryEntry, Occurrence};
+use crate::api::database::{Applied, AppliedStatefulSet, EngineStart, HistoryEntry, Occurrence};
 use crate::api::keys::{INPUTS_HASH_ANNOTATION, REVISION_LABEL};
 use crate::api::{ConditionType, Reason};
 use crate::cluster::finalizer;
 use crate::controller::conditions::Entry;
 use crate::controller::database::apply::Answers;
 use crate::controller::database::build;
-use crate::controller::database::cause::Alteration;
+use crate::controller::database::cause::{Alteration, RestartCause};
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
+use crate::controller::database::pod;
 use crate::controller::safety;
 use crate::engine::Profile;
 use crate::time::{later, sooner, until};
@@ -186,7 +187,7 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
     plan.actions.splice(0..0, reports);
     plan.actions.extend(restored);
     let moments = pending.into_iter().filter_map(|object| held_until(observed, object, now));
-    let settles = is_pod_altered(observed).then(|| settled(observed, now).err().flatten()).flatten();
+    let settles = altered_pod(observed).and_then(|_| settled(observed, now).err().flatten());
     for moment in moments.chain(settles) {
         plan.requeue = Some(sooner(until(moment, now), plan.requeue));
     }
@@ -215,14 +216,35 @@ fn pause(times: u32, unit: Duration) -> Duration {
     unit.saturating_mul(12).saturating_mul(1 << times.saturating_sub(1).min(MOST_DOUBLINGS))
 }
 
-/// Whether the pod was started from a template that Freehold has not applied.
-pub(super) fn is_pod_altered(observed: &Observed) -> bool {
+/// From what the pod was started that Freehold has not applied; `None` where it was not.
+pub(super) fn altered_pod(observed: &Observed) -> Option<RestartCause> {
+    if is_template_altered(observed) {
+        return Some(RestartCause::AlteredTemplate);
+    }
+    let before = applied_before(observed)?.altered_start.as_ref();
+    altered_start(observed, before).map(|_| RestartCause::AlteredFiles)
+}
+
+fn is_template_altered(observed: &Observed) -> bool {
     let Some(revision) = revision_of_pod(observed) else { return false };
     let Some(applied) = applied_before(observed).filter(|applied| !applied.revisions.is_empty()) else {
         return false;
     };
     let is_applied = |known: &String| known == revision;
     !applied.revisions.iter().any(is_applied) && current_revision(observed) != Some(revision)
+}
+
+/// The start of the pod's engine, if it may have read a changed ConfigMap: one that is first seen, or still
+/// to come, while the ConfigMap is altered. One that was seen before was no start from it.
+fn altered_start(observed: &Observed, before: Option<&EngineStart>) -> Option<EngineStart> {
+    let pod = observed.pod.as_ref()?;
+    let run = pod::run(pod);
+    let start = EngineStart { pod_uid: pod.uid()?, restarts: run.as_ref().map_or(0, |run| run.restarts) };
+    let known = observed.database.status.as_ref().and_then(|status| status.run.as_ref());
+    let was_seen = run.is_some()
+        && known.is_some_and(|run| (&run.pod_uid, run.restarts) == (&start.pod_uid, start.restarts));
+    let is_altered = !was_seen && config_map(observed) == Finding::Altered;
+    (is_altered || before == Some(&start)).then_some(start)
 }
 
 fn revision_of_pod(observed: &Observed) -> Option<&str> {
@@ -237,12 +259,11 @@ fn current_revision(observed: &Observed) -> Option<&str> {
 }
 
 /// Whether a pod that is deleted now comes back from what Freehold applied; otherwise from when on, if that
-/// is known. Another client that alters the StatefulSet at once, each time, restarts no database.
+/// is known. Another client that alters an object at once, each time, restarts no database.
 pub(super) fn settled(observed: &Observed, now: Timestamp) -> Result<(), Option<Timestamp>> {
-    match (held_until(observed, Compared::StatefulSet, now), stateful_set(observed)) {
-        (None, Finding::Same) => Ok(()),
-        (moment, _) => Err(moment),
-    }
+    let moment = Compared::ALL.into_iter().filter_map(|object| held_until(observed, object, now)).max();
+    let is_same = |object: Compared| object.finding(observed) == Finding::Same;
+    if moment.is_none() && Compared::ALL.into_iter().all(is_same) { Ok(()) } else { Err(moment) }
 }
 
 /// Says what was changed outside Freehold and is not as it should be.
@@ -261,11 +282,11 @@ pub(in crate::controller::database) fn reported(observed: &Observed, now: Timest
         }
         held_until(observed, object, now).map(|until| Alteration::Repeated { object: name, until })
     };
-    let pod = || observed.pod.as_ref().filter(|_| is_pod_altered(observed));
+    let pod = observed.pod.as_ref().zip(altered_pod(observed));
     let alterations: Vec<String> = Compared::ALL
         .into_iter()
         .filter_map(of_object)
-        .chain(pod().map(|pod| Alteration::Pod { pod: pod.name_any() }))
+        .chain(pod.map(|(pod, cause)| Alteration::Pod { pod: pod.name_any(), cause }))
         .map(|alteration| alteration.message())
         .collect();
     let kind = ConditionType::Altered;
@@ -296,6 +317,7 @@ pub(in crate::controller::database) fn record(
             .or(before.config_map),
         stateful_set: answers.stateful_set.as_ref().or(stateful_set).and_then(set).or(before.stateful_set),
         revisions: revisions(observed, before.revisions),
+        altered_start: altered_start(observed, before.altered_start.as_ref()),
     };
     (applied != Applied::default()).then_some(applied)
 }

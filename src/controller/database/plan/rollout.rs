@@ -48,14 +48,11 @@ pub(super) fn plan(
     let wanted = build::inputs_hash(&observed.database.spec);
     match &observed.pod {
         Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => Some(replace(live, pod, actions)),
-        Some(pod) if drift::is_pod_altered(observed) => {
-            let step = match drift::settled(observed, now) {
-                Ok(()) => end(live, pod, RestartCause::Altered, actions),
-                Err(moment) => RestartStep::Unsettled(moment),
-            };
-            Some(DatabaseWait::PodAltered { pod: pod.name_any(), step })
-        }
-        Some(_) | None => engine_waiting(observed),
+        Some(pod) => match drift::altered_pod(observed) {
+            Some(why) => Some(replace_altered(observed, live, pod, why, actions, now)),
+            None => engine_waiting(observed),
+        },
+        None => engine_waiting(observed),
     }
 }
 
@@ -130,6 +127,22 @@ fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
 /// The pod is of an older template.
 fn replace(live: &StatefulSet, pod: &Pod, actions: &mut Vec<Action>) -> DatabaseWait {
     restart_pending(pod, end(live, pod, cause(live, pod), actions))
+}
+
+/// The pod was started from what another client had changed.
+fn replace_altered(
+    observed: &Observed,
+    live: &StatefulSet,
+    pod: &Pod,
+    why: RestartCause,
+    actions: &mut Vec<Action>,
+    now: Timestamp,
+) -> DatabaseWait {
+    let step = match drift::settled(observed, now) {
+        Ok(()) => end(live, pod, why, actions),
+        Err(moment) => RestartStep::Unsettled(moment),
+    };
+    DatabaseWait::PodAltered { pod: pod.name_any(), step }
 }
 
 /// Deletes the pod as soon as it comes back from the template that is there.

@@ -1,7 +1,10 @@
 //! What was changed outside Freehold: reported and restored, at once or after a pause, and never taken for
 //! what an upgrade of the operator or of the API server makes of it.
 
+mod pods;
+
 use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 
@@ -29,9 +32,17 @@ fn known(world: &mut Observed) -> &mut Applied {
     status(world).applied.get_or_insert_default()
 }
 
+/// Another client changes the ConfigMap of a database that was seen to run before.
+fn edit_files(world: &mut Observed, edit: impl FnOnce(&mut ConfigMap)) {
+    if status(world).run.is_none() {
+        ran(world, "pod-uid", 0);
+    }
+    change(&mut world.config_map, edit);
+}
+
 /// Another client adds a file.
 fn alter_files(world: &mut Observed) {
-    change(&mut world.config_map, |files| {
+    edit_files(world, |files| {
         files.data.get_or_insert_default().insert("start.sh".to_owned(), "a program".to_owned());
     });
 }
@@ -85,14 +96,14 @@ fn what_another_client_changed_is_reported_and_restored_without_a_restart() {
     assert_eq!(planned(|_| {}), "[] as wanted");
     assert_eq!(planned(alter_files), CONFIG_MAP);
     assert_eq!(
-        planned(|it| change(&mut it.config_map, |files| {
+        planned(|it| edit_files(it, |files| {
             let bytes = ByteString(b"a program".to_vec());
             files.binary_data = Some(BTreeMap::from([("start.sh".to_owned(), bytes)]));
         })),
         CONFIG_MAP
     );
     assert_eq!(
-        planned(|it| change(&mut it.config_map, |files| files.immutable = Some(true))),
+        planned(|it| edit_files(it, |files| files.immutable = Some(true))),
         "[report ConfigMapAltered orders-config, delete ConfigMap orders-config, restore set set-uid x1] as \
          wanted",
         "it can only be created anew"
@@ -264,42 +275,10 @@ fn an_image_that_another_client_wrote_does_not_become_what_freehold_applied() {
     );
 }
 
-#[test]
-fn a_pod_of_a_template_that_freehold_has_not_applied_is_replaced_once_it_comes_back_right() {
-    for (of_pod, of_set, applied, expected) in [
-        ("1", "1", vec!["1"], "[] as wanted"),
-        // The operator, or the API server, was upgraded since the pod was started.
-        ("1", "2", vec!["2", "1"], "[] as wanted"),
-        // The first pass that sees the revision of what was just applied.
-        ("2", "2", vec!["1"], "[] as wanted"),
-        ("1", "1", vec![], "[] as wanted"),
-        (
-            "x",
-            "1",
-            vec!["1"],
-            "[replace orders-0 pod-uid: the pod was started from a template that was changed outside \
-             Freehold] Altered",
-        ),
-    ] {
-        assert_eq!(planned(|it| revisions(it, of_pod, of_set, &applied)), expected, "{of_pod} {of_set}");
-    }
-
-    let mut restored_now = settled();
-    revisions(&mut restored_now, "x", "1", &["1"]);
-    restored(&mut restored_now, Occurrence::StatefulSetAltered, 1, 59);
-    let plan = plan(&restored_now, now());
-    assert_eq!(line(&plan), "[] Altered");
-    assert!(plan.requeue.is_some());
-    assert_eq!(
-        altered(&restored_now).unwrap(),
-        "pod orders-0 was started from a template that was changed outside Freehold, and is replaced"
-    );
-
-    let still_altered = planned(|it| {
-        revisions(it, "x", "x", &["1"]);
-        alter_set(it);
-    });
-    assert_eq!(still_altered, STATEFUL_SET.replace("as wanted", "Altered"));
+/// The engine was seen to run in this pod, started again so often.
+fn ran(world: &mut Observed, pod: &str, restarts: i32) {
+    let run = json!({"podUID": pod, "restarts": restarts, "since": "2023-01-01T00:00:00Z"});
+    status(world).run = serde_json::from_value(run).unwrap();
 }
 
 #[test]
@@ -327,27 +306,6 @@ fn what_the_api_server_answered_is_recorded_and_what_others_wrote_is_not() {
     let set = applied.stateful_set.unwrap();
     assert_eq!((set.generation, set.uid.as_str()), (6, "set-uid"));
     assert_eq!(set.spec, build::of_stateful_set(altered.stateful_set.ours().unwrap()));
-}
-
-#[test]
-fn the_revisions_of_template_and_pod_are_recorded_and_those_of_others_are_not() {
-    for (of_pod, of_set, before, expected) in [
-        ("1", "1", vec![], vec!["1"]),
-        // The pod of an operator that recorded none.
-        ("1", "2", vec![], vec!["2", "1"]),
-        ("1", "2", vec!["1"], vec!["2", "1"]),
-        ("2", "2", vec!["2", "1"], vec!["2"]),
-        ("x", "1", vec!["1"], vec!["1"]),
-    ] {
-        let mut world = settled();
-        revisions(&mut world, of_pod, of_set, &before);
-        let applied = after(&world, Answers::default()).applied.unwrap();
-        assert_eq!(applied.revisions, expected, "{of_pod} {of_set} {before:?}");
-    }
-    let mut altered = settled();
-    revisions(&mut altered, "1", "x", &["1"]);
-    alter_set(&mut altered);
-    assert_eq!(after(&altered, Answers::default()).applied.unwrap().revisions, ["1"]);
 }
 
 #[test]

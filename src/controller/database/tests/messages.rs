@@ -119,7 +119,8 @@ fn restart_causes() -> Vec<RestartCause> {
         RestartCause::Resources,
         RestartCause::Settings,
         RestartCause::Template,
-        RestartCause::Altered,
+        RestartCause::AlteredTemplate,
+        RestartCause::AlteredFiles,
         moved(Some(t("CAUSE"))),
         moved(None),
     ])
@@ -129,7 +130,7 @@ fn alterations() -> Vec<Alteration> {
     complete([
         Alteration::Repeated { object: ObjectName::new(ObjectKind::ConfigMap, "orders"), until: at(0) },
         Alteration::SpecRefused { object: ObjectName::new(ObjectKind::StatefulSet, "orders") },
-        Alteration::Pod { pod: t("orders-0") },
+        Alteration::Pod { pod: t("orders-0"), cause: RestartCause::AlteredFiles },
     ])
 }
 
@@ -245,7 +246,7 @@ fn waits() -> Vec<DatabaseWait> {
         restart(RestartStep::Stopping),
         restart(RestartStep::Deleting(RestartCause::Settings)),
         restart(RestartStep::Blocked(Blocker::ChangeNotSeen(t("orders")))),
-        altered(RestartStep::Deleting(RestartCause::Altered)),
+        altered(RestartStep::Deleting(RestartCause::AlteredTemplate)),
         altered(RestartStep::Unsettled(Some(at(0)))),
         altered(RestartStep::Unsettled(None)),
         DatabaseWait::StartingEngine,
@@ -310,7 +311,6 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::credentials_adopted", events::credentials_adopted("orders-admin", "orders-aaaaa-admin")),
         ("events::stateful_set_applied", events::stateful_set_applied("orders", true)),
         ("events::stateful_set_applied", events::stateful_set_applied("orders", false)),
-        ("events::altered", events::altered(&ObjectName::new(ObjectKind::ConfigMap, "orders"))),
         ("events::altered", events::altered(&ObjectName::new(ObjectKind::StatefulSet, "orders"))),
         ("events::image_source_changed", events::image_source_changed("orders")),
         ("events::engine_stopping", events::engine_stopping("orders")),
