@@ -87,6 +87,11 @@ impl CloudError {
         Self { action, class: Class::InDoubt, code: None, message: message.into(), request_id: None }
     }
 
+    /// True if it is the answer to a dry run that EC2 would have accepted (EC2 API reference, `DryRun`).
+    pub fn is_accepted_dry_run(&self) -> bool {
+        self.code.as_deref() == Some("DryRunOperation")
+    }
+
     /// True if EC2 refused a creating call for certain, so that this send created nothing and a further
     /// attempt needs no wait. Limits, throttles, token and state errors are no such refusals: what an earlier
     /// send of the same attempt did is unknown.

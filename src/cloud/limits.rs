@@ -118,6 +118,13 @@ impl Limits {
         self.with(call, |bucket| bucket.try_take(caller, now, speed))
     }
 
+    /// Takes one request of this call that no other call misses: only while the bucket is full and no call
+    /// waits. It keeps no place in the order of calls; the time to try again is when the bucket is full.
+    pub fn try_take_spare(&self, call: Call, now: Timestamp) -> Result<(), Wait> {
+        let speed = self.speed;
+        self.with(call, |bucket| bucket.try_take_spare(now, speed))
+    }
+
     /// The object of this UID is gone: it waits for nothing.
     pub fn forget(&self, object: &str) {
         for bucket in self.buckets.lock().iter_mut() {
@@ -179,14 +186,28 @@ impl Bucket {
             self.turns.served(caller);
             return Ok(());
         }
+        let until = self.holds_at(needed, now, speed);
+        self.turns.wait(caller, until.checked_add(PLACE_KEPT_FOR).unwrap_or(until));
+        Err(Wait { until })
+    }
+
+    fn try_take_spare(&mut self, now: Timestamp, speed: f64) -> Result<(), Wait> {
+        self.advance(now, speed);
+        if self.tokens < self.capacity || self.turns.has_waiting() {
+            return Err(Wait { until: self.holds_at(self.capacity, now, speed) });
+        }
+        self.tokens -= 1.0;
+        Ok(())
+    }
+
+    /// When it holds so many, if no call takes one before.
+    fn holds_at(&self, needed: f64, now: Timestamp, speed: f64) -> Timestamp {
         // At today's pace: while the bucket recovers this is a little late, never early. The millisecond
         // covers rounding.
         let seconds = (needed - self.tokens) / (self.refill_per_second * self.pace * speed) + 0.001;
         let wait = SignedDuration::try_from_secs_f64(seconds.min(LONGEST_WAIT_SECONDS / speed))
             .unwrap_or(SignedDuration::from_secs(1));
-        let until = now.checked_add(wait).unwrap_or(now);
-        self.turns.wait(caller, until.checked_add(PLACE_KEPT_FOR).unwrap_or(until));
-        Err(Wait { until })
+        now.checked_add(wait).unwrap_or(now)
     }
 
     fn throttled(&mut self, now: Timestamp, speed: f64) {

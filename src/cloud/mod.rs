@@ -35,6 +35,12 @@ pub trait Cloud: Send + Sync + 'static {
     /// machine's own disks encrypted and deleted on termination, and no data disk. One attempt on the wire.
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError>;
 
+    /// Whether EC2 would accept this launch: a dry run, which launches nothing and leaves its token unused.
+    /// EC2 looks at the permissions and at what the request names, not at KMS keys, and at capacity and
+    /// quotas at most in part; its refusal is the one that the launch would get. It counts against the rate
+    /// limit of launches. One attempt on the wire.
+    async fn check_launch(&self, request: &LaunchRequest) -> Result<(), CloudError>;
+
     /// Requests that EC2 stop these instances; with `force`, without the help of their operating systems.
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError>;
 

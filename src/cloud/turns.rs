@@ -85,6 +85,13 @@ impl Turns {
         repairs + self.others.ahead(caller)
     }
 
+    /// Whether any call waits.
+    pub(super) fn has_waiting(&self) -> bool {
+        [&self.repairs, &self.others]
+            .into_iter()
+            .any(|lane| lane.flows.values().any(|flow| !flow.waiting.is_empty()))
+    }
+
     /// The call waits, and keeps its place until then.
     pub(super) fn wait(&mut self, caller: &Caller<'_>, until: Timestamp) {
         if let Some(waiting) = self.lane(caller).waiting(caller) {

@@ -117,45 +117,60 @@ fn tag_filters(tags: &BTreeMap<String, String>) -> Params {
     filters(tags.iter().map(|(key, value)| (format!("tag:{key}"), vec![value.as_str()])))
 }
 
+fn launch_params(request: &LaunchRequest) -> Params {
+    let mut params = vec![
+        param("ClientToken", &request.token),
+        param("MinCount", 1),
+        param("MaxCount", 1),
+        param("SubnetId", &request.subnet_id),
+        param("InstanceType", &request.instance_type),
+        param("ImageId", &request.image_id),
+        param("UserData", STANDARD.encode(&request.user_data)),
+        param("MetadataOptions.HttpTokens", "required"),
+        param("MetadataOptions.HttpPutResponseHopLimit", 1),
+        param("MetadataOptions.InstanceMetadataTags", "disabled"),
+    ];
+    for (number, disk) in request.disks.iter().enumerate() {
+        let place = |name: &str| format!("BlockDeviceMapping.{}.{name}", number + 1);
+        params.push(param(place("DeviceName"), &disk.device));
+        params.push(param(place("Ebs.VolumeSize"), disk.size));
+        params.push(param(place("Ebs.VolumeType"), &disk.volume_type));
+        params.push(param(place("Ebs.Encrypted"), true));
+        params.push(param(place("Ebs.DeleteOnTermination"), true));
+        params.extend(request.kms_key_id.iter().map(|key| param(place("Ebs.KmsKeyId"), key)));
+    }
+    params.extend(request.instance_profile.iter().map(|name| param("IamInstanceProfile.Name", name)));
+    params.extend(
+        request
+            .security_group_ids
+            .iter()
+            .enumerate()
+            .map(|(n, id)| param(format!("SecurityGroupId.{}", n + 1), id)),
+    );
+    params.extend(tag_specification(1, "instance", &request.tags));
+    params.extend(tag_specification(2, "volume", &request.tags));
+    params.extend(tag_specification(3, "network-interface", &request.tags));
+    params
+}
+
 #[async_trait]
 impl Cloud for ModelCloud {
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError> {
-        let mut params = vec![
-            param("ClientToken", &request.token),
-            param("MinCount", 1),
-            param("MaxCount", 1),
-            param("SubnetId", &request.subnet_id),
-            param("InstanceType", &request.instance_type),
-            param("ImageId", &request.image_id),
-            param("UserData", STANDARD.encode(&request.user_data)),
-            param("MetadataOptions.HttpTokens", "required"),
-            param("MetadataOptions.HttpPutResponseHopLimit", 1),
-            param("MetadataOptions.InstanceMetadataTags", "disabled"),
-        ];
-        for (number, disk) in request.disks.iter().enumerate() {
-            let place = |name: &str| format!("BlockDeviceMapping.{}.{name}", number + 1);
-            params.push(param(place("DeviceName"), &disk.device));
-            params.push(param(place("Ebs.VolumeSize"), disk.size));
-            params.push(param(place("Ebs.VolumeType"), &disk.volume_type));
-            params.push(param(place("Ebs.Encrypted"), true));
-            params.push(param(place("Ebs.DeleteOnTermination"), true));
-            params.extend(request.kms_key_id.iter().map(|key| param(place("Ebs.KmsKeyId"), key)));
-        }
-        params.extend(request.instance_profile.iter().map(|name| param("IamInstanceProfile.Name", name)));
-        params.extend(
-            request
-                .security_group_ids
-                .iter()
-                .enumerate()
-                .map(|(n, id)| param(format!("SecurityGroupId.{}", n + 1), id)),
-        );
-        params.extend(tag_specification(1, "instance", &request.tags));
-        params.extend(tag_specification(2, "volume", &request.tags));
-        params.extend(tag_specification(3, "network-interface", &request.tags));
+        let params = launch_params(request);
         let Response::RunInstances(reservation) = self.call("RunInstances", &params)? else {
             return Err(not_the_answer("RunInstances"));
         };
         reservation.instances.into_iter().next().map(instance).ok_or_else(|| not_the_answer("RunInstances"))
+    }
+
+    async fn check_launch(&self, request: &LaunchRequest) -> Result<(), CloudError> {
+        let mut params = launch_params(request);
+        params.push(param("DryRun", true));
+        match self.call("RunInstances", &params) {
+            Ok(_) => Err(not_the_answer("RunInstances")),
+            Err(accepted) if accepted.is_accepted_dry_run() => Ok(()),
+            Err(refused) => Err(refused),
+        }
     }
 
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {

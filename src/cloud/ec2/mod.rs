@@ -135,6 +135,17 @@ impl Cloud for Ec2 {
         convert::instance(call, instance)
     }
 
+    async fn check_launch(&self, request: &LaunchRequest) -> Result<(), CloudError> {
+        let call = Call::RunInstances;
+        match requests::run_instances(&self.writes, request).dry_run(true).send().await {
+            Ok(_) => Err(incomplete(call, "answer to a dry run")),
+            Err(error) => match failed(call, &error) {
+                accepted if accepted.is_accepted_dry_run() => Ok(()),
+                refused => Err(refused),
+            },
+        }
+    }
+
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
         let request = self
             .writes

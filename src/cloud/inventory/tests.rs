@@ -152,6 +152,10 @@ impl Cloud for Small {
         unreachable!("the inventory only reads")
     }
 
+    async fn check_launch(&self, _request: &LaunchRequest) -> Result<(), CloudError> {
+        unreachable!("the inventory only reads")
+    }
+
     async fn stop_instances(&self, _: &[InstanceId], _: bool) -> Result<(), CloudError> {
         unreachable!("the inventory only reads")
     }

@@ -114,3 +114,22 @@ fn a_clock_that_is_set_back_gives_nothing() {
     taken(&limits, Call::RunInstances, Priority::Repair, at(0));
     assert!(limits.try_take(Call::RunInstances, &caller(Priority::Repair), at(-60_000)).is_err());
 }
+
+#[test]
+fn a_spare_request_is_taken_only_from_a_full_bucket_that_no_call_waits_for() {
+    let limits = Limits::new(0.5, 1.0);
+    let call = Call::RunInstances;
+    limits.try_take_spare(call, at(0)).unwrap();
+    // A repair goes at once, and a creation half a second later.
+    let wait = limits.try_take(call, &caller(Priority::Create), at(0)).unwrap_err();
+    assert!((at(500)..at(503)).contains(&wait.until), "{wait:?}");
+    limits.try_take(call, &caller(Priority::Repair), at(0)).unwrap();
+
+    let full = limits.try_take_spare(call, at(0)).unwrap_err().until;
+    assert!((at(2_000)..at(2_003)).contains(&full), "{full}");
+    // The creation still waits for its turn, in a bucket that is full.
+    limits.try_take(call, &caller(Priority::Create), at(1)).unwrap_err();
+    assert!(limits.try_take_spare(call, full).is_err());
+    limits.try_take(call, &caller(Priority::Create), full).unwrap();
+    limits.try_take_spare(call, at(10_000)).unwrap();
+}

@@ -53,6 +53,24 @@ async fn a_launch_is_one_run_instances_with_its_token_and_every_tag_and_no_creat
 }
 
 #[tokio::test]
+async fn a_dry_run_launches_nothing_and_is_refused_as_the_launch_would_be() {
+    for face in BOTH {
+        let world = World::new(face).await;
+        world.cloud.check_launch(&launch("node-1")).await.unwrap();
+        let mut no_profile = launch("node-1");
+        no_profile.instance_profile = Some("nobody".into());
+        let refused = world.cloud.check_launch(&no_profile).await.unwrap_err();
+        assert_eq!(refused.class, Class::NotYetUsable, "{face:?}: {refused}");
+        world.fault("RunInstances", Effect::DropBefore);
+        let lost = world.cloud.check_launch(&launch("node-1")).await.unwrap_err();
+        assert_eq!(lost.class, Class::InDoubt, "{face:?}: {lost}");
+        let sent = world.calls("RunInstances");
+        assert!(sent.iter().all(|entry| entry.dry_run) && sent.len() == 3, "{face:?}: {sent:?}");
+        assert!(world.simulator.instances().is_empty(), "{face:?}");
+    }
+}
+
+#[tokio::test]
 async fn every_disk_of_a_launch_is_encrypted_tagged_and_deleted_with_the_machine() {
     for face in BOTH {
         let world = World::new(face).await;

@@ -43,6 +43,42 @@ fn a_dry_run_changes_nothing_and_says_what_would_have_happened() {
     });
 }
 
+/// Source: EC2 answers a dry run of a launch with what is wrong in it (`InvalidParameterValue` for a profile,
+/// `InvalidSubnetID.NotFound`, `InvalidGroup.NotFound`) before `DryRunOperation`, and the token of one can be
+/// used for a launch: floci-io/floci#3599. Keys are used only when the volumes are made (`KmsRefusalIsLate`),
+/// so that no dry run tells of them.
+#[test]
+fn a_dry_run_of_a_launch_names_what_is_wrong_in_it_and_looks_at_no_key_and_no_token() {
+    let kit = Kit::new(ec2sim::Truths::all());
+    let run = [
+        ("ImageId", "ami-0000000000000000a"),
+        ("InstanceType", "r7i.large"),
+        ("SubnetId", SUBNET),
+        ("MinCount", "1"),
+        ("MaxCount", "1"),
+        ("ClientToken", "once"),
+    ];
+    let dry =
+        |more: &[(&str, &str)]| kit.code("RunInstances", &[&run[..], &[("DryRun", "true")], more].concat());
+    for (more, code) in [
+        (("IamInstanceProfile.Name", "nobody"), "InvalidParameterValue"),
+        (("IamInstanceProfile.Name", "nodes"), "DryRunOperation"),
+        (("SecurityGroupId.1", "sg-00000000000000fff"), "InvalidGroup.NotFound"),
+        (("UserData", "!"), "InvalidParameterValue"),
+    ] {
+        assert_eq!(dry(&[more]), code, "{more:?}");
+    }
+    let key = [
+        ("BlockDeviceMapping.1.DeviceName", "/dev/xvda"),
+        ("BlockDeviceMapping.1.Ebs.Encrypted", "true"),
+        ("BlockDeviceMapping.1.Ebs.KmsKeyId", "alias/none"),
+    ];
+    assert_eq!(dry(&key), "DryRunOperation");
+    assert_eq!(kit.sim.instances().len(), 0);
+    kit.call("RunInstances", &run).unwrap();
+    assert_eq!(kit.sim.instances().len(), 1);
+}
+
 /// Source: this simulator's own promise: what it does not model is refused, as EC2 would refuse what it does
 /// not know.
 #[test]
