@@ -4,16 +4,15 @@ use kube::ResourceExt;
 
 use crate::api::creation::Attempt;
 use crate::api::node::NodeCreation;
-use crate::api::node_class::{AdditionalVolume, RootVolume};
 use crate::api::{ClientToken, EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
 use crate::cloud::turns::Priority;
-use crate::cloud::{Class, CloudError, Disk, LaunchRequest, error};
+use crate::cloud::{Class, CloudError, error};
 use crate::cluster::events::Happened;
 use crate::controller::creation::act::Creation;
 use crate::controller::node::messages;
-use crate::controller::node::plan::offering::demand;
+use crate::controller::node::plan::offering::{demand, request};
 use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
 use crate::time::later;
@@ -66,7 +65,7 @@ impl Creation for CreateInstance<'_> {
     }
 
     async fn send(&self, ctx: &Context) -> Result<InstanceId, CloudError> {
-        Ok(ctx.cloud.run_instance(&self.request()).await?.id)
+        Ok(ctx.cloud.run_instance(&request(self.creation, self.user_data)).await?.id)
     }
 
     /// A profile that EC2 does not know for so long was not made moments ago: the name is wrong.
@@ -99,36 +98,5 @@ impl Creation for CreateInstance<'_> {
 
     fn refused(&self, error: &CloudError) -> Happened {
         Happened::warning(EventReason::LaunchRefused, messages::events::launch_refused(self.creation, error))
-    }
-}
-
-/// The machine's own disks, the root disk first.
-fn disks(creation: &NodeCreation) -> Vec<Disk> {
-    let RootVolume { size, volume_type, device_name } = creation.root_volume.clone();
-    let root = Disk { device: device_name, size, volume_type };
-    let others = creation.additional_volumes.iter().cloned();
-    let others = others.map(|AdditionalVolume { device_name, size, volume_type }| Disk {
-        device: device_name,
-        size,
-        volume_type,
-    });
-    std::iter::once(root).chain(others).collect()
-}
-
-impl CreateInstance<'_> {
-    fn request(&self) -> LaunchRequest {
-        let creation = self.creation;
-        LaunchRequest {
-            token: creation.client_token.clone(),
-            subnet_id: creation.subnet_id.clone(),
-            instance_type: creation.instance_type.clone(),
-            image_id: creation.image_id.clone(),
-            user_data: self.user_data.to_owned(),
-            security_group_ids: creation.security_group_ids.clone(),
-            instance_profile: creation.instance_profile.clone(),
-            disks: disks(creation),
-            kms_key_id: creation.kms_key_id.clone(),
-            tags: creation.tags.clone(),
-        }
     }
 }

@@ -11,9 +11,10 @@ use crate::api::NodeSpec;
 use crate::api::creation::Attempt;
 use crate::api::keys;
 use crate::api::node::NodeCreation;
-use crate::api::node_class::{NodeClassSpec, RootVolume, Subnet};
+use crate::api::node_class::{AdditionalVolume, NodeClassSpec, RootVolume, Subnet};
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::quota::{Demand, Quota};
+use crate::cloud::{Disk, LaunchRequest};
 use crate::controller::node::observe::Observed;
 use crate::controller::pattern;
 use crate::time::whole_second;
@@ -117,15 +118,26 @@ pub fn launch(
     let owner = Owner {
         cluster_id: observed.cluster_id.clone(),
         kind: Kind::Node,
-        uid: uid.clone(),
+        uid,
         database: format!("{}/{database}", node.namespace().unwrap_or_default()),
         name: node.name_any(),
     };
+    let attempt = Attempt::new(attempt, Time(whole_second(now)));
+    NodeCreation { never_joined, ..creation(class, &owner, instance_type, subnet, attempt) }
+}
+
+/// The whole request of an attempt for this owner: of a Node's launch, and of a NodeClass' dry run.
+pub fn creation(
+    class: &NodeClassSpec,
+    owner: &Owner,
+    instance_type: &str,
+    subnet: &Subnet,
+    attempt: Attempt,
+) -> NodeCreation {
     let class_tags: BTreeMap<String, String> =
         class.tags.iter().map(|(key, value)| (key.clone(), value.0.clone())).collect();
     NodeCreation {
-        attempt: Attempt::new(attempt, Time(whole_second(now))),
-        client_token: identity::token(&observed.cluster_id, Kind::Node, &uid, attempt),
+        client_token: identity::token(&owner.cluster_id, owner.kind, &owner.uid, attempt.number),
         zone: subnet.zone.clone(),
         subnet_id: subnet.id.clone(),
         instance_type: instance_type.to_owned(),
@@ -135,10 +147,40 @@ pub fn launch(
         root_volume: class.root_volume.clone(),
         additional_volumes: class.additional_volumes.clone(),
         kms_key_id: class.kms_key_id.clone(),
-        tags: identity::tags(&owner, attempt, &class_tags),
+        tags: identity::tags(owner, attempt.number, &class_tags),
         user_data_hash: identity::user_data_hash(&class.user_data),
-        never_joined,
+        never_joined: 0,
+        attempt,
     }
+}
+
+/// What EC2 is sent of it; `user_data` is the text of the recorded hash.
+pub fn request(creation: &NodeCreation, user_data: &str) -> LaunchRequest {
+    LaunchRequest {
+        token: creation.client_token.clone(),
+        subnet_id: creation.subnet_id.clone(),
+        instance_type: creation.instance_type.clone(),
+        image_id: creation.image_id.clone(),
+        user_data: user_data.to_owned(),
+        security_group_ids: creation.security_group_ids.clone(),
+        instance_profile: creation.instance_profile.clone(),
+        disks: disks(creation),
+        kms_key_id: creation.kms_key_id.clone(),
+        tags: creation.tags.clone(),
+    }
+}
+
+/// The machine's own disks, the root disk first.
+fn disks(creation: &NodeCreation) -> Vec<Disk> {
+    let RootVolume { size, volume_type, device_name } = creation.root_volume.clone();
+    let root = Disk { device: device_name, size, volume_type };
+    let others = creation.additional_volumes.iter().cloned();
+    let others = others.map(|AdditionalVolume { device_name, size, volume_type }| Disk {
+        device: device_name,
+        size,
+        volume_type,
+    });
+    std::iter::once(root).chain(others).collect()
 }
 
 /// What of the NodeClass a machine was made with that differs from the class now; nothing when it is the
