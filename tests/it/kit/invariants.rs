@@ -23,6 +23,9 @@ pub async fn check(env: &TestEnv) {
     for entry in
         calls.iter().filter(|entry| ["RunInstances", "CreateVolume"].contains(&entry.action.as_str()))
     {
+        if entry.dry_run {
+            continue;
+        }
         creation(env, entry);
     }
     tags(env);

@@ -152,7 +152,8 @@ impl Observer {
 }
 
 fn changes(journal: &[JournalEntry]) -> Calls {
-    let is_change = |entry: &&JournalEntry| entry.caller == OPERATOR && entry.fate != Fate::Read;
+    let is_change =
+        |entry: &&JournalEntry| entry.caller == OPERATOR && entry.fate != Fate::Read && !entry.dry_run;
     let mut counted = BTreeSet::new();
     let mut calls = Calls::new();
     for entry in journal.iter().filter(is_change) {

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ec2sim::{Effect, Fault, Outside};
+use ec2sim::{Effect, Fault, Outside, TagMatch};
 use freehold::api::Database;
+use freehold::api::keys::DATABASE_TAG;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
@@ -234,9 +235,10 @@ impl Steps<'_> {
         self.expect_call("RunInstances");
         let before = self.observer.observe().await?;
         let mut reporter = StepReporter::begin(&self.observer, "resumed, operator killed").await?;
-        self.observer
-            .fault(&Fault::on("RunInstances", Effect::Delay { seconds: ANSWER_DELAY }).count(1))
-            .await?;
+        // Of a launch for the database: the operator also sends dry runs, which are for none.
+        let tag = TagMatch { key: DATABASE_TAG.to_owned(), value: Some(format!("{NAMESPACE}/{DATABASE}")) };
+        let delay = Fault::on("RunInstances", Effect::Delay { seconds: ANSWER_DELAY }).count(1);
+        self.observer.fault(&Fault { tag: Some(tag), ..delay }).await?;
         self.edit(&json!({"running": true})).await?;
         reporter.wait_for(&milestones::unrecorded_launch(&before), STEP_LIMIT).await?;
         self.operator.kill().await?;
