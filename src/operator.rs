@@ -21,6 +21,7 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::controller::memory::issued_requests::IssuedRequests;
+use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
 use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
@@ -127,6 +128,7 @@ fn context(
         priority_class: settings.database_priority_class.clone(),
         sends: Sends::default(),
         issued: IssuedRequests::default(),
+        launch_checks: LaunchChecks::default(),
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty()),
         attachments: Arc::new(Mirror::empty()),

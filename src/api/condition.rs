@@ -57,6 +57,11 @@ pub enum ConditionType {
     InstanceTypesReady,
     /// NodeClass: the StorageClass is there, and its volumes can grow.
     StorageClassReady,
+    /// NodeClass: EC2 accepts a launch of the class, as far as a dry run says, and ended no machine of it
+    /// during its launch.
+    LaunchAccepted,
+    /// NodeClass: no mistake was found in the user data, as far as it can be read.
+    UserDataReady,
     /// Volume: the EBS volume exists.
     Created,
     /// Volume: its PersistentVolume and claim are bound to each other.
@@ -110,6 +115,12 @@ pub enum Reason {
     InstanceTypeUnusable,
     /// The StorageClass is not there, is not the EBS CSI driver's, or its volumes cannot grow.
     StorageClassUnusable,
+    /// EC2 does not know the instance profile of the NodeClass.
+    InstanceProfileUnusable,
+    /// EC2 ended a machine of the NodeClass during its launch, most often since the KMS key may not be used.
+    KmsKeyUnusable,
+    /// The user data of the NodeClass has a mistake, or is not of the form that the image reads.
+    UserDataUnusable,
     /// The NodeClass is being deleted, and Databases still use it.
     InUse,
     /// The NodeClass does not permit what the spec requests; the message says what, and what is permitted.

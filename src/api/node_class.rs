@@ -86,7 +86,8 @@ pub struct NodeClassSpec {
         .message("spec.securityGroupIDs: each must be a security group id: sg-…"))]
     pub security_group_ids: Vec<String>,
 
-    /// The name of the instance profile that gives machines the rights to join the cluster.
+    /// The name of the instance profile that gives machines the rights to join the cluster. A dry run of a
+    /// launch says in the condition `LaunchAccepted` whether it exists and may be passed to machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub instance_profile: Option<String>,
@@ -95,7 +96,9 @@ pub struct NodeClassSpec {
     /// `freehold.dev/dedicated:NoExecute`, the label `freehold.dev/dedicated=true`, a providerID of
     /// `aws:///<zone>/<instance id>`, and the region, zone and instance-type labels. Where the taint or the
     /// label is missing Freehold adds it before a database may use the machine, and reports that. At most
-    /// 16 KiB (EC2's limit); no secrets.
+    /// 16 KiB (EC2's limit); no secrets. A NodeConfig of Amazon Linux 2023, also as a part of a MIME
+    /// multipart text, and Bottlerocket's TOML are read, and the condition `UserDataReady` names mistakes;
+    /// scripts are not read.
     #[schemars(length(max = 16384))]
     pub user_data: String,
 
@@ -112,7 +115,8 @@ pub struct NodeClassSpec {
     pub additional_volumes: Vec<AdditionalVolume>,
 
     /// The KMS key that volumes are encrypted with; without it the account's default key for EBS. Volumes are
-    /// always encrypted.
+    /// always encrypted. EC2 uses a key only after it has accepted a launch: of one that may not be used the
+    /// first machine ends with `Client.InternalError`, which the condition `LaunchAccepted` reports then.
     #[serde(rename = "kmsKeyID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub kms_key_id: Option<String>,

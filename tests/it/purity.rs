@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 21] = [
+const PURE: [&str; 23] = [
     "cloud/absence.rs",
     "cloud/identity.rs",
     "cloud/quota.rs",
@@ -26,6 +26,8 @@ const PURE: [&str; 21] = [
     "controller/node/pods.rs",
     "controller/node/registration.rs",
     "controller/node_class/fault.rs",
+    "controller/node_class/launch_check.rs",
+    "controller/node_class/launches.rs",
     "controller/pattern.rs",
     "controller/retention.rs",
     "controller/safety.rs",
@@ -35,7 +37,7 @@ const PURE: [&str; 21] = [
 ];
 
 /// What decides, what is waited for and why, what is said of it, and what is made, in every controller.
-const PURE_NAMES: [&str; 6] = ["build", "cause", "messages", "plan", "status", "wait"];
+const PURE_NAMES: [&str; 7] = ["build", "cause", "messages", "plan", "status", "user_data", "wait"];
 
 /// What no pure file names: a client, a clock, a lock, or waiting.
 const IMPURE: [&str; 9] =

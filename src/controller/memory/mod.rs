@@ -2,6 +2,7 @@
 //! says what a restart costs.
 
 pub mod issued_requests;
+pub mod launch_checks;
 pub mod references;
 pub mod repairs;
 pub mod sends;

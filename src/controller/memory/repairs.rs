@@ -200,6 +200,13 @@ impl Fleet {
         underway(&nodes, &reserved).len()
     }
 
+    /// The Nodes of this NodeClass.
+    pub fn of_class(&self, class: &str) -> Vec<std::sync::Arc<Node>> {
+        let mut nodes = self.state();
+        nodes.retain(|node| node.spec.node_class_name == class);
+        nodes
+    }
+
     fn state(&self) -> Vec<std::sync::Arc<Node>> {
         self.nodes.get().map(Store::state).unwrap_or_default()
     }

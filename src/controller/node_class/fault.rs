@@ -2,10 +2,12 @@
 //!
 //! The sentences are in `messages`.
 
-use crate::api::{ConditionType, Reason};
+use super::user_data::mistake::Mistake;
+use crate::api::creation::Refusal;
+use crate::api::{ConditionType, InstanceId, Reason};
 
 /// Something that a NodeClass names and that is not there, or does not fit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(strum::VariantNames))]
 pub enum Fault {
     /// EC2 shows this account no such image.
@@ -81,6 +83,21 @@ pub enum Fault {
     },
     /// The StorageClass does not allow volume expansion.
     StorageClassFixed(String),
+    /// EC2 does not know the instance profile.
+    ProfileNotFound(String),
+    /// EC2 refuses a dry run of a launch for want of a permission.
+    LaunchForbidden(Refusal),
+    /// EC2 refuses a dry run of a launch for another cause.
+    LaunchRefused(Refusal),
+    /// EC2 ended the newest machine during its launch, as it does if the KMS key may not be used.
+    LaunchEnded {
+        /// The instance.
+        instance: InstanceId,
+        /// Whether the class names the key; otherwise it is the account's default one.
+        has_key: bool,
+    },
+    /// A mistake in the user data.
+    UserData(Mistake),
 }
 
 impl Fault {
@@ -102,6 +119,11 @@ impl Fault {
             Self::StorageClassNotFound(_) | Self::StorageClassDriver { .. } | Self::StorageClassFixed(_) => {
                 ConditionType::StorageClassReady
             }
+            Self::ProfileNotFound(_)
+            | Self::LaunchForbidden(_)
+            | Self::LaunchRefused(_)
+            | Self::LaunchEnded { .. } => ConditionType::LaunchAccepted,
+            Self::UserData(_) => ConditionType::UserDataReady,
         }
     }
 
@@ -122,11 +144,18 @@ impl Fault {
             Self::StorageClassNotFound(_) | Self::StorageClassDriver { .. } | Self::StorageClassFixed(_) => {
                 Reason::StorageClassUnusable
             }
+            Self::ProfileNotFound(_) => Reason::InstanceProfileUnusable,
+            Self::LaunchForbidden(_) => Reason::Forbidden,
+            Self::LaunchRefused(_) => Reason::InvalidRequest,
+            Self::LaunchEnded { .. } => Reason::KmsKeyUnusable,
+            Self::UserData(_) => Reason::UserDataUnusable,
         }
     }
 
     /// Whether EC2 would refuse every launch, or a machine would come up with a disk that is not the class'.
-    /// A wrong subnet or type leaves the others, and EC2's own refusal of it costs nothing.
+    /// A wrong subnet or type leaves the others, and EC2's own refusal of it costs nothing. So it is with
+    /// what a dry run refuses: the next launch asks EC2 itself, whose answer may be another one by then. User
+    /// data is read as the standard images read it, and another image may read it in another way.
     pub fn prevents_launches(&self) -> bool {
         match self {
             Self::ImageNotFound(_)
@@ -144,7 +173,12 @@ impl Fault {
             | Self::Architecture { .. }
             | Self::StorageClassNotFound(_)
             | Self::StorageClassDriver { .. }
-            | Self::StorageClassFixed(_) => false,
+            | Self::StorageClassFixed(_)
+            | Self::ProfileNotFound(_)
+            | Self::LaunchForbidden(_)
+            | Self::LaunchRefused(_)
+            | Self::LaunchEnded { .. }
+            | Self::UserData(_) => false,
         }
     }
 

@@ -1,8 +1,11 @@
 //! The sentences of a NodeClass. Pure.
 
 use super::fault::Fault;
+use super::user_data::form::{Form, Platform};
+use super::user_data::mistake::{FEWEST_PODS, LONGEST_USER_DATA, Mistake};
 use super::wait::ClassWait;
-use crate::api::keys::EBS_CSI_DRIVER;
+use crate::api::keys::{DEDICATED_LABEL, DEDICATED_TAINT, EBS_CSI_DRIVER};
+use crate::controller::messages::answer;
 
 /// Condition Ready, when it is true.
 pub const READY: &str = "everything that the NodeClass names is there and fits";
@@ -14,6 +17,15 @@ pub const NETWORK_READY: &str = "the subnets are in their zones, and in one VPC 
 pub const INSTANCE_TYPES_READY: &str = "every pattern of spec.instanceTypes names a type that runs the image";
 /// Condition `StorageClassReady`, when it is true.
 pub const STORAGE_CLASS_READY: &str = "the StorageClass is the EBS CSI driver's, and its volumes can grow";
+/// Condition `UserDataReady`, when it is true.
+pub const USER_DATA_READY: &str = "no mistake was found in the user data, as far as it can be read";
+/// Condition `LaunchAccepted`, when it is true.
+pub const LAUNCH_ACCEPTED: &str = "EC2 accepts a dry run of a launch";
+/// Condition `LaunchAccepted`, before the first answer.
+pub const LAUNCH_NOT_CHECKED: &str = "EC2 has not answered a dry run of a launch yet";
+
+/// The code of EC2's reason for the end of an instance whose launch lacks a permission.
+const FORBIDDEN_LAUNCH: &str = "Client.InternalError";
 
 /// How many users of a class are named.
 const NAMED_USERS: usize = 5;
@@ -89,7 +101,95 @@ impl Fault {
                 "StorageClass {name} does not allow volume expansion, so no volume can grow: set its \
                  allowVolumeExpansion to true"
             ),
+            Self::ProfileNotFound(profile) => format!(
+                "EC2 does not know instance profile {profile}: create it, which EC2 notices within minutes, \
+                 or correct spec.instanceProfile"
+            ),
+            Self::LaunchForbidden(refusal) => format!(
+                "EC2 does not allow the operator's role a launch of the NodeClass (dry run): {}; mend the \
+                 policy of the role",
+                answer(refusal)
+            ),
+            Self::LaunchRefused(refusal) => format!(
+                "EC2 refuses a launch of the NodeClass (dry run): {}; correct the NodeClass",
+                answer(refusal)
+            ),
+            Self::LaunchEnded { instance, has_key } => {
+                let key = if *has_key { "of spec.kmsKeyID" } else { "that is the account's default for EBS" };
+                format!(
+                    "EC2 ended instance {instance} during its launch ({FORBIDDEN_LAUNCH}), as it does if \
+                     the KMS key {key} may not be used: enable the key, and allow its use by EC2 in the \
+                     key's policy and in that of the operator's role"
+                )
+            }
+            Self::UserData(mistake) => mistake.message(),
         }
+    }
+}
+
+impl Mistake {
+    /// For the conditions.
+    pub fn message(&self) -> String {
+        match self {
+            Self::TooLong(bytes) => {
+                format!("spec.userData has {bytes} bytes, and EC2 takes {LONGEST_USER_DATA}: shorten it")
+            }
+            Self::Form { platform, form } => format!(
+                "the image is {}, but spec.userData is {}: write it for this image, or name another image in \
+                 spec.imageID",
+                platform_reads(*platform),
+                form_name(*form)
+            ),
+            Self::Syntax { form, error } => {
+                format!("spec.userData is not a valid {}: {error}: correct it", syntax(*form))
+            }
+            Self::Incomplete(fields) => format!(
+                "spec.userData lacks {}, without which no machine joins the cluster: add what it \
+                 lacks",
+                fields.join(", ")
+            ),
+            Self::Label(value) => format!(
+                "spec.userData gives the label {DEDICATED_LABEL} the value {value}: give it the value true"
+            ),
+            Self::Taint(taint) => format!(
+                "spec.userData sets the taint {taint}, which the pods of databases do not tolerate: remove \
+                 it; they tolerate {DEDICATED_TAINT}:NoExecute only"
+            ),
+            Self::MaxPods(pods) => format!(
+                "spec.userData allows {pods} pods on a machine, too few for a database beside the EBS CSI \
+                 driver and the network plugin: allow {FEWEST_PODS} or more"
+            ),
+        }
+    }
+}
+
+/// In a sentence about what user data is.
+fn form_name(form: Form) -> &'static str {
+    match form {
+        Form::Mime => "a MIME multipart text",
+        Form::NodeConfig => "a NodeConfig",
+        Form::Bottlerocket => "Bottlerocket's TOML",
+        Form::Script => "a script",
+        Form::CloudInit => "for cloud-init",
+        Form::Other => "of another form",
+    }
+}
+
+/// What the form must be.
+fn syntax(form: Form) -> &'static str {
+    match form {
+        Form::Mime => "MIME multipart text",
+        Form::NodeConfig => "NodeConfig",
+        Form::Bottlerocket => "TOML text",
+        Form::Script | Form::CloudInit | Form::Other => "text",
+    }
+}
+
+/// The image, and what it reads.
+fn platform_reads(platform: Platform) -> &'static str {
+    match platform {
+        Platform::Al2023 => "Amazon Linux 2023 for EKS, which reads a NodeConfig",
+        Platform::Bottlerocket => "Bottlerocket, which reads TOML",
     }
 }
 

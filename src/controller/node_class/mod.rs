@@ -2,18 +2,23 @@
 //! a mistake shows before a machine is launched. It changes nothing in EC2.
 
 pub mod act;
+pub mod catalog;
 pub mod fault;
+pub mod launch_check;
+pub mod launches;
 pub mod messages;
 pub mod observe;
 pub mod plan;
+mod remember;
 pub mod status;
+pub mod user_data;
 pub mod wait;
 
 use std::sync::Arc;
 
-use kube::Api;
 use kube::runtime::controller::Controller;
 use kube::runtime::watcher;
+use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use super::pass::close::close;
@@ -37,16 +42,20 @@ pub async fn run(ctx: Arc<Context>, concurrency: u16, stop: CancellationToken) {
     .await;
 }
 
-/// One pass: observe, plan, act, status. Nothing is left in memory.
+/// One pass: observe, plan, act, status, remember.
 async fn pass(class: &NodeClass, ctx: &Context, events: &Events) -> Result<Again, PassError> {
     let Some(observed) =
         observe::observe(class, ctx).await.map_err(|error| PassError::Observe(error.into()))?
     else {
+        remember::forget(&class.uid().unwrap_or_default(), ctx);
         return Ok(ctx.timing.resync_interval);
     };
     let plan = plan::plan(&observed);
     let acted = act::act(&plan, observed.class.clone(), ctx).await;
+    // Before the status is written, which may fail.
+    remember::remember(&observed, ctx);
     if acted.finished {
+        remember::forget(&class.uid().unwrap_or_default(), ctx);
         return Ok(ctx.timing.resync_interval);
     }
     let new = status::status(&observed, &plan, &acted, ctx.clock.now());
@@ -54,6 +63,6 @@ async fn pass(class: &NodeClass, ctx: &Context, events: &Events) -> Result<Again
     let classes = Api::<NodeClass>::all(ctx.client.clone());
     close(&classes, acted, &old, &new, status::changes(&old, &new), events).await?;
     // What a person mends in EC2 or the cluster wakes nothing.
-    let is_as_wanted = plan.waiting.is_none() && plan.faults.is_empty();
+    let is_as_wanted = plan.waiting.is_none() && plan.faults.is_empty() && !observed.launch_check.is_awaited;
     Ok(if is_as_wanted { ctx.timing.resync_interval } else { ctx.timing.instance_sync_interval })
 }

@@ -5,12 +5,15 @@ use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
+use super::catalog::Catalog;
+use super::launch_check::{self, LaunchCheck};
+use super::launches::{self, Launch};
+use crate::api::node_class_status::{DryRun, EndedLaunch};
 use crate::api::{Database, Node, NodeClass, Volume};
-use crate::cloud::CloudError;
 use crate::cloud::call::Call;
-use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use crate::cloud::limits::Wait;
 use crate::cloud::turns::{Caller, Priority};
+use crate::cloud::{Class, CloudError};
 use crate::cluster::if_served;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::pass::call_blocked::call_blocked;
@@ -25,21 +28,14 @@ pub struct Observed {
     pub catalog: Result<Catalog, CallBlocked>,
     /// The StorageClass of the name.
     pub storage_class: Option<StorageClass>,
+    /// What EC2 answered to a dry run of a launch of this spec.
+    pub launch_check: LaunchCheck,
+    /// The launches of the class' Nodes, each Node's newest.
+    pub launches: Vec<Launch>,
+    /// The launch of this spec that EC2 is known to have ended.
+    pub ended_launch: Option<EndedLaunch>,
     /// What uses the class (`Database team-a/orders`); read only while the class is being deleted.
     pub users: Vec<String>,
-}
-
-/// What EC2 has of what the class names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Catalog {
-    /// The image.
-    pub image: Option<Image>,
-    /// Those of the subnets that there are.
-    pub subnets: Vec<Subnet>,
-    /// Those of the security groups that there are.
-    pub security_groups: Vec<SecurityGroup>,
-    /// The instance types that match the class' patterns.
-    pub instance_types: Vec<InstanceType>,
 }
 
 /// Reads; `None` when the object is gone, or is another of its name.
@@ -49,8 +45,16 @@ pub async fn observe(class: &NodeClass, ctx: &Context) -> Result<Option<Observed
         return Ok(None);
     };
     let storage_classes = Api::<StorageClass>::all(ctx.client.clone());
+    let status = class.status.clone().unwrap_or_default();
+    let is_of_this_spec = status.observed_generation == class.metadata.generation;
+    let launches = launches(&class.name_any(), ctx);
+    let catalog = catalog(&class, ctx).await;
+    let known = status.dry_run.filter(|_| is_of_this_spec);
     Ok(Some(Observed {
-        catalog: catalog(&class, ctx).await,
+        launch_check: launch_check(&class, &catalog, &launches, known, ctx).await,
+        launches,
+        ended_launch: status.ended_launch.filter(|_| is_of_this_spec),
+        catalog,
         storage_class: storage_classes.get_opt(&class.spec.storage_class_name).await?,
         users: if class.metadata.deletion_timestamp.is_some() {
             users(&class.name_any(), ctx).await?
@@ -76,6 +80,49 @@ async fn catalog(class: &NodeClass, ctx: &Context) -> Result<Catalog, CallBlocke
         instance_types: read(Call::DescribeInstanceTypes, cloud.describe_instance_types(patterns), &uid, ctx)
             .await?,
     })
+}
+
+/// The launches of the class' Nodes, as the Nodes' status and the EC2 inventory show them.
+fn launches(class: &str, ctx: &Context) -> Vec<Launch> {
+    let launch = |node: &Node| {
+        let id = node.status.as_ref()?.instance_id.clone();
+        let shown = id.and_then(|id| {
+            let instances = ctx.inventory.instances_of(&node.uid().unwrap_or_default());
+            instances.by_id(&id).and_then(|instance| instance.state_reason.clone())
+        });
+        launches::of(node, shown.as_deref())
+    };
+    ctx.fleet.of_class(class).iter().filter_map(|node| launch(node)).collect()
+}
+
+/// Sends a dry run of a launch if one is due and no launch misses the request; otherwise gives what is known
+/// of this spec. A dry run changes nothing in EC2.
+async fn launch_check(
+    class: &NodeClass,
+    catalog: &Result<Catalog, CallBlocked>,
+    launches: &[Launch],
+    known: Option<DryRun>,
+    ctx: &Context,
+) -> LaunchCheck {
+    let (uid, now) = (class.uid().unwrap_or_default(), ctx.clock.now());
+    let is_kept = class.metadata.deletion_timestamp.is_none();
+    let request = catalog
+        .as_ref()
+        .ok()
+        .filter(|_| is_kept)
+        .and_then(|catalog| launch_check::request(class, catalog, launches, &ctx.cluster_id, now));
+    let Some(request) = request else { return LaunchCheck { answer: known, ..LaunchCheck::default() } };
+    let last = ctx.launch_checks.last(&uid, class.metadata.generation);
+    let is_due = launch_check::is_due(known.as_ref(), last, &ctx.timing, now);
+    if !is_due || ctx.limits.try_take_spare(Call::RunInstances, now).is_err() {
+        return LaunchCheck { is_awaited: known.is_none(), answer: known, sent_at: None };
+    }
+    let answer = ctx.cloud.check_launch(&request).await;
+    if answer.as_ref().is_err_and(|error| error.class == Class::Throttled) {
+        ctx.limits.throttled(Call::RunInstances, ctx.clock.now());
+    }
+    let answer = launch_check::answer(answer, known, now);
+    LaunchCheck { is_awaited: answer.is_none(), answer, sent_at: Some(now) }
 }
 
 /// Makes a call if the rate limits allow it. It leaves a reserve to the databases.

@@ -5,11 +5,14 @@ use std::slice;
 
 use k8s_openapi::api::storage::v1::StorageClass;
 
+use super::catalog::Catalog;
 use super::fault::Fault;
-use super::observe::{Catalog, Observed};
+use super::observe::Observed;
 use super::wait::ClassWait;
+use super::{launch_check, launches, user_data};
 use crate::api::NodeClassSpec;
 use crate::api::keys::EBS_CSI_DRIVER;
+use crate::api::node_class_status::EndedLaunch;
 use crate::cloud::catalog::{Image, ImageDisk, SecurityGroup, Subnet};
 use crate::cluster::finalizer;
 use crate::controller::pattern;
@@ -34,6 +37,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// Whether a machine can be launched; absent if EC2 could not be read.
     pub launchable: Option<bool>,
+    /// The newest launch of the class, if EC2 ended it.
+    pub ended_launch: Option<EndedLaunch>,
 }
 
 /// Decides what to do about a NodeClass.
@@ -66,7 +71,18 @@ fn judged(observed: &Observed) -> Plan {
     faults.extend(network(spec, catalog));
     faults.extend(instance_types(spec, catalog));
     faults.extend(storage_class(&spec.storage_class_name, observed.storage_class.as_ref()));
-    Plan { launchable: Some(!faults.iter().any(Fault::prevents_launches)), faults, ..Plan::default() }
+    let mistakes = user_data::mistakes(&spec.user_data, catalog.image.as_ref());
+    faults.extend(mistakes.into_iter().map(Fault::UserData));
+    let launchable = !faults.iter().any(Fault::prevents_launches);
+    // A dry run refuses what is named above once more.
+    let refused = launch_check::fault(spec, observed.launch_check.answer.as_ref());
+    faults.extend(refused.filter(|_| launchable));
+    let ended = launches::ended(spec.kms_key_id.as_ref(), observed.ended_launch.as_ref(), &observed.launches);
+    faults.extend(ended.as_ref().map(|ended| Fault::LaunchEnded {
+        instance: ended.instance_id.clone(),
+        has_key: spec.kms_key_id.is_some(),
+    }));
+    Plan { launchable: Some(launchable), faults, ended_launch: ended, ..Plan::default() }
 }
 
 fn image(spec: &NodeClassSpec, catalog: &Catalog) -> Vec<Fault> {

@@ -3,9 +3,10 @@
 
 use jiff::Timestamp;
 
+use super::catalog::Catalog;
 use super::fault::Fault;
 use super::messages;
-use super::observe::{Catalog, Observed};
+use super::observe::Observed;
 use super::plan::Plan;
 use super::wait::ClassWait;
 use crate::api::ConditionType as Type;
@@ -16,11 +17,13 @@ use crate::controller::conditions::{self, Entry};
 use crate::controller::pass::acted::{Acted, why};
 
 /// What is compared, with the sentence of each if nothing is wrong with it.
-const COMPARED: [(Type, &str); 4] = [
+const COMPARED: [(Type, &str); 6] = [
     (Type::ImageReady, messages::IMAGE_READY),
     (Type::NetworkReady, messages::NETWORK_READY),
     (Type::InstanceTypesReady, messages::INSTANCE_TYPES_READY),
     (Type::StorageClassReady, messages::STORAGE_CLASS_READY),
+    (Type::UserDataReady, messages::USER_DATA_READY),
+    (Type::LaunchAccepted, messages::LAUNCH_ACCEPTED),
 ];
 
 /// The status to write.
@@ -35,8 +38,10 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<NodeClass>, now: T
     let catalog = observed.catalog.as_ref().ok();
     NodeClassStatus {
         observed_generation: generation,
-        conditions: conditions::merge(&old.conditions, &entries(plan, acted), generation, now),
+        conditions: conditions::merge(&old.conditions, &entries(observed, plan, acted), generation, now),
         launchable: plan.launchable,
+        dry_run: observed.launch_check.answer.clone(),
+        ended_launch: plan.ended_launch.clone(),
         image: catalog.and_then(image),
         subnets: catalog.map(|catalog| subnets(observed, catalog)).unwrap_or_default(),
     }
@@ -73,7 +78,7 @@ fn subnets(observed: &Observed, catalog: &Catalog) -> Vec<SubnetStatus> {
     status.collect()
 }
 
-fn entries(plan: &Plan, acted: &Acted<NodeClass>) -> Vec<Entry> {
+fn entries(observed: &Observed, plan: &Plan, acted: &Acted<NodeClass>) -> Vec<Entry> {
     let waiting = plan.waiting.as_ref().map(|waiting| (waiting.reason(), waiting.message()));
     let found = plan.faults.first().map(|fault| (fault.reason(), messages::faults(&plan.faults)));
     let holds = waiting.is_none() && found.is_none() && acted.error.is_none();
@@ -89,6 +94,10 @@ fn entries(plan: &Plan, acted: &Acted<NodeClass>) -> Vec<Entry> {
         match faults.first() {
             Some(first) => Entry::no(kind, first.reason(), messages::faults(&faults)),
             None if plan.launchable.is_none() => Entry::no(kind, reason, message.clone()),
+            // The class may be ready all the same: EC2 is asked when no launch needs the request.
+            None if kind == Type::LaunchAccepted && observed.launch_check.answer.is_none() => {
+                Entry::no(kind, Reason::Progressing, messages::LAUNCH_NOT_CHECKED)
+            }
             None => Entry::yes(kind, Reason::AsExpected, sentence),
         }
     }));

@@ -1,5 +1,7 @@
 //! What a NodeClass is told about what it names: faults, conditions, sentences.
 
+mod launch_check;
+mod launches;
 mod messages;
 
 use jiff::Timestamp;
@@ -7,12 +9,17 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use self::launch_check::{no_profile, refusal, refused};
+use super::catalog::Catalog;
 use super::fault::Fault;
-use super::observe::{Catalog, Observed};
+use super::launch_check::LaunchCheck;
+use super::observe::Observed;
 use super::plan::{Action, plan};
 use super::status::{changes, status};
+use super::user_data::mistake::Mistake;
 use super::wait::ClassWait;
-use crate::api::{ConditionType, EventReason, NodeClass, NodeClassStatus, Reason};
+use crate::api::node_class_status::DryRun;
+use crate::api::{ConditionType, EventReason, InstanceId, NodeClass, NodeClassStatus, Reason};
 use crate::cloud::Class;
 use crate::cloud::CloudError;
 use crate::cloud::call::Call;
@@ -79,6 +86,9 @@ fn world() -> Observed {
             ],
         }),
         storage_class: Some(serde_json::from_value(storage_class()).unwrap()),
+        launch_check: LaunchCheck { answer: Some(DryRun::default()), ..LaunchCheck::default() },
+        launches: Vec::new(),
+        ended_launch: None,
         users: Vec::new(),
     }
 }
@@ -228,6 +238,43 @@ fn what_is_not_there_or_does_not_fit_is_named() {
             vec![Fault::StorageClassFixed("freehold".into())],
         ),
         (
+            "a profile that EC2 does not know",
+            with(|it| {
+                it.class.spec.instance_profile = Some("nodes".into());
+                it.launch_check.answer = Some(no_profile());
+            }),
+            vec![Fault::ProfileNotFound("nodes".into())],
+        ),
+        (
+            "a launch that the role may not make",
+            with(|it| it.launch_check.answer = Some(refused("UnauthorizedOperation", "no"))),
+            vec![Fault::LaunchForbidden(refusal("UnauthorizedOperation", "no"))],
+        ),
+        (
+            "another refusal",
+            with(|it| it.launch_check.answer = Some(refused("InvalidParameterCombination", "no"))),
+            vec![Fault::LaunchRefused(refusal("InvalidParameterCombination", "no"))],
+        ),
+        (
+            "a refusal of what is named already",
+            with(|it| {
+                it.launch_check.answer = Some(refused("InvalidAMIID.NotFound", "no"));
+                it.catalog.as_mut().unwrap().image = None;
+            }),
+            vec![Fault::ImageNotFound("ami-1".into())],
+        ),
+        ("no answer to a dry run yet", with(|it| it.launch_check.answer = None), Vec::new()),
+        (
+            "a launch that EC2 ended",
+            with(|it| it.ended_launch = Some(launches::ended_launch(0))),
+            vec![Fault::LaunchEnded { instance: InstanceId("i-1".into()), has_key: false }],
+        ),
+        (
+            "user data that EC2 refuses",
+            with(|it| it.class.spec.user_data = "é".repeat(8193)),
+            vec![Fault::UserData(Mistake::TooLong(16_386))],
+        ),
+        (
             "several",
             with(|it| {
                 it.storage_class = None;
@@ -297,6 +344,13 @@ fn the_conditions_say_where_the_fault_is() {
         assert_eq!(condition(&no_storage_class, kind), expected, "{kind:?}");
     }
     assert_eq!(no_storage_class.launchable, Some(true));
+    let no_profile = next(&with(|it| it.launch_check.answer = Some(no_profile())), Some(fits.clone()));
+    assert_eq!(condition(&no_profile, ConditionType::LaunchAccepted), ("False", "InvalidRequest"));
+    assert_eq!(condition(&no_profile, ConditionType::UserDataReady), ("True", "AsExpected"));
+    // A dry run that has to wait keeps nothing from being ready.
+    let unchecked = next(&with(|it| it.launch_check.answer = None), None);
+    assert_eq!(condition(&unchecked, ConditionType::LaunchAccepted), ("False", "Progressing"));
+    assert_eq!(condition(&unchecked, ConditionType::Ready), ("True", "AsExpected"));
     // Addresses become free by themselves.
     let full = next(&with_catalog(|it| it.subnets[1].free_addresses = 0), None);
     assert_eq!(condition(&full, ConditionType::Ready), ("False", "NoFreeAddresses"));

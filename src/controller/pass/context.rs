@@ -15,6 +15,7 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::controller::memory::issued_requests::IssuedRequests;
+use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
 use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
@@ -52,6 +53,8 @@ pub struct Context {
     pub sends: Sends,
     /// What this process last asked EC2 to change or end.
     pub issued: IssuedRequests,
+    /// When a dry run of each NodeClass was last sent.
+    pub launch_checks: LaunchChecks,
     /// Which object an EC2 resource or a UID belongs to.
     pub references: References,
     /// The core Nodes that are databases' machines, without their status.

@@ -1,8 +1,12 @@
 //! Every sentence about a NodeClass, in a golden file: a changed one shows in a review.
 
+use super::launch_check::refusal;
 use super::{texts, unread};
+use crate::api::InstanceId;
 use crate::controller::node_class::fault::Fault;
 use crate::controller::node_class::messages;
+use crate::controller::node_class::user_data::form::{Form, Platform};
+use crate::controller::node_class::user_data::mistake::Mistake;
 use crate::controller::node_class::wait::ClassWait;
 use crate::controller::tests::golden::{Sentence, compare_sentences, complete, variant};
 
@@ -31,6 +35,33 @@ fn faults() -> Vec<Fault> {
         Fault::StorageClassNotFound("freehold".into()),
         Fault::StorageClassDriver { name: "efs".into(), provisioner: "efs.csi.aws.com".into() },
         Fault::StorageClassFixed("gp2".into()),
+        Fault::ProfileNotFound("nodes".into()),
+        Fault::LaunchForbidden(refusal(
+            "UnauthorizedOperation",
+            "You are not authorized to perform this operation. User: assumed-role/… is not authorized to \
+             perform: iam:PassRole on resource: role/…",
+        )),
+        Fault::LaunchRefused(refusal(
+            "InvalidParameterCombination",
+            "The parameter KmsKeyId cannot be combined with this image",
+        )),
+        Fault::LaunchEnded { instance: InstanceId("i-1".into()), has_key: true },
+        Fault::LaunchEnded { instance: InstanceId("i-1".into()), has_key: false },
+        Fault::UserData(Mistake::TooLong(16_390)),
+    ])
+}
+
+fn mistakes() -> Vec<Mistake> {
+    complete([
+        Mistake::TooLong(16_390),
+        Mistake::Form { platform: Platform::Bottlerocket, form: Form::Script },
+        Mistake::Form { platform: Platform::Al2023, form: Form::Bottlerocket },
+        Mistake::Syntax { form: Form::Bottlerocket, error: "duplicate key in line 13".into() },
+        Mistake::Syntax { form: Form::Mime, error: "its Content-Type has no boundary".into() },
+        Mistake::Incomplete(texts(&["spec.cluster.name", "spec.cluster.cidr"])),
+        Mistake::Label("yes".into()),
+        Mistake::Taint("team=data:NoExecute".into()),
+        Mistake::MaxPods(2),
     ])
 }
 
@@ -56,12 +87,20 @@ fn the_sentences_of_a_node_class_are_those_of_the_golden_file() {
             .iter()
             .map(|fault| Sentence::wait(variant(fault), fault.reason(), fault.is_stalled(), fault.message())),
     );
+    let user_data = |it: &Mistake| {
+        let fault = Fault::UserData(it.clone());
+        Sentence::wait(variant(it), fault.reason(), fault.is_stalled(), fault.message())
+    };
+    sentences.extend(mistakes().iter().map(user_data));
     sentences.extend([
         Sentence::other("Ready", messages::READY.to_owned()),
         Sentence::other("ImageReady", messages::IMAGE_READY.to_owned()),
         Sentence::other("NetworkReady", messages::NETWORK_READY.to_owned()),
         Sentence::other("InstanceTypesReady", messages::INSTANCE_TYPES_READY.to_owned()),
         Sentence::other("StorageClassReady", messages::STORAGE_CLASS_READY.to_owned()),
+        Sentence::other("UserDataReady", messages::USER_DATA_READY.to_owned()),
+        Sentence::other("LaunchAccepted", messages::LAUNCH_ACCEPTED.to_owned()),
+        Sentence::other("LaunchAccepted, before the first answer", messages::LAUNCH_NOT_CHECKED.to_owned()),
     ]);
     compare_sentences("node_class", &sentences);
 }
