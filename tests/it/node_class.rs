@@ -1,6 +1,8 @@
 //! A NodeClass on a real API server: what it names and is not there shows in its status and launches nothing,
 //! and a class in use is not deleted.
 
+use ec2sim::{Effect, Fault};
+use freehold::api::node_class_status::DryRun;
 use freehold::api::{NodeClass, NodeClassStatus};
 use kube::Api;
 use kube::api::DeleteParams;
@@ -16,7 +18,7 @@ const NAME: &str = "classes";
 /// Waits until the status of the class' newest generation has this reason for `Ready`; gives the message.
 async fn until_reason(env: &TestEnv, reason: &str) -> (NodeClassStatus, String) {
     until(&format!("the NodeClass being {reason}"), || async {
-        let class = Api::<NodeClass>::all(env.client.clone()).get(NAME).await;
+        let class = Api::<NodeClass>::all(env.client.clone()).get(&env.name).await;
         let class = class.map_err(|error| error.to_string())?;
         let ready = class.condition("Ready");
         let status = class.status.unwrap_or_default();
@@ -27,7 +29,7 @@ async fn until_reason(env: &TestEnv, reason: &str) -> (NodeClassStatus, String) 
 }
 
 fn launches(env: &TestEnv) -> usize {
-    env.calls_since(0).iter().filter(|entry| entry.action == "RunInstances").count()
+    env.calls_since(0).iter().filter(|entry| entry.action == "RunInstances" && !entry.dry_run).count()
 }
 
 #[test]
@@ -79,6 +81,54 @@ fn a_class_that_names_what_is_not_there_launches_nothing_and_one_in_use_stays() 
             seen(left.is_none().then_some(()), || format!("{:?}", left.map(|class| class.condition("Ready"))))
         })
         .await;
+        env.close().await;
+    });
+}
+
+#[test]
+fn a_class_whose_launch_ec2_would_refuse_says_so_before_one_is_needed_and_of_a_key_after_the_first() {
+    run(async {
+        let options = Options { watches_all: true, ..Options::default() };
+        let mut env = TestEnv::build_alone("launches", options).await;
+        // A pattern without a family names no type to ask for.
+        env.edit_class(&json!({"instanceProfile": "nobody", "instanceTypes": ["r7i.*", "r6i.*", "m7i.*"]}))
+            .await;
+        env.start_operator();
+
+        // The profile is refused by a dry run alone, and nothing is kept from being launched.
+        let (status, message) = until_reason(&env, "InstanceProfileUnusable").await;
+        assert!(message.contains("instance profile nobody"), "{message}");
+        assert_eq!((status.launchable, launches(&env)), (Some(true), 0));
+        let refusal =
+            status.dry_run.and_then(|dry_run| dry_run.refusal).expect("the refusal is in the status");
+        assert_eq!(refusal.code, "InvalidParameterValue");
+        env.edit_class(&json!({"instanceProfile": "nodes"})).await;
+        let (status, _) = until_reason(&env, "AsExpected").await;
+        assert_eq!((status.dry_run, launches(&env)), (Some(DryRun::default()), 0));
+
+        // A mistake in the user data is named before a machine fails to join by it.
+        let class = Api::<NodeClass>::all(env.client.clone()).get(&env.name).await.unwrap();
+        let script = class.spec.user_data;
+        env.edit_class(&json!({"userData": "[settings.kubernetes]\nmax-pods = 1\n"})).await;
+        let (_, message) = until_reason(&env, "UserDataUnusable").await;
+        assert!(message.contains("1 pods"), "{message}");
+        env.edit_class(&json!({"userData": script})).await;
+        until_reason(&env, "AsExpected").await;
+
+        // A key that may not be used: EC2 accepts the dry run, and each launch, and ends the instance.
+        let dies = Effect::LaunchDies { code: "Client.InternalError".to_owned() };
+        let fault = Fault { action: Some("RunInstances".to_owned()), ..Fault::always(dies) };
+        let fault = env.ec2().add_fault(fault);
+        env.create("orders", &json!({})).await;
+        let (status, message) = until_reason(&env, "KmsKeyUnusable").await;
+        assert!(status.ended_launch.is_some() && message.contains("Client.InternalError"), "{message}");
+        assert_eq!(status.launchable, Some(true));
+        env.ec2().clear_fault(&fault);
+        // The Node may be stalled by now, until the class changes.
+        env.edit_class(&json!({"tags": {"key": "enabled"}})).await;
+        env.ready("orders").await;
+        let (status, _) = until_reason(&env, "AsExpected").await;
+        assert_eq!(status.ended_launch, None);
         env.close().await;
     });
 }
