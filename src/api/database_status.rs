@@ -116,10 +116,14 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The same, with ConfigMap and StatefulSet not known: they are about to be written.
+    /// The same, with the object of this occurrence not known: it is about to be written.
     #[must_use]
-    pub fn unknown(self) -> Self {
-        Self { config_map: None, stateful_set: None, ..self }
+    pub fn without(self, altered: Occurrence) -> Self {
+        if altered == Occurrence::ConfigMapAltered {
+            Self { config_map: None, ..self }
+        } else {
+            Self { stateful_set: None, ..self }
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::messages::events as notes;
 use super::object_name::ObjectName;
 use super::password::Password;
 use super::plan::action::{Action, ChildKind, Plan};
-use crate::api::database::{Applied, Occurrence, Replacement};
+use crate::api::database::{Occurrence, Replacement};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, DatabaseStatus, EventReason, Node, Volume};
@@ -176,7 +176,7 @@ async fn apply_files(
     answers: &mut Answers,
     ctx: &Context,
 ) -> Result<(), ActError> {
-    forget_applied(object, acted, ctx).await?;
+    forget_applied(object, Occurrence::ConfigMapAltered, acted, ctx).await?;
     answers.config_map = Some(apply_config_map(&of_namespace(object, ctx), object).await?);
     Ok(())
 }
@@ -188,7 +188,7 @@ async fn apply_set(
     answers: &mut Answers,
     ctx: &Context,
 ) -> Result<(), ActError> {
-    forget_applied(object, acted, ctx).await?;
+    forget_applied(object, Occurrence::StatefulSetAltered, acted, ctx).await?;
     answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object).await?);
     Ok(())
 }
@@ -200,7 +200,7 @@ async fn change_image(
     answers: &mut Answers,
     ctx: &Context,
 ) -> Result<(), ActError> {
-    forget_applied(object, acted, ctx).await?;
+    forget_applied(object, Occurrence::StatefulSetAltered, acted, ctx).await?;
     answers.stateful_set = Some(apply(&of_namespace(object, ctx), object).await?);
     Ok(())
 }
@@ -214,9 +214,12 @@ where
 }
 
 /// Before an object that is there is written: what is in it is not known from here on, until the closing
-/// patch of a pass says so. A write of ours whose answer is lost is then not taken for a change of others.
+/// patch of a pass says so. A write of ours whose answer is lost is then not taken for a change of others. The
+/// record of the other object stays: a write that is refused each time must change nothing each time, since
+/// every change of the status wakes the Database.
 async fn forget_applied<K: Resource>(
     object: &K,
+    what: Occurrence,
     acted: &mut Acted<Database>,
     ctx: &Context,
 ) -> Result<(), ActError> {
@@ -224,14 +227,15 @@ async fn forget_applied<K: Resource>(
         return Ok(());
     }
     let old = acted.object.status.clone().unwrap_or_default();
-    let new = DatabaseStatus { applied: old.applied.clone().map(Applied::unknown), ..old.clone() };
+    let applied = old.applied.clone().map(|applied| applied.without(what));
+    let new = DatabaseStatus { applied, ..old.clone() };
     let databases = of_namespace(&acted.object, ctx);
     acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
     Ok(())
 }
 
 /// What was changed outside Freehold is written down before it is restored; in the same write, what was
-/// applied is forgotten.
+/// applied to it is forgotten.
 async fn report_altered(
     what: Occurrence,
     object: &ObjectName,
@@ -243,7 +247,7 @@ async fn report_altered(
     let old = acted.object.status.clone().unwrap_or_default();
     let new = DatabaseStatus {
         history: history::extended(&old.history, Some(&(what, cause.clone())), ctx.clock.now()),
-        applied: old.applied.clone().map(Applied::unknown),
+        applied: old.applied.clone().map(|applied| applied.without(what)),
         ..old.clone()
     };
     let databases = of_namespace(&acted.object, ctx);

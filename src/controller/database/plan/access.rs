@@ -1,6 +1,7 @@
 //! The plan of what stands before the engine: names that must be free, credentials, ConfigMap, Service,
 //! NetworkPolicy, ServiceAccount. Pure.
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Resource, ResourceExt};
 
@@ -118,12 +119,26 @@ fn differs<K: Resource>(live: &Child<K>, wanted: K, is_same: impl Fn(&K, &K) -> 
 }
 
 /// What gives a ConfigMap this content. One that another client made immutable is deleted: the next pass
-/// creates it anew, and files that are mounted stay until then.
-pub(super) fn rewritten(live: &ConfigMap, wanted: ConfigMap) -> Action {
-    if live.immutable == Some(true) {
-        return Action::DeleteChild(ChildKind::ConfigMap, live.name_any(), live.uid().unwrap_or_default());
+/// creates it anew, and files that are mounted stay until then. One that a finalizer of another client keeps
+/// is not deleted again.
+pub(super) fn rewritten(live: &ConfigMap, wanted: ConfigMap) -> Option<Action> {
+    match (live.immutable, &live.metadata.deletion_timestamp) {
+        (Some(true), Some(_)) => None,
+        (Some(true), None) => {
+            let uid = live.uid().unwrap_or_default();
+            Some(Action::DeleteChild(ChildKind::ConfigMap, live.name_any(), uid))
+        }
+        (Some(false) | None, _) => Some(Action::ApplyConfigMap(Box::new(bound(live, wanted)))),
     }
-    Action::ApplyConfigMap(Box::new(bound(live, wanted)))
+}
+
+/// The same for a StatefulSet, with the field that an admission webhook may have set when it was created, and
+/// that nobody can change since.
+pub(super) fn bound_set(live: &StatefulSet, mut wanted: StatefulSet) -> StatefulSet {
+    if let (Some(spec), Some(live)) = (wanted.spec.as_mut(), live.spec.as_ref()) {
+        spec.pod_management_policy.clone_from(&live.pod_management_policy);
+    }
+    bound(live, wanted)
 }
 
 /// The wanted object, bound to the UID of the one that it changes; its owners stay as they are.

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::{Resource, ResourceExt};
 
-use super::access::{bound, rewritten};
+use super::access::{bound_set, rewritten};
 use super::action::{Action, ChildKind, Plan};
 use super::facts::{replicas, template};
 use super::{permission, validation};
@@ -108,21 +108,24 @@ impl Compared {
             Self::ConfigMap => {
                 let live = observed.config_map.ours()?;
                 let files = build::config_map(&observed.database, &observed.names, profile)?;
-                Some(rewritten(live, files))
+                rewritten(live, files)
             }
             Self::StatefulSet => {
                 let live = observed.stateful_set.ours()?;
                 let mut wanted = template(observed, profile);
                 wanted.spec.get_or_insert_default().replicas = Some(replicas(live));
-                Some(Action::RestoreStatefulSet(Box::new(bound(live, wanted))))
+                Some(Action::RestoreStatefulSet(Box::new(bound_set(live, wanted))))
             }
         }
     }
 }
 
-/// How the ConfigMap compares.
+/// How the ConfigMap compares. Freehold makes none immutable, so that one is altered whatever is known.
 fn config_map(observed: &Observed) -> Finding {
     let Child::Ours(live) = &observed.config_map else { return Finding::Same };
+    if live.immutable == Some(true) {
+        return Finding::Altered;
+    }
     let recorded = applied_before(observed).and_then(|applied| applied.config_map.as_ref());
     compared(recorded, |recorded| *recorded == build::of_config_map(live))
 }
@@ -174,13 +177,15 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
         Finding::Unknown => !object.is_outdated(observed),
         Finding::Altered => altered.contains(object),
     };
-    let is_any_needed = Compared::ALL.iter().any(|object| is_needed(object) && !is_applied(*object));
+    // Files and template are of one version: what is as it was goes with what was altered. It does not go with
+    // what is not known, or a write that is refused each time would be repeated with both, without an end.
+    let is_one_altered = altered.iter().any(|object| !is_applied(*object));
     // The number of pods is another write's in this pass.
     let is_scaled = plan.actions.iter().any(|action| matches!(action, Action::Scale(..)));
     let restored: Vec<Action> = Compared::ALL
         .into_iter()
-        .filter(|object| is_any_needed && !is_applied(*object) && !pending.contains(object))
-        .filter(|object| altered.contains(object) || !object.is_outdated(observed))
+        .filter(|object| !is_applied(*object) && !pending.contains(object))
+        .filter(|object| is_needed(object) || (is_one_altered && !object.is_outdated(observed)))
         .filter(|object| *object != Compared::StatefulSet || !is_scaled)
         .filter_map(|object| object.restored(observed, profile?))
         .collect();

@@ -6,7 +6,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
-use super::access::{bound, rewritten};
+use super::access::{bound, bound_set, rewritten};
 use super::action::Action;
 use super::drift::{self, Finding};
 use super::facts::{engine_waiting, inputs_of_set, is_outdated, replicas, template};
@@ -74,7 +74,7 @@ fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> 
         return None;
     }
     let template = template(observed, profile);
-    actions.push(Action::ApplyStatefulSet(Box::new(bound(live, template))));
+    actions.push(Action::ApplyStatefulSet(Box::new(bound_set(live, template))));
     Some(match &observed.pod {
         Some(pod) if is_outdated => restart_pending(pod, RestartStep::ApplyingTemplate),
         Some(_) | None => DatabaseWait::StartingEngine,
@@ -120,7 +120,7 @@ fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
         (&observed.config_map, build::config_map(&observed.database, &observed.names, profile))
         && live.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str) != Some(wanted.as_str())
     {
-        actions.push(rewritten(live, files));
+        actions.extend(rewritten(live, files));
     }
 }
 

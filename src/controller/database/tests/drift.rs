@@ -167,6 +167,9 @@ fn what_was_applied_before_and_is_not_known_is_applied_anew_and_not_reported() {
         }),
         "[apply config config-uid, restore set set-uid x1] as wanted"
     );
+    // Else a write that is refused each time would repeat the other one each time, and with it the status.
+    assert_eq!(planned(|it| known(it).stateful_set = None), "[restore set set-uid x1] as wanted");
+    assert_eq!(planned(|it| known(it).config_map = None), "[apply config config-uid] as wanted");
     let mut outdated = edited(json!({"config": {"query.timeout": "60s"}}));
     status(&mut outdated).applied = None;
     assert_eq!(
@@ -254,6 +257,38 @@ fn a_change_that_comes_back_is_restored_after_pauses_that_grow() {
         "[report ConfigMapAltered orders-config, apply config config-uid, restore set set-uid x1] as wanted",
         "each object has its own pause"
     );
+}
+
+#[test]
+fn files_that_cannot_be_changed_and_do_not_go_are_reported_after_pauses_and_deleted_once() {
+    let mut world = settled();
+    edit_files(&mut world, |files| {
+        files.immutable = Some(true);
+        files.metadata.deletion_timestamp = Some(Time(at(1)));
+    });
+    known(&mut world).config_map = None;
+    restored(&mut world, Occurrence::ConfigMapAltered, 1, 10);
+    assert_eq!(line(&plan(&world, now())), "[] as wanted");
+    let reported = altered(&world).unwrap();
+    assert!(reported.starts_with("ConfigMap orders-config was changed outside Freehold again"), "{reported}");
+    status(&mut world).history.clear();
+    restored(&mut world, Occurrence::ConfigMapAltered, 1, 60);
+    assert_eq!(
+        line(&plan(&world, now())),
+        "[report ConfigMapAltered orders-config, restore set set-uid x1] as wanted"
+    );
+}
+
+#[test]
+fn what_cannot_be_changed_of_a_stateful_set_stays_as_a_webhook_made_it() {
+    let mut world = settled();
+    change(&mut world.stateful_set, |set| {
+        set.spec.as_mut().unwrap().pod_management_policy = Some("Parallel".to_owned());
+    });
+    alter_set(&mut world);
+    let plan = plan(&world, now());
+    let Some(Action::RestoreStatefulSet(object)) = plan.actions.last() else { panic!("{plan:?}") };
+    assert_eq!(object.spec.as_ref().unwrap().pod_management_policy.as_deref(), Some("Parallel"));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
-use crate::api::database::Applied;
+use crate::api::database::Occurrence;
 use crate::controller::database::history::{extended, is_announced};
 use crate::controller::database::messages::events::altered;
 use crate::controller::database::plan::action::ChildKind;
@@ -44,14 +44,14 @@ impl Life {
         } else if let Action::ReportAltered(what, object) = action {
             let cause = altered(object);
             let now = self.now;
-            let may_write = self.forget_applied();
+            let may_write = self.forget_applied(forgotten(action));
             if may_write {
                 let history = take(&mut self.status().history);
                 self.status().history = extended(&history, Some(&(*what, cause)), now);
             }
             may_write
         } else if is_rewritten(action) {
-            self.forget_applied()
+            self.forget_applied(forgotten(action))
         } else if let Action::Label(_, _, Some(moved)) = action {
             self.announce(Occurrence::Moved, &moved.message())
         } else if let Action::ReplacePod(_, _, why) = action {
@@ -62,9 +62,9 @@ impl Life {
     }
 
     /// What was applied is not known from here on, until the closing status patch.
-    fn forget_applied(&mut self) -> bool {
+    fn forget_applied(&mut self, what: Occurrence) -> bool {
         let known = self.status().applied.clone();
-        let unknown = known.clone().map(Applied::unknown);
+        let unknown = known.clone().map(|known| known.without(what));
         if unknown == known {
             return true;
         }
@@ -227,6 +227,15 @@ impl Life {
 }
 
 /// Whether it writes an object that is there, whose content is compared.
+/// What is not known any more once this action is begun.
+fn forgotten(action: &Action) -> Occurrence {
+    match action {
+        Action::ApplyConfigMap(_) => Occurrence::ConfigMapAltered,
+        Action::ReportAltered(what, _) => *what,
+        _ => Occurrence::StatefulSetAltered,
+    }
+}
+
 fn is_rewritten(action: &Action) -> bool {
     let uid = if let Action::ApplyConfigMap(object) = action {
         &object.metadata.uid
