@@ -87,9 +87,9 @@ impl CloudError {
         Self { action, class: Class::InDoubt, code: None, message: message.into(), request_id: None }
     }
 
-    /// True if it is the answer to a dry run that EC2 would have accepted (EC2 API reference, `DryRun`).
+    /// True if it is the answer to a dry run that EC2 would have accepted.
     pub fn is_accepted_dry_run(&self) -> bool {
-        self.code.as_deref() == Some("DryRunOperation")
+        is_accepted_dry_run(self.code.as_deref())
     }
 
     /// True if EC2 refused a creating call for certain, so that this send created nothing and a further
@@ -108,6 +108,11 @@ impl CloudError {
             | Class::ModificationBudget => false,
         }
     }
+}
+
+/// Whether this code is the answer to a dry run that EC2 would have accepted (EC2 API reference, `DryRun`).
+pub fn is_accepted_dry_run(code: Option<&str>) -> bool {
+    code == Some("DryRunOperation")
 }
 
 /// The class of an error. The code decides: EC2 answers some refusals, capacity among them, with HTTP 500.

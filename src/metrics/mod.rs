@@ -244,7 +244,8 @@ impl Metrics {
 
     /// The metrics in the OpenMetrics text format.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
-        self.shown.read();
+        // Two scrapes at once must not see each other's half of the series.
+        let _read = self.shown.read();
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
@@ -284,5 +285,24 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn scrapes_at_the_same_time_each_see_every_series_once() {
+        let metrics = Metrics::new();
+        metrics.shown().retained(|| vec![("team-a".to_owned(), 1)]);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let text = metrics.text().unwrap();
+                        assert!(
+                            text.contains("freehold_retained_volumes{namespace=\"team-a\"} 1\n"),
+                            "{text}"
+                        );
+                    }
+                });
+            }
+        });
     }
 }

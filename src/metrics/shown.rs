@@ -174,12 +174,14 @@ impl Shown {
         self.objects.lock().push(Box::new(reader));
     }
 
-    /// Writes the series as the copies are now.
-    pub(super) fn read(&self) {
+    /// Writes the series as the copies are now. While what this gives is held, nobody else writes them.
+    pub(super) fn read(&self) -> impl Sized + use<'_> {
+        let objects = self.objects.lock();
         self.families.clear();
-        for read in self.objects.lock().iter() {
+        for read in objects.iter() {
             read(&self.families);
         }
+        objects
     }
 }
 

@@ -8,7 +8,7 @@ use aws_sdk_ec2::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_ec2::error::BoxError;
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 
-use crate::cloud::error::{Class, classify};
+use crate::cloud::error::{Class, classify, is_accepted_dry_run};
 use crate::metrics::Metrics;
 
 /// Counts, retries included: what EC2's rate limits see.
@@ -36,6 +36,7 @@ impl Intercept for Counted {
         let body = context.response().and_then(|response| response.body().bytes()).unwrap_or_default();
         let outcome = match status {
             Some(status) if status.is_success() => "ok",
+            Some(_) if is_accepted_dry_run(code(body).as_deref()) => "ok",
             Some(_) if is_throttle(body) => "throttled",
             Some(status) if status.is_client_error() => "refused",
             Some(_) => "failed",
@@ -49,8 +50,12 @@ impl Intercept for Counted {
 /// EC2 reports a throttle with a status of its own for some calls, and as a server error for others: the code
 /// in the answer decides.
 fn is_throttle(body: &[u8]) -> bool {
+    classify(code(body).as_deref(), "", None) == Class::Throttled
+}
+
+/// The code in the answer.
+fn code(body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(body);
-    let code =
-        text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
-    classify(code, "", None) == Class::Throttled
+    let (_, rest) = text.split_once("<Code>")?;
+    rest.split_once("</Code>").map(|(code, _)| code.to_owned())
 }

@@ -37,11 +37,12 @@ fn became_ready(
         (After::Creation, database.metadata.creation_timestamp.as_ref()?.0)
     } else {
         let since = conditions::find(&old.conditions, ConditionType::Ready)?.last_transition_time.0;
-        let is_pause = |entry: &HistoryEntry| {
-            matches!(entry.what, Occurrence::Paused | Occurrence::Resumed) && entry.at.0 >= since
-        };
-        let was_paused = new.history.iter().any(is_pause);
-        (if was_paused { After::Pause } else { After::Interruption }, since)
+        // A pause lasts as long as people want; how long the database took begins when it was resumed.
+        let resumed = new.history.iter().rev().find(|entry| entry.what == Occurrence::Resumed);
+        match resumed.map(|entry| entry.at.0).filter(|at| *at >= since) {
+            Some(resumed) => (After::Pause, resumed),
+            None => (After::Interruption, since),
+        }
     };
     Some((after, ready.duration_since(since).try_into().unwrap_or_default()))
 }
@@ -80,7 +81,8 @@ mod tests {
     #[test]
     fn a_database_that_is_ready_again_is_counted_once_with_what_it_is_ready_after() {
         let first = json!({"firstReadyAt": at(40).to_string()});
-        let paused = json!([{"at": at(60).to_string(), "what": "Paused", "cause": "c", "count": 1}]);
+        let entry = |what: &str, second: i64| json!({"at": at(second).to_string(), "what": what, "cause": "c", "count": 1});
+        let paused = json!([entry("Paused", 60), entry("Resumed", 90)]);
         let ready = |history: &Value| status("True", 100, json!({"history": history}));
         let none = json!([]);
         for (situation, old, new, expected) in [
@@ -93,12 +95,12 @@ mod tests {
                 Some((After::Interruption, 30)),
             ),
             ("unknown", status("Unknown", 70, first.clone()), ready(&none), Some((After::Interruption, 30))),
-            ("paused", status("False", 60, first.clone()), ready(&paused), Some((After::Pause, 40))),
+            ("paused", status("False", 60, first.clone()), ready(&paused), Some((After::Pause, 10))),
             (
                 "paused long ago",
-                status("False", 70, first.clone()),
+                status("False", 95, first.clone()),
                 ready(&paused),
-                Some((After::Interruption, 30)),
+                Some((After::Interruption, 5)),
             ),
             ("Ready before", status("True", 40, first.clone()), ready(&none), None),
             ("still not", status("False", 70, first.clone()), status("False", 70, first), None),

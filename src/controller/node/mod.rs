@@ -83,12 +83,13 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
     }
     let new = status::status(&observed, &plan, &acted, ctx.clock.now());
     // Before the status is written, which may fail.
-    remember::remember(&observed, &plan, &acted, &new, ctx);
+    remember::remember(&observed, &plan, &acted, ctx);
     let old = acted.object.status.clone().unwrap_or_default();
     let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
     let again =
         next_look(plan.requeue, acted.call_blocked.as_ref(), observed.instances.swept_at.is_some(), ctx);
     close(&nodes, acted, &old, &new, status::changes(&old, &new), events).await?;
+    remember::count(&old, &new, &ctx.metrics);
     Ok(again)
 }
 

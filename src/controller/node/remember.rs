@@ -12,15 +12,10 @@ use crate::cloud::inventory::{Awaited, Interest};
 use crate::controller::creation::judge::last_possible_send;
 use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
+use crate::metrics::Metrics;
 
 /// What a pass has seen, planned and done, as far as later passes and other objects need it.
-pub(super) fn remember(
-    observed: &Observed,
-    plan: &Plan,
-    acted: &Acted<Node>,
-    new: &NodeStatus,
-    ctx: &Context,
-) {
+pub(super) fn remember(observed: &Observed, plan: &Plan, acted: &Acted<Node>, ctx: &Context) {
     references(&observed.node, ctx);
     references(&acted.object, ctx);
     repairs(observed, plan, ctx);
@@ -29,12 +24,15 @@ pub(super) fn remember(
         &acted.object.uid().unwrap_or_default(),
         interest(&acted.object, plan, ctx),
     );
-    let old = acted.object.status.clone().unwrap_or_default();
-    if let Some(took) = fenced_after(&old, new) {
-        ctx.metrics.fenced(took);
+}
+
+/// Counts what a pass has written into the status: once, also where a write failed before.
+pub(super) fn count(old: &NodeStatus, new: &NodeStatus, metrics: &Metrics) {
+    if let Some(took) = fenced_after(old, new) {
+        metrics.fenced(took);
     }
-    if let Some(took) = joined_after(&old, new) {
-        ctx.metrics.joined(took);
+    if let Some(took) = joined_after(old, new) {
+        metrics.joined(took);
     }
 }
 
