@@ -115,7 +115,9 @@ async fn launch_check(
     let last = ctx.launch_checks.last(&uid, class.metadata.generation);
     let is_due = launch_check::is_due(known.as_ref(), last, &ctx.timing, now);
     if !is_due || ctx.limits.try_take_spare(Call::RunInstances, now).is_err() {
-        return LaunchCheck { is_awaited: known.is_none(), answer: known, sent_at: None };
+        // One that is due follows within a minute, and not with the next look at the class: after a restart all
+        // classes would take turns, one each quarter of an hour.
+        return LaunchCheck { is_awaited: is_due || known.is_none(), answer: known, sent_at: None };
     }
     let answer = ctx.cloud.check_launch(&request).await;
     if answer.as_ref().is_err_and(|error| error.class == Class::Throttled) {
