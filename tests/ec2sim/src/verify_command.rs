@@ -4,7 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use ec2sim::{
     Truth,
-    verify::{Settings, Wanted, Whom, clean, run},
+    verify::{Settings, Wanted, Whom, clean, run, say},
 };
 use http::Uri;
 use strum::IntoEnumIterator as _;
@@ -97,7 +97,7 @@ pub async fn verify(arguments: Verify) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(sentence) => {
-            eprintln!("{sentence}");
+            say(&sentence);
             ExitCode::FAILURE
         }
     }
@@ -124,10 +124,11 @@ fn settings(arguments: Verify) -> Settings {
     }
 }
 
-/// Ctrl-C, or SIGTERM: no further check, and what was made is removed. The second one ends the process.
+/// Ctrl-C, SIGTERM, or a terminal that is gone: no further check, and what was made is removed. The second one
+/// ends the process.
 async fn interrupted(stop: CancellationToken) {
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))
     else {
         return;
     };
@@ -135,14 +136,13 @@ async fn interrupted(stop: CancellationToken) {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
         }
         if stop.is_cancelled() {
-            eprintln!(
-                "stopped before everything was removed; remove the rest with `ec2sim verify --clean RUN`"
-            );
+            say("stopped before everything was removed; remove the rest with `ec2sim verify --clean RUN`");
             std::process::exit(i32::from(INTERRUPTED));
         }
-        eprintln!("stopping: what was made is removed; once more ends at once, and leaves it");
         stop.cancel();
+        say("stopping: what was made is removed; once more ends at once, and leaves it");
     }
 }

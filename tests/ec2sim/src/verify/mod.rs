@@ -22,3 +22,4 @@ pub use answer::Verdict;
 pub use place::Wanted;
 pub use report::Report;
 pub use run::{Settings, Whom, clean, run};
+pub use target::say;

@@ -102,28 +102,32 @@ pub async fn run(settings: &Settings, stop: &CancellationToken) -> Result<Report
     }
     say("removing what this run has made");
     report.left = cleanup::everything(&ec2).await;
-    tell(&ec2, &report.left);
+    tell(&ec2, &settings.region, &report.left);
     Ok(report)
 }
 
 /// Removes what an earlier run has made; what is left of it.
 ///
 /// # Errors
-/// A sentence with the way out if the EC2 can't be reached.
+/// A sentence with the way out if the EC2 can't be reached, or if this is no id: in EC2's filters `*` and `?`
+/// stand for others.
 pub async fn clean(settings: &Settings, run: &str) -> Result<Vec<String>, String> {
+    if run.is_empty() || !run.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
+        return Err(format!("`{run}` is not the id of a run: its first line of output has it"));
+    }
     let wire = Arc::new(connect(settings).await?);
     let mut ec2 = target(wire, Place::default(), run, settings).await;
     ec2.is_paid = matches!(settings.whom, Whom::Aws { .. });
     let left = cleanup::everything(&ec2).await;
-    tell(&ec2, &left);
+    tell(&ec2, &settings.region, &left);
     Ok(left)
 }
 
-fn tell(ec2: &Target, left: &[String]) {
+fn tell(ec2: &Target, region: &str, left: &[String]) {
     if left.is_empty() {
         say(&format!(
-            "nothing is left: no volume, no snapshot and no instance but terminated ones has the tag \
-             {TAG}={}",
+            "nothing is left in {region}: no volume, no snapshot and no instance but terminated ones has \
+             the tag {TAG}={}",
             ec2.run
         ));
     } else {

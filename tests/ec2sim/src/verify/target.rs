@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    io::{self, Write as _},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -267,7 +268,8 @@ pub(super) fn stopped(action: &str, error: &CallError) -> Stop {
     }
 }
 
-/// Tells the person who waits.
-pub(super) fn say(line: &str) {
-    eprintln!("{line}");
+/// Tells the person who waits. Where the error output is closed, as by a pipe whose reader has ended, the run
+/// goes on: what it made must be removed.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }

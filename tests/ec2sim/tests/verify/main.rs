@@ -109,6 +109,7 @@ async fn what_an_earlier_run_left_is_removed_by_its_id_and_nothing_else_is() {
         sim.call("killed", &params).unwrap().resource_ids().remove(0)
     };
     let (_, kept) = (volume("one"), volume("another"));
+    clean(&settings, "*").await.unwrap_err();
     assert_eq!(clean(&settings, "one").await, Ok(Vec::new()));
     assert_eq!(left(&sim), [kept]);
 }
