@@ -78,12 +78,16 @@ impl TestEnv {
     }
 
     /// Deletes a Database. From here on nothing may be launched for those of its Nodes that have their
-    /// machine.
+    /// machine; another one may be on its way where that has ended.
     pub async fn delete(&mut self, name: &str) {
         let nodes: Vec<Node> = self.list().await;
         self.api::<Database>().delete(name, &DeleteParams::default()).await.unwrap();
         let last = self.ec2().journal().last().map_or(0, |entry| entry.seq);
-        let launched = |node: &&Node| node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
+        let live: Vec<String> = self.live_instances().into_iter().map(|instance| instance.id).collect();
+        let launched = |node: &&Node| {
+            let id = node.status.as_ref().and_then(|status| status.instance_id.as_ref());
+            id.is_some_and(|id| live.contains(&id.0))
+        };
         self.deleted.extend(nodes.iter().filter(launched).filter_map(|node| Some((node.uid()?, last))));
     }
 
