@@ -229,10 +229,12 @@ impl Life {
 /// Whether it writes an object that is there, whose content is compared.
 /// What is not known any more once this action is begun.
 fn forgotten(action: &Action) -> Occurrence {
-    match action {
-        Action::ApplyConfigMap(_) => Occurrence::ConfigMapAltered,
-        Action::ReportAltered(what, _) => *what,
-        _ => Occurrence::StatefulSetAltered,
+    if let Action::ReportAltered(what, _) = action {
+        *what
+    } else if matches!(action, Action::ApplyConfigMap(_)) {
+        Occurrence::ConfigMapAltered
+    } else {
+        Occurrence::StatefulSetAltered
     }
 }
 
