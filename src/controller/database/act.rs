@@ -214,9 +214,9 @@ where
 }
 
 /// Before an object that is there is written: what is in it is not known from here on, until the closing
-/// patch of a pass says so. A write of ours whose answer is lost is then not taken for a change of others. The
-/// record of the other object stays: a write that is refused each time must change nothing each time, since
-/// every change of the status wakes the Database.
+/// patch of a pass says so. A write of ours whose answer is lost is then not taken for a change of others.
+/// The record of the other object stays: a write that is refused each time must change nothing each time,
+/// since every change of the status wakes the Database.
 async fn forget_applied<K: Resource>(
     object: &K,
     what: Occurrence,

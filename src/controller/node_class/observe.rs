@@ -115,8 +115,8 @@ async fn launch_check(
     let last = ctx.launch_checks.last(&uid, class.metadata.generation);
     let is_due = launch_check::is_due(known.as_ref(), last, &ctx.timing, now);
     if !is_due || ctx.limits.try_take_spare(Call::RunInstances, now).is_err() {
-        // One that is due follows within a minute, and not with the next look at the class: after a restart all
-        // classes would take turns, one each quarter of an hour.
+        // One that is due follows within a minute, and not with the next look at the class: after a restart
+        // all classes would take turns, one each quarter of an hour.
         return LaunchCheck { is_awaited: is_due || known.is_none(), answer: known, sent_at: None };
     }
     let answer = ctx.cloud.check_launch(&request).await;

@@ -124,8 +124,8 @@ fn settings(arguments: Verify) -> Settings {
     }
 }
 
-/// Ctrl-C, SIGTERM, or a terminal that is gone: no further check, and what was made is removed. The second one
-/// ends the process.
+/// Ctrl-C, SIGTERM, or a terminal that is gone: no further check, and what was made is removed. The second
+/// one ends the process.
 async fn interrupted(stop: CancellationToken) {
     let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()))

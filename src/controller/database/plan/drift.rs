@@ -177,8 +177,8 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
         Finding::Unknown => !object.is_outdated(observed),
         Finding::Altered => altered.contains(object),
     };
-    // Files and template are of one version: what is as it was goes with what was altered. It does not go with
-    // what is not known, or a write that is refused each time would be repeated with both, without an end.
+    // Files and template are of one version: what is as it was goes with what was altered. It does not go
+    // with what is not known: a write that is refused each time would be repeated with both, without an end.
     let is_one_altered = altered.iter().any(|object| !is_applied(*object));
     // The number of pods is another write's in this pass.
     let is_scaled = plan.actions.iter().any(|action| matches!(action, Action::Scale(..)));
