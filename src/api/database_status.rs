@@ -115,14 +115,14 @@ pub struct Applied {
     pub altered_start: Option<EngineStart>,
 }
 
-impl Applied {
-    /// The same, with the object of this occurrence not known: it is about to be written.
-    #[must_use]
-    pub fn without(self, altered: Occurrence) -> Self {
+impl DatabaseStatus {
+    /// What was applied to the object of this occurrence is not known any more: it is about to be written.
+    pub fn forget_applied(&mut self, altered: Occurrence) {
+        let Some(applied) = &mut self.applied else { return };
         if altered == Occurrence::ConfigMapAltered {
-            Self { config_map: None, ..self }
+            applied.config_map = None;
         } else {
-            Self { stateful_set: None, ..self }
+            applied.stateful_set = None;
         }
     }
 }

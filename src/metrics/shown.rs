@@ -1,4 +1,4 @@
-//! What is shown of objects, read from the watch's copies each time that somebody asks.
+//! What is shown of objects, read from the watch's copies at each scrape.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::reflector::Store;
@@ -47,7 +47,7 @@ struct ConditionLabels {
 struct DatabaseLabels {
     namespace: String,
     name: String,
-    engine: String,
+    engine: &'static str,
     version: String,
     node_class: String,
     instance_type: String,
@@ -174,7 +174,7 @@ impl Shown {
         self.objects.lock().push(Box::new(reader));
     }
 
-    /// Writes the series as the copies are now. While what this gives is held, nobody else writes them.
+    /// Writes the series as the copies are now. No other scrape writes them while the caller holds the guard.
     pub(super) fn read(&self) -> impl Sized + use<'_> {
         let objects = self.objects.lock();
         self.families.clear();
@@ -199,11 +199,10 @@ impl Families {
     fn database(&self, database: &Database) {
         let (spec, status) = (&database.spec, database.status.as_ref());
         let object = ObjectLabels::of(database);
-        let engine: &'static str = spec.engine.kind.into();
         let labels = DatabaseLabels {
             namespace: object.namespace.clone(),
             name: object.name.clone(),
-            engine: engine.to_owned(),
+            engine: spec.engine.kind.into(),
             version: spec.engine.version.clone().unwrap_or_default(),
             node_class: spec.node_class_name.clone(),
             instance_type: status.and_then(|it| it.instance_type.clone()).unwrap_or_default(),

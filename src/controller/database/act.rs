@@ -205,6 +205,21 @@ async fn change_image(
     Ok(())
 }
 
+/// Writes into the status what the next step rests on, with the resourceVersion of this pass' read: the check
+/// that this view is not old.
+async fn write_down(
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    change: impl FnOnce(&mut DatabaseStatus),
+) -> Result<(), ActError> {
+    let old = acted.object.status.clone().unwrap_or_default();
+    let mut new = old.clone();
+    change(&mut new);
+    let databases = of_namespace(&acted.object, ctx);
+    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
+    Ok(())
+}
+
 /// The objects of this one's kind in its namespace.
 fn of_namespace<K>(object: &K, ctx: &Context) -> Api<K>
 where
@@ -226,12 +241,7 @@ async fn forget_applied<K: Resource>(
     if object.meta().uid.is_none() {
         return Ok(());
     }
-    let old = acted.object.status.clone().unwrap_or_default();
-    let applied = old.applied.clone().map(|applied| applied.without(what));
-    let new = DatabaseStatus { applied, ..old.clone() };
-    let databases = of_namespace(&acted.object, ctx);
-    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
-    Ok(())
+    write_down(acted, ctx, |status| status.forget_applied(what)).await
 }
 
 /// What was changed outside Freehold is written down before it is restored; in the same write, what was
@@ -244,14 +254,11 @@ async fn report_altered(
     events: &Events,
 ) -> Result<(), ActError> {
     let cause = notes::altered(object);
-    let old = acted.object.status.clone().unwrap_or_default();
-    let new = DatabaseStatus {
-        history: history::extended(&old.history, Some(&(what, cause.clone())), ctx.clock.now()),
-        applied: old.applied.clone().map(|applied| applied.without(what)),
-        ..old.clone()
-    };
-    let databases = of_namespace(&acted.object, ctx);
-    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
+    write_down(acted, ctx, |status| {
+        status.history = history::extended(&status.history, Some(&(what, cause.clone())), ctx.clock.now());
+        status.forget_applied(what);
+    })
+    .await?;
     events.publish(&acted.object, &Happened::warning(what.event(), cause)).await;
     Ok(())
 }
@@ -290,18 +297,14 @@ async fn label(name: &str, uid: &str, database: Option<&str>, ctx: &Context) -> 
     merge(&Api::<CoreNode>::all(ctx.client.clone()), name, &patch).await
 }
 
-/// The zone that capacity has chosen, with the resourceVersion of this pass' read.
+/// The zone that capacity has chosen.
 async fn record_zone(
     zone: &str,
     acted: &mut Acted<Database>,
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    let databases =
-        Api::<Database>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
-    let old = acted.object.status.clone().unwrap_or_default();
-    let new = DatabaseStatus { zone: Some(zone.to_owned()), ..old.clone() };
-    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
+    write_down(acted, ctx, |status| status.zone = Some(zone.to_owned())).await?;
     report(EventReason::ZoneChosen, notes::zone_chosen(zone), acted, events).await;
     Ok(())
 }
@@ -331,8 +334,7 @@ async fn delete_child(
     }
 }
 
-/// The ordinal and the replacement first, with the resourceVersion of this pass' read: the check that this
-/// view is not old. Then the Node of that name, so that a lost answer cannot make a second one.
+/// The ordinal and the replacement first, then the Node of that name: a lost answer cannot make a second one.
 async fn create_node(
     ordinal: i32,
     node: &Node,
@@ -341,12 +343,11 @@ async fn create_node(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
+    write_down(acted, ctx, |status| {
+        (status.node_ordinal, status.replacement) = (Some(ordinal), replacement.cloned());
+    })
+    .await?;
     let namespace = acted.object.namespace().unwrap_or_default();
-    let databases = Api::<Database>::namespaced(ctx.client.clone(), &namespace);
-    let old = acted.object.status.clone().unwrap_or_default();
-    let new =
-        DatabaseStatus { node_ordinal: Some(ordinal), replacement: replacement.cloned(), ..old.clone() };
-    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
     Api::<Node>::namespaced(ctx.client.clone(), &namespace).create(&created(), node).await?;
     let reason =
         if replacement.is_some() { EventReason::ReplacementStarted } else { EventReason::NodeCreated };
@@ -354,8 +355,7 @@ async fn create_node(
     Ok(())
 }
 
-/// What interrupts the database is written down before it is done, with the resourceVersion of this pass'
-/// read: the check that this view is not old, and no restart without its cause.
+/// What interrupts the database is written down before it is done: no restart without its cause.
 async fn announce(
     what: Occurrence,
     cause: &str,
@@ -363,14 +363,13 @@ async fn announce(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    let old = acted.object.status.clone().unwrap_or_default();
-    if history::is_announced(&old, what, cause) {
+    if acted.object.status.as_ref().is_some_and(|status| history::is_announced(status, what, cause)) {
         return Ok(());
     }
-    let history = history::extended(&old.history, Some(&(what, cause.to_owned())), ctx.clock.now());
-    let new = DatabaseStatus { history, ..old.clone() };
-    let databases = of_namespace(&acted.object, ctx);
-    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
+    write_down(acted, ctx, |status| {
+        status.history = history::extended(&status.history, Some(&(what, cause.to_owned())), ctx.clock.now());
+    })
+    .await?;
     report(what.event(), cause.to_owned(), acted, events).await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a NodeClass is told about what it names: faults, conditions, sentences.
+//! What a NodeClass reports about what it names: faults, conditions, sentences.
 
 mod launch_check;
 mod launches;

@@ -15,7 +15,7 @@ pub enum PassError {
     /// The closing status patch failed.
     #[error("failed to write the status")]
     Status(#[source] Box<dyn StdError + Send + Sync>),
-    /// Somebody else wrote the object first: this view was old.
+    /// Another client wrote the object first: this view was old.
     #[error("the object changed meanwhile")]
     Conflict,
     /// The pass took too long and was abandoned.

@@ -133,7 +133,7 @@ pub(super) fn rewritten(live: &ConfigMap, wanted: ConfigMap) -> Option<Action> {
 }
 
 /// The same for a StatefulSet, with the field that an admission webhook may have set when it was created, and
-/// that nobody can change since.
+/// that cannot be changed since.
 pub(super) fn bound_set(live: &StatefulSet, mut wanted: StatefulSet) -> StatefulSet {
     if let (Some(spec), Some(live)) = (wanted.spec.as_mut(), live.spec.as_ref()) {
         spec.pod_management_policy.clone_from(&live.pod_management_policy);

@@ -1,4 +1,4 @@
-//! What a repair is told of the others: places, zones, urgency.
+//! What a repair sees of the others: places, zones, urgency.
 
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;

@@ -139,8 +139,7 @@ fn tell(ec2: &Target, region: &str, left: &[String]) {
 async fn connect(settings: &Settings) -> Result<Wire, String> {
     let (endpoint, provider) = match &settings.whom {
         Whom::Endpoint(endpoint) => {
-            // Never the person's own: whoever answers there must not get to know anything, and AWS must
-            // refuse.
+            // Never the person's own: the server there must not see any, and AWS must refuse these.
             if endpoint.host().is_some_and(|host| host.contains("amazonaws.com") || host.ends_with("api.aws"))
             {
                 return Err("that is AWS: ask it with --aws, which says before what it costs".to_owned());
@@ -164,7 +163,7 @@ fn aws_endpoint(region: &str) -> Result<Uri, String> {
     format!("https://ec2.{region}.{suffix}").parse().map_err(|_| format!("{region} is not a Region"))
 }
 
-/// The time of a simulator is stepped; nobody waits for it.
+/// The time of a simulator is stepped: no check waits for it.
 async fn target(wire: Arc<Wire>, place: Place, run: &str, settings: &Settings) -> Target {
     let is_simulator = match &settings.whom {
         Whom::Aws { .. } => false,

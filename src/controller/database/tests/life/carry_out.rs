@@ -63,14 +63,14 @@ impl Life {
 
     /// What was applied is not known from here on, until the closing status patch.
     fn forget_applied(&mut self, what: Occurrence) -> bool {
-        let known = self.status().applied.clone();
-        let unknown = known.clone().map(|known| known.without(what));
-        if unknown == known {
+        let mut unknown = self.status().clone();
+        unknown.forget_applied(what);
+        if unknown == *self.status() {
             return true;
         }
         let may_write = self.may_write();
         if may_write {
-            self.status().applied = unknown;
+            *self.status() = unknown;
         }
         may_write
     }
