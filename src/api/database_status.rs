@@ -205,12 +205,15 @@ pub enum Occurrence {
     ConfigMapAltered,
     /// The StatefulSet was changed outside Freehold, which restored it.
     StatefulSetAltered,
+    /// A newer version of Freehold recorded it, and this version does not know what it is.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Occurrence {
     /// The event that reports it: of the same name.
-    pub fn event(self) -> EventReason {
-        match self {
+    pub fn event(self) -> Option<EventReason> {
+        Some(match self {
             Self::Restarted => EventReason::Restarted,
             Self::Moved => EventReason::Moved,
             Self::Paused => EventReason::Paused,
@@ -219,7 +222,8 @@ impl Occurrence {
             Self::PodReplaced => EventReason::PodReplaced,
             Self::ConfigMapAltered => EventReason::ConfigMapAltered,
             Self::StatefulSetAltered => EventReason::StatefulSetAltered,
-        }
+            Self::Unknown => return None,
+        })
     }
 }
 

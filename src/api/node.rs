@@ -152,6 +152,9 @@ pub enum MachineHealth {
     /// The machine is declared lost, and EC2 does not show it stopped or terminated although stop, forced
     /// stop and termination were requested.
     FenceFailed,
+    /// A newer version of Freehold recorded it, and this version does not know what it is.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Why a machine that still runs must be replaced.
@@ -170,6 +173,9 @@ pub struct ReplacementNeeded {
 pub enum ReplacementCause {
     /// The Kubernetes node of the machine is being deleted, which cannot be undone.
     KubernetesNodeDeleted,
+    /// A newer version of Freehold recorded it, and this version does not know what it is.
+    #[serde(other)]
+    Unknown,
 }
 
 /// The decision that a machine is lost. From `startedAt` count the stages until EC2 shows it stopped or

@@ -8,13 +8,13 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, Node as CoreNode, PersistentVolume, Pod, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, PostParams};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::apply::{Answers, apply, apply_config_map, apply_stateful_set};
+use super::apply::{Answers, apply, apply_config_map, apply_stateful_set, merge};
 use super::build;
 use super::history;
 use super::messages::events as notes;
@@ -259,7 +259,9 @@ async fn report_altered(
         status.forget_applied(what);
     })
     .await?;
-    events.publish(&acted.object, &Happened::warning(what.event(), cause)).await;
+    if let Some(event) = what.event() {
+        events.publish(&acted.object, &Happened::warning(event, cause)).await;
+    }
     Ok(())
 }
 
@@ -370,7 +372,9 @@ async fn announce(
         status.history = history::extended(&status.history, Some(&(what, cause.to_owned())), ctx.clock.now());
     })
     .await?;
-    report(what.event(), cause.to_owned(), acted, events).await;
+    if let Some(event) = what.event() {
+        report(event, cause.to_owned(), acted, events).await;
+    }
     Ok(())
 }
 
@@ -383,15 +387,6 @@ async fn hold(record: &PersistentVolume, holder: Option<&Holder>, ctx: &Context)
         "annotations": {ADOPTED_BY_ANNOTATION: holder.map(Holder::to_annotation)},
     }});
     merge(&Api::<PersistentVolume>::all(ctx.client.clone()), &record.name_any(), &patch).await
-}
-
-async fn merge<K>(api: &Api<K>, name: &str, patch: &serde_json::Value) -> Result<(), kube::Error>
-where
-    K: Clone + DeserializeOwned + Debug,
-{
-    let params =
-        PatchParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(name, &params, &Patch::Merge(patch)).await.map(drop)
 }
 
 fn created() -> PostParams {

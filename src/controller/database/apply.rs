@@ -62,6 +62,14 @@ pub(super) async fn apply_stateful_set(
     replace(api, object, json!(object), "spec").await
 }
 
+/// Changes these fields of an object.
+pub(super) async fn merge<K>(api: &Api<K>, name: &str, patch: &Value) -> Result<(), kube::Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    api.patch(name, &written(), &Patch::Merge(patch)).await.map(drop)
+}
+
 /// By strategic merge patch, the only one that can replace a part as a whole (Kubernetes' API conventions,
 /// "Strategic Merge Patch": the directive `$patch`).
 async fn replace<K>(api: &Api<K>, object: &K, mut patch: Value, part: &str) -> Result<K, kube::Error>

@@ -263,11 +263,8 @@ fn occurred(old: &[HistoryEntry], new: &[HistoryEntry]) -> Option<Happened> {
     let last = new.last().filter(|last| old.last() != Some(last))?;
     let note = last.cause.clone();
     let is_unasked = matches!(last.what, Occurrence::EngineRestarted | Occurrence::PodReplaced);
-    Some(if is_unasked {
-        Happened::warning(last.what.event(), note)
-    } else {
-        Happened::normal(last.what.event(), note)
-    })
+    let event = last.what.event()?;
+    Some(if is_unasked { Happened::warning(event, note) } else { Happened::normal(event, note) })
 }
 
 /// A warning when a condition is bad that was not so before with the same status and the same shown reason.

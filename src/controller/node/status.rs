@@ -263,7 +263,7 @@ pub fn changes(old: &NodeStatus, new: &NodeStatus) -> Vec<Happened> {
         Some(MachineHealth::Suspected) => Some((Type::Lost, EventReason::MachineSuspected)),
         Some(MachineHealth::RepairPostponed) => Some((Type::Lost, EventReason::RepairPostponed)),
         Some(MachineHealth::FenceFailed) => Some((Type::Fenced, EventReason::FenceFailed)),
-        Some(MachineHealth::Healthy | MachineHealth::Lost) | None => None,
+        Some(MachineHealth::Healthy | MachineHealth::Lost | MachineHealth::Unknown) | None => None,
     };
     if let Some((kind, event)) = sign
         && let Some(reported) = conditions::find(&new.conditions, kind)

@@ -31,7 +31,13 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                     "no machine is created for a database that is deleted or paused",
                 );
                 rule(finalizer::has(&observed.database), "nothing is created before the finalizer is there");
-                let is_leaving = |node: &&Node| node.metadata.deletion_timestamp.is_some();
+                // Some leave with this very plan.
+                let is_deleted = |node: &Node| {
+                    let is_it = |action: &Action| matches!(action, Action::DeleteNode(name, ..) if *name == node.name_any());
+                    plan.actions.iter().any(is_it)
+                };
+                let is_leaving =
+                    |node: &&Node| node.metadata.deletion_timestamp.is_some() || is_deleted(node);
                 let is_repair = observed.nodes.iter().any(machines::is_lost)
                     && observed.nodes.iter().filter(|node| !is_leaving(node)).all(machines::is_lost);
                 rule(

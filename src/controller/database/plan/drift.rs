@@ -15,6 +15,7 @@ use kube::{Resource, ResourceExt};
 
 use super::access::{bound_set, rewritten};
 use super::action::{Action, ChildKind, Plan};
+use super::comparison::{Finding, applied_before, config_map, stateful_set};
 use super::facts::{replicas, template};
 use super::{permission, validation};
 use crate::api::database::{Applied, AppliedStatefulSet, EngineStart, HistoryEntry, Occurrence};
@@ -27,7 +28,6 @@ use crate::controller::database::build;
 use crate::controller::database::cause::{Alteration, RestartCause};
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
-use crate::controller::database::observe::child::Child;
 use crate::controller::database::pod;
 use crate::controller::safety;
 use crate::engine::Profile;
@@ -36,18 +36,6 @@ use crate::time::{later, sooner, until};
 /// After how many doublings the pause between two restorations grows no more: an hour and four minutes, if an
 /// object is read again every 5 s.
 const MOST_DOUBLINGS: u32 = 6;
-
-/// How a live object compares with what was applied last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
-    /// It is the same, or there is none of ours.
-    Same,
-    /// What was applied is not known: the operator ended while it wrote, or the status is older than this
-    /// record.
-    Unknown,
-    /// It differs.
-    Altered,
-}
 
 /// The objects that are compared: the others that decide what runs are compared with what is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,42 +108,9 @@ impl Compared {
     }
 }
 
-/// How the ConfigMap compares. Freehold makes none immutable, so that one is altered whatever is known.
-fn config_map(observed: &Observed) -> Finding {
-    let Child::Ours(live) = &observed.config_map else { return Finding::Same };
-    if live.immutable == Some(true) {
-        return Finding::Altered;
-    }
-    let recorded = applied_before(observed).and_then(|applied| applied.config_map.as_ref());
-    compared(recorded, |recorded| *recorded == build::of_config_map(live))
-}
-
-/// How the StatefulSet compares. The same generation shows that no client has changed its spec, whatever a
-/// newer API server adds to what it shows.
-pub(super) fn stateful_set(observed: &Observed) -> Finding {
-    let Child::Ours(live) = &observed.stateful_set else { return Finding::Same };
-    let recorded = applied_before(observed).and_then(|applied| applied.stateful_set.as_ref());
-    compared(recorded, |recorded| {
-        let is_untouched = Some(&recorded.uid) == live.metadata.uid.as_ref()
-            && Some(recorded.generation) == live.metadata.generation;
-        is_untouched || recorded.spec == build::of_stateful_set(live)
-    })
-}
-
-fn compared<T>(recorded: Option<&T>, is_same: impl Fn(&T) -> bool) -> Finding {
-    match recorded {
-        None => Finding::Unknown,
-        Some(recorded) if is_same(recorded) => Finding::Same,
-        Some(_) => Finding::Altered,
-    }
-}
-
-fn applied_before(observed: &Observed) -> Option<&Applied> {
-    observed.database.status.as_ref()?.applied.as_ref()
-}
-
-/// The plan, with what was changed outside Freehold reported first and restored last: nothing else waits for
-/// an object that cannot be restored.
+/// The plan, with what was changed outside Freehold reported and restored first, since an action that fails
+/// keeps those after it from being done. What is not known is applied last: it may be what the API server
+/// refused before.
 pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Plan {
     if observed.is_leaving() || !finalizer::has(&observed.database) {
         return plan;
@@ -182,15 +137,18 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
     let is_one_altered = altered.iter().any(|object| !is_applied(*object));
     // The number of pods is another write's in this pass.
     let is_scaled = plan.actions.iter().any(|action| matches!(action, Action::Scale(..)));
-    let restored: Vec<Action> = Compared::ALL
+    let (first, last): (Vec<Compared>, Vec<Compared>) = Compared::ALL
         .into_iter()
         .filter(|object| !is_applied(*object) && !pending.contains(object))
         .filter(|object| is_needed(object) || (is_one_altered && !object.is_outdated(observed)))
         .filter(|object| *object != Compared::StatefulSet || !is_scaled)
-        .filter_map(|object| object.restored(observed, profile?))
-        .collect();
-    plan.actions.splice(0..0, reports);
-    plan.actions.extend(restored);
+        .partition(|object| object.finding(observed) != Finding::Unknown);
+    let restored = |objects: Vec<Compared>| {
+        objects.into_iter().filter_map(|object| object.restored(observed, profile?)).collect::<Vec<_>>()
+    };
+    let before = [reports, restored(first)].concat();
+    plan.actions.splice(0..0, before);
+    plan.actions.extend(restored(last));
     let moments = pending.into_iter().filter_map(|object| held_until(observed, object, now));
     let settles = altered_pod(observed).and_then(|_| settled(observed, now).err().flatten());
     for moment in moments.chain(settles) {
@@ -269,6 +227,15 @@ pub(super) fn settled(observed: &Observed, now: Timestamp) -> Result<(), Option<
     let moment = Compared::ALL.into_iter().filter_map(|object| held_until(observed, object, now)).max();
     let is_same = |object: Compared| object.finding(observed) == Finding::Same;
     if moment.is_none() && Compared::ALL.into_iter().all(is_same) { Ok(()) } else { Err(moment) }
+}
+
+/// Whether a pod that is deleted now comes back from a template that no other client has changed; otherwise
+/// from when on the template is restored, if that is not now.
+pub(super) fn template_settled(observed: &Observed, now: Timestamp) -> Result<(), Option<Timestamp>> {
+    match stateful_set(observed) {
+        Finding::Altered => Err(held_until(observed, Compared::StatefulSet, now)),
+        Finding::Same | Finding::Unknown => Ok(()),
+    }
 }
 
 /// Says what was changed outside Freehold and is not as it should be.

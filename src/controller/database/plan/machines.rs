@@ -75,6 +75,8 @@ fn loses_kubernetes_node(node: &Node) -> Option<ReplaceCause> {
         ReplacementCause::KubernetesNodeDeleted => {
             Some(ReplaceCause::KubernetesNodeDeleted { message: needed.message.clone() })
         }
+        // The Node controller of this version judges anew.
+        ReplacementCause::Unknown => None,
     }
 }
 

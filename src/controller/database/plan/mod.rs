@@ -9,6 +9,7 @@ pub(super) mod machines;
 pub(super) mod permission;
 
 mod access;
+mod comparison;
 mod deletion;
 mod pause;
 mod placement;
@@ -134,7 +135,7 @@ fn serve(
         );
     }
     if !observed.carries_label(node)
-        && let Some(waiting) = rollout::before_move(observed, profile, &mut actions)
+        && let Some(waiting) = rollout::before_move(observed, profile, &mut actions, now)
     {
         return Plan::act(actions, waiting);
     }

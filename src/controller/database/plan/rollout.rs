@@ -8,7 +8,8 @@ use kube::ResourceExt;
 
 use super::access::{bound, bound_set, rewritten};
 use super::action::Action;
-use super::drift::{self, Finding};
+use super::comparison::{self, Finding};
+use super::drift;
 use super::facts::{engine_waiting, inputs_of_set, is_outdated, replicas, template};
 use super::permission;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
@@ -47,7 +48,9 @@ pub(super) fn plan(
     run(live, actions);
     let wanted = build::inputs_hash(&observed.database.spec);
     match &observed.pod {
-        Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => Some(replace(live, pod, actions)),
+        Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => {
+            Some(replace(observed, live, pod, actions, now))
+        }
         Some(pod) => match drift::altered_pod(observed) {
             Some(why) => Some(replace_altered(observed, live, pod, why, actions, now)),
             None => engine_waiting(observed),
@@ -87,6 +90,7 @@ pub(super) fn before_move(
     observed: &Observed,
     profile: &Profile,
     actions: &mut Vec<Action>,
+    now: Timestamp,
 ) -> Option<DatabaseWait> {
     let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
     if permission::template(observed, live).is_some() {
@@ -97,7 +101,7 @@ pub(super) fn before_move(
     }
     image_source(observed, profile, live, actions);
     let waits = machine(pod).is_none() && inputs_of(pod) != inputs_of_set(live);
-    waits.then(|| replace(live, pod, actions))
+    waits.then(|| replace(observed, live, pod, actions, now))
 }
 
 /// Where images are pulled from is no input of the spec: the template follows the NodeClass at once, and no
@@ -105,7 +109,7 @@ pub(super) fn before_move(
 fn image_source(observed: &Observed, profile: &Profile, live: &StatefulSet, actions: &mut Vec<Action>) {
     // What another client has put into the template must not become what Freehold applied.
     if permission::class(observed).is_none()
-        && drift::stateful_set(observed) == Finding::Same
+        && comparison::stateful_set(observed) == Finding::Same
         && let Some(wanted) = build::with_image_of(live, profile)
     {
         actions.push(Action::ChangeImageSource(Box::new(bound(live, wanted))));
@@ -124,9 +128,20 @@ fn settings(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     }
 }
 
-/// The pod is of an older template.
-fn replace(live: &StatefulSet, pod: &Pod, actions: &mut Vec<Action>) -> DatabaseWait {
-    restart_pending(pod, end(live, pod, cause(live, pod), actions))
+/// The pod is of an older template. It does not come back right from a template that another client has
+/// changed.
+fn replace(
+    observed: &Observed,
+    live: &StatefulSet,
+    pod: &Pod,
+    actions: &mut Vec<Action>,
+    now: Timestamp,
+) -> DatabaseWait {
+    let step = match drift::template_settled(observed, now) {
+        Ok(()) => end(live, pod, cause(live, pod), actions),
+        Err(moment) => RestartStep::Unsettled(moment),
+    };
+    restart_pending(pod, step)
 }
 
 /// The pod was started from what another client had changed.

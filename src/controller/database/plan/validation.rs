@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
+use super::comparison::{self, Finding};
+use super::facts::is_outdated;
 use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Storage};
 use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
@@ -34,12 +36,16 @@ fn name(observed: &Observed) -> Option<InvalidSpec> {
 }
 
 /// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on
-/// the volume.
+/// the volume. A template of this very spec that another client has changed does not say which one it is.
 fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
     if observed.database.spec.engine.kind != EngineType::Postgresql {
         return None;
     }
-    let live = observed.stateful_set.ours()?.spec.as_ref()?.template.spec.as_ref()?;
+    let set = observed.stateful_set.ours()?;
+    if comparison::stateful_set(observed) == Finding::Altered && !is_outdated(observed, set) {
+        return None;
+    }
+    let live = set.spec.as_ref()?.template.spec.as_ref()?;
     let engine = live.containers.iter().find(|container| container.name == build::CONTAINER)?;
     let made =
         engine.env.iter().flatten().find(|variable| variable.name == DATA_DIRECTORY)?.value.as_deref()?;

@@ -22,6 +22,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         DatabaseWait::AddingFinalizer | DatabaseWait::ResourcesDeleted => Some(Wake::OwnWrite),
         DatabaseWait::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wake(wait),
         DatabaseWait::PodAltered { step: RestartStep::Unsettled(Some(_)), .. }
+        | DatabaseWait::RestartPending { step: RestartStep::Unsettled(Some(_)), .. }
         | DatabaseWait::NotPermitted(_)
         | DatabaseWait::NameConflict { .. }
         | DatabaseWait::CredentialsUnusable { .. }

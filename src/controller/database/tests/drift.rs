@@ -2,6 +2,7 @@
 //! what an upgrade of the operator or of the API server makes of it.
 
 mod pods;
+mod templates;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -27,7 +27,7 @@ fn entries(status: &DatabaseStatus) -> Vec<String> {
     status
         .history
         .iter()
-        .map(|entry| format!("{} x{}: {}", entry.what.event().as_str(), entry.count, entry.cause))
+        .map(|entry| format!("{} x{}: {}", entry.what.event().unwrap().as_str(), entry.count, entry.cause))
         .collect()
 }
 

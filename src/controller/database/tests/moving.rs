@@ -303,6 +303,10 @@ fn a_third_node_is_created_only_for_a_lost_machine_while_the_one_before_it_is_st
     );
     let third = "[create node 3 orders-gqmgm-3 in us-east-1b for orders-gqmgm-2: instance i-2 is terminated";
     assert!(said(&repaired).starts_with(third), "{}", said(&repaired));
+    // The first one was not deleted yet: it is, with the same plan.
+    repaired.nodes[0].metadata.deletion_timestamp = None;
+    let both = format!("[delete orders-gqmgm-1 orders-gqmgm-1-uid, {}", &third[1..]);
+    assert!(said(&repaired).starts_with(&both), "{}", said(&repaired));
     let third = ready_node(&world, 3);
     world.nodes.push(third);
     assert_eq!(machines::of(&world).unwrap().former.len() + 2, 3, "should there ever be three, one is left");

@@ -98,7 +98,7 @@ fn in_history(before: &World, what: Occurrence) -> Milestone {
     let old = entries(before);
     milestone("entry in status.history", move |world| {
         let entry = entries(world).into_iter().find(|entry| entry.what == what && !old.contains(entry))?;
-        Some(format!("status.history: {}: {}", entry.what.event().as_str(), entry.cause))
+        Some(format!("status.history: {}: {}", entry.what.event()?.as_str(), entry.cause))
     })
 }
 
