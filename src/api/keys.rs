@@ -175,6 +175,11 @@ pub const DATABASE_TAG: &str = "freehold.dev/database";
 /// Tag: the attempt that created the resource, a decimal number from 1. Written with the creation.
 pub const ATTEMPT_TAG: &str = "freehold.dev/attempt";
 
+/// Tag: the Database that may adopt an instance or an EBS volume that Freehold has not created, as
+/// `<cluster id>/<namespace>/<name>`. Written by the person who adopts, who may tag in EC2; the operator reads
+/// it. With the id in the Database's spec it is the second proof that the resource is that Database's.
+pub const ADOPT_TAG: &str = "freehold.dev/adopt";
+
 /// Tag: what the AWS console shows as the resource's name: the name of the `Node` or `Volume`; nothing is
 /// ever looked up by it.
 pub const NAME_TAG: &str = "Name";

@@ -53,6 +53,11 @@ use super::node_class::{AdditionalVolume, RootVolume};
     validation = Rule::new("!has(oldSelf.spec.zone) || (has(self.spec.zone) && self.spec.zone == \
         oldSelf.spec.zone)")
         .message("spec.zone cannot change once it is set: it is the zone of the volume"),
+    validation = Rule::new("has(self.spec.instanceID) == has(oldSelf.spec.instanceID) && \
+        (!has(self.spec.instanceID) || self.spec.instanceID == oldSelf.spec.instanceID)")
+        .message("spec.instanceID cannot change: which machine this is is decided once"),
+    validation = Rule::new("!has(self.spec.release) || !self.spec.release || has(self.spec.instanceID)")
+        .message("spec.release is only for an adopted instance: set spec.instanceID, or remove it"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSpec {
@@ -73,6 +78,16 @@ pub struct NodeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 32))]
     pub zone: Option<String>,
+
+    /// The EC2 instance of a database that ran before it was adopted. It is used as it is; if it ends, this
+    /// Node launches no other one.
+    #[serde(rename = "instanceID", default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<InstanceId>,
+
+    /// True gives the adopted instance back when this Node is deleted: it goes on running, without what
+    /// Freehold has put on it. Otherwise it is terminated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub release: bool,
 }
 
 impl Node {

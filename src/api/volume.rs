@@ -74,6 +74,11 @@ use super::size::Size;
 #[x_kube(validation = Rule::new("has(self.adoptRetained) == has(oldSelf.adoptRetained) && \
     (!has(self.adoptRetained) || self.adoptRetained == oldSelf.adoptRetained)")
     .message("spec.adoptRetained cannot change: which EBS volume this is is decided once"))]
+#[x_kube(validation = Rule::new("has(self.adopt) == has(oldSelf.adopt) && (!has(self.adopt) || self.adopt == \
+    oldSelf.adopt)")
+    .message("spec.adopt cannot change: which EBS volume this is is decided once"))]
+#[x_kube(validation = Rule::new("!has(self.release) || !self.release || has(self.adopt)")
+    .message("spec.release is only for an adopted volume: set spec.adopt, or remove it"))]
 pub struct VolumeSpec {
     /// The NodeClass that names the KMS key, the StorageClass and the tags.
     #[schemars(length(min = 1, max = 63))]
@@ -116,8 +121,35 @@ pub struct VolumeSpec {
     #[schemars(length(max = 63))]
     pub adopt_retained: Option<String>,
 
+    /// The EBS volume of a database that ran before it was adopted, with its PersistentVolume and its claim.
+    /// All three are used as they are; if the EBS volume ends, no other one is created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopt: Option<AdoptedVolume>,
+
+    /// True gives an adopted volume back when this object is deleted, whatever the deletionPolicy says: the
+    /// EBS volume, the PersistentVolume and the claim stay, without what Freehold has put on them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub release: bool,
+
     /// What becomes of the EBS volume when this object is deleted.
     pub deletion_policy: DeletionPolicy,
+}
+
+/// An EBS volume that a database used before it was adopted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AdoptedVolume {
+    /// The EBS volume.
+    #[serde(rename = "volumeID")]
+    pub volume_id: VolumeId,
+
+    /// The PersistentVolume that names it.
+    #[schemars(length(min = 1, max = 253))]
+    pub persistent_volume_name: String,
+
+    /// The claim that the PersistentVolume is bound to, in the namespace of this object.
+    #[schemars(length(min = 1, max = 253))]
+    pub claim_name: String,
 }
 
 impl Volume {

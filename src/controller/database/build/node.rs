@@ -14,6 +14,8 @@ pub fn node_spec(database: &Database, zone: Option<&str>) -> NodeSpec {
         instance_types: spec.instance_types.clone(),
         zones: spec.zones.clone(),
         zone: zone.map(str::to_owned),
+        instance_id: None,
+        release: false,
     }
 }
 

@@ -19,6 +19,8 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         file_system: *file_system,
         zone: zone.to_owned(),
         snapshot_id: None,
+        adopt: None,
+        release: false,
         adopt_retained: adopt_retained.clone(),
         deletion_policy,
     }
