@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumIter, IntoStaticStr};
 
 pub use super::database_access::{Access, AccessPeer};
+pub use super::database_adoption::{Adopt, Adoption};
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_status::{
     Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, Occurrence,
@@ -79,6 +80,16 @@ use super::size::Size;
         || (has(oldSelf.status) && has(oldSelf.status.volumeName))")
         .message("spec.storage.adoptRetained cannot be removed before the volume is adopted \
             (status.volumeName): delete this Database and create it without the line"),
+    validation = Rule::new("has(self.spec.adopt) == has(oldSelf.spec.adopt) && (!has(self.spec.adopt) || \
+        self.spec.adopt == oldSelf.spec.adopt)")
+        .message("spec.adopt can be set only when the Database is created, and cannot change: delete this \
+            Database (what was not taken over is given back) and create it anew"),
+    validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.storage.adoptRetained)")
+        .message("spec.adopt and spec.storage.adoptRetained exclude each other: the first takes over a \
+            database that runs, the second restores a volume that was retained"),
+    validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.config) || self.spec.config.size() == 0")
+        .message("spec.config must be empty with spec.adopt: an adopted database keeps its settings where \
+            they are, in the files and variables of its StatefulSet"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {
@@ -151,6 +162,11 @@ pub struct DatabaseSpec {
     /// Default: true.
     #[serde(default = "default_running")]
     pub running: bool,
+
+    /// A database that runs already, and that Freehold takes over as it runs. Only when the Database is
+    /// created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopt: Option<Adopt>,
 
     /// True refuses the deletion of this Database: set it to false first. Until then a Database that is being
     /// deleted all the same goes on running, and its volume is retained whatever the deletionPolicy says.

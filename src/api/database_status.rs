@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use super::database_adoption::Adoption;
 use super::event::EventReason;
 
 /// What is known of a database.
@@ -69,6 +70,10 @@ pub struct DatabaseStatus {
     /// is no difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,
+
+    /// How the database was found when it was taken over (spec.adopt); there once it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adoption: Option<Adoption>,
 
     /// What interrupted the database or was done to it, with its cause: the last ten, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -104,6 +104,8 @@ pub enum EventReason {
     RetainedVolumeReserved,
     /// Database: nothing changes until a person does something; the note says what.
     Stalled,
+    /// Database: a StatefulSet that ran before was adopted; its pod goes on running.
+    StatefulSetAdopted,
     /// Database: its StatefulSet was changed outside Freehold, and is restored; the running pod stays.
     StatefulSetAltered,
     /// Database: the StatefulSet was created.

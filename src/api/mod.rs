@@ -5,6 +5,7 @@ pub mod condition;
 pub mod creation;
 pub mod database;
 mod database_access;
+mod database_adoption;
 mod database_engine;
 mod database_status;
 pub mod event;

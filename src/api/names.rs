@@ -1,5 +1,5 @@
-//! The names and labels of everything that belongs to a Database: one pure function, so that adoption can
-//! override them.
+//! The names and labels of everything that belongs to a Database: one pure function. A database that was
+//! adopted keeps the names that it had.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names of this Database's objects: functions of its name and UID, so the same for ever.
+    /// The names of this Database's objects: functions of its name and UID, or given in `spec.adopt`, which
+    /// cannot change: so the same for ever.
     pub fn of(database: &Database) -> Self {
         let name = database.metadata.name.clone().unwrap_or_default();
         let uid = database.metadata.uid.clone().unwrap_or_default();
@@ -57,11 +58,14 @@ impl Names {
         labels.insert(MANAGED_BY_LABEL.to_owned(), MANAGED_BY_FREEHOLD.to_owned());
         labels.insert(ENGINE_LABEL.to_owned(), database.spec.engine.kind.as_str().to_owned());
         labels.insert(DATABASE_NAME_LABEL.to_owned(), name.clone());
+        let adopt = database.spec.adopt.as_ref();
         Self {
             namespace: database.metadata.namespace.clone().unwrap_or_default(),
-            stateful_set: name.clone(),
-            service: name.clone(),
-            credentials_secret: format!("{name}-admin"),
+            stateful_set: adopt.map_or(&name, |adopt| &adopt.stateful_set_name).clone(),
+            service: adopt.map_or(&name, |adopt| &adopt.service_name).clone(),
+            credentials_secret: adopt
+                .and_then(|adopt| adopt.credentials_secret_name.clone())
+                .unwrap_or_else(|| format!("{name}-admin")),
             retained_secret: retained_secret(&volume),
             config_map: format!("{name}-config"),
             network_policy: name.clone(),

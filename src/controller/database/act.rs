@@ -16,17 +16,16 @@ use serde_json::{Value, json};
 
 use super::apply::{Answers, apply, apply_config_map, apply_stateful_set, merge};
 use super::build;
-use super::history;
 use super::messages::events as notes;
-use super::object_name::ObjectName;
 use super::password::Password;
 use super::plan::action::{Action, ChildKind, Plan};
-use crate::api::database::{Occurrence, Replacement};
+use super::written::{announce, forget_applied, of_namespace, report, report_altered, write_down};
+use crate::api::database::{Adoption, Occurrence, Replacement};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
-use crate::api::{Database, DatabaseStatus, EventReason, Node, Volume};
-use crate::cluster::events::{Events, Happened};
-use crate::cluster::{delete, finalizer, status};
+use crate::api::{Database, EventReason, Node, Volume};
+use crate::cluster::events::Events;
+use crate::cluster::{delete, finalizer};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 use crate::controller::retention::Holder;
@@ -97,6 +96,10 @@ async fn one(
             report(reason, notes::stateful_set_applied(&names.stateful_set, is_new), acted, events).await;
         }
         Action::RestoreStatefulSet(object) => apply_set(object, acted, answers, ctx).await?,
+        Action::TakeOver(object, adoption) => {
+            take_over(object, adoption, acted, answers, ctx).await?;
+            report(EventReason::StatefulSetAdopted, notes::adopted(&names.stateful_set), acted, events).await;
+        }
         Action::ChangeImageSource(object) => {
             change_image(object, acted, answers, ctx).await?;
             let note = notes::image_source_changed(&names.stateful_set);
@@ -193,6 +196,24 @@ async fn apply_set(
     Ok(())
 }
 
+/// Takes a StatefulSet over that was found: how it was found is written down first. The write names the
+/// resourceVersion that was read, so that it replaces nothing that was changed since.
+async fn take_over(
+    object: &StatefulSet,
+    adoption: &Adoption,
+    acted: &mut Acted<Database>,
+    answers: &mut Answers,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    write_down(acted, ctx, |status| {
+        status.adoption = Some(adoption.clone());
+        status.forget_applied(Occurrence::StatefulSetAltered);
+    })
+    .await?;
+    answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object).await?);
+    Ok(())
+}
+
 /// Changes the image of the StatefulSet, in the spec that was read.
 async fn change_image(
     object: &StatefulSet,
@@ -205,74 +226,9 @@ async fn change_image(
     Ok(())
 }
 
-/// Writes into the status what the next step rests on, with the resourceVersion of this pass' read: the check
-/// that this view is not old.
-async fn write_down(
-    acted: &mut Acted<Database>,
-    ctx: &Context,
-    change: impl FnOnce(&mut DatabaseStatus),
-) -> Result<(), ActError> {
-    let old = acted.object.status.clone().unwrap_or_default();
-    let mut new = old.clone();
-    change(&mut new);
-    let databases = of_namespace(&acted.object, ctx);
-    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
-    Ok(())
-}
-
-/// The objects of this one's kind in its namespace.
-fn of_namespace<K>(object: &K, ctx: &Context) -> Api<K>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
-{
-    Api::namespaced(ctx.client.clone(), &object.namespace().unwrap_or_default())
-}
-
-/// Before an object that is there is written: what is in it is not known from here on, until the closing
-/// patch of a pass says so. A write of ours whose answer is lost is then not taken for a change of others.
-/// The record of the other object stays: a write that is refused each time must change nothing each time,
-/// since every change of the status wakes the Database.
-async fn forget_applied<K: Resource>(
-    object: &K,
-    what: Occurrence,
-    acted: &mut Acted<Database>,
-    ctx: &Context,
-) -> Result<(), ActError> {
-    if object.meta().uid.is_none() {
-        return Ok(());
-    }
-    write_down(acted, ctx, |status| status.forget_applied(what)).await
-}
-
-/// What was changed outside Freehold is written down before it is restored; in the same write, what was
-/// applied to it is forgotten.
-async fn report_altered(
-    what: Occurrence,
-    object: &ObjectName,
-    acted: &mut Acted<Database>,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), ActError> {
-    let cause = notes::altered(object);
-    write_down(acted, ctx, |status| {
-        status.history = history::extended(&status.history, Some(&(what, cause.clone())), ctx.clock.now());
-        status.forget_applied(what);
-    })
-    .await?;
-    if let Some(event) = what.event() {
-        events.publish(&acted.object, &Happened::warning(event, cause)).await;
-    }
-    Ok(())
-}
-
 async fn mend_account(patch: &Value, names: &Names, ctx: &Context) -> Result<(), kube::Error> {
     let accounts = Api::<ServiceAccount>::namespaced(ctx.client.clone(), &names.namespace);
     merge(&accounts, &names.service_account, patch).await
-}
-
-/// The event of what was just done.
-async fn report(reason: EventReason, note: String, acted: &Acted<Database>, events: &Events) {
-    events.publish(&acted.object, &Happened::normal(reason, note)).await;
 }
 
 async fn scale(
@@ -354,27 +310,6 @@ async fn create_node(
     let reason =
         if replacement.is_some() { EventReason::ReplacementStarted } else { EventReason::NodeCreated };
     report(reason, notes::node_created(node, replacement), acted, events).await;
-    Ok(())
-}
-
-/// What interrupts the database is written down before it is done: no restart without its cause.
-async fn announce(
-    what: Occurrence,
-    cause: &str,
-    acted: &mut Acted<Database>,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), ActError> {
-    if acted.object.status.as_ref().is_some_and(|status| history::is_announced(status, what, cause)) {
-        return Ok(());
-    }
-    write_down(acted, ctx, |status| {
-        status.history = history::extended(&status.history, Some(&(what, cause.to_owned())), ctx.clock.now());
-    })
-    .await?;
-    if let Some(event) = what.event() {
-        report(event, cause.to_owned(), acted, events).await;
-    }
     Ok(())
 }
 

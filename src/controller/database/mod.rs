@@ -5,6 +5,7 @@ pub mod apply;
 pub mod build;
 pub mod cause;
 mod history;
+pub mod legacy_refusal;
 pub mod messages;
 mod object_name;
 pub mod observe;
@@ -15,6 +16,7 @@ pub mod pod;
 mod remember;
 pub mod status;
 pub mod wait;
+mod written;
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 
-use super::build::CONTAINER;
+use super::build::engine_of;
 use crate::api::Reason;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 
@@ -184,7 +184,8 @@ pub fn last_end(pod: &Pod) -> Option<Ending> {
 }
 
 fn engine_status(pod: &Pod) -> Option<&ContainerStatus> {
-    pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == CONTAINER)
+    let name = &engine_container(pod)?.name;
+    pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == *name)
 }
 
 /// The attachment that is not made yet; `None` when it is.
@@ -241,7 +242,7 @@ pub fn inputs_of(pod: &Pod) -> Option<&str> {
     pod.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str)
 }
 
-/// The image and the resources of the pod's engine, to say what changes.
+/// The container of the pod's engine.
 pub fn engine_container(pod: &Pod) -> Option<&k8s_openapi::api::core::v1::Container> {
-    pod.spec.as_ref()?.containers.iter().find(|container| container.name == CONTAINER)
+    engine_of(&pod.spec.as_ref()?.containers)
 }

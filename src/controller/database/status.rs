@@ -2,6 +2,7 @@
 //! their changes. Pure.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ServicePort;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
@@ -14,10 +15,9 @@ use super::observe::child::{Child, Credentials};
 use super::plan::action::Plan;
 use super::plan::adoption;
 use super::plan::drift;
-use super::plan::facts::{condition_message, engine_waiting, node_awaited, volume_awaited};
+use super::plan::facts::{condition_message, engine_waiting, inputs_of_pod, node_awaited, volume_awaited};
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
-use super::pod::inputs_of;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
@@ -93,7 +93,9 @@ pub fn status(
         endpoint: endpoint(observed).or(old.endpoint),
         credentials_secret_name: is_ours
             .then(|| observed.names.credentials_secret.clone())
+            .or_else(|| observed.database.spec.adopt.as_ref()?.credentials_secret_name.clone())
             .or(old.credentials_secret_name),
+        adoption: old.adoption,
         zone: old.zone,
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, old.replacement),
@@ -120,6 +122,12 @@ fn replacement(observed: &Observed, recorded: Option<Replacement>) -> Option<Rep
 
 /// Where clients connect to, once the Service is there.
 fn endpoint(observed: &Observed) -> Option<Endpoint> {
+    if let Some(legacy) = &observed.legacy {
+        let ports = legacy.service.as_ref()?.spec.as_ref()?.ports.iter().flatten();
+        let named =
+            |port: &ServicePort| (port.name.clone().unwrap_or_else(|| port.port.to_string()), port.port);
+        return Some(Endpoint { host: build::host(&observed.names), ports: ports.map(named).collect() });
+    }
     observed.service.ours()?;
     let profile = observed.profile.as_ref().ok()?;
     Some(Endpoint { host: build::host(&observed.names), ports: profile.service_ports() })
@@ -204,7 +212,8 @@ fn engine(observed: &Observed) -> Option<DatabaseWait> {
     match &observed.pod {
         None => Some(DatabaseWait::NoEngine(idle(observed))),
         Some(pod) => engine_waiting(observed).or_else(|| {
-            let is_current = inputs_of(pod) == Some(build::inputs_hash(&observed.database.spec).as_str());
+            let is_current =
+                inputs_of_pod(observed, pod) == Some(build::inputs_hash(&observed.database.spec));
             // What is not permitted restarts nothing.
             let restarts = !is_current && permission::engine(observed).is_none();
             restarts.then_some(DatabaseWait::EngineOutdated)

@@ -15,6 +15,7 @@ mod pod;
 mod random;
 mod replacing;
 mod status;
+mod taking_over;
 
 use std::collections::BTreeMap;
 
@@ -107,6 +108,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         service_account: Child::Absent,
         network_policy: Child::Absent,
         stateful_set: Child::Absent,
+        legacy: None,
         pod: None,
         attachment: None,
         core_nodes: Vec::new(),
@@ -305,6 +307,7 @@ fn word(action: &Action) -> String {
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
         Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),
+        Action::TakeOver(object, _) => applied("take over", &object.metadata.uid),
         Action::ReportAltered(what, object) => format!("report {what:?} {}", object.name),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::cause::{
     AdoptionRefusal, ClassRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault,
 };
+use super::legacy_refusal::LegacyRefusal;
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
 use crate::api::{DeletionPolicy, Reason, VolumeId};
@@ -36,6 +37,10 @@ pub enum DatabaseWait {
     },
     /// The retained volume that the spec names cannot be adopted.
     AdoptionRefused(AdoptionRefusal),
+    /// The database that the spec names cannot be adopted.
+    NotAdoptable(LegacyRefusal),
+    /// The StatefulSet is being adopted.
+    TakingOver(String),
     /// The Volume that had the retained EBS volume before still exists.
     FormerVolumeExists(VolumeId),
     /// A retained EBS volume is being adopted.
@@ -277,8 +282,8 @@ impl DatabaseWait {
             Self::NotPermitted(refusal) => refusal.reason(),
             Self::NameConflict { .. } | Self::RetainedSecretConflict(_) => Reason::NameConflict,
             Self::CredentialsUnusable { .. } => Reason::CredentialsUnreadable,
-            Self::AdoptionRefused(_) => Reason::AdoptionRefused,
-            Self::FormerVolumeExists(_) | Self::Adopting { .. } => Reason::Adopting,
+            Self::AdoptionRefused(_) | Self::NotAdoptable(_) => Reason::AdoptionRefused,
+            Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::TakingOver(_) => Reason::Adopting,
             Self::VolumeLost { .. } => Reason::VolumeLost,
             Self::CreatingNode(_)
             | Self::NodeUnusable { .. }
@@ -313,6 +318,7 @@ impl DatabaseWait {
     pub fn is_stalled(&self) -> bool {
         match self {
             Self::NotPermitted(refusal) => refusal.is_final(),
+            Self::NotAdoptable(refusal) => refusal.is_final(),
             Self::InvalidSpec(_)
             | Self::NameConflict { .. }
             | Self::CredentialsUnusable { .. }
@@ -324,6 +330,7 @@ impl DatabaseWait {
             Self::AddingFinalizer
             | Self::FormerVolumeExists(_)
             | Self::Adopting { .. }
+            | Self::TakingOver(_)
             | Self::CreatingNode(_)
             | Self::NodeUnusable { .. }
             | Self::NodeNotInitialized(_)

@@ -1,6 +1,7 @@
 //! Builds the Kubernetes objects of a database: pure functions of the Database, its names and its engine's
 //! profile.
 
+mod adopted;
 mod compare;
 mod config_map;
 mod fingerprint;
@@ -20,6 +21,7 @@ use crate::api::Database;
 use crate::api::database::{DatabaseSpec, Engine};
 use crate::api::names::Names;
 
+pub use adopted::{adopted_node, adopted_set, adopted_volume};
 pub use compare::holds;
 pub use config_map::config_map;
 pub use fingerprint::{of_config_map, of_stateful_set};
@@ -28,7 +30,7 @@ pub use node::{node, node_spec};
 pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};
 pub use service::{host, service};
 pub use service_account::{service_account, service_account_patch};
-pub use stateful_set::{CONTAINER, in_priority_class, stateful_set, with_image_of};
+pub use stateful_set::{engine_of, in_priority_class, stateful_set, with_image_of};
 pub use volume::{deletion_policy, volume, volume_spec};
 
 /// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer

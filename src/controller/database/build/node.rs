@@ -6,7 +6,7 @@ use super::owned;
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeSpec};
 
-/// What the spec asks of the machine; `zone` is the volume's, once it has one.
+/// What the spec asks of the machine; `zone` is the volume's, once it has one. It is not an adopted one.
 pub fn node_spec(database: &Database, zone: Option<&str>) -> NodeSpec {
     let spec = &database.spec;
     NodeSpec {

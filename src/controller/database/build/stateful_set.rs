@@ -25,6 +25,12 @@ use crate::engine::{self, Check, Profile, Value};
 /// The name of the engine's container.
 pub const CONTAINER: &str = "engine";
 
+/// The engine's among the containers of a pod: the one of that name, which Freehold gives it; else the first,
+/// as `kubectl logs` takes it in a pod that was found.
+pub fn engine_of(containers: &[Container]) -> Option<&Container> {
+    containers.iter().find(|container| container.name == CONTAINER).or_else(|| containers.first())
+}
+
 /// The StatefulSet, stopped (0 replicas) or running (1).
 pub fn stateful_set(database: &Database, names: &Names, profile: &Profile, replicas: i32) -> StatefulSet {
     let annotations = BTreeMap::from([(INPUTS_HASH_ANNOTATION.to_owned(), inputs_hash(&database.spec))]);
@@ -267,7 +273,7 @@ fn texts(words: &[&str]) -> Vec<String> {
 
 /// The machine is the database's own: a small request that fits every type, and no limit, unless the spec
 /// says otherwise.
-fn resources(database: &Database) -> ResourceRequirements {
+pub(super) fn resources(database: &Database) -> ResourceRequirements {
     let quantity = |text: &str| Quantity(text.to_owned());
     match &database.spec.resources {
         None => ResourceRequirements {

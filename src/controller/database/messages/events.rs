@@ -32,6 +32,11 @@ pub fn credentials_adopted(secret: &str, retained: &str) -> String {
     format!("Secret {secret} holds the credentials that were retained as Secret {retained}")
 }
 
+/// The StatefulSet was adopted.
+pub fn adopted(name: &str) -> String {
+    format!("StatefulSet {name} was adopted; its pod goes on running as it was")
+}
+
 /// The StatefulSet was created, or has a new template.
 pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
     if is_new {

@@ -3,6 +3,7 @@
 pub mod causes;
 pub mod engine;
 pub mod events;
+mod legacy;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
@@ -54,6 +55,15 @@ impl DatabaseWait {
                  owned by this Database; it is not modified. Delete it"
             ),
             Self::AdoptionRefused(refusal) => refusal.message(),
+            Self::NotAdoptable(refusal) => {
+                format!(
+                    "the database is not adopted yet, and nothing of it was changed: {}",
+                    refusal.message()
+                )
+            }
+            Self::TakingOver(set) => {
+                format!("StatefulSet {set} is being adopted, and its pod goes on running")
+            }
             Self::FormerVolumeExists(id) => {
                 format!(
                     "waiting for the deletion of the Volume that had EBS volume {id} before; EBS volume \

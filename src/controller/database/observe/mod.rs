@@ -2,6 +2,7 @@
 
 pub mod child;
 mod class;
+pub mod legacy;
 pub mod retained;
 pub mod usage;
 
@@ -23,6 +24,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use self::child::{Child, Credentials, HeldSecret, child, is_of, secret};
+use self::legacy::Legacy;
 use self::retained::Kept;
 use self::usage::Usage;
 use super::ordinal::{next_ordinal, ordinal};
@@ -31,7 +33,7 @@ use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cluster::ownership::{is_orphaning, is_unowned};
-use crate::cluster::{finalizer, if_served};
+use crate::cluster::{controller_of, finalizer, if_served};
 use crate::controller::pass::context::Context;
 use crate::engine::{EngineError, Profile};
 use crate::settings::{Network, Timing};
@@ -87,6 +89,8 @@ pub struct Observed {
     pub service_account: Child<ServiceAccount>,
     /// The NetworkPolicy.
     pub network_policy: Child<NetworkPolicy>,
+    /// The database that it adopts; `None` for a Database that adopts nothing.
+    pub legacy: Option<Legacy>,
     /// The StatefulSet.
     pub stateful_set: Child<StatefulSet>,
     /// Its pod.
@@ -192,11 +196,20 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         Credentials::Read(Child::Absent)
     };
     let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &database);
-    let credentials = secret(&secrets, &names.credentials_secret, is_ours).await?;
-    let pod = pods
-        .get_opt(&names.pod())
-        .await?
-        .filter(|pod| pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid));
+    let stateful_set = stateful_set(&names, &database, ctx).await?;
+    let legacy = legacy::observe(&database, &names, &stateful_set, ctx).await?;
+    // What an adopted database has of these was there before, is used by its name alone, and is never ours.
+    let derives = legacy.is_none();
+    let credentials = if derives {
+        secret(&secrets, &names.credentials_secret, is_ours).await?
+    } else {
+        Credentials::Read(Child::Absent)
+    };
+    let pod = pods.get_opt(&names.pod()).await?.filter(|pod| {
+        let set = stateful_set.ours().and_then(|set| set.metadata.uid.as_ref());
+        let is_of_set = set.is_some() && controller_of(pod).map(|owner| &owner.uid) == set;
+        pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid) || (legacy.is_some() && is_of_set)
+    });
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
@@ -214,11 +227,12 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
             // The original is unreadable, too, and says so.
             Credentials::Unreadable(_) => Child::Absent,
         },
-        config_map: owned(&names.config_map, &database, ctx).await?,
-        service: owned(&names.service, &database, ctx).await?,
-        service_account: owned(&names.service_account, &database, ctx).await?,
-        network_policy: owned(&names.network_policy, &database, ctx).await?,
-        stateful_set: owned(&names.stateful_set, &database, ctx).await?,
+        config_map: owned(derives, &names.config_map, &database, ctx).await?,
+        service: owned(derives, &names.service, &database, ctx).await?,
+        service_account: owned(derives, &names.service_account, &database, ctx).await?,
+        network_policy: owned(derives, &names.network_policy, &database, ctx).await?,
+        stateful_set,
+        legacy,
         pod,
         labelled: labelled(&names, ctx).await?,
         torn_down,
@@ -230,11 +244,29 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     }))
 }
 
-/// The object of a derived name in the Database's namespace.
-async fn owned<K>(name: &str, database: &Database, ctx: &Context) -> Result<Child<K>, kube::Error>
+/// The StatefulSet. One that is to be adopted is none of the Database's before it is taken over.
+async fn stateful_set(
+    names: &Names,
+    database: &Database,
+    ctx: &Context,
+) -> Result<Child<StatefulSet>, kube::Error> {
+    let child = owned(true, &names.stateful_set, database, ctx).await?;
+    Ok(if database.spec.adopt.is_some() && child == Child::Foreign { Child::Absent } else { child })
+}
+
+/// The object of a derived name in the Database's namespace, if it derives any.
+async fn owned<K>(
+    derives: bool,
+    name: &str,
+    database: &Database,
+    ctx: &Context,
+) -> Result<Child<K>, kube::Error>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
+    if !derives {
+        return Ok(Child::Absent);
+    }
     let api = Api::<K>::namespaced(ctx.client.clone(), &database.namespace().unwrap_or_default());
     Ok(child(api.get_opt(name).await?, database))
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service, ServiceAc
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use serde_json::Value;
 
-use crate::api::database::{Occurrence, Replacement};
+use crate::api::database::{Adoption, Occurrence, Replacement};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::object_name::ObjectName;
@@ -50,6 +50,8 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
+    /// Take over the StatefulSet of a database that runs, found as the record says.
+    TakeOver(Box<StatefulSet>, Box<Adoption>),
     /// Reserve the record of a retained volume for this Database.
     TakeRecord(Box<PersistentVolume>),
     /// Release it.

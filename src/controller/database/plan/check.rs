@@ -64,6 +64,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ApplyStatefulSet(_)
             | Action::RestoreStatefulSet(_)
             | Action::ReportAltered(..)
+            | Action::TakeOver(..)
             | Action::ChangeImageSource(_)
             | Action::Label(..)
             | Action::RecordZone(_) => {

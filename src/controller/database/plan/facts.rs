@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use serde_json::Value;
 
+use crate::api::database::Adoption;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::api::{ConditionType, Node, Reason, Volume};
 use crate::cluster::status::difference;
@@ -14,7 +16,7 @@ use crate::controller::conditions;
 use crate::controller::database::build;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
-use crate::controller::database::pod::{attaching, engine_wait};
+use crate::controller::database::pod::{attaching, engine_wait, inputs_of};
 use crate::controller::database::wait::{ChildState, DatabaseWait};
 use crate::engine::Profile;
 
@@ -83,6 +85,22 @@ pub(in crate::controller::database) fn engine_waiting(observed: &Observed) -> Op
     attaching.or_else(|| engine_wait(observed.pod.as_ref()).map(DatabaseWait::Engine))
 }
 
+/// How the database was found, if it was taken over.
+pub(in crate::controller::database) fn adoption(observed: &Observed) -> Option<&Adoption> {
+    observed.database.status.as_ref()?.adoption.as_ref()
+}
+
+/// The hash of the inputs that the pod was made from. The pod that was found with an adopted database has
+/// none: it counts as made from what the spec requested when the database was taken over.
+pub(in crate::controller::database) fn inputs_of_pod(observed: &Observed, pod: &Pod) -> Option<String> {
+    let of_found = || {
+        observed.database.spec.adopt.as_ref()?;
+        let then = adoption(observed).map(|adoption| adoption.inputs_hash.clone());
+        Some(then.unwrap_or_else(|| build::inputs_hash(&observed.database.spec)))
+    };
+    inputs_of(pod).map(str::to_owned).or_else(of_found)
+}
+
 /// Whether the template is of other inputs than the spec's.
 pub(super) fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
     inputs_of_set(live) != Some(build::inputs_hash(&observed.database.spec).as_str())
@@ -93,8 +111,19 @@ pub(super) fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
     stateful_set.annotations().get(INPUTS_HASH_ANNOTATION).map(String::as_str)
 }
 
-/// The StatefulSet as it is made now, running.
+/// The StatefulSet as it is made now, running. That of an adopted database is made from what was found, or,
+/// where that is not known any more, from what is there.
 pub(super) fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
+    let adoption = adoption(observed);
+    let recorded = adoption.and_then(|adoption| serde_json::from_value(adoption.stateful_set.clone()).ok());
+    let live = || observed.stateful_set.ours().cloned();
+    let found: Option<StatefulSet> =
+        if observed.database.spec.adopt.is_some() { recorded.or_else(live) } else { None };
+    if let Some(found) = found {
+        let mut set = build::adopted_set(&found, &observed.database, &observed.names, profile, adoption);
+        set.spec.get_or_insert_default().replicas = Some(1);
+        return set;
+    }
     let set = build::stateful_set(&observed.database, &observed.names, profile, 1);
     build::in_priority_class(set, observed.priority_class.as_deref())
 }

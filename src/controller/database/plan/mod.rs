@@ -16,6 +16,7 @@ mod placement;
 mod prerequisites;
 mod replacement;
 mod rollout;
+mod takeover;
 mod total_storage;
 pub(super) mod validation;
 mod wakes;
@@ -61,6 +62,9 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
     }
     if !finalizer::has(&observed.database) {
         return Plan::act(vec![Action::AddFinalizer], DatabaseWait::AddingFinalizer);
+    }
+    if let Some(plan) = takeover::plan(observed, now) {
+        return plan;
     }
     match permission::as_decided_before(observed) {
         Some((permitted, refusal)) => permission::with_refusal(carry_out(&permitted, now), refusal),

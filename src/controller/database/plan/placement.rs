@@ -70,6 +70,7 @@ pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Acti
         build::volume_spec(&observed.database, &volume.spec.zone, build::deletion_policy(&observed.database));
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
     wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
+    wanted.adopt.clone_from(&volume.spec.adopt);
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
 }
@@ -94,7 +95,9 @@ pub(super) fn machine(
 ) -> Option<DatabaseWait> {
     let name = node.name_any();
     let mut changed = None;
-    if let Some(patch) = patch(&node.spec, &build::node_spec(&observed.database, zone)) {
+    let mut wanted = build::node_spec(&observed.database, zone);
+    wanted.instance_id.clone_from(&node.spec.instance_id);
+    if let Some(patch) = patch(&node.spec, &wanted) {
         actions.push(Action::UpdateNode(name.clone(), node.uid().unwrap_or_default(), patch));
         changed = Some(DatabaseWait::UpdatingChild(ObjectName::new(ObjectKind::Node, name)));
     }

@@ -27,6 +27,10 @@ pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Re
         // Objects that are not owned by this Database are not watched.
         return Err(Plan::wait(conflict).requeue(slowly(observed)));
     }
+    if observed.legacy.is_some() {
+        // An adopted database keeps its Secret, its Service and its settings as they were found.
+        return Ok(profile);
+    }
     if let Some(adopting) = adoption::plan(observed, profile) {
         return Err(adopting);
     }

@@ -10,14 +10,14 @@ use super::access::{bound, bound_set, rewritten};
 use super::action::Action;
 use super::comparison::{self, Finding};
 use super::drift;
-use super::facts::{engine_waiting, inputs_of_set, is_outdated, replicas, template};
+use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
 use super::permission;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
 use crate::controller::database::cause::RestartCause;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
-use crate::controller::database::pod::{engine_container, inputs_of, machine};
+use crate::controller::database::pod::{engine_container, machine};
 use crate::controller::database::wait::{DatabaseWait, RestartStep};
 use crate::controller::safety;
 use crate::engine::Profile;
@@ -48,7 +48,7 @@ pub(super) fn plan(
     run(live, actions);
     let wanted = build::inputs_hash(&observed.database.spec);
     match &observed.pod {
-        Some(pod) if inputs_of(pod) != Some(wanted.as_str()) => {
+        Some(pod) if inputs_of_pod(observed, pod).as_ref() != Some(&wanted) => {
             Some(replace(observed, live, pod, actions, now))
         }
         Some(pod) => match drift::altered_pod(observed) {
@@ -100,15 +100,17 @@ pub(super) fn before_move(
         return settle(observed, profile, actions);
     }
     image_source(observed, profile, live, actions);
-    let waits = machine(pod).is_none() && inputs_of(pod) != inputs_of_set(live);
+    let waits = machine(pod).is_none() && inputs_of_pod(observed, pod).as_deref() != inputs_of_set(live);
     waits.then(|| replace(observed, live, pod, actions, now))
 }
 
 /// Where images are pulled from is no input of the spec: the template follows the NodeClass at once, and no
 /// pod is replaced for it. Whatever ends the pod, the next one pulls from there.
 fn image_source(observed: &Observed, profile: &Profile, live: &StatefulSet, actions: &mut Vec<Action>) {
-    // What another client has put into the template must not become what Freehold applied.
+    // What another client has put into the template must not become what Freehold applied. An adopted database
+    // keeps the image that it was found with.
     if permission::class(observed).is_none()
+        && observed.database.spec.adopt.is_none()
         && comparison::stateful_set(observed) == Finding::Same
         && let Some(wanted) = build::with_image_of(live, profile)
     {
@@ -181,8 +183,7 @@ fn restart_pending(pod: &Pod, step: RestartStep) -> DatabaseWait {
 /// What changes for the engine.
 fn cause(live: &StatefulSet, pod: &Pod) -> RestartCause {
     let template = live.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-    let new = template
-        .and_then(|template| template.containers.iter().find(|container| container.name == build::CONTAINER));
+    let new = template.and_then(|template| build::engine_of(&template.containers));
     let (Some(new), Some(old)) = (new, engine_container(pod)) else { return RestartCause::Template };
     if let (Some(new), Some(old)) = (&new.image, &old.image)
         && new != old

@@ -38,7 +38,9 @@ fn name(observed: &Observed) -> Option<InvalidSpec> {
 /// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on
 /// the volume. A template of this very spec that another client has changed does not say which one it is.
 fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
-    if observed.database.spec.engine.kind != EngineType::Postgresql {
+    // An adopted one has its data where it was found, whatever the version.
+    if observed.database.spec.engine.kind != EngineType::Postgresql || observed.database.spec.adopt.is_some()
+    {
         return None;
     }
     let set = observed.stateful_set.ours()?;
@@ -46,7 +48,7 @@ fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
         return None;
     }
     let live = set.spec.as_ref()?.template.spec.as_ref()?;
-    let engine = live.containers.iter().find(|container| container.name == build::CONTAINER)?;
+    let engine = build::engine_of(&live.containers)?;
     let made =
         engine.env.iter().flatten().find(|variable| variable.name == DATA_DIRECTORY)?.value.as_deref()?;
     let wanted = observed

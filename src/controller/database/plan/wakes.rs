@@ -27,6 +27,8 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::NameConflict { .. }
         | DatabaseWait::CredentialsUnusable { .. }
         | DatabaseWait::AdoptionRefused(_)
+        | DatabaseWait::NotAdoptable(_)
+        | DatabaseWait::TakingOver(_)
         | DatabaseWait::FormerVolumeExists(_)
         | DatabaseWait::Adopting { .. }
         | DatabaseWait::KubernetesNodeGone { .. }

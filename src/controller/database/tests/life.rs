@@ -213,10 +213,10 @@ impl Life {
         format!("uid-{}", self.made)
     }
 
-    /// What a pass reads.
     fn observed(&self) -> Observed {
         let retained = self.retained.as_ref().filter(|_| self.is_deleting());
         Observed {
+            legacy: None,
             priority_class: None,
             database: self.database.clone(),
             class: Some(class(json!({}))),

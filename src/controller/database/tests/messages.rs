@@ -1,10 +1,11 @@
 //! Every sentence about a Database, in a golden file: a changed one shows in a review.
 
 use super::*;
-use crate::api::{DeletionPolicy, Reason, Size, VolumeId};
+use crate::api::{DeletionPolicy, InstanceId, Reason, Size, VolumeId};
 use crate::controller::blocker::Blocker;
 use crate::controller::database::build::CredentialsError;
 use crate::controller::database::cause::*;
+use crate::controller::database::legacy_refusal::LegacyRefusal;
 use crate::controller::database::messages::{self, events};
 use crate::controller::database::object_name::*;
 use crate::controller::database::pod::*;
@@ -90,6 +91,33 @@ fn refusals() -> Vec<AdoptionRefusal> {
         },
         AdoptionRefusal::SecretUnlabelled { secret: secret.clone(), namespace },
         AdoptionRefusal::SecretContent { secret, fault: CredentialsError::TooShort },
+    ])
+}
+
+fn legacy_refusals() -> Vec<LegacyRefusal> {
+    let (set, pod, claim, core_node, secret) =
+        (t("pg"), t("pg-0"), t("data-pg-0"), t("ip-10-0-0-1"), t("pg-admin"));
+    let (instance, volume) = (InstanceId(t("i-1")), VolumeId(t("vol-1")));
+    complete([
+        LegacyRefusal::Paused,
+        LegacyRefusal::NoStatefulSet(set.clone()),
+        LegacyRefusal::Owned { set: set.clone(), by: t("Cluster pg") },
+        LegacyRefusal::Replicas { set, replicas: 3 },
+        LegacyRefusal::NoPod(pod.clone()),
+        LegacyRefusal::PodNotReady {
+            pod: pod.clone(),
+            wait: EngineWait::ContainerStarting { pod: pod.clone() },
+        },
+        LegacyRefusal::OtherInstance { core_node: core_node.clone(), found: t("i-2"), wanted: instance },
+        LegacyRefusal::NoZone { core_node },
+        LegacyRefusal::TypeNotListed(t("m5.large")),
+        LegacyRefusal::ClaimNotUsed { pod: pod.clone(), claim: claim.clone() },
+        LegacyRefusal::SecondClaim { pod, claim: t("wal-pg-0") },
+        LegacyRefusal::ClaimNotBound { claim },
+        LegacyRefusal::OtherVolume { persistent_volume: t("pvc-1"), found: t("vol-2"), wanted: volume },
+        LegacyRefusal::NoService(t("pg")),
+        LegacyRefusal::NoSecret(secret.clone()),
+        LegacyRefusal::SecretForbidden { secret, answer: t("ANSWER") },
     ])
 }
 
@@ -286,6 +314,8 @@ fn waits() -> Vec<DatabaseWait> {
     waits.extend(invalid_specs().into_iter().map(DatabaseWait::InvalidSpec));
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
+    waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
+    waits.push(DatabaseWait::TakingOver(t("pg")));
     waits.extend(engine_waits().into_iter().map(DatabaseWait::Engine));
     waits.extend(replacing().chain(children()));
     waits
@@ -312,6 +342,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::stateful_set_applied", events::stateful_set_applied("orders", true)),
         ("events::stateful_set_applied", events::stateful_set_applied("orders", false)),
         ("events::altered", events::altered(&ObjectName::new(ObjectKind::StatefulSet, "orders"))),
+        ("events::adopted", events::adopted("pg")),
         ("events::image_source_changed", events::image_source_changed("orders")),
         ("events::engine_stopping", events::engine_stopping("orders")),
         ("events::node_created", events::node_created(&settled().nodes[0], None)),

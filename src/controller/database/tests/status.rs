@@ -64,8 +64,12 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         run,
         first_ready_at,
         applied,
+        adoption: None,
         history,
-    } = new;
+    } = new
+    else {
+        panic!("nothing was adopted");
+    };
     assert_eq!(first_ready_at.map(|at| at.0), Some(now()));
     assert_eq!(
         applied.unwrap().stateful_set.map(|set| (set.uid, set.generation)),

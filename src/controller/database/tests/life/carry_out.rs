@@ -143,6 +143,7 @@ impl Life {
             Action::TakeRecord(_)
             | Action::ReleaseRecord(_)
             | Action::TakeCredentials(..)
+            | Action::TakeOver(..)
             | Action::DeleteRetainedCredentials(..) => panic!("nothing is adopted in the model: {action:?}"),
         }
         self.is_moving = true;

@@ -1,0 +1,76 @@
+//! What a Database says of a database that ran before it, and what is known of its adoption.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::KubeSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::database_engine::Engine;
+use super::ids::{InstanceId, VolumeId};
+
+/// A database that runs already, made without Freehold. It is taken over as it runs: its pod is not restarted,
+/// its volume is not detached. Instance and EBS volume must each carry the tag `freehold.dev/adopt` with
+/// `<cluster id>/<namespace>/<name>` of this Database.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Adopt {
+    /// The StatefulSet that runs the database, in the namespace of this Database, with one replica. It keeps
+    /// its name, its selector and its template but for what decides where the pod runs.
+    #[schemars(length(min = 1, max = 61))]
+    pub stateful_set_name: String,
+
+    /// The claim of the volume that holds the data.
+    #[schemars(length(min = 1, max = 253))]
+    pub claim_name: String,
+
+    /// The EBS volume of that claim, for example vol-0abc1234def567890.
+    #[serde(rename = "volumeID")]
+    #[x_kube(validation = Rule::new("self.matches('^vol-[0-9a-f]{8,17}$')")
+        .message("spec.adopt.volumeID must be the id of an EBS volume, such as vol-0abc1234def567890"))]
+    pub volume_id: VolumeId,
+
+    /// The EC2 instance that the pod runs on, for example i-0abc1234def567890.
+    #[serde(rename = "instanceID")]
+    #[x_kube(validation = Rule::new("self.matches('^i-[0-9a-f]{8,17}$')")
+        .message("spec.adopt.instanceID must be the id of an EC2 instance, such as i-0abc1234def567890"))]
+    pub instance_id: InstanceId,
+
+    /// The Service that clients use today. It is never changed, and is what status.endpoint names.
+    #[schemars(length(min = 1, max = 63))]
+    pub service_name: String,
+
+    /// The Secret with the credentials, which status.credentialsSecretName names. It is never changed, and
+    /// Freehold does not read what it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub credentials_secret_name: Option<String>,
+}
+
+/// How a database was found when it was taken over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Adoption {
+    /// When it was taken over.
+    pub at: Time,
+
+    /// The pod that ran then. It runs the template that it was found with until it is replaced.
+    #[serde(rename = "podUID")]
+    pub pod_uid: String,
+
+    /// The engine that the spec named then. As long as it does, the image stays the one that was found.
+    pub engine: Engine,
+
+    /// The hash of what the spec requested then of the pod: another one replaces the pod.
+    pub inputs_hash: String,
+
+    /// The StatefulSet as it was found, without its status: what every template is made from, and what is
+    /// given back.
+    #[schemars(schema_with = "any_object")]
+    pub stateful_set: Value,
+}
+
+/// An object of Kubernetes', whose fields the API server keeps as they are.
+fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}

@@ -1,0 +1,115 @@
+//! Builds what an adopted database runs as: the StatefulSet as it was found, but for what decides where its
+//! pod runs; and the Node and the Volume of what was found.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
+use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::stateful_set::{engine_of, resources};
+use super::{inputs_hash, node, owner_reference, volume};
+use crate::api::database::{Adopt, Adoption};
+use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
+use crate::api::names::Names;
+use crate::api::volume::AdoptedVolume;
+use crate::api::{Database, Node, Volume};
+use crate::engine::Profile;
+
+/// What a StatefulSet becomes that was found, with names, labels, annotations, owner and spec. `adoption` is how
+/// it was found; without it, nothing is known of the engine that it was found with, and the image stays. What is
+/// built from what was built is the same.
+pub fn adopted_set(
+    found: &StatefulSet,
+    database: &Database,
+    names: &Names,
+    profile: &Profile,
+    adoption: Option<&Adoption>,
+) -> StatefulSet {
+    let mut metadata = ObjectMeta {
+        owner_references: Some(vec![owner_reference(names)]),
+        labels: found.metadata.labels.clone(),
+        annotations: found.metadata.annotations.clone(),
+        name: found.metadata.name.clone(),
+        namespace: found.metadata.namespace.clone(),
+        ..ObjectMeta::default()
+    };
+    metadata.labels.get_or_insert_default().extend(names.labels.clone());
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.insert(INPUTS_HASH_ANNOTATION.to_owned(), inputs_hash(&database.spec));
+    let mut set = StatefulSet { metadata, spec: found.spec.clone(), status: None };
+    let spec = set.spec.get_or_insert_default();
+    spec.update_strategy =
+        Some(StatefulSetUpdateStrategy { type_: Some("OnDelete".to_owned()), rolling_update: None });
+    placed(spec, names);
+    let metadata = spec.template.metadata.get_or_insert_default();
+    let labels = metadata.labels.get_or_insert_default();
+    for (key, value) in &names.labels {
+        // The selector may name a label that is there.
+        labels.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.insert(INPUTS_HASH_ANNOTATION.to_owned(), inputs_hash(&database.spec));
+    if let Some(engine) = engine_in(&mut spec.template) {
+        if adoption.is_some_and(|adoption| adoption.engine != database.spec.engine) {
+            engine.image = Some(profile.image.clone());
+        }
+        if database.spec.resources.is_some() {
+            engine.resources = Some(resources(database));
+        }
+    }
+    set
+}
+
+/// The pod runs on the machine of this Database and nowhere else. The machine that it was found on has its
+/// taint with the effect `NoSchedule`, another one with `NoExecute`: a toleration without an effect is for
+/// both.
+fn placed(spec: &mut StatefulSetSpec, names: &Names) {
+    let pod = spec.template.spec.get_or_insert_default();
+    pod.node_selector = Some(BTreeMap::from([(DATABASE_NODE_LABEL.to_owned(), names.uid.clone())]));
+    pod.affinity = None;
+    pod.topology_spread_constraints = None;
+    pod.node_name = None;
+    let tolerations = pod.tolerations.get_or_insert_default();
+    let ours = Toleration {
+        key: Some(DEDICATED_TAINT.to_owned()),
+        operator: Some("Exists".to_owned()),
+        ..Toleration::default()
+    };
+    if !tolerations.contains(&ours) {
+        tolerations.push(ours);
+    }
+}
+
+/// The container of the engine, to change it.
+fn engine_in(template: &mut PodTemplateSpec) -> Option<&mut Container> {
+    let containers = &mut template.spec.as_mut()?.containers;
+    let name = engine_of(containers)?.name.clone();
+    containers.iter_mut().find(|container| container.name == name)
+}
+
+/// The Node of the instance that was found: given back until the database is taken over.
+pub fn adopted_node(database: &Database, names: &Names, adopt: &Adopt, ordinal: i32, zone: &str) -> Node {
+    let mut node = node(database, names, ordinal, Some(zone));
+    node.spec.instance_id = Some(adopt.instance_id.clone());
+    node.spec.release = true;
+    node
+}
+
+/// The Volume of the EBS volume that was found: given back until the database is taken over.
+pub fn adopted_volume(
+    database: &Database,
+    names: &Names,
+    adopt: &Adopt,
+    persistent_volume: &str,
+    zone: &str,
+) -> Volume {
+    let mut volume = volume(database, names, zone);
+    volume.spec.adopt = Some(AdoptedVolume {
+        volume_id: adopt.volume_id.clone(),
+        persistent_volume_name: persistent_volume.to_owned(),
+        claim_name: adopt.claim_name.clone(),
+    });
+    volume.spec.release = true;
+    volume
+}

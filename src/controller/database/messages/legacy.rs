@@ -1,0 +1,72 @@
+//! The sentences for why a database that runs cannot be adopted. Pure.
+
+use crate::controller::database::legacy_refusal::LegacyRefusal;
+
+impl LegacyRefusal {
+    /// Why, and the way out. Nothing was changed.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Paused => "spec.running is false: a database that is adopted goes on running. Set \
+                spec.running to true; pause the database when it is adopted"
+                .to_owned(),
+            Self::NoStatefulSet(name) => format!(
+                "StatefulSet {name} (spec.adopt.statefulSetName) does not exist in this namespace: delete \
+                 this Database, and create it with the name of the StatefulSet that runs"
+            ),
+            Self::Owned { set, by } => format!(
+                "StatefulSet {set} is controlled by {by}, which would change back what Freehold changes: \
+                 remove its owner reference in the way that its owner documents, then Freehold goes on"
+            ),
+            Self::Replicas { set, replicas } => format!(
+                "StatefulSet {set} has {replicas} replicas: only one with exactly 1 replica is adopted, since \
+                 one database has one volume. Scale it to 1"
+            ),
+            Self::NoPod(pod) => format!("waiting for pod {pod} of the StatefulSet that is to be adopted"),
+            Self::PodNotReady { pod, wait } => format!(
+                "pod {pod} is adopted only while it accepts connections, so that it is known to have run \
+                 as it is: {}",
+                wait.message()
+            ),
+            Self::OtherInstance { core_node, found, wanted } => format!(
+                "the pod runs on Kubernetes node {core_node}, which is instance {found:?}, and \
+                 spec.adopt.instanceID is {wanted}: delete this Database, and create it with the instance \
+                 that the pod runs on"
+            ),
+            Self::NoZone { core_node } => format!(
+                "Kubernetes node {core_node} has no label topology.kubernetes.io/zone: the cloud controller \
+                 manager sets it; add it with the zone of the instance"
+            ),
+            Self::TypeNotListed(found) => format!(
+                "the instance is of type {found}, which spec.instanceTypes does not list: the database would \
+                 be moved to another machine at once. Add {found} to spec.instanceTypes"
+            ),
+            Self::ClaimNotUsed { pod, claim } => format!(
+                "pod {pod} does not mount claim {claim} (spec.adopt.claimName): delete this Database, and \
+                 create it with the claim that holds the data"
+            ),
+            Self::SecondClaim { pod, claim } => format!(
+                "pod {pod} mounts claim {claim} besides spec.adopt.claimName: a database with more than one \
+                 volume cannot be adopted"
+            ),
+            Self::ClaimNotBound { claim } => {
+                format!("claim {claim} (spec.adopt.claimName) is not bound to a PersistentVolume")
+            }
+            Self::OtherVolume { persistent_volume, found, wanted } => format!(
+                "PersistentVolume {persistent_volume} of the claim names EBS volume {found:?}, and \
+                 spec.adopt.volumeID is {wanted}: delete this Database, and create it with the volume of the \
+                 claim"
+            ),
+            Self::NoService(name) => format!(
+                "Service {name} (spec.adopt.serviceName) does not exist in this namespace: delete this \
+                 Database, and create it with the Service that clients use"
+            ),
+            Self::NoSecret(name) => format!(
+                "Secret {name} (spec.adopt.credentialsSecretName) does not exist in this namespace: delete \
+                 this Database, and create it with the Secret of the credentials, or without the line"
+            ),
+            Self::SecretForbidden { secret, answer } => format!(
+                "the operator is not allowed to read Secret {secret} ({answer}); grant the permission again"
+            ),
+        }
+    }
+}

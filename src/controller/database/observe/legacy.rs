@@ -1,0 +1,93 @@
+//! A database that ran before its Database, as it is found. Only reads.
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{
+    Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
+};
+use kube::api::Api;
+
+use super::child::{Child, Credentials, HeldSecret, secret};
+use crate::api::Database;
+use crate::api::database::Adopt;
+use crate::api::names::Names;
+use crate::controller::database::pod;
+use crate::controller::pass::context::Context;
+
+/// What a Database finds that adopts a database. After it was taken over, only the Service and the Secret are
+/// read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Legacy {
+    /// The StatefulSet.
+    pub stateful_set: Option<StatefulSet>,
+    /// Its pod.
+    pub pod: Option<Pod>,
+    /// The Kubernetes node of the pod.
+    pub core_node: Option<CoreNode>,
+    /// The claim of the volume.
+    pub claim: Option<PersistentVolumeClaim>,
+    /// The PersistentVolume of the claim.
+    pub persistent_volume: Option<PersistentVolume>,
+    /// The Service that clients use.
+    pub service: Option<Service>,
+    /// The Secret with the credentials, if the spec names one.
+    pub credentials: Option<Credentials>,
+}
+
+/// Reads; `None` for a Database that adopts nothing. `stateful_set` is the Database's own, once it is.
+pub(super) async fn observe(
+    database: &Database,
+    names: &Names,
+    stateful_set: &Child<StatefulSet>,
+    ctx: &Context,
+) -> Result<Option<Legacy>, kube::Error> {
+    let Some(adopt) = &database.spec.adopt else { return Ok(None) };
+    let namespace = names.namespace.as_str();
+    let mut legacy = Legacy {
+        stateful_set: None,
+        pod: None,
+        core_node: None,
+        claim: None,
+        persistent_volume: None,
+        service: Api::<Service>::namespaced(ctx.client.clone(), namespace)
+            .get_opt(&adopt.service_name)
+            .await?,
+        credentials: credentials(adopt, namespace, ctx).await?,
+    };
+    if stateful_set.ours().is_some() {
+        return Ok(Some(legacy));
+    }
+    legacy.stateful_set = Api::<StatefulSet>::namespaced(ctx.client.clone(), namespace)
+        .get_opt(&adopt.stateful_set_name)
+        .await?;
+    legacy.pod = Api::<Pod>::namespaced(ctx.client.clone(), namespace).get_opt(&names.pod()).await?;
+    if let Some(machine) = legacy.pod.as_ref().and_then(pod::machine) {
+        legacy.core_node = Api::<CoreNode>::all(ctx.client.clone()).get_opt(machine).await?;
+    }
+    legacy.claim = Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), namespace)
+        .get_opt(&adopt.claim_name)
+        .await?;
+    let volume = legacy.claim.as_ref().and_then(|claim| claim.spec.as_ref()?.volume_name.as_deref());
+    if let Some(volume) = volume.filter(|name| !name.is_empty()) {
+        legacy.persistent_volume = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(volume).await?;
+    }
+    Ok(Some(legacy))
+}
+
+/// The Secret, whoever it belongs to: it is used by its name alone.
+async fn credentials(
+    adopt: &Adopt,
+    namespace: &str,
+    ctx: &Context,
+) -> Result<Option<Credentials>, kube::Error> {
+    let Some(name) = &adopt.credentials_secret_name else { return Ok(None) };
+    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), namespace);
+    let read = secret(&secrets, name, |_| true).await?;
+    // Its content is nobody's affair here.
+    Ok(Some(match read {
+        Credentials::Read(Child::Ours(held)) => {
+            let kept = Secret { metadata: held.0.metadata.clone(), ..Secret::default() };
+            Credentials::Read(Child::Ours(Box::new(HeldSecret(kept))))
+        }
+        other => other,
+    }))
+}

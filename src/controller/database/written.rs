@@ -1,0 +1,100 @@
+//! What is written into the status of a Database before an action that rests on it.
+
+use k8s_openapi::NamespaceResourceScope;
+use kube::{Api, Resource, ResourceExt};
+
+use super::history;
+use super::messages::events as notes;
+use super::object_name::ObjectName;
+use crate::api::database::Occurrence;
+use crate::api::{Database, DatabaseStatus, EventReason};
+use crate::cluster::events::{Events, Happened};
+use crate::cluster::status;
+use crate::controller::pass::acted::{ActError, Acted};
+use crate::controller::pass::context::Context;
+
+/// Writes into the status what the next step rests on, with the resourceVersion of this pass' read: the check
+/// that this view is not old.
+pub(super) async fn write_down(
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    change: impl FnOnce(&mut DatabaseStatus),
+) -> Result<(), ActError> {
+    let old = acted.object.status.clone().unwrap_or_default();
+    let mut new = old.clone();
+    change(&mut new);
+    let databases = of_namespace(&acted.object, ctx);
+    acted.object = status::patch(&databases, &acted.object, &old, &new).await?;
+    Ok(())
+}
+
+/// The objects of this one's kind in its namespace.
+pub(super) fn of_namespace<K>(object: &K, ctx: &Context) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    Api::namespaced(ctx.client.clone(), &object.namespace().unwrap_or_default())
+}
+
+/// Before an object that is there is written: what is in it is not known from here on, until the closing
+/// patch of a pass says so. A write of ours whose answer is lost is then not taken for a change of others.
+/// The record of the other object stays: a write that is refused each time must change nothing each time,
+/// since every change of the status wakes the Database.
+pub(super) async fn forget_applied<K: Resource>(
+    object: &K,
+    what: Occurrence,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    if object.meta().uid.is_none() {
+        return Ok(());
+    }
+    write_down(acted, ctx, |status| status.forget_applied(what)).await
+}
+
+/// What was changed outside Freehold is written down before it is restored; in the same write, what was
+/// applied to it is forgotten.
+pub(super) async fn report_altered(
+    what: Occurrence,
+    object: &ObjectName,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    let cause = notes::altered(object);
+    write_down(acted, ctx, |status| {
+        status.history = history::extended(&status.history, Some(&(what, cause.clone())), ctx.clock.now());
+        status.forget_applied(what);
+    })
+    .await?;
+    if let Some(event) = what.event() {
+        events.publish(&acted.object, &Happened::warning(event, cause)).await;
+    }
+    Ok(())
+}
+
+/// What interrupts the database is written down before it is done: no restart without its cause.
+pub(super) async fn announce(
+    what: Occurrence,
+    cause: &str,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    if acted.object.status.as_ref().is_some_and(|status| history::is_announced(status, what, cause)) {
+        return Ok(());
+    }
+    write_down(acted, ctx, |status| {
+        status.history = history::extended(&status.history, Some(&(what, cause.to_owned())), ctx.clock.now());
+    })
+    .await?;
+    if let Some(event) = what.event() {
+        report(event, cause.to_owned(), acted, events).await;
+    }
+    Ok(())
+}
+
+/// The event of what was just done.
+pub(super) async fn report(reason: EventReason, note: String, acted: &Acted<Database>, events: &Events) {
+    events.publish(&acted.object, &Happened::normal(reason, note)).await;
+}
