@@ -83,10 +83,13 @@ use super::size::Size;
     validation = Rule::new("has(self.spec.adopt) == has(oldSelf.spec.adopt) && (!has(self.spec.adopt) || \
         self.spec.adopt == oldSelf.spec.adopt)")
         .message("spec.adopt can be set only when the Database is created, and cannot change: delete this \
-            Database (what was not taken over is given back) and create it anew"),
+            Database (what was not adopted is released) and create it anew"),
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.storage.adoptRetained)")
-        .message("spec.adopt and spec.storage.adoptRetained exclude each other: the first takes over a \
+        .message("spec.adopt and spec.storage.adoptRetained exclude each other: the first adopts a \
             database that runs, the second restores a volume that was retained"),
+    validation = Rule::new("!has(self.spec.release) || !self.spec.release || has(self.spec.adopt)")
+        .message("spec.release is only for a database that was adopted (spec.adopt): set \
+            spec.deletionPolicy to say what happens to the volume of this one"),
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.config) || self.spec.config.size() == 0")
         .message("spec.config must be empty with spec.adopt: an adopted database keeps its settings where \
             they are, in the files and variables of its StatefulSet"),
@@ -163,10 +166,16 @@ pub struct DatabaseSpec {
     #[serde(default = "default_running")]
     pub running: bool,
 
-    /// A database that runs already, and that Freehold takes over as it runs. Only when the Database is
+    /// A database that runs already, and that Freehold adopts as it runs. Only when the Database is
     /// created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopt: Option<Adopt>,
+
+    /// True releases an adopted database when this Database is deleted: its StatefulSet becomes what it was, and
+    /// pod, instance and volume go on as they are, without what Freehold has put on them. Only as long as the
+    /// pod is the one that was adopted. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub release: bool,
 
     /// True refuses the deletion of this Database: set it to false first. Until then a Database that is being
     /// deleted all the same goes on running, and its volume is retained whatever the deletionPolicy says.

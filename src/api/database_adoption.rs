@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::database_engine::Engine;
 use super::ids::{InstanceId, VolumeId};
 
-/// A database that runs already, made without Freehold. It is taken over as it runs: its pod is not restarted,
+/// A database that runs already, made without Freehold. It is adopted as it runs: its pod is not restarted,
 /// its volume is not detached. Instance and EBS volume must each carry the tag `freehold.dev/adopt` with
 /// `<cluster id>/<namespace>/<name>` of this Database.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,11 +47,11 @@ pub struct Adopt {
     pub credentials_secret_name: Option<String>,
 }
 
-/// How a database was found when it was taken over.
+/// How a database was found when it was adopted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Adoption {
-    /// When it was taken over.
+    /// When it was adopted.
     pub at: Time,
 
     /// The pod that ran then. It runs the template that it was found with until it is replaced.
@@ -65,7 +65,7 @@ pub struct Adoption {
     pub inputs_hash: String,
 
     /// The StatefulSet as it was found, without its status: what every template is made from, and what is
-    /// given back.
+    /// restored when it is released.
     #[schemars(schema_with = "any_object")]
     pub stateful_set: Value,
 }

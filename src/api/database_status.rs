@@ -71,7 +71,7 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,
 
-    /// How the database was found when it was taken over (spec.adopt); there once it is.
+    /// How the database was found when it was adopted (spec.adopt); there once it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adoption: Option<Adoption>,
 

@@ -110,6 +110,8 @@ pub enum EventReason {
     StatefulSetAltered,
     /// Database: the StatefulSet was created.
     StatefulSetCreated,
+    /// Database: its adopted StatefulSet is what it was before; its pod goes on running.
+    StatefulSetReleased,
     /// Database: the StatefulSet has a new template; the pod is replaced next.
     TemplateChanged,
     /// Volume: a retained EBS volume was adopted.

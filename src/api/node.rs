@@ -84,7 +84,7 @@ pub struct NodeSpec {
     #[serde(rename = "instanceID", default, skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<InstanceId>,
 
-    /// True gives the adopted instance back when this Node is deleted: it goes on running, without what
+    /// True releases the adopted instance when this Node is deleted: it goes on running, without what
     /// Freehold has put on it. Otherwise it is terminated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,

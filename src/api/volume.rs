@@ -126,7 +126,7 @@ pub struct VolumeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopt: Option<AdoptedVolume>,
 
-    /// True gives an adopted volume back when this object is deleted, whatever the deletionPolicy says: the
+    /// True releases an adopted volume when this object is deleted, whatever the deletionPolicy says: the
     /// EBS volume, the PersistentVolume and the claim stay, without what Freehold has put on them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::apply::{Answers, apply, apply_config_map, apply_stateful_set, merge};
+use super::apply::{Answers, apply, apply_config_map, apply_stateful_set, merge, release};
 use super::build;
 use super::messages::events as notes;
 use super::password::Password;
@@ -96,8 +96,13 @@ async fn one(
             report(reason, notes::stateful_set_applied(&names.stateful_set, is_new), acted, events).await;
         }
         Action::RestoreStatefulSet(object) => apply_set(object, acted, answers, ctx).await?,
-        Action::TakeOver(object, adoption) => {
-            take_over(object, adoption, acted, answers, ctx).await?;
+        Action::ReleaseStatefulSet(live, found) => {
+            release(&of_namespace(live.as_ref(), ctx), live, found).await?;
+            report(EventReason::StatefulSetReleased, notes::released(&names.stateful_set), acted, events)
+                .await;
+        }
+        Action::AdoptStatefulSet(object, adoption) => {
+            adopt(object, adoption, acted, answers, ctx).await?;
             report(EventReason::StatefulSetAdopted, notes::adopted(&names.stateful_set), acted, events).await;
         }
         Action::ChangeImageSource(object) => {
@@ -196,9 +201,9 @@ async fn apply_set(
     Ok(())
 }
 
-/// Takes a StatefulSet over that was found: how it was found is written down first. The write names the
+/// Adopts a StatefulSet that was found: how it was found is written down first. The write names the
 /// resourceVersion that was read, so that it replaces nothing that was changed since.
-async fn take_over(
+async fn adopt(
     object: &StatefulSet,
     adoption: &Adoption,
     acted: &mut Acted<Database>,

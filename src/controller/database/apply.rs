@@ -62,6 +62,28 @@ pub(super) async fn apply_stateful_set(
     replace(api, object, json!(object), "spec").await
 }
 
+/// Makes an adopted StatefulSet what it was when it was found, if it is still as it was read.
+pub(super) async fn release(
+    api: &Api<StatefulSet>,
+    live: &StatefulSet,
+    found: &Value,
+) -> Result<(), kube::Error> {
+    let of_metadata = |field: &str, none: Value| {
+        let value = found["metadata"].get(field).cloned().unwrap_or(none);
+        json!({"op": "add", "path": format!("/metadata/{field}"), "value": value})
+    };
+    let patch = json!([
+        {"op": "test", "path": "/metadata/uid", "value": live.metadata.uid},
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": live.metadata.resource_version},
+        of_metadata("labels", json!({})),
+        of_metadata("annotations", json!({})),
+        of_metadata("ownerReferences", json!([])),
+        {"op": "replace", "path": "/spec", "value": found["spec"]},
+    ]);
+    let patch = Patch::Json::<()>(serde_json::from_value(patch).map_err(kube::Error::SerdeError)?);
+    api.patch(&live.name_any(), &written(), &patch).await.map(drop)
+}
+
 /// Changes these fields of an object.
 pub(super) async fn merge<K>(api: &Api<K>, name: &str, patch: &Value) -> Result<(), kube::Error>
 where

@@ -289,6 +289,8 @@ impl ReplaceCause {
 pub enum NodeDeletion {
     /// Its Database is being deleted.
     DatabaseDeleted,
+    /// Its Database is being deleted and releases what it adopted.
+    DatabaseReleased,
     /// Its Database is paused.
     DatabasePaused,
     /// The database has moved to this other Node.

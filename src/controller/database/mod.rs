@@ -4,6 +4,7 @@ pub mod act;
 pub mod apply;
 pub mod build;
 pub mod cause;
+pub mod child_state;
 mod history;
 pub mod legacy_refusal;
 pub mod messages;

@@ -2,6 +2,7 @@
 
 mod access;
 mod adopting;
+mod adopting_running;
 mod drift;
 mod history;
 mod leaving;
@@ -15,7 +16,6 @@ mod pod;
 mod random;
 mod replacing;
 mod status;
-mod taking_over;
 
 use std::collections::BTreeMap;
 
@@ -307,7 +307,8 @@ fn word(action: &Action) -> String {
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
         Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),
-        Action::TakeOver(object, _) => applied("take over", &object.metadata.uid),
+        Action::ReleaseStatefulSet(object, _) => applied("release", &object.metadata.uid),
+        Action::AdoptStatefulSet(object, _) => applied("adopt", &object.metadata.uid),
         Action::ReportAltered(what, object) => format!("report {what:?} {}", object.name),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::cause::{
     AdoptionRefusal, ClassRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault,
 };
+pub use super::child_state::ChildState;
 use super::legacy_refusal::LegacyRefusal;
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
@@ -40,7 +41,13 @@ pub enum DatabaseWait {
     /// The database that the spec names cannot be adopted.
     NotAdoptable(LegacyRefusal),
     /// The StatefulSet is being adopted.
-    TakingOver(String),
+    AdoptingStatefulSet(String),
+    /// The StatefulSet is being made what it was.
+    Releasing(String),
+    /// The Volume releases what it has.
+    ReleasingVolume(String),
+    /// The StatefulSet cannot become what it was without a restart of its pod.
+    NotReleasable(String),
     /// The Volume that had the retained EBS volume before still exists.
     FormerVolumeExists(VolumeId),
     /// A retained EBS volume is being adopted.
@@ -179,29 +186,6 @@ pub enum DatabaseWait {
     },
 }
 
-/// What the conditions of a Node or Volume say, for display in those of its Database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChildState {
-    /// It has no conditions yet.
-    New,
-    /// It is ready, and its controller has not seen the newest spec.
-    Outdated,
-    /// It is not ready.
-    NotReady {
-        /// The reason of its condition Ready, if it is one of ours.
-        reason: Option<Reason>,
-        /// The message of that condition.
-        message: String,
-    },
-    /// It is stalled.
-    Stalled {
-        /// The reason of its condition Stalled, if it is one of ours.
-        reason: Option<Reason>,
-        /// The message of that condition.
-        message: String,
-    },
-}
-
 /// Why a part of a Database is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
@@ -283,7 +267,9 @@ impl DatabaseWait {
             Self::NameConflict { .. } | Self::RetainedSecretConflict(_) => Reason::NameConflict,
             Self::CredentialsUnusable { .. } => Reason::CredentialsUnreadable,
             Self::AdoptionRefused(_) | Self::NotAdoptable(_) => Reason::AdoptionRefused,
-            Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::TakingOver(_) => Reason::Adopting,
+            Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::AdoptingStatefulSet(_) => {
+                Reason::Adopting
+            }
             Self::VolumeLost { .. } => Reason::VolumeLost,
             Self::CreatingNode(_)
             | Self::NodeUnusable { .. }
@@ -309,7 +295,11 @@ impl DatabaseWait {
             Self::NoMachine(idle) => idle.reason(Reason::AwaitingNode),
             Self::StoppingEngine(blocker) => blocker.reason(),
             Self::Paused => Reason::Paused,
-            Self::ResourcesDeleted | Self::OtherFinalizers => Reason::Deleting,
+            Self::ResourcesDeleted
+            | Self::OtherFinalizers
+            | Self::Releasing(_)
+            | Self::ReleasingVolume(_)
+            | Self::NotReleasable(_) => Reason::Deleting,
             Self::ChildRefused { .. } => Reason::ChildRefused,
         }
     }
@@ -324,13 +314,16 @@ impl DatabaseWait {
             | Self::CredentialsUnusable { .. }
             | Self::AdoptionRefused(_)
             | Self::VolumeLost { .. }
+            | Self::NotReleasable(_)
             | Self::RetainedSecretConflict(_)
             | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
             Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),
             Self::AddingFinalizer
             | Self::FormerVolumeExists(_)
             | Self::Adopting { .. }
-            | Self::TakingOver(_)
+            | Self::AdoptingStatefulSet(_)
+            | Self::Releasing(_)
+            | Self::ReleasingVolume(_)
             | Self::CreatingNode(_)
             | Self::NodeUnusable { .. }
             | Self::NodeNotInitialized(_)
@@ -367,15 +360,6 @@ impl DatabaseWait {
     /// Whether the engine fails by itself.
     pub fn is_engine_failing(&self) -> bool {
         matches!(self, Self::Engine(EngineWait::Failing { .. }))
-    }
-}
-
-impl ChildState {
-    fn reason(&self) -> Option<Reason> {
-        match self {
-            Self::New | Self::Outdated => None,
-            Self::NotReady { reason, .. } | Self::Stalled { reason, .. } => *reason,
-        }
     }
 }
 

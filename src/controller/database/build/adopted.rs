@@ -88,7 +88,7 @@ fn engine_in(template: &mut PodTemplateSpec) -> Option<&mut Container> {
     containers.iter_mut().find(|container| container.name == name)
 }
 
-/// The Node of the instance that was found: given back until the database is taken over.
+/// The Node of the instance that was found: released until the database is adopted.
 pub fn adopted_node(database: &Database, names: &Names, adopt: &Adopt, ordinal: i32, zone: &str) -> Node {
     let mut node = node(database, names, ordinal, Some(zone));
     node.spec.instance_id = Some(adopt.instance_id.clone());
@@ -96,7 +96,7 @@ pub fn adopted_node(database: &Database, names: &Names, adopt: &Adopt, ordinal: 
     node
 }
 
-/// The Volume of the EBS volume that was found: given back until the database is taken over.
+/// The Volume of the EBS volume that was found: released until the database is adopted.
 pub fn adopted_volume(
     database: &Database,
     names: &Names,

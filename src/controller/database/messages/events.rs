@@ -37,6 +37,11 @@ pub fn adopted(name: &str) -> String {
     format!("StatefulSet {name} was adopted; its pod goes on running as it was")
 }
 
+/// The StatefulSet was released.
+pub fn released(name: &str) -> String {
+    format!("StatefulSet {name} is what it was before it was adopted; its pod goes on running")
+}
+
 /// The StatefulSet was created, or has a new template.
 pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
     if is_new {

@@ -13,7 +13,7 @@ use crate::api::names::Names;
 use crate::controller::database::pod;
 use crate::controller::pass::context::Context;
 
-/// What a Database finds that adopts a database. After it was taken over, only the Service and the Secret are
+/// What a Database finds that adopts a database. After it was adopted, only the Service and the Secret are
 /// read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Legacy {

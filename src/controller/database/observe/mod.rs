@@ -244,7 +244,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     }))
 }
 
-/// The StatefulSet. One that is to be adopted is none of the Database's before it is taken over.
+/// The StatefulSet. One that is to be adopted is none of the Database's before it is adopted.
 async fn stateful_set(
     names: &Names,
     database: &Database,

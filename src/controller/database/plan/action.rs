@@ -50,8 +50,10 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
-    /// Take over the StatefulSet of a database that runs, found as the record says.
-    TakeOver(Box<StatefulSet>, Box<Adoption>),
+    /// Make the adopted StatefulSet what it was: as it is, as it was found.
+    ReleaseStatefulSet(Box<StatefulSet>, Box<Value>),
+    /// Adopt the StatefulSet of a database that runs, found as the record says.
+    AdoptStatefulSet(Box<StatefulSet>, Box<Adoption>),
     /// Reserve the record of a retained volume for this Database.
     TakeRecord(Box<PersistentVolume>),
     /// Release it.

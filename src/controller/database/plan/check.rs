@@ -64,7 +64,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ApplyStatefulSet(_)
             | Action::RestoreStatefulSet(_)
             | Action::ReportAltered(..)
-            | Action::TakeOver(..)
+            | Action::AdoptStatefulSet(..)
             | Action::ChangeImageSource(_)
             | Action::Label(..)
             | Action::RecordZone(_) => {
@@ -92,6 +92,9 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             }
             Action::KeepCredentials(_) | Action::DeleteCredentials(_) | Action::DeleteChild(..) => {
                 rule(is_deleting, "what ends a Database is done only to one that is being deleted");
+            }
+            Action::ReleaseStatefulSet(..) => {
+                rule(is_deleting, "a StatefulSet is released only with its Database");
             }
             Action::RemoveFinalizer => {
                 rule(is_deleting, "the finalizer is removed only from a Database that is being deleted");

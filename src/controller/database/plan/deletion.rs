@@ -7,9 +7,9 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use super::action::{Action, ChildKind, Plan};
-use super::adoption;
 use super::facts::condition_message;
 use super::pause::{give_back, stop};
+use super::{adoption, release};
 use crate::api::{ConditionType, DeletionPolicy, Volume};
 use crate::cluster::finalizer;
 use crate::controller::database::cause::{NodeDeletion, SecretFault};
@@ -21,6 +21,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
     if !finalizer::has(&observed.database) {
         return Plan::act(actions, DatabaseWait::OtherFinalizers);
+    }
+    if let Some(plan) = release::plan(observed) {
+        return plan;
     }
     if let Some(waiting) = stop(observed, &mut actions, now) {
         return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval);

@@ -85,13 +85,13 @@ pub(in crate::controller::database) fn engine_waiting(observed: &Observed) -> Op
     attaching.or_else(|| engine_wait(observed.pod.as_ref()).map(DatabaseWait::Engine))
 }
 
-/// How the database was found, if it was taken over.
+/// How the database was found, if it was adopted.
 pub(in crate::controller::database) fn adoption(observed: &Observed) -> Option<&Adoption> {
     observed.database.status.as_ref()?.adoption.as_ref()
 }
 
 /// The hash of the inputs that the pod was made from. The pod that was found with an adopted database has
-/// none: it counts as made from what the spec requested when the database was taken over.
+/// none: it counts as made from what the spec requested when the database was adopted.
 pub(in crate::controller::database) fn inputs_of_pod(observed: &Observed, pod: &Pod) -> Option<String> {
     let of_found = || {
         observed.database.spec.adopt.as_ref()?;

@@ -9,14 +9,15 @@ pub(super) mod machines;
 pub(super) mod permission;
 
 mod access;
+mod adopt_running;
 mod comparison;
 mod deletion;
 mod pause;
 mod placement;
 mod prerequisites;
+mod release;
 mod replacement;
 mod rollout;
-mod takeover;
 mod total_storage;
 pub(super) mod validation;
 mod wakes;
@@ -63,7 +64,7 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.database) {
         return Plan::act(vec![Action::AddFinalizer], DatabaseWait::AddingFinalizer);
     }
-    if let Some(plan) = takeover::plan(observed, now) {
+    if let Some(plan) = adopt_running::plan(observed, now) {
         return plan;
     }
     match permission::as_decided_before(observed) {

@@ -28,7 +28,9 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::CredentialsUnusable { .. }
         | DatabaseWait::AdoptionRefused(_)
         | DatabaseWait::NotAdoptable(_)
-        | DatabaseWait::TakingOver(_)
+        | DatabaseWait::AdoptingStatefulSet(_)
+        | DatabaseWait::Releasing(_)
+        | DatabaseWait::NotReleasable(_)
         | DatabaseWait::FormerVolumeExists(_)
         | DatabaseWait::Adopting { .. }
         | DatabaseWait::KubernetesNodeGone { .. }
@@ -54,6 +56,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::DeletingNode { .. }
         | DatabaseWait::Paused
         | DatabaseWait::DeletingVolume { .. }
+        | DatabaseWait::ReleasingVolume(_)
         | DatabaseWait::OtherFinalizers => Some(Wake::Watch),
         DatabaseWait::EngineOutdated
         | DatabaseWait::EngineMachineLost(_)

@@ -165,6 +165,7 @@ fn alterations() -> Vec<Alteration> {
 fn node_deletions() -> Vec<NodeDeletion> {
     complete([
         NodeDeletion::DatabaseDeleted,
+        NodeDeletion::DatabaseReleased,
         NodeDeletion::DatabasePaused,
         NodeDeletion::MovedTo(t("orders-2")),
         NodeDeletion::NotNeeded(t("orders-1")),
@@ -315,7 +316,12 @@ fn waits() -> Vec<DatabaseWait> {
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
-    waits.push(DatabaseWait::TakingOver(t("pg")));
+    waits.extend([
+        DatabaseWait::AdoptingStatefulSet(t("pg")),
+        DatabaseWait::Releasing(t("pg")),
+        DatabaseWait::ReleasingVolume(volume()),
+        DatabaseWait::NotReleasable(t("pg")),
+    ]);
     waits.extend(engine_waits().into_iter().map(DatabaseWait::Engine));
     waits.extend(replacing().chain(children()));
     waits
@@ -343,6 +349,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::stateful_set_applied", events::stateful_set_applied("orders", false)),
         ("events::altered", events::altered(&ObjectName::new(ObjectKind::StatefulSet, "orders"))),
         ("events::adopted", events::adopted("pg")),
+        ("events::released", events::released("pg")),
         ("events::image_source_changed", events::image_source_changed("orders")),
         ("events::engine_stopping", events::engine_stopping("orders")),
         ("events::node_created", events::node_created(&settled().nodes[0], None)),

@@ -143,7 +143,8 @@ impl Life {
             Action::TakeRecord(_)
             | Action::ReleaseRecord(_)
             | Action::TakeCredentials(..)
-            | Action::TakeOver(..)
+            | Action::AdoptStatefulSet(..)
+            | Action::ReleaseStatefulSet(..)
             | Action::DeleteRetainedCredentials(..) => panic!("nothing is adopted in the model: {action:?}"),
         }
         self.is_moving = true;

@@ -1,7 +1,7 @@
 //! The plan of a Database that adopts a database that runs: what was found is checked, Volume and Node are
-//! created with the ids that the spec names, and the StatefulSet is taken over last. Pure.
+//! created with the ids that the spec names, and the StatefulSet is adopted last. Pure.
 //!
-//! Each step leaves the database as it runs; before the last one, everything is given back by deleting the
+//! Each step leaves the database as it runs; before the last one, everything is released by deleting the
 //! Database (docs/decisions/0020-adoption-by-id-and-tag.md).
 
 use jiff::Timestamp;
@@ -40,7 +40,7 @@ struct Found<'a> {
     persistent_volume: String,
 }
 
-/// The next step; `None` once the database is taken over, or when there is none to adopt.
+/// The next step; `None` once the database is adopted, or when there is none to adopt.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let adopt = observed.database.spec.adopt.as_ref()?;
     let legacy = observed.legacy.as_ref()?;
@@ -48,7 +48,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
         return None;
     }
     if legacy.stateful_set.is_none() && adoption(observed).is_some() {
-        // It was taken over, and another client has deleted it since: it is created anew.
+        // It was adopted, and another client has deleted it since: it is created anew.
         return None;
     }
     let plan = next(observed, adopt, legacy, now);
@@ -115,11 +115,11 @@ fn step(observed: &Observed, profile: &Profile, found: &Found<'_>, now: Timestam
     // What was changed since it was read is not replaced.
     set.metadata.uid.clone_from(&found.stateful_set.metadata.uid);
     set.metadata.resource_version.clone_from(&found.stateful_set.metadata.resource_version);
-    actions.push(Action::TakeOver(Box::new(set), Box::new(adoption)));
-    Plan::act(actions, DatabaseWait::TakingOver(names.stateful_set.clone()))
+    actions.push(Action::AdoptStatefulSet(Box::new(set), Box::new(adoption)));
+    Plan::act(actions, DatabaseWait::AdoptingStatefulSet(names.stateful_set.clone()))
 }
 
-/// What is awaited of both before the StatefulSet may be taken over.
+/// What is awaited of both before the StatefulSet may be adopted.
 fn awaited(volume: &Volume, node: &Node) -> Option<DatabaseWait> {
     let is_bound = conditions::is_true(volume.conditions(), ConditionType::Bound);
     let is_initialized = conditions::is_true(node.conditions(), ConditionType::Initialized);

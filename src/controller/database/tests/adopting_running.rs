@@ -1,5 +1,7 @@
-//! How a database that runs is adopted: what was found is checked, step by step taken over, and never
+//! How a database that runs is adopted: what was found is checked, adopted step by step, and never
 //! restarted for it.
+
+mod releasing;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -117,11 +119,11 @@ fn prepared() -> Observed {
     world
 }
 
-/// The same, after the StatefulSet was taken over.
-fn taken_over() -> Observed {
+/// The same, after the StatefulSet was adopted.
+fn adopted() -> Observed {
     let mut world = prepared();
     let plan = plan(&world, now());
-    let Some(Action::TakeOver(set, adoption)) = plan.actions.last() else { panic!("{plan:?}") };
+    let Some(Action::AdoptStatefulSet(set, adoption)) = plan.actions.last() else { panic!("{plan:?}") };
     let set = with_uid(StatefulSet { status: legacy_set().status, ..set.as_ref().clone() }, SET_UID);
     world.database.status.get_or_insert_default().adoption = Some(adoption.as_ref().clone());
     world.stateful_set = ours(seen(set));
@@ -174,11 +176,11 @@ fn volume_and_node_come_first_with_their_ids_and_are_given_back_until_the_last_s
 }
 
 #[test]
-fn the_stateful_set_is_taken_over_last_and_is_what_it_was_but_for_where_its_pod_runs() {
+fn the_stateful_set_is_adopted_last_and_is_what_it_was_but_for_where_its_pod_runs() {
     let world = prepared();
     let last = plan(&world, now());
-    assert_eq!(line(&last), "[label ip-10-0-0-1 ip-10-0-0-1-uid, take over legacy-set-uid] Adopting");
-    let Some(Action::TakeOver(set, adoption)) = last.actions.last() else { panic!("{last:?}") };
+    assert_eq!(line(&last), "[label ip-10-0-0-1 ip-10-0-0-1-uid, adopt legacy-set-uid] Adopting");
+    let Some(Action::AdoptStatefulSet(set, adoption)) = last.actions.last() else { panic!("{last:?}") };
     assert_eq!(set.metadata.resource_version.as_deref(), Some("77"), "what was changed since is not lost");
     let recorded: StatefulSet = from_json(adoption.stateful_set.clone());
     assert_eq!(recorded, StatefulSet { status: None, ..legacy_set() });
@@ -211,7 +213,7 @@ fn build_again(world: &Observed, set: &StatefulSet) -> StatefulSet {
 
 #[test]
 fn an_adopted_database_is_ready_without_a_restart_and_its_machine_and_volume_are_kept() {
-    let world = taken_over();
+    let world = adopted();
     let settles = plan(&world, now());
     assert_eq!(
         line(&settles),
@@ -228,7 +230,7 @@ fn an_adopted_database_is_ready_without_a_restart_and_its_machine_and_volume_are
 
 #[test]
 fn a_changed_spec_restarts_the_adopted_pod_with_what_was_found_and_the_change() {
-    let mut world = taken_over();
+    let mut world = adopted();
     change(&mut world.volume, |volume| volume.spec.release = false);
     world.nodes[0].spec.release = false;
     world.database.spec.engine.version = Some("17.6".to_owned());
@@ -317,7 +319,7 @@ fn what_does_not_fit_is_refused_and_nothing_is_changed() {
         let (row, message) = refused(change);
         assert_eq!(row, stalled, "{name}");
         assert!(message.contains(said), "{name}: {message}");
-        assert!(message.starts_with("the database is not adopted yet, and nothing of it was changed"));
+        assert!(message.starts_with("the database is not adopted, and its pod is left alone"));
     }
     let (row, _) = refused(|it| legacy_of(it).pod = None);
     assert_eq!(row, "[] AdoptionRefused", "a pod may come back");
@@ -345,29 +347,17 @@ fn a_volume_of_the_driver_in_kubernetes_is_the_same_volume() {
 }
 
 #[test]
-fn a_database_that_is_deleted_before_it_is_taken_over_is_given_back() {
-    let mut world = prepared();
-    deleting(&mut world.database, 1);
-    assert_eq!(line(&plan(&world, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
-    assert!(world.nodes[0].spec.release, "the Node gives its instance back");
-    world.nodes.clear();
-    assert_eq!(line(&plan(&world, now())), "[delete volume-uid] AwaitingVolume");
-    world.volume = Child::Absent;
-    assert_eq!(line(&plan(&world, now())), "[remove finalizer] Deleting");
-}
-
-#[test]
 fn how_it_was_found_is_recorded_again_only_while_freehold_has_not_changed_it() {
-    let first = taken_over().database.status.unwrap().adoption;
-    // The StatefulSet lost its owner reference after it was taken over.
+    let first = adopted().database.status.unwrap().adoption;
+    // The StatefulSet lost its owner reference after it was adopted.
     let mut orphaned = prepared();
     orphaned.database.status.as_mut().unwrap().adoption.clone_from(&first);
-    let changed = taken_over().stateful_set.ours().cloned();
+    let changed = adopted().stateful_set.ours().cloned();
     legacy_of(&mut orphaned).stateful_set =
         changed.map(|set| StatefulSet { metadata: without_owner(set.metadata.clone()), ..set });
     let plan_of = |world: &Observed| {
         let plan = plan(world, now());
-        let Some(Action::TakeOver(_, adoption)) = plan.actions.last() else { panic!("{plan:?}") };
+        let Some(Action::AdoptStatefulSet(_, adoption)) = plan.actions.last() else { panic!("{plan:?}") };
         adoption.stateful_set.clone()
     };
     assert_eq!(plan_of(&orphaned), first.as_ref().unwrap().stateful_set);

@@ -1,0 +1,46 @@
+//! How an adopted database is released: before it was adopted, and after.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+
+#[test]
+fn a_database_that_is_deleted_before_it_is_adopted_is_released() {
+    let mut world = prepared();
+    deleting(&mut world.database, 1);
+    assert_eq!(line(&plan(&world, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    assert!(world.nodes[0].spec.release, "the Node releases its instance");
+    world.nodes.clear();
+    assert_eq!(line(&plan(&world, now())), "[delete volume-uid] AwaitingVolume");
+    world.volume = Child::Absent;
+    assert_eq!(line(&plan(&world, now())), "[remove finalizer] Deleting");
+}
+
+#[test]
+fn an_adopted_database_is_released_as_it_was_found_as_long_as_its_pod_is_the_one_that_was_found() {
+    let mut world = adopted();
+    world.database.spec.release = true;
+    assert_eq!(line(&plan(&world, now())), "[] as wanted", "Volume and Node are still to be released");
+    deleting(&mut world.database, 1);
+    let first = plan(&world, now());
+    assert_eq!(line(&first), "[release legacy-set-uid] Deleting");
+    let Some(Action::ReleaseStatefulSet(_, found)) = first.actions.last() else { panic!("{first:?}") };
+    assert_eq!(
+        from_json::<StatefulSet>(found.as_ref().clone()),
+        StatefulSet { status: None, ..legacy_set() }
+    );
+
+    let mut replaced = world.clone();
+    replaced.pod.as_mut().unwrap().metadata.uid = Some("another".to_owned());
+    assert_eq!(line(&plan(&replaced, now())), "[] stalled Deleting");
+
+    (world.stateful_set, world.pod) = (Child::Absent, None);
+    assert_eq!(
+        line(&plan(&world, now())),
+        "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode"
+    );
+    (world.nodes, world.labelled) = (Vec::new(), Vec::new());
+    assert_eq!(line(&plan(&world, now())), "[delete volume-uid] Deleting");
+    world.volume = Child::Absent;
+    assert_eq!(line(&plan(&world, now())), "[remove finalizer] Deleting");
+}
