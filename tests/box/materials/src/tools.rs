@@ -197,10 +197,10 @@ mod tests {
     fn every_program_belongs_to_a_bundle_of_a_box_of_real_machines() {
         let mut files: Vec<&str> =
             Bundle::REAL.iter().flat_map(|bundle| bundle.programs()).map(Program::file).collect();
-        assert_eq!(files.len(), 18);
+        assert_eq!(files.len(), 19);
         files.sort_unstable();
         files.dedup();
-        assert_eq!(files.len(), 18);
+        assert_eq!(files.len(), 19);
     }
 
     #[test]

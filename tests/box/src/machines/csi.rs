@@ -1,10 +1,10 @@
-//! The AWS EBS CSI driver of a site of real machines, with csi-attacher and csi-resizer: the programs that
-//! AWS and Kubernetes publish, nothing of them changed. On EKS they are pods; here they are processes, of
-//! this host and of the machines.
+//! The AWS EBS CSI driver of a site of real machines, with csi-attacher, csi-provisioner and csi-resizer: the
+//! programs that AWS and Kubernetes publish, nothing of them changed. On EKS they are pods; here they are
+//! processes, of this host and of the machines.
 //!
 //! ```text
-//!   API server ◄── csi-attacher, csi-resizer ──► driver (controller) ──► EC2
-//!   kubelet ──► driver (node), in its machine          registrar: announces it to the kubelet
+//!   API server ◄── csi-attacher, csi-provisioner, csi-resizer ──► driver (controller) ──► EC2
+//!   kubelet ──► driver (node), in its machine                     registrar: announces it to the kubelet
 //! ```
 
 mod controller;

@@ -20,6 +20,9 @@ pub enum Bundle {
     Runc,
     /// The EBS CSI driver and what stands between it and Kubernetes.
     Csi,
+    /// csi-provisioner, in a module of its own: it does not compile with the Kubernetes libraries of the
+    /// other CSI programs.
+    Provisioner,
     /// helm, which installs the operator as people do.
     Helm,
 }
@@ -30,7 +33,7 @@ impl Bundle {
 
     /// What a box of real machines needs.
     pub const REAL: &[Self] =
-        &[Self::Kubernetes, Self::Kubelet, Self::Node, Self::Runc, Self::Csi, Self::Helm];
+        &[Self::Kubernetes, Self::Kubelet, Self::Node, Self::Runc, Self::Csi, Self::Provisioner, Self::Helm];
 
     /// Its name, as people read it.
     pub const fn name(self) -> &'static str {
@@ -40,6 +43,7 @@ impl Bundle {
             Self::Node => "node",
             Self::Runc => "runc",
             Self::Csi => "csi",
+            Self::Provisioner => "provisioner",
             Self::Helm => "helm",
         }
     }
@@ -49,7 +53,7 @@ impl Bundle {
     pub(super) fn folder(self, key: &str) -> String {
         match self {
             Self::Kubernetes => key.to_owned(),
-            Self::Kubelet | Self::Node | Self::Runc | Self::Csi | Self::Helm => {
+            Self::Kubelet | Self::Node | Self::Runc | Self::Csi | Self::Provisioner | Self::Helm => {
                 format!("{}-{key}", self.name())
             }
         }
@@ -71,6 +75,10 @@ impl Bundle {
             Self::Csi => {
                 (include_str!("../../../tools/csi/go.mod"), include_str!("../../../tools/csi/go.sum"))
             }
+            Self::Provisioner => (
+                include_str!("../../../tools/provisioner/go.mod"),
+                include_str!("../../../tools/provisioner/go.sum"),
+            ),
             Self::Helm => {
                 (include_str!("../../../tools/helm/go.mod"), include_str!("../../../tools/helm/go.sum"))
             }
@@ -86,7 +94,7 @@ impl Bundle {
     /// runc without seccomp starts no pod that asks for a profile.
     pub(super) const fn tags(self) -> Option<&'static str> {
         match self {
-            Self::Kubernetes | Self::Kubelet | Self::Csi | Self::Helm => None,
+            Self::Kubernetes | Self::Kubelet | Self::Csi | Self::Provisioner | Self::Helm => None,
             Self::Node => Some("-tags=no_btrfs,no_devmapper,no_zfs"),
             Self::Runc => Some("-tags=seccomp"),
         }
@@ -102,7 +110,7 @@ impl Bundle {
                     -X {version}.gitMinor=36"
                 )
             }
-            Self::Node | Self::Runc | Self::Csi => "-ldflags=-s -w".to_owned(),
+            Self::Node | Self::Runc | Self::Csi | Self::Provisioner => "-ldflags=-s -w".to_owned(),
             Self::Helm => format!(
                 "-ldflags=-s -w -X \
                 helm.sh/helm/v4/internal/version.version={HELM_VERSION}"
@@ -114,7 +122,9 @@ impl Bundle {
     pub(super) const fn needs_c(self) -> bool {
         match self {
             Self::Runc => true,
-            Self::Kubernetes | Self::Kubelet | Self::Node | Self::Csi | Self::Helm => false,
+            Self::Kubernetes | Self::Kubelet | Self::Node | Self::Csi | Self::Provisioner | Self::Helm => {
+                false
+            }
         }
     }
 
@@ -129,7 +139,7 @@ impl Bundle {
     }
 
     /// How long building it takes on two cores, after those before it in [`Self::REAL`] (measured on
-    /// 2026-11-22, without any cache).
+    /// 2026-11-22 without any cache, csi-provisioner on 2026-11-23).
     pub const fn seconds(self) -> u64 {
         match self {
             Self::Kubernetes => 275,
@@ -137,6 +147,7 @@ impl Bundle {
             Self::Node => 92,
             Self::Runc => 15,
             Self::Csi => 282,
+            Self::Provisioner => 62,
             Self::Helm => 119,
         }
     }
@@ -182,6 +193,8 @@ pub enum Program {
     EbsDriver,
     /// csi-attacher.
     CsiAttacher,
+    /// csi-provisioner.
+    CsiProvisioner,
     /// csi-resizer.
     CsiResizer,
     /// helm.
@@ -189,7 +202,7 @@ pub enum Program {
 }
 
 impl Program {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::Etcd,
         Self::ApiServer,
         Self::ControllerManager,
@@ -206,6 +219,7 @@ impl Program {
         Self::Runc,
         Self::EbsDriver,
         Self::CsiAttacher,
+        Self::CsiProvisioner,
         Self::CsiResizer,
         Self::Helm,
     ];
@@ -228,6 +242,7 @@ impl Program {
             | Self::CniHostLocal => Bundle::Node,
             Self::Runc => Bundle::Runc,
             Self::EbsDriver | Self::CsiAttacher | Self::CsiResizer => Bundle::Csi,
+            Self::CsiProvisioner => Bundle::Provisioner,
             Self::Helm => Bundle::Helm,
         }
     }
@@ -251,6 +266,7 @@ impl Program {
             Self::Runc => "github.com/opencontainers/runc",
             Self::EbsDriver => "github.com/kubernetes-sigs/aws-ebs-csi-driver/cmd",
             Self::CsiAttacher => "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher",
+            Self::CsiProvisioner => "github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner",
             Self::CsiResizer => "github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer",
             Self::Helm => "helm.sh/helm/v4/cmd/helm",
         }
@@ -276,6 +292,7 @@ impl Program {
             Self::Runc => "runc",
             Self::EbsDriver => "aws-ebs-csi-driver",
             Self::CsiAttacher => "csi-attacher",
+            Self::CsiProvisioner => "csi-provisioner",
             Self::CsiResizer => "csi-resizer",
             Self::Helm => "helm",
         }

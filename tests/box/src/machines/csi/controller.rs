@@ -14,6 +14,12 @@ use crate::cluster::tools::{Program, Tools};
 /// The name by which the journal of the simulator distinguishes the driver from the operator.
 pub const CALLER: &str = "csi-driver";
 
+/// What the driver's chart gives csi-provisioner beside an address and its own numbers of retries and workers
+/// (charts/aws-ebs-csi-driver, `templates/controller.yaml` and `values.yaml` of driver 1.62). Metadata is
+/// what the tags `kubernetes.io/created-for/…` of a volume are made of.
+const PROVISIONER_FLAGS: [&str; 4] =
+    ["--timeout=60s", "--feature-gates=Topology=true", "--extra-create-metadata", "--default-fstype=ext4"];
+
 /// How long the driver may take until it listens: 0.3 s on an idle machine.
 const READY_LIMIT: Duration = Duration::from_secs(30);
 /// How often its socket is looked for.
@@ -26,7 +32,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// What the controllers need.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
-    /// The programs, the bundle `Csi` among them.
+    /// The programs, the bundles `Csi` and `Provisioner` among them.
     pub tools: &'a Tools,
     /// Where their logs and the driver's socket go: an absolute path, short enough for a socket's name (107
     /// bytes).
@@ -46,7 +52,8 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Starts the driver's controller, waits until it listens, then starts csi-attacher and csi-resizer.
+    /// Starts the driver's controller, waits until it listens, then starts csi-attacher, csi-provisioner and
+    /// csi-resizer.
     pub async fn start(setup: Setup<'_>) -> Result<Self, Error> {
         let socket = setup.folder.join("csi.sock");
         let kubeconfig = format!("--kubeconfig={}", setup.kubeconfig.display());
@@ -69,9 +76,15 @@ impl Controller {
             }
             tokio::time::sleep(READY_POLL).await;
         }
-        for program in [Program::CsiAttacher, Program::CsiResizer] {
+        for (program, flags) in [
+            (Program::CsiAttacher, [].as_slice()),
+            (Program::CsiProvisioner, &PROVISIONER_FLAGS),
+            (Program::CsiResizer, &[]),
+        ] {
             // Without a leader election, which costs seconds: there is one of each.
-            parts.push(Part::start(setup, program, vec![address.clone(), kubeconfig.clone()])?);
+            let mut args = vec![address.clone(), kubeconfig.clone()];
+            args.extend(flags.iter().map(|&flag| flag.to_owned()));
+            parts.push(Part::start(setup, program, args)?);
         }
         Ok(Self { parts })
     }
