@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::account::context::Context;
 use crate::account::real_machines::{Machines, Place};
-use crate::account::virtual_machines::{attacher, nodes, resizer};
+use crate::account::virtual_machines::{attacher, nodes, provisioner, resizer};
 use crate::account::{cloud, cloud_controller, user_data};
 use crate::base::host_cleanup::Watcher;
 use crate::cluster::control_plane::{ControlPlane, STORAGE_CLASS};
@@ -126,8 +126,8 @@ struct Parts {
 }
 
 impl Site {
-    /// Starts EC2's HTTP server on a free port and the tasks of machines, cloud-controller, CSI attacher and
-    /// resizer. They run on the current tokio runtime.
+    /// Starts EC2's HTTP server on a free port and the tasks of machines, cloud-controller, CSI attacher,
+    /// provisioner and resizer. They run on the current tokio runtime.
     pub async fn start(control_plane: &ControlPlane, options: SiteOptions) -> Result<Self, Error> {
         let place = match &options.real {
             Some(_) => Some(Place::claim(control_plane, options.state.as_deref()).await?),
@@ -166,6 +166,7 @@ impl Site {
         } else {
             tasks.spawn(nodes::run(context.clone(), options.boot));
             tasks.spawn(attacher::run(context.clone()));
+            tasks.spawn(provisioner::run(context.clone()));
             tasks.spawn(resizer::run(context));
             None
         };
