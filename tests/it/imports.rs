@@ -28,12 +28,13 @@ const OPERATOR: [(&str, &[&str]); 5] = [
 ];
 
 /// The same of the box.
-const BOX: [(&str, &[&str]); 6] = [
+const BOX: [(&str, &[&str]); 7] = [
     ("base", &[]),
     ("cluster", &["base"]),
     ("machines", &["base", "cluster"]),
     ("account", &["base", "cluster", "machines"]),
     ("writer", &["base"]),
+    ("legacy", &["base", "cluster", "machines", "account", "writer"]),
     ("presentation", &["base", "cluster", "machines", "account", "writer"]),
 ];
 

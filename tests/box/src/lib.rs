@@ -3,6 +3,7 @@
 //! ```text
 //!   presentation ──► account ──► machines ──► cluster ──► base ──► the crate box-materials
 //!        └─────────► writer ───────────────────────────────┘
+//!   legacy ──► account, writer
 //! ```
 //!
 //! | folder | what it is |
@@ -12,6 +13,7 @@
 //! | `machines` | real machines as namespaces of this host: kubelet, containers, volumes, network, CSI driver |
 //! | `account` | one AWS account: the simulated EC2, and the machines, real or virtual, that join its instances to a cluster |
 //! | `writer` | a database client that writes numbered rows and says which of them must be found |
+//! | `legacy` | databases that Freehold never made, for tests of what takes them over |
 //! | `presentation` | `cargo box up`, `down`, `status`, `env`, `demo`, `measure` and `image` |
 //!
 //! Programs and images are made by the crate box-materials, which needs neither the operator nor the AWS SDK;
@@ -31,6 +33,7 @@
 pub mod account;
 pub mod base;
 pub mod cluster;
+pub mod legacy;
 pub mod machines;
 pub mod presentation;
 pub mod writer;

@@ -19,6 +19,24 @@ pub enum Source {
     /// Always the same.
     Given(Access),
 
+    /// The ready address behind a Service that Freehold did not make, and credentials that do not change.
+    Service {
+        /// The cluster.
+        client: kube::Client,
+        /// The Service's namespace.
+        namespace: String,
+        /// The Service's name.
+        name: String,
+        /// The container's port.
+        port: u16,
+        /// The user's name.
+        username: String,
+        /// The password.
+        password: String,
+        /// The database in the engine.
+        database: String,
+    },
+
     /// The Secret of the Database's credentials and the ready address behind its Service: a pod that is
     /// replaced has another one.
     Database {
@@ -81,13 +99,22 @@ impl Source {
     pub async fn access(&self) -> Result<Access, NoAccess> {
         match self {
             Self::Given(access) => Ok(access.clone()),
-            Self::Database { client, namespace, name } => {
-                tokio::time::timeout(LIMIT, look_up(client, namespace, name))
-                    .await
-                    .map_err(|_| NoAccess::Silent)?
+            Self::Service { client, namespace, name, port, username, password, database } => {
+                let address = within(service_address(client, namespace, name)).await?;
+                Ok(Access {
+                    address: SocketAddr::new(address, *port),
+                    username: username.clone(),
+                    password: password.clone(),
+                    database: database.clone(),
+                })
             }
+            Self::Database { client, namespace, name } => within(look_up(client, namespace, name)).await,
         }
     }
+}
+
+async fn within<T>(answer: impl Future<Output = Result<T, NoAccess>>) -> Result<T, NoAccess> {
+    tokio::time::timeout(LIMIT, answer).await.map_err(|_| NoAccess::Silent)?
 }
 
 async fn look_up(client: &kube::Client, namespace: &str, name: &str) -> Result<Access, NoAccess> {
@@ -106,18 +133,22 @@ async fn look_up(client: &kube::Client, namespace: &str, name: &str) -> Result<A
     // The Service's port is the container's: Freehold never maps one to another.
     let port =
         entry("port")?.parse().map_err(|_| NoAccess::Secret { secret: secret_name.clone(), key: "port" })?;
-
-    let of_service = ListParams::default().labels(&format!("{SERVICE_LABEL}={name}"));
-    let slices = Api::<EndpointSlice>::namespaced(client.clone(), namespace).list(&of_service).await;
-    let slices =
-        slices.map_err(|source| NoAccess::Read { what: format!("the EndpointSlices of {name}"), source })?;
-    let address = ready_address(&slices.items).ok_or_else(|| NoAccess::NoAddress(name.to_owned()))?;
+    let address = service_address(client, namespace, name).await?;
     Ok(Access {
         address: SocketAddr::new(address, port),
         username: entry("username")?,
         password: entry("password")?,
         database: entry("database")?,
     })
+}
+
+/// The ready address behind a Service.
+async fn service_address(client: &kube::Client, namespace: &str, name: &str) -> Result<IpAddr, NoAccess> {
+    let of_service = ListParams::default().labels(&format!("{SERVICE_LABEL}={name}"));
+    let slices = Api::<EndpointSlice>::namespaced(client.clone(), namespace).list(&of_service).await;
+    let slices =
+        slices.map_err(|source| NoAccess::Read { what: format!("the EndpointSlices of {name}"), source })?;
+    ready_address(&slices.items).ok_or_else(|| NoAccess::NoAddress(name.to_owned()))
 }
 
 /// The address that the cluster's DNS or kube-proxy would send a client to.

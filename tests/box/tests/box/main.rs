@@ -6,6 +6,7 @@
 
 mod csi;
 mod images;
+mod legacy;
 mod provisioning;
 mod real;
 mod storage;
