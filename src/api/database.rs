@@ -171,9 +171,9 @@ pub struct DatabaseSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopt: Option<Adopt>,
 
-    /// True releases an adopted database when this Database is deleted: its StatefulSet becomes what it was, and
-    /// pod, instance and volume go on as they are, without what Freehold has put on them. Only as long as the
-    /// pod is the one that was adopted. Default: false.
+    /// True releases an adopted database when this Database is deleted: its StatefulSet becomes what it was,
+    /// and pod, instance and volume go on as they are, without what Freehold has put on them. Only as long as
+    /// the pod is the one that was adopted. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
 

@@ -176,8 +176,8 @@ pub const DATABASE_TAG: &str = "freehold.dev/database";
 pub const ATTEMPT_TAG: &str = "freehold.dev/attempt";
 
 /// Tag: the Database that may adopt an instance or an EBS volume that Freehold has not created, as
-/// `<cluster id>/<namespace>/<name>`. Written by the person who adopts, who may tag in EC2; the operator reads
-/// it. With the id in the Database's spec it is the second proof that the resource is that Database's.
+/// `<cluster id>/<namespace>/<name>`. Written by the person who adopts, who may tag in EC2; read by the
+/// operator. With the id in the Database's spec it is the second proof that the resource is that Database's.
 pub const ADOPT_TAG: &str = "freehold.dev/adopt";
 
 /// Tag: what the AWS console shows as the resource's name: the name of the `Node` or `Volume`; nothing is

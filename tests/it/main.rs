@@ -16,6 +16,7 @@ mod fleet;
 mod iam;
 mod imports;
 mod kit;
+mod legacy;
 mod life;
 mod loss;
 mod model_cloud;

@@ -253,8 +253,8 @@ fn looks_lost(node: &Node) -> bool {
             | MachineHealth::Lost
             | MachineHealth::FenceFailed,
         ) => true,
-        // Written by a version that knew no such field, or knew more values: until its first pass a machine that was ready and is
-        // not counts against its zone.
+        // Written by a version that knew no such field, or knew more values: until its first pass a machine
+        // that was ready and is not counts against its zone.
         Some(MachineHealth::Unknown) | None => {
             let is_true = |kind| conditions::is_true(&status.conditions, kind);
             let was_ready = is_true(ConditionType::Initialized) && !is_true(ConditionType::Ready);

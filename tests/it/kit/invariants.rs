@@ -35,17 +35,19 @@ pub async fn check(env: &TestEnv) {
 
 /// What others do, or what doing means that tags were forgotten at creation.
 fn foreign_calls(calls: &[JournalEntry]) {
-    let never = ["AttachVolume", "DetachVolume", "DeleteTags"];
+    let never = ["AttachVolume", "DetachVolume"];
     let found: Vec<_> = calls.iter().filter(|entry| never.contains(&entry.action.as_str())).collect();
     assert!(found.is_empty(), "the operator never calls these: {found:?}");
 }
 
-/// Tags are put on later for one cause: a kept volume is taken over, which its new Volume announced before.
+/// Tags are put on later for one cause: an instance or a volume is adopted, which its new owner announced
+/// before.
 fn taken_over(env: &TestEnv, calls: &[JournalEntry]) {
     for entry in calls.iter().filter(|entry| entry.action == "CreateTags") {
-        let [volume] = entry.resources.as_slice() else { panic!("not one volume: {entry:?}") };
+        let [resource] = entry.resources.as_slice() else { panic!("not one resource: {entry:?}") };
+        let field = if resource.starts_with("i-") { "\"instanceID\"" } else { "\"volumeID\"" };
         let announced = env.tap.seen().into_iter().any(|seen| {
-            let says = ["\"everHeld\":true", "\"volumeID\"", volume.as_str()];
+            let says = [field, resource.as_str()];
             seen.journal < entry.seq
                 && seen.status < 300
                 && seen.is_write()
@@ -77,11 +79,23 @@ fn creation(env: &TestEnv, entry: &JournalEntry) {
     assert!(deleted.is_none(), "nothing is created for an object that is being deleted: {entry:?}");
 }
 
-/// Everything that the operator made says whose it is.
+/// Everything that the operator made says whose it is: all but what was found and is adopted, and the disks
+/// of those machines.
 fn tags(env: &TestEnv) {
-    let machines = env.ec2().instances().into_iter().map(|view| (view.id, view.tags));
-    let disks = env.ec2().volumes().into_iter().map(|view| (view.id, view.tags));
-    for (id, tags) in machines.chain(disks) {
+    let machines = env.ec2().instances().into_iter().map(|view| (view.id.clone(), view.id, view.tags));
+    let of_machine = |view: ec2sim::VolumeView| {
+        let machine = view.attachment.map(|held| held.instance_id).unwrap_or_default();
+        (machine, view.id, view.tags)
+    };
+    let disks = env.ec2().volumes().into_iter().map(of_machine);
+    let found = |id: &str| {
+        let machine = env.ec2().instance(id);
+        machine.is_some_and(|machine| !machine.tags.contains_key("freehold.dev/attempt"))
+    };
+    for (machine, id, tags) in machines.chain(disks) {
+        if found(&machine) || tags.contains_key("freehold.dev/adopt") {
+            continue;
+        }
         let says = ["freehold.dev/cluster-id", "freehold.dev/database", "freehold.dev/attempt", "Name"];
         assert!(says.iter().all(|key| tags.contains_key(*key)), "{id} does not say whose it is: {tags:?}");
         assert!(UID_TAGS.iter().any(|(key, _)| tags.contains_key(*key)), "{id} has no owner: {tags:?}");

@@ -16,9 +16,9 @@ use crate::api::volume::AdoptedVolume;
 use crate::api::{Database, Node, Volume};
 use crate::engine::Profile;
 
-/// What a StatefulSet becomes that was found, with names, labels, annotations, owner and spec. `adoption` is how
-/// it was found; without it, nothing is known of the engine that it was found with, and the image stays. What is
-/// built from what was built is the same.
+/// What a StatefulSet becomes that was found, with names, labels, annotations, owner and spec. `adoption` is
+/// how it was found; without it, nothing is known of the engine that it was found with, and the image stays.
+/// What is built from what was built is the same.
 pub fn adopted_set(
     found: &StatefulSet,
     database: &Database,

@@ -1,5 +1,6 @@
 //! The sentences for why a database that runs cannot be adopted. Pure.
 
+use crate::api::keys::ZONE_LABEL;
 use crate::controller::database::legacy_refusal::LegacyRefusal;
 
 impl LegacyRefusal {
@@ -33,8 +34,8 @@ impl LegacyRefusal {
                  that the pod runs on"
             ),
             Self::NoZone { core_node } => format!(
-                "Kubernetes node {core_node} has no label topology.kubernetes.io/zone: the cloud controller \
-                 manager sets it; add it with the zone of the instance"
+                "Kubernetes node {core_node} has no label {ZONE_LABEL}: the cloud controller manager sets it; add \
+                 it with the zone of the instance"
             ),
             Self::TypeNotListed(found) => format!(
                 "the instance is of type {found}, which spec.instanceTypes does not list: the database would \

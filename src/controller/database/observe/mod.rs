@@ -188,7 +188,6 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let (nodes, node_name_taken) = with_their_kind(nodes(&database, &names, ctx).await, torn_down)?;
     let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
     let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
-    let pods = Api::<Pod>::namespaced(client.clone(), &namespace);
     let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
     let retained = if deleting {
         secret(&secrets, &names.retained_secret, is_ours).await?
@@ -205,11 +204,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     } else {
         Credentials::Read(Child::Absent)
     };
-    let pod = pods.get_opt(&names.pod()).await?.filter(|pod| {
-        let set = stateful_set.ours().and_then(|set| set.metadata.uid.as_ref());
-        let is_of_set = set.is_some() && controller_of(pod).map(|owner| &owner.uid) == set;
-        pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid) || (legacy.is_some() && is_of_set)
-    });
+    let pod = pod(&names, &stateful_set, ctx).await?;
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
@@ -252,6 +247,20 @@ async fn stateful_set(
 ) -> Result<Child<StatefulSet>, kube::Error> {
     let child = owned(true, &names.stateful_set, database, ctx).await?;
     Ok(if database.spec.adopt.is_some() && child == Child::Foreign { Child::Absent } else { child })
+}
+
+/// The pod: by its label, or by its StatefulSet where it was adopted and has no such label.
+async fn pod(
+    names: &Names,
+    stateful_set: &Child<StatefulSet>,
+    ctx: &Context,
+) -> Result<Option<Pod>, kube::Error> {
+    let set = stateful_set.ours().and_then(|set| set.metadata.uid.as_ref());
+    let pod = Api::<Pod>::namespaced(ctx.client.clone(), &names.namespace).get_opt(&names.pod()).await?;
+    Ok(pod.filter(|pod| {
+        let is_of_set = set.is_some() && controller_of(pod).map(|owner| &owner.uid) == set;
+        is_of_set || pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid)
+    }))
 }
 
 /// The object of a derived name in the Database's namespace, if it derives any.

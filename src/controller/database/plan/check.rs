@@ -33,8 +33,10 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(finalizer::has(&observed.database), "nothing is created before the finalizer is there");
                 // Some leave with this very plan.
                 let is_deleted = |node: &Node| {
-                    let is_it = |action: &Action| matches!(action, Action::DeleteNode(name, ..) if *name == node.name_any());
-                    plan.actions.iter().any(is_it)
+                    let name = node.name_any();
+                    let mut actions = plan.actions.iter();
+                    actions
+                        .any(|action| matches!(action, Action::DeleteNode(deleted, ..) if *deleted == name))
                 };
                 let is_leaving =
                     |node: &&Node| node.metadata.deletion_timestamp.is_some() || is_deleted(node);

@@ -1,5 +1,5 @@
-//! The plan of a Database that is deleted and releases the database that it adopted: the StatefulSet becomes what
-//! it was, then Node and Volume release what they have. Nothing is stopped. Pure.
+//! The plan of a Database that is deleted and releases the database that it adopted: the StatefulSet becomes
+//! what it was, then Node and Volume release what they have. Nothing is stopped. Pure.
 
 use kube::ResourceExt;
 use serde_json::json;
@@ -52,8 +52,8 @@ pub(super) fn plan(observed: &Observed) -> Option<Plan> {
     Some(Plan::act(actions, DatabaseWait::ResourcesDeleted))
 }
 
-/// Whether the pod is the one that was found, on the instance that was found: the StatefulSet that it was then
-/// restarts nothing, and finds its machine again.
+/// Whether the pod is the one that was found, on the instance that was found: the StatefulSet that it was
+/// then restarts nothing, and finds its machine again.
 fn is_as_found(observed: &Observed) -> bool {
     let pod = observed.pod.as_ref().and_then(ResourceExt::uid);
     let found = adoption(observed).map(|adoption| adoption.pod_uid.clone());

@@ -107,8 +107,8 @@ pub(super) fn before_move(
 /// Where images are pulled from is no input of the spec: the template follows the NodeClass at once, and no
 /// pod is replaced for it. Whatever ends the pod, the next one pulls from there.
 fn image_source(observed: &Observed, profile: &Profile, live: &StatefulSet, actions: &mut Vec<Action>) {
-    // What another client has put into the template must not become what Freehold applied. An adopted database
-    // keeps the image that it was found with.
+    // What another client has put into the template must not become what Freehold applied. An adopted
+    // database keeps the image that it was found with.
     if permission::class(observed).is_none()
         && observed.database.spec.adopt.is_none()
         && comparison::stateful_set(observed) == Finding::Same
