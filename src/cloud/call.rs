@@ -23,8 +23,10 @@ pub enum Call {
     ModifyVolume,
     /// Deletes a volume.
     DeleteVolume,
-    /// Puts tags on a volume.
+    /// Puts tags on an instance or a volume.
     CreateTags,
+    /// Takes tags off an instance or a volume.
+    DeleteTags,
     /// Lists volumes.
     DescribeVolumes,
     /// Lists modifications of volumes.

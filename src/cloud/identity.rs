@@ -87,10 +87,23 @@ pub fn tags(owner: &Owner, attempt: i32, class_tags: &BTreeMap<String, String>) 
 /// What a volume that another `Volume` takes over is tagged with anew: whose it is. The attempt that made it
 /// stays, and the class's tags.
 pub fn adoption_tags(owner: &Owner) -> BTreeMap<String, String> {
-    let mut tags = owner_tags(&owner.cluster_id, owner.kind, &owner.uid);
-    tags.insert(DATABASE_TAG.to_owned(), owner.database.clone());
+    let mut tags = ownership_tags(owner);
     tags.insert(NAME_TAG.to_owned(), owner.name.clone());
     tags
+}
+
+/// Whose a resource is, and nothing else: what is put on one that a database used before it was adopted, and
+/// taken off when it is given back. Its Name stays what it was.
+pub fn ownership_tags(owner: &Owner) -> BTreeMap<String, String> {
+    let mut tags = owner_tags(&owner.cluster_id, owner.kind, &owner.uid);
+    tags.insert(DATABASE_TAG.to_owned(), owner.database.clone());
+    tags
+}
+
+/// The value of [`ADOPT_TAG`](crate::api::keys::ADOPT_TAG) that allows a Database to adopt a resource; the
+/// Database as `namespace/name`.
+pub fn adopter(cluster_id: &str, database: &str) -> String {
+    format!("{cluster_id}/{database}")
 }
 
 /// True if a NodeClass cannot set this tag key.
@@ -148,6 +161,7 @@ mod tests {
     use strum::IntoEnumIterator;
 
     use super::*;
+    use crate::api::keys::ADOPT_TAG;
 
     const CLUSTER: &str = "0b0b8b0e-2f3f-4a53-8f9c-6c2f8f2f1a10";
     const UID: &str = "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11";
@@ -246,6 +260,17 @@ mod tests {
             assert_eq!(attempt(&tags), Some(2), "{kind:?}");
             assert_eq!(namespace(&tags), Some("team-a"), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn what_is_adopted_is_found_by_its_owners_tags_and_keeps_its_name_and_its_tag_of_adoption() {
+        for kind in [Kind::Node, Kind::Volume] {
+            let tags = ownership_tags(&owner(kind));
+            assert!(owner_tags(CLUSTER, kind, UID).iter().all(|(key, value)| tags.get(key) == Some(value)));
+            assert_eq!((owner_uid(kind, &tags), namespace(&tags)), (Some(UID), Some("team-a")));
+            assert!(!tags.contains_key(NAME_TAG) && !tags.contains_key(ADOPT_TAG));
+        }
+        assert_eq!(adopter(CLUSTER, "team-a/orders"), format!("{CLUSTER}/team-a/orders"));
     }
 
     #[test]

@@ -48,9 +48,11 @@ impl Limit {
             | Call::DescribeInstanceTypes => Self::FilteredRead,
             Call::GetConsoleOutput => Self::UnfilteredRead,
             // EC2's figures for tags are higher; so few are put on that they need no bucket of their own.
-            Call::CreateVolume | Call::DeleteVolume | Call::CreateSnapshot | Call::CreateTags => {
-                Self::Storage
-            }
+            Call::CreateVolume
+            | Call::DeleteVolume
+            | Call::CreateSnapshot
+            | Call::CreateTags
+            | Call::DeleteTags => Self::Storage,
             Call::ModifyVolume | Call::StopInstances => Self::Mutating,
         }
     }

@@ -67,8 +67,13 @@ pub trait Cloud: Send + Sync + 'static {
     /// Deletes an available volume.
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError>;
 
-    /// Puts these tags on a volume that exists; the others stay. The same call again changes nothing.
-    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
+    /// Puts these tags on an instance or a volume that exists; the others stay. The same call again changes
+    /// nothing.
+    async fn tag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
+
+    /// Takes these tags off an instance or a volume, each only where it has this value; the others stay. The
+    /// same call again changes nothing.
+    async fn untag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
 
     /// Every volume that matches: complete, or an error.
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError>;

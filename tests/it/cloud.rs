@@ -5,6 +5,7 @@ mod catalog;
 mod failures;
 mod instances;
 mod lists;
+mod tags;
 mod volumes;
 
 use ec2sim::Effect;
@@ -47,7 +48,12 @@ async fn both_ways_send_the_same_requests() {
             .unwrap();
         world
             .cloud
-            .tag_volume(&volume.id, &identity::owner_tags(CLUSTER, Kind::Volume, "volume-2"))
+            .tag_resource(&volume.id.0, &identity::owner_tags(CLUSTER, Kind::Volume, "volume-2"))
+            .await
+            .unwrap();
+        world
+            .cloud
+            .untag_resource(&instance.id.0, &identity::owner_tags(CLUSTER, Kind::Node, "node-1"))
             .await
             .unwrap();
         world.cloud.describe_instances(&InstanceQuery::Ids(vec![instance.id.clone()])).await.unwrap();

@@ -102,6 +102,16 @@ fn tag_specification(index: usize, resource: &str, tags: &BTreeMap<String, Strin
     params
 }
 
+/// What CreateTags and DeleteTags take.
+fn tag_list(id: &str, tags: &BTreeMap<String, String>) -> Params {
+    let mut params = vec![param("ResourceId.1", id)];
+    for (number, (key, value)) in tags.iter().enumerate() {
+        params.push(param(format!("Tag.{}.Key", number + 1), key));
+        params.push(param(format!("Tag.{}.Value", number + 1), value));
+    }
+    params
+}
+
 fn filters<'a>(filters: impl IntoIterator<Item = (String, Vec<&'a str>)>) -> Params {
     let mut params = Vec::new();
     for (index, (name, values)) in filters.into_iter().enumerate() {
@@ -280,13 +290,12 @@ impl Cloud for ModelCloud {
         self.call("DeleteVolume", &vec![param("VolumeId", id)]).map(|_| ())
     }
 
-    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
-        let mut params = vec![param("ResourceId.1", id)];
-        for (number, (key, value)) in tags.iter().enumerate() {
-            params.push(param(format!("Tag.{}.Key", number + 1), key));
-            params.push(param(format!("Tag.{}.Value", number + 1), value));
-        }
-        self.call("CreateTags", &params).map(|_| ())
+    async fn tag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        self.call("CreateTags", &tag_list(id, tags)).map(|_| ())
+    }
+
+    async fn untag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        self.call("DeleteTags", &tag_list(id, tags)).map(|_| ())
     }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {

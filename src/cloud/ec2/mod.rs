@@ -261,11 +261,19 @@ impl Cloud for Ec2 {
         Ok(())
     }
 
-    async fn tag_volume(&self, id: &VolumeId, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+    async fn tag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
         requests::create_tags(&self.writes, id, tags)
             .send()
             .await
             .map_err(|error| failed(Call::CreateTags, &error))?;
+        Ok(())
+    }
+
+    async fn untag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        requests::delete_tags(&self.writes, id, tags)
+            .send()
+            .await
+            .map_err(|error| failed(Call::DeleteTags, &error))?;
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use aws_sdk_ec2::Client;
 use aws_sdk_ec2::operation::create_snapshot::builders::CreateSnapshotFluentBuilder;
 use aws_sdk_ec2::operation::create_tags::builders::CreateTagsFluentBuilder;
 use aws_sdk_ec2::operation::create_volume::builders::CreateVolumeFluentBuilder;
+use aws_sdk_ec2::operation::delete_tags::builders::DeleteTagsFluentBuilder;
 use aws_sdk_ec2::operation::modify_volume::builders::ModifyVolumeFluentBuilder;
 use aws_sdk_ec2::operation::run_instances::builders::RunInstancesFluentBuilder;
 use aws_sdk_ec2::types::{
@@ -137,10 +138,18 @@ pub(super) fn create_snapshot(
 
 pub(super) fn create_tags(
     client: &Client,
-    id: &VolumeId,
+    id: &str,
     tags: &BTreeMap<String, String>,
 ) -> CreateTagsFluentBuilder {
-    client.create_tags().resources(&id.0).set_tags(Some(tag_list(tags)))
+    client.create_tags().resources(id).set_tags(Some(tag_list(tags)))
+}
+
+pub(super) fn delete_tags(
+    client: &Client,
+    id: &str,
+    tags: &BTreeMap<String, String>,
+) -> DeleteTagsFluentBuilder {
+    client.delete_tags().resources(id).set_tags(Some(tag_list(tags)))
 }
 
 fn tag_list(tags: &BTreeMap<String, String>) -> Vec<Tag> {

@@ -172,7 +172,11 @@ impl Cloud for Small {
         unreachable!("the inventory only reads")
     }
 
-    async fn tag_volume(&self, _id: &VolumeId, _tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+    async fn tag_resource(&self, _id: &str, _tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        unreachable!("the inventory only reads")
+    }
+
+    async fn untag_resource(&self, _id: &str, _tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
         unreachable!("the inventory only reads")
     }
 

@@ -1,7 +1,5 @@
 //! EBS volumes and snapshots: made, tagged, modified, attached, deleted.
 
-use std::collections::BTreeMap;
-
 use freehold::api::VolumeId;
 use freehold::cloud::identity::{self, Kind};
 use freehold::cloud::{
@@ -11,25 +9,6 @@ use pretty_assertions::assert_eq;
 
 use super::{BOTH, of_cluster};
 use crate::world::{CLUSTER, World, create_volume, launch};
-
-#[tokio::test]
-async fn tags_that_are_put_on_later_take_the_place_of_those_of_their_keys_and_the_others_stay() {
-    for face in BOTH {
-        let world = World::new(face).await;
-        let volume = world.cloud.create_volume(&create_volume("volume-1")).await.unwrap();
-        let anew = identity::owner_tags(CLUSTER, Kind::Volume, "volume-2");
-        for _ in 0..2 {
-            world.cloud.tag_volume(&volume.id, &anew).await.unwrap();
-        }
-        let wanted: BTreeMap<_, _> =
-            volume.tags.iter().chain(&anew).map(|(key, value)| (key.clone(), value.clone())).collect();
-        assert_eq!(world.simulator.volumes()[0].tags, wanted, "{face:?}");
-        let of_former = VolumeQuery::Tags(identity::owner_tags(CLUSTER, Kind::Volume, "volume-1"));
-        assert_eq!(world.cloud.describe_volumes(&of_former).await.unwrap().len(), 0);
-        let unknown = VolumeId("vol-00000000000000000".into());
-        assert_eq!(world.cloud.tag_volume(&unknown, &anew).await.unwrap_err().class, Class::NotFound);
-    }
-}
 
 #[tokio::test]
 async fn a_volume_is_made_once_grown_once_and_deleted() {

@@ -213,7 +213,7 @@ async fn adopt(
 }
 
 async fn tag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<Volume>, ctx: &Context) {
-    let answer = ctx.cloud.tag_volume(id, tags).await;
+    let answer = ctx.cloud.tag_resource(&id.0, tags).await;
     ctx.inventory.request_sync(Kind::Volume);
     match answer {
         Ok(()) => ctx.issued.note(Call::CreateTags, &id.0, ctx.clock.now(), None),
