@@ -233,9 +233,9 @@ pub enum Reason {
     AwaitingStop,
     /// The API server refused a child object; the message says why.
     ChildRefused,
-    /// A retained volume is being adopted.
+    /// A retained volume, or an instance that ran before, is being adopted.
     Adopting,
-    /// The requested retained volume cannot be adopted; the message says why.
+    /// The retained volume, or the instance, cannot be adopted; the message says why.
     AdoptionRefused,
     /// A volume was retained under the name of this Database, which starts with an empty one.
     RetainedVolumeFound,

@@ -38,6 +38,8 @@ pub enum EventReason {
     ForeignPodEvicted,
     /// Database: the NodeClass says otherwise where images are pulled from; the next start of a pod follows.
     ImageSourceChanged,
+    /// Node: an instance that ran before was adopted.
+    InstanceAdopted,
     /// Node: EC2 launched an instance.
     InstanceLaunched,
     /// Node: an instance that was found by token and tags is this Node's.
@@ -46,8 +48,8 @@ pub enum EventReason {
     InstanceStopping,
     /// Node: EC2 was requested to terminate an instance; the note says why.
     InstanceTerminating,
-    /// Node: its Kubernetes node lacked the label or the taint that the user data must set; Freehold added
-    /// them.
+    /// Node: its Kubernetes node lacked the label or the taint that the user data must set, or was adopted;
+    /// Freehold added them.
     KubernetesNodeNotDedicated,
     /// Node: EC2 refused a launch; the note has its message.
     LaunchRefused,
@@ -73,7 +75,7 @@ pub enum EventReason {
     NodeClassFaulty,
     /// Node: the machine is ready for the database.
     NodeReady,
-    /// Node: the machine is gone.
+    /// Node: the machine is gone; or its adopted instance goes on running without Freehold.
     NodeReleased,
     /// Database: its NodeClass does not permit any more what the database goes on with; the note says what.
     NotPermitted,

@@ -51,7 +51,8 @@ pub const DEDICATED_LABEL: &str = "freehold.dev/dedicated";
 
 /// Taint, effect `NoExecute`, that keeps every other pod off a dedicated machine. Written by its kubelet at
 /// registration with the value `true`, or by the Node's controller where it is missing; a database's pod
-/// tolerates it with any value.
+/// tolerates it with any value. On an adopted machine with the effect `NoSchedule`, and removed with its
+/// release.
 pub const DEDICATED_TAINT: &str = "freehold.dev/dedicated";
 
 /// Label: the UID of the Database, on the one core Node that its pod may run on. Written and removed by the
@@ -152,10 +153,11 @@ pub const CLUSTER_DNS: &str = "[{\"namespaceSelector\": {\"matchLabels\": \
 // ---- Tags of EC2's resources ----
 
 /// Tag: the cluster: the UID of the namespace `kube-system` unless configured. On every instance, volume and
-/// snapshot of ours, from its creation; what the inventory sync lists by.
+/// snapshot of ours, from its creation or adoption until its release; what the inventory sync lists by.
 pub const CLUSTER_ID_TAG: &str = "freehold.dev/cluster-id";
 
-/// Tag: the UID of the `Node` that an instance and its root disk belong to. Written with the launch.
+/// Tag: the UID of the `Node` that an instance and its root disk belong to. Written with the launch, or on an
+/// instance alone with its adoption.
 pub const NODE_UID_TAG: &str = "freehold.dev/node-uid";
 
 /// Tag: the UID of the `Volume` that an EBS volume, or a snapshot of it, belongs to. Written with the

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use super::blocker::{Blocker, DuplicateKept};
 use super::conditions;
 use crate::api::keys::DATABASE_NODE_LABEL;
-use crate::api::{ConditionType, Node, Reason, VolumeId};
+use crate::api::{ConditionType, InstanceId, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
 use crate::controller::memory::repairs::{FleetView, RepairsAtLimit};
 use crate::settings::Timing;
@@ -48,6 +48,12 @@ pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
             )
         }
     }
+}
+
+/// Whether an instance of this Node may be stopped or terminated at all: an adopted one not as long as its
+/// Node says that it is released.
+pub fn may_end(node: &Node, instance: &InstanceId) -> bool {
+    !(node.spec.release && node.spec.instance_id.as_ref() == Some(instance))
 }
 
 /// Whether the machine of a Node that is being deleted may be terminated: its pods have ended and its volumes

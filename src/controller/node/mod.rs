@@ -23,6 +23,7 @@ use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use self::registration::instance_of;
+use self::wait::NodeWait;
 use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
@@ -67,18 +68,23 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
 
 /// One pass: observe, plan, act, status, remember.
 async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, PassError> {
-    let Some(observed) =
+    let Some(mut observed) =
         observe::observe(node, ctx).await.map_err(|error| PassError::Observe(error.into()))?
     else {
         remember::forget(&node.uid().unwrap_or_default(), ctx);
         return Ok(ctx.timing.resync_interval);
     };
+    if let Some(id) = plan::unlisted(&observed) {
+        observed.shown_by_id = observe::shown_by_id(&observed.node, &id, observed.priority, ctx)
+            .await
+            .map_err(|error| PassError::Observe(error.into()))?;
+    }
     let plan = plan::plan(&observed, ctx.clock.now());
     let acted = act::act(&plan, observed.node.clone(), ctx, events).await;
     if acted.finished {
         remember::forget_released(&observed, ctx);
-        let released = messages::events::RELEASED.to_owned();
-        events.publish(&acted.object, &Happened::normal(EventReason::NodeReleased, released)).await;
+        let message = plan.waiting.as_ref().map(NodeWait::message).unwrap_or_default();
+        events.publish(&acted.object, &Happened::normal(EventReason::NodeReleased, message)).await;
         return Ok(ctx.timing.resync_interval);
     }
     let new = status::status(&observed, &plan, &acted, ctx.clock.now());

@@ -15,8 +15,8 @@ use crate::api::{InstanceId, Node, NodeClass, NodeStatus, Volume, VolumeId, name
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
-use crate::cloud::turns::Priority;
-use crate::cloud::{Instance, InstanceState};
+use crate::cloud::turns::{Caller, Priority};
+use crate::cloud::{CloudError, Instance, InstanceQuery, InstanceState};
 use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, if_served};
 use crate::controller::memory::issued_requests::IssuedRequest;
@@ -37,6 +37,9 @@ pub struct Observed {
     pub class: Option<NodeClass>,
     /// What EC2 has under its UID.
     pub instances: InstanceView,
+    /// What EC2 shows of the instance that the spec names, when it is requested by its id: one or none; read
+    /// only while the inventory does not show it under this Node's UID.
+    pub shown_by_id: Option<Vec<Instance>>,
     /// Which types have no capacity where.
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
@@ -45,6 +48,10 @@ pub struct Observed {
     pub issued_terminations: BTreeMap<InstanceId, IssuedRequest>,
     /// When this process last requested a stop of the instance that the status names.
     pub issued_stop: Option<IssuedRequest>,
+    /// When this process last requested tags on the adopted instance.
+    pub issued_tags: Option<IssuedRequest>,
+    /// When this process last requested that its tags be taken off.
+    pub issued_untags: Option<IssuedRequest>,
     /// The other machines; read only while this one does not look healthy.
     pub fleet: FleetView,
     /// How urgent the calls to EC2 for this machine are.
@@ -96,7 +103,9 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let status = node.status.clone().unwrap_or_default();
     let instances = ctx.inventory.instances_of(&uid);
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.
-    let seen = status.instance_id.as_ref().and_then(|id| instances.by_id(id));
+    // What is adopted is known by the spec, even when the status was lost.
+    let own = status.instance_id.as_ref().or(node.spec.instance_id.as_ref());
+    let seen = own.and_then(|id| instances.by_id(id));
     let now = ctx.clock.now();
     let core_node = registered(&node, &status, seen, now, ctx).await?;
     let is_running = |instance: &Instance| {
@@ -104,26 +113,28 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     };
     let has_ended = !seen.is_some_and(is_running);
     let is_leaving = node.metadata.deletion_timestamp.is_some() || has_ended;
+    let needs_record = is_leaving || instances.instances.len() > 1;
+    let volume = if needs_record { volume_of(&node, ctx).await? } else { None };
     let on_machine = match &core_node {
-        Some(core_node) => on_machine(core_node, is_leaving, ctx).await?,
+        Some(core_node) => on_machine(core_node, is_leaving, volume.as_ref(), ctx).await?,
         None => OnMachine::default(),
     };
-    let other_core_nodes = other_core_nodes(&instances, status.instance_id.as_ref(), ctx).await?;
-    let needs_record = is_leaving || instances.instances.len() > 1;
-    let data_volumes = data_volumes(&node, &instances, needs_record, ctx).await?;
+    let other_core_nodes = other_core_nodes(&instances, own, ctx).await?;
+    let data_volumes = data_volumes(&instances, volume.as_ref(), ctx);
     let is_well = !has_ended
         && status.fence.is_none()
         && safety::kubelet(core_node.as_ref()) == Kubelet::Ready
         && instances.unhealthy.is_empty();
     let priority = ctx.fleet.priority(&node);
+    let issued = |call: Call| own.and_then(|id| ctx.issued.of(call, &id.0));
+    let may_be_lost = status.core_node_name.is_some() || node.spec.instance_id.is_some();
     Ok(Some(Observed {
-        issued_terminations: terminations(&instances, status.instance_id.as_ref(), ctx),
-        issued_stop: status.instance_id.as_ref().and_then(|id| ctx.issued.of(Call::StopInstances, &id.0)),
-        fleet: if is_well || status.core_node_name.is_none() {
-            FleetView::default()
-        } else {
-            fleet(&node, ctx, now)
-        },
+        issued_terminations: terminations(&instances, own, ctx),
+        issued_stop: issued(Call::StopInstances),
+        issued_tags: issued(Call::CreateTags),
+        issued_untags: issued(Call::DeleteTags),
+        shown_by_id: None,
+        fleet: if is_well || !may_be_lost { FleetView::default() } else { fleet(&node, ctx, now) },
         instances,
         ownership: ownership::of(&node, &ctx.client).await?,
         other_core_nodes,
@@ -141,6 +152,22 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         timing: ctx.timing.clone(),
         node,
     }))
+}
+
+/// What EC2 shows of an instance when it is requested by its id: one or none; nothing while the rate limit
+/// does not allow the call. By the filter, since an id that EC2 does not know would fail the call.
+pub async fn shown_by_id(
+    node: &Node,
+    id: &InstanceId,
+    priority: Priority,
+    ctx: &Context,
+) -> Result<Option<Vec<Instance>>, CloudError> {
+    let (namespace, object) = (node.namespace().unwrap_or_default(), node.uid().unwrap_or_default());
+    let caller = Caller { namespace: &namespace, object: &object, priority };
+    if ctx.limits.try_take(Call::DescribeInstances, &caller, ctx.clock.now()).is_err() {
+        return Ok(None);
+    }
+    ctx.cloud.describe_instances(&InstanceQuery::Among(vec![id.clone()])).await.map(Some)
 }
 
 /// When this process last requested the termination of which instance; of the Node's own also while EC2 does
@@ -177,7 +204,12 @@ async fn registered(
     };
     let is_awaited = seen.is_some_and(|instance| registration::is_awaited(node, instance, &ctx.timing, now));
     let found = core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?;
-    let is_late = is_awaited && now >= registration::searched_from(status, &ctx.timing, now);
+    // What ran before it was adopted registered long ago, without the label.
+    let is_late = if node.spec.instance_id.is_some() {
+        !registration::has_joined(status)
+    } else {
+        is_awaited && now >= registration::searched_from(status, &ctx.timing, now)
+    };
     match seen.filter(|_| found.is_none() && is_late) {
         Some(instance) => unlabelled(instance, &ctx.client).await,
         None => Ok(found),
@@ -235,7 +267,12 @@ struct OnMachine {
 
 /// VolumeAttachments are read only of a machine that is to end, or has ended, and only there must every pod
 /// be seen: elsewhere pods are read to find foreign ones.
-async fn on_machine(core_node: &CoreNode, is_leaving: bool, ctx: &Context) -> Result<OnMachine, kube::Error> {
+async fn on_machine(
+    core_node: &CoreNode,
+    is_leaving: bool,
+    volume: Option<&Volume>,
+    ctx: &Context,
+) -> Result<OnMachine, kube::Error> {
     let name = core_node.name_any();
     let driver_registered = driver_is_registered(&ctx.client, &name).await?;
     let params = ListParams::default().fields(&format!("spec.nodeName={name}"));
@@ -244,29 +281,24 @@ async fn on_machine(core_node: &CoreNode, is_leaving: bool, ctx: &Context) -> Re
         return Ok(OnMachine { driver_registered, pods, attachments: Vec::new() });
     }
     let pods = pods_on(&ctx.client, &params).await?;
-    Ok(OnMachine { driver_registered, pods, attachments: attachments_to(ctx, &name).await? })
+    let attachments = attachments_to(ctx, &name, volume).await?;
+    Ok(OnMachine { driver_registered, pods, attachments })
+}
+
+/// The Volume of the Node's Database.
+async fn volume_of(node: &Node, ctx: &Context) -> Result<Option<Volume>, kube::Error> {
+    let name = node.name_any();
+    let Some(volume) = names::volume_of_node(&name) else { return Ok(None) };
+    let volumes = Api::<Volume>::namespaced(ctx.client.clone(), &node.namespace().unwrap_or_default());
+    if_served(volumes.get_opt(volume).await)
 }
 
 /// The attached volumes that hold data. EC2's tags may lag behind a new volume, and may be taken off: what
 /// the Volume records counts, too, where something could be ended.
-async fn data_volumes(
-    node: &Node,
-    instances: &InstanceView,
-    needs_record: bool,
-    ctx: &Context,
-) -> Result<Vec<VolumeId>, kube::Error> {
-    let name = node.name_any();
-    let recorded = match names::volume_of_node(&name).filter(|_| needs_record) {
-        Some(volume) => {
-            let volumes =
-                Api::<Volume>::namespaced(ctx.client.clone(), &node.namespace().unwrap_or_default());
-            if_served(volumes.get_opt(volume).await)?.and_then(|volume| volume.status?.volume_id)
-        }
-        None => None,
-    };
+fn data_volumes(instances: &InstanceView, volume: Option<&Volume>, ctx: &Context) -> Vec<VolumeId> {
+    let recorded = volume.and_then(|volume| volume.status.as_ref()?.volume_id.as_ref());
     let attached = instances.instances.iter().flat_map(|instance| &instance.volumes);
-    let holds_data = |id: &&VolumeId| recorded.as_ref() == Some(*id) || ctx.inventory.is_of_a_volume(id);
-    Ok(attached.filter(holds_data).cloned().collect())
+    attached.filter(|id| recorded == Some(*id) || ctx.inventory.is_of_a_volume(id)).cloned().collect()
 }
 
 /// The core Nodes among which those of other instances of this Node are; none while no other lives.
@@ -301,10 +333,18 @@ async fn pods_on(client: &Client, params: &ListParams) -> Result<Vec<Pod>, kube:
 
 /// What the copy still has is believed; that there is none, the API server says. A volume of others, which a
 /// foreign pod brought along, is detached by its driver or with the machine's end: nothing waits for it.
-async fn attachments_to(ctx: &Context, core_node: &str) -> Result<Vec<String>, kube::Error> {
+async fn attachments_to(
+    ctx: &Context,
+    core_node: &str,
+    volume: Option<&Volume>,
+) -> Result<Vec<String>, kube::Error> {
+    let adopted = volume.and_then(|volume| volume.spec.adopt.as_ref());
+    let is_ours = |name: &str| {
+        names::volume_uid_of(name).is_some() || adopted.is_some_and(|it| it.persistent_volume_name == name)
+    };
     let is_to = |attachment: &VolumeAttachment| {
-        let volume = attachment.spec.source.persistent_volume_name.as_deref();
-        attachment.spec.node_name == core_node && volume.and_then(names::volume_uid_of).is_some()
+        let name = attachment.spec.source.persistent_volume_name.as_deref();
+        attachment.spec.node_name == core_node && name.is_some_and(is_ours)
     };
     if let Some(names) = ctx.attachments.names(is_to).filter(|names| !names.is_empty()) {
         return Ok(names);

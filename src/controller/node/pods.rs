@@ -26,8 +26,12 @@ pub fn is_of_the_machine(pod: &Pod) -> bool {
 
 /// Whether a pod is the one of this Node's database: by its name, which belongs to the StatefulSet, in its
 /// namespace, which belongs to the tenant. A label would prove nothing: a user who may create pods can write
-/// it. Without the Node's own label nothing is known, and no pod counts as foreign.
+/// it. Without the Node's own label nothing is known, and no pod counts as foreign. On an adopted machine the
+/// StatefulSet has the name that it was created with: every pod of the namespace may be the database's.
 fn is_own(pod: &Pod, node: &Node) -> bool {
+    if node.spec.instance_id.is_some() {
+        return pod.namespace() == node.namespace();
+    }
     match node.labels().get(DATABASE_NAME_LABEL).map(|database| names::pod(database)) {
         Some(name) => pod.namespace() == node.namespace() && pod.metadata.name == Some(name),
         None => true,

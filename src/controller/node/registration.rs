@@ -2,13 +2,14 @@
 //! registers, and as what. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node as CoreNode;
+use k8s_openapi::api::core::v1::{Node as CoreNode, Taint};
 use kube::ResourceExt;
 
 use super::wait::launch::Unwanted;
-use crate::api::keys::{DEDICATED_LABEL, DEDICATED_TAINT};
+use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_LABEL, DEDICATED_TAINT};
 use crate::api::{ConditionType, InstanceId, Node, NodeSpec, NodeStatus};
 use crate::cloud::{Instance, InstanceState};
+use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::settings::Timing;
 use crate::time::later;
@@ -16,6 +17,11 @@ use crate::time::later;
 /// Of so many parts of the time to register the first is left to the label: 150 s of 15 min. The slowest
 /// images for EKS register within two minutes.
 const REGISTRATION_PARTS: f64 = 6.0;
+
+/// The effects of a taint (Kubernetes docs, "Taints and Tolerations"): pods that do not tolerate it are
+/// deleted, or only not scheduled.
+pub(super) const NO_EXECUTE: &str = "NoExecute";
+const NO_SCHEDULE: &str = "NoSchedule";
 
 /// What the kubelet of an instance registers as its providerID.
 pub fn provider_id(instance: &Instance) -> String {
@@ -31,10 +37,36 @@ pub(super) fn instance_of(core_node: &CoreNode) -> Option<InstanceId> {
 
 /// Whether the Kubernetes node carries the label and the taint of a database's machine. Its user data should
 /// have set both; nothing else keeps other pods off it.
-pub(super) fn is_dedicated(core_node: &CoreNode) -> bool {
-    let mut taints = core_node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+pub(super) fn is_dedicated(node: &Node, core_node: &CoreNode) -> bool {
+    let is_enough = |effect: &str| effect == NO_EXECUTE || effect == dedicated_effect(node);
     core_node.labels().get(DEDICATED_LABEL).is_some_and(|value| value == "true")
-        && taints.any(|taint| taint.key == DEDICATED_TAINT && taint.effect == "NoExecute")
+        && taints(core_node).any(|taint| taint.key == DEDICATED_TAINT && is_enough(&taint.effect))
+}
+
+/// The effect of the taint of this Node's machine. On an adopted one the database's pod runs already, does
+/// not tolerate the taint, and stays.
+pub(super) fn dedicated_effect(node: &Node) -> &'static str {
+    if node.spec.instance_id.is_some() { NO_SCHEDULE } else { NO_EXECUTE }
+}
+
+/// Whether the Kubernetes node carries anything that Freehold puts on that of an adopted instance.
+pub(super) fn is_marked(core_node: &CoreNode) -> bool {
+    let labels = core_node.labels();
+    finalizer::has(core_node)
+        || MARKS.iter().any(|label| labels.contains_key(*label))
+        || taints(core_node).any(is_mark)
+}
+
+/// The labels that Freehold puts on the Kubernetes node of an adopted instance.
+pub(super) const MARKS: [&str; 2] = [DEDICATED_LABEL, DATABASE_NODE_LABEL];
+
+/// Whether Freehold puts this taint on the Kubernetes node of an adopted instance.
+pub(super) fn is_mark(taint: &Taint) -> bool {
+    taint.key == DEDICATED_TAINT && taint.effect == NO_SCHEDULE
+}
+
+fn taints(core_node: &CoreNode) -> impl Iterator<Item = &Taint> {
+    core_node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
 }
 
 /// From when on the machine is searched among Kubernetes nodes without the label: a kubelet whose user data

@@ -47,8 +47,9 @@ pub(super) fn forget(uid: &str, ctx: &Context) {
 /// The Node has lost its finalizer, and its instances are gone.
 pub(super) fn forget_released(observed: &Observed, ctx: &Context) {
     forget(&observed.node.uid().unwrap_or_default(), ctx);
-    for instance in &observed.instances.instances {
-        ctx.issued.forget(&instance.id.0);
+    let shown = observed.instances.instances.iter().map(|instance| &instance.id);
+    for id in shown.chain(&observed.node.spec.instance_id) {
+        ctx.issued.forget(&id.0);
     }
 }
 

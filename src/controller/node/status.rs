@@ -121,7 +121,13 @@ impl Seen<'_> {
             }
             Kubelet::Ready | Kubelet::Absent => false,
         };
-        self.is_deleting() && is_silent
+        self.is_deleting() && !self.is_released() && is_silent
+    }
+
+    /// Whether the adopted instance goes on running without its Node.
+    fn is_released(&self) -> bool {
+        let node = &self.observed.node;
+        node.spec.instance_id.as_ref().is_some_and(|id| !safety::may_end(node, id))
     }
 
     fn is_deleting(&self) -> bool {
@@ -138,7 +144,10 @@ fn entries(seen: Seen<'_>, instance: Option<&Instance>, has_joined: bool) -> Vec
     let is_kubelet_ready = safety::kubelet(observed.core_node.as_ref()) == Kubelet::Ready;
     let is_ready_now = running.is_some() && is_kubelet_ready && observed.driver_registered;
     let is_held = observed.core_node.as_ref().is_some_and(crate::cluster::finalizer::has);
-    let is_dedicated = observed.core_node.as_ref().is_some_and(registration::is_dedicated);
+    let is_dedicated = observed
+        .core_node
+        .as_ref()
+        .is_some_and(|core_node| registration::is_dedicated(&observed.node, core_node));
     let is_initialized = was_initialized || (is_ready_now && is_held && is_dedicated);
     let steps = [
         (Type::Launched, running.map(|instance| messages::launched(&instance.id))),
@@ -162,7 +171,9 @@ fn entries(seen: Seen<'_>, instance: Option<&Instance>, has_joined: bool) -> Vec
     entries.extend([drifted(observed, acted), stalled, lost(seen, &message)]);
     entries.extend(fenced(seen));
     if seen.is_deleting() {
-        entries.extend(leaving(observed, instance, &message));
+        if !seen.is_released() {
+            entries.extend(leaving(observed, instance, &message));
+        }
     } else if observed.ownership == Ownership::Orphaned {
         entries.push(Entry::yes(Type::Orphaned, Reason::Orphaned, messages::ORPHANED));
     }

@@ -1,5 +1,6 @@
 //! Tables of the Node controller: one obvious world, and what is planned when something in it is otherwise.
 
+mod adopted;
 mod ended;
 mod fence;
 mod fenced;
@@ -111,10 +112,13 @@ fn world() -> Observed {
             unhealthy: Vec::new(),
             empty: EmptyRuns::default(),
         },
+        shown_by_id: None,
         offerings: OfferingsView::default(),
         sent: None,
         issued_terminations: BTreeMap::new(),
         issued_stop: None,
+        issued_tags: None,
+        issued_untags: None,
         fleet: FleetView { nodes: 1, zone_joined: 1, zone_lost: 1, ..FleetView::default() },
         priority: Priority::Create,
         core_node: None,

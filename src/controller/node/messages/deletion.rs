@@ -26,6 +26,13 @@ impl DeletionWait {
                 blockers.iter().map(Blocker::message).collect::<Vec<_>>().join("; ")
             }
             Self::Attached(attached) => attached.message(),
+            Self::Releasing(id) => format!(
+                "releasing the adopted instance {id}, which goes on running: removing Freehold's tags from \
+                it, and label, taint and finalizer from its Kubernetes node"
+            ),
+            Self::Released(id) => format!(
+                "the adopted instance {id} is released: it goes on running as it was before its adoption"
+            ),
             Self::Gone => "the machine is gone".to_owned(),
         }
     }

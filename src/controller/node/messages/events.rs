@@ -22,9 +22,6 @@ pub fn second_instance(kept: &InstanceId) -> String {
     format!("a second instance of this Node beside {kept}, which its status names")
 }
 
-/// The event of a machine that is released with its Node.
-pub const RELEASED: &str = "the machine is gone";
-
 /// The event of a Kubernetes node that has become ready for the database.
 pub fn node_ready(core_node: &str) -> String {
     format!("Kubernetes node {core_node} is ready for the database")
@@ -33,6 +30,11 @@ pub fn node_ready(core_node: &str) -> String {
 /// The event of an instance that a look-up has found.
 pub fn recorded(id: &InstanceId) -> String {
     format!("instance {id} was found by its client token and tags, and belongs to this Node")
+}
+
+/// The event of an instance that is adopted.
+pub fn adopted(id: &InstanceId) -> String {
+    format!("instance {id}, which ran before, is adopted as it is, and belongs to this Node")
 }
 
 /// The event of the taint that frees what a fenced machine held.
@@ -51,6 +53,14 @@ pub fn dedicated(core_node: &str, class: &str) -> String {
         "Kubernetes node {core_node} did not have both the label {DEDICATED_LABEL}=true and the taint \
         {DEDICATED_TAINT}:NoExecute, and Freehold has added them; until then any pod could run there. The \
         user data of NodeClass {class} must register the kubelet with both"
+    )
+}
+
+/// The event of the Kubernetes node of an adopted instance, which becomes a database's machine.
+pub fn dedicated_as_adopted(core_node: &str) -> String {
+    format!(
+        "Kubernetes node {core_node} has the label {DEDICATED_LABEL}=true and the taint \
+        {DEDICATED_TAINT}:NoSchedule: what runs there stays, and no other pod is scheduled there"
     )
 }
 

@@ -1,5 +1,6 @@
 //! The sentences of a Node's waits and conditions. Pure.
 
+mod adoption;
 mod deletion;
 pub mod events;
 mod join;
@@ -47,6 +48,7 @@ impl NodeWait {
             Self::Finalizer => "adding the Freehold finalizer".to_owned(),
             Self::FirstSync => FIRST_SYNC.to_owned(),
             Self::Launch(wait) => wait.message(),
+            Self::Adoption(wait) => wait.message(),
             Self::Join(wait) => wait.message(),
             Self::Loss(wait) => wait.message(),
             Self::Deletion(wait) => wait.message(),

@@ -1,5 +1,6 @@
 //! What a plan of the Node controller is made of: the actions, and what is waited for.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -68,6 +69,12 @@ pub enum Action {
     Resend(String),
     /// Record the instance that a look-up found.
     RecordInstance(InstanceId),
+    /// Record the instance that the spec names, then tag it with these tags.
+    Adopt(InstanceId, BTreeMap<String, String>),
+    /// CreateTags again, identical.
+    Tag(InstanceId, BTreeMap<String, String>),
+    /// Take these tags off an adopted instance.
+    Untag(InstanceId, BTreeMap<String, String>),
     /// Note that EC2 has no capacity for this type in this zone.
     MarkUnavailable(String, String),
     /// Write the console's tail to the operator's log.
@@ -110,6 +117,8 @@ pub enum Action {
     },
     /// Delete the core Node and take our finalizer off it.
     ReleaseCoreNode(Box<CoreNode>),
-    /// Take our finalizer off the Node: its machine is gone.
+    /// Take our finalizer, labels and taint off the core Node of an adopted instance, which goes on running.
+    RestoreCoreNode(Box<CoreNode>),
+    /// Take our finalizer off the Node: its machine is gone, or released.
     RemoveFinalizer,
 }

@@ -26,7 +26,9 @@ pub(super) struct Duplicates {
 /// Finds them, and says which of them may be terminated.
 pub(super) fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Duplicates {
     let mut found = Duplicates::default();
-    let Some(kept) = &status.instance_id else { return found };
+    let Some(kept) = observed.node.spec.instance_id.as_ref().or(status.instance_id.as_ref()) else {
+        return found;
+    };
     for instance in
         observed.instances.instances.iter().filter(|instance| is_live(instance) && instance.id != *kept)
     {

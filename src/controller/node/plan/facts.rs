@@ -6,11 +6,12 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
+use crate::api::keys::DATABASE_NAME_LABEL;
 use crate::api::node::NodeCreation;
 use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::Instance;
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
-use crate::cloud::identity::{self, Kind};
+use crate::cloud::identity::{self, Kind, Owner};
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
@@ -22,6 +23,19 @@ pub(super) fn is_own(observed: &Observed, instance: &Instance) -> bool {
     let uid = observed.node.uid().unwrap_or_default();
     let token = |attempt| identity::token(&observed.cluster_id, Kind::Node, &uid, attempt);
     identity::attempt(&instance.tags).is_some_and(|attempt| instance.token == Some(token(attempt)))
+}
+
+/// Whom the instances of the Node belong to.
+pub(super) fn owner_of(observed: &Observed) -> Owner {
+    let node = &observed.node;
+    let database = node.labels().get(DATABASE_NAME_LABEL).cloned().unwrap_or_default();
+    Owner {
+        cluster_id: observed.cluster_id.clone(),
+        kind: Kind::Node,
+        uid: node.uid().unwrap_or_default(),
+        database: format!("{}/{database}", node.namespace().unwrap_or_default()),
+        name: node.name_any(),
+    }
 }
 
 /// The facts that the protocol judges an attempt by.
@@ -54,11 +68,16 @@ fn looked_up(observed: &Observed) -> bool {
 }
 
 /// The proof that this attempt's instance does not exist. Without the attempt (the status was lost) there is
-/// no token to look up.
+/// no token to look up. What was adopted must be unknown to EC2 by its id, too: its tags were put on later,
+/// and can be taken off.
 pub(in crate::controller::node) fn proven_absent(
     observed: &Observed,
     launch: Option<&NodeCreation>,
 ) -> Option<AbsenceProven> {
+    let is_unknown = observed.shown_by_id.as_ref().is_some_and(Vec::is_empty);
+    if observed.node.spec.instance_id.is_some() && !is_unknown {
+        return None;
+    }
     let empty = observed.instances.empty;
     let attempt = launch.map(|launch| &launch.attempt);
     let last = last_possible_send(attempt, observed.sent.as_ref(), observed.process_started);

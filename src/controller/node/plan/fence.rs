@@ -102,6 +102,7 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, declared: &Lost, now:
         | (Stage::Failed, Some(InstanceState::Pending | InstanceState::ShuttingDown)) => Some(end()),
         (Stage::Failed, _) => Some(if stop_at <= end_at { Action::Stop(id.clone(), true) } else { end() }),
     };
+    let action = action.filter(|_| safety::may_end(&observed.node, id));
     let step = if action.is_some() { stage.step() } else { FenceStep::AwaitProof };
     let asked = match stage {
         // What an earlier stage requested was something else.

@@ -14,6 +14,10 @@ use crate::controller::node::pods;
 /// pod, the next look is soon: what created it may create it anew.
 pub(super) fn evicted(observed: &Observed, status: &NodeStatus, mut plan: Plan) -> Plan {
     let instance = status.instance_id.as_ref().and_then(|id| observed.instances.by_id(id));
+    // The pods that ran on a machine before it was adopted stay: one of them is the database.
+    if observed.node.spec.instance_id.is_some() {
+        return plan;
+    }
     // What is left on a machine that has ended is deleted at once with everything else.
     if instance.is_none_or(|instance| instance.state != InstanceState::Running) {
         return plan;

@@ -14,8 +14,9 @@ use crate::controller::conditions;
 use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::{
-    has_joined, is_dedicated, registers_until, searched_from, unwanted,
+    has_joined, is_dedicated, provider_id, registers_until, searched_from, unwanted,
 };
+use crate::controller::node::wait::adoption::AdoptionWait;
 use crate::controller::node::wait::join::{JoinWait, Missing};
 use crate::controller::node::wait::launch::LaunchWait;
 use crate::controller::safety::{self, Kubelet};
@@ -27,6 +28,9 @@ pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Insta
     let Some(core_node) = &observed.core_node else {
         if has_joined(status) {
             return Plan::wait(JoinWait::KubernetesNodeGone(id.clone()));
+        }
+        if observed.node.spec.instance_id.is_some() {
+            return unregistered(observed, instance, now);
         }
         if let Some(why) = unwanted(&observed.node.spec, &instance.instance_type, &instance.zone) {
             return terminate(observed, id, why.message(), LaunchWait::Unwanted(id.clone(), why), now);
@@ -52,7 +56,7 @@ pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Insta
         }
         return Plan::wait(JoinWait::KubernetesNodeDeleted(name));
     }
-    if is_dedicated(core_node) {
+    if is_dedicated(&observed.node, core_node) {
         return initialized(observed, status, core_node, now);
     }
     let dedicate = Action::Dedicate(Box::new(core_node.clone()));
@@ -100,6 +104,13 @@ fn initializing(observed: &Observed, status: &NodeStatus, missing: Missing, now:
         }
         None => Plan::wait(JoinWait::Initialization(missing)),
     }
+}
+
+/// An adopted instance runs without a Kubernetes node: it may be of another cluster. That ends nothing.
+fn unregistered(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
+    let (id, provider_id) = (instance.id.clone(), provider_id(instance));
+    let next = later(now, observed.timing.instance_sync_interval);
+    Plan::wait(AdoptionWait::NoKubernetesNode { id, provider_id }).until(next, now)
 }
 
 /// The instance runs and its kubelet has not registered yet.

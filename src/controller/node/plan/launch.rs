@@ -185,8 +185,9 @@ pub(super) fn ended(
     now: Timestamp,
 ) -> Plan {
     let why = reason.map(str::to_owned);
-    if has_joined(status) || observed.core_node.is_some() {
-        // Judged elsewhere: no attempt may follow one that has joined.
+    let is_adopted = observed.node.spec.instance_id.is_some();
+    if is_adopted || has_joined(status) || observed.core_node.is_some() {
+        // Judged elsewhere: no attempt may follow one that has joined, or that was adopted.
         return Plan::wait(LossWait::Terminated(id.clone(), why));
     }
     let (attempt, never_joined) = status.creation.as_ref().map_or_else(

@@ -22,11 +22,17 @@ pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgem
     if observed.node.metadata.deletion_timestamp.is_some() || observed.instances.swept_at.is_none() {
         return Judgement::Well;
     }
-    let Some(id) = status.instance_id.as_ref().filter(|_| has_joined(status) || observed.core_node.is_some())
-    else {
+    let spec = &observed.node.spec;
+    let (is_adopted, has_joined) =
+        (spec.instance_id.is_some(), has_joined(status) || observed.core_node.is_some());
+    let Some(id) = status.instance_id.as_ref().filter(|_| has_joined || is_adopted) else {
         return Judgement::Well;
     };
-    let causes = causes(observed, status, id, now);
+    let mut causes = causes(observed, status, id, now);
+    // What would be released is fenced for nothing, and what has not joined is waited for.
+    if is_adopted && (spec.release || !has_joined) {
+        causes.retain(|(cause, _)| *cause == Cause::Terminated);
+    }
     let timing = &observed.timing;
     let Some((cause, since)) =
         causes.iter().copied().min_by_key(|(cause, since)| (cause.due(*since, timing), *cause))

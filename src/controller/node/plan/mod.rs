@@ -1,5 +1,6 @@
 //! The plan step of the Node controller: compares what is with what should be, and decides the actions. Pure.
 
+mod adoption;
 mod check;
 mod duplicates;
 mod fence;
@@ -7,6 +8,7 @@ mod foreign;
 mod initialization;
 mod launch;
 mod loss;
+mod release;
 mod termination;
 mod wakes;
 
@@ -55,6 +57,16 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     plan
 }
 
+/// The adopted instance, if EC2 must be requested to show it by its id: the inventory has only what carries
+/// this Node's tags.
+pub(super) fn unlisted(observed: &Observed) -> Option<InstanceId> {
+    let named = observed.node.spec.instance_id.as_ref()?;
+    let is_needed = finalizer::has(&observed.node)
+        && observed.instances.swept_at.is_some()
+        && observed.instances.by_id(named).is_none();
+    is_needed.then(|| named.clone())
+}
+
 fn decide(observed: &Observed, status: &NodeStatus, judged: &Judged, now: Timestamp) -> Plan {
     if observed.node.metadata.deletion_timestamp.is_some() {
         return termination::plan(observed, judged, now);
@@ -65,10 +77,11 @@ fn decide(observed: &Observed, status: &NodeStatus, judged: &Judged, now: Timest
     if observed.instances.swept_at.is_none() {
         return Plan::wait(NodeWait::FirstSync);
     }
-    let mut plan = match (&status.creation, &status.instance_id) {
-        (_, Some(id)) => identified(observed, status, id, judged, now),
-        (Some(launch), None) => launch::unidentified(observed, launch, now),
-        (None, None) => launch::unlaunched(observed, now),
+    let mut plan = match (&observed.node.spec.instance_id, &status.instance_id, &status.creation) {
+        (Some(named), id, _) if id.as_ref() != Some(named) => adoption::take(observed, named),
+        (_, Some(id), _) => identified(observed, status, id, judged, now),
+        (_, None, Some(launch)) => launch::unidentified(observed, launch, now),
+        (_, None, None) => launch::unlaunched(observed, now),
     };
     let duplicates = duplicates(observed, status, now);
     // Before anything is launched; and pending, until EC2 shows them terminated.
@@ -109,6 +122,9 @@ fn identified(
 /// The Node has an instance that is not declared lost.
 fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
     let Some(instance) = observed.instances.by_id(id) else {
+        if let Some(plan) = adoption::untagged(observed, id, now) {
+            return plan;
+        }
         return if proven_absent(observed, status.creation.as_ref()).is_some() {
             // Pending, since the look-ups that are the proof are forgotten when nothing is awaited any more.
             launch::ended(observed, status, id, None, now).pending()
@@ -123,6 +139,9 @@ fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timesta
             launch::ended(observed, status, id, instance.state_reason.as_deref(), now)
         }
         InstanceState::ShuttingDown => Plan::wait(LossWait::ShuttingDown(id.clone())).pending(),
+        InstanceState::Stopping | InstanceState::Stopped if observed.node.spec.instance_id.is_some() => {
+            adoption::not_running(observed, id)
+        }
         InstanceState::Stopping | InstanceState::Stopped => terminate(
             observed,
             id,

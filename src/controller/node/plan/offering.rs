@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::ResourceExt;
 
+use super::facts::owner_of;
 use crate::api::NodeSpec;
 use crate::api::creation::Attempt;
-use crate::api::keys;
 use crate::api::node::NodeCreation;
 use crate::api::node_class::{AdditionalVolume, NodeClassSpec, RootVolume, Subnet};
-use crate::cloud::identity::{self, Kind, Owner};
+use crate::cloud::identity::{self, Owner};
 use crate::cloud::quota::{Demand, Quota};
 use crate::cloud::{Disk, LaunchRequest};
 use crate::controller::node::observe::Observed;
@@ -112,18 +111,8 @@ pub fn launch(
     never_joined: i32,
     now: Timestamp,
 ) -> NodeCreation {
-    let node = &observed.node;
-    let uid = node.uid().unwrap_or_default();
-    let database = node.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
-    let owner = Owner {
-        cluster_id: observed.cluster_id.clone(),
-        kind: Kind::Node,
-        uid,
-        database: format!("{}/{database}", node.namespace().unwrap_or_default()),
-        name: node.name_any(),
-    };
     let attempt = Attempt::new(attempt, Time(whole_second(now)));
-    NodeCreation { never_joined, ..creation(class, &owner, instance_type, subnet, attempt) }
+    NodeCreation { never_joined, ..creation(class, &owner_of(observed), instance_type, subnet, attempt) }
 }
 
 /// The whole request of an attempt for this owner: of a Node's launch, and of a NodeClass' dry run.

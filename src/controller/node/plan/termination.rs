@@ -6,8 +6,9 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::facts::{again_to_terminate, attempt_facts, evictions, is_own, proven_absent, terminate};
-use super::fence;
 use super::judgement::{Judged, Judgement, Lost};
+use super::{adoption, fence, release};
+use crate::api::InstanceId;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::cluster::ownership::Ownership;
@@ -33,8 +34,20 @@ pub(super) fn plan(observed: &Observed, judged: &Judged, now: Timestamp) -> Plan
     let status = observed.node.status.clone().unwrap_or_default();
     let live: Vec<&Instance> =
         observed.instances.instances.iter().filter(|instance| is_live(instance)).collect();
+    if let Some(named) = &observed.node.spec.instance_id {
+        if !safety::may_end(&observed.node, named) {
+            return release::plan(observed, named, now);
+        }
+        if status.instance_id.as_ref() != Some(named) {
+            return unrecorded(observed, named, &live, now);
+        }
+    }
     if let Some(id) = &status.instance_id {
-        return match observed.instances.by_id(id) {
+        let shown = observed.instances.by_id(id);
+        if let Some(plan) = adoption::untagged(observed, id, now).filter(|_| shown.is_none()) {
+            return plan;
+        }
+        return match shown {
             Some(instance) => known(observed, instance, &live, judged, now),
             None if proven_absent(observed, status.creation.as_ref()).is_none() => {
                 Plan::wait(DeletionWait::Absence(id.clone())).pending()
@@ -65,6 +78,17 @@ pub(super) fn plan(observed: &Observed, judged: &Judged, now: Timestamp) -> Plan
             }
         }
     }
+}
+
+/// The instance of the spec was not recorded, or the status was lost: only what carries this Node's tags goes
+/// the whole way.
+fn unrecorded(observed: &Observed, named: &InstanceId, live: &[&Instance], now: Timestamp) -> Plan {
+    let Some(shown) = adoption::shown(observed, named) else { return adoption::not_read(observed, named) };
+    if !shown.iter().any(|instance| adoption::is_tagged(observed, instance)) {
+        return released(observed, live, now);
+    }
+    let actions = vec![Action::RecordInstance(named.clone())];
+    Plan::act(actions, DeletionWait::Adopted(named.clone())).pending()
 }
 
 /// EC2 shows the Node's instance.

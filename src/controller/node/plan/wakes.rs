@@ -4,6 +4,7 @@
 use super::action::{Action, Plan};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::wait::NodeWait;
+use crate::controller::node::wait::adoption::AdoptionWait;
 use crate::controller::node::wait::deletion::DeletionWait;
 use crate::controller::node::wait::join::{JoinWait, Missing};
 use crate::controller::node::wait::launch::LaunchWait;
@@ -36,6 +37,7 @@ pub(super) fn wakes(wait: &NodeWait) -> &'static [Wake] {
         NodeWait::Finalizer => &[Wake::OwnWrite],
         NodeWait::FirstSync => &[Wake::FirstSync],
         NodeWait::Launch(wait) => of_launch(wait),
+        NodeWait::Adoption(wait) => of_adoption(wait),
         NodeWait::Join(wait) => of_join(wait),
         NodeWait::Loss(wait) => of_loss(wait),
         NodeWait::Deletion(wait) => of_deletion(wait),
@@ -64,6 +66,18 @@ fn of_launch(wait: &LaunchWait) -> &'static [Wake] {
         | LaunchWait::Resent(_)
         | LaunchWait::InDoubt(..) => &[Wake::Interest],
         LaunchWait::UnknownState(_) => &[Wake::Sync],
+    }
+}
+
+fn of_adoption(wait: &AdoptionWait) -> &'static [Wake] {
+    match wait {
+        // What is not in the inventory wakes nothing.
+        AdoptionWait::NotRead(_)
+        | AdoptionWait::Refused { .. }
+        | AdoptionWait::NotRunning(_)
+        | AdoptionWait::NoKubernetesNode { .. } => &[Wake::Time],
+        AdoptionWait::Adopting(_) => &[Wake::OwnWrite, Wake::Interest],
+        AdoptionWait::Tagging(_) | AdoptionWait::TagsNotShown(_) => &[Wake::Interest],
     }
 }
 
@@ -101,12 +115,16 @@ fn of_loss(wait: &LossWait) -> &'static [Wake] {
 fn of_deletion(wait: &DeletionWait) -> &'static [Wake] {
     match wait {
         DeletionWait::OtherFinalizers => &[Wake::Itself],
-        DeletionWait::Adopted(_) | DeletionWait::Found(_) | DeletionWait::Gone => &[Wake::OwnWrite],
+        DeletionWait::Adopted(_)
+        | DeletionWait::Found(_)
+        | DeletionWait::Released(_)
+        | DeletionWait::Gone => &[Wake::OwnWrite],
         DeletionWait::Absence(_)
         | DeletionWait::NotResent
         | DeletionWait::Terminated(_)
         | DeletionWait::ShuttingDown(_)
         | DeletionWait::StoppedTerminated { .. }
+        | DeletionWait::Releasing(_)
         | DeletionWait::Duplicates(_) => &[Wake::Interest],
         DeletionWait::Attached(_) => &[Wake::Time],
     }
@@ -132,9 +150,12 @@ fn writes_the_node(action: &Action) -> bool {
         | Action::Launch(..)
         | Action::Resend(_)
         | Action::RecordInstance(_)
+        | Action::Adopt(..)
         | Action::DeclareLost(_)
         | Action::RemoveFinalizer => true,
-        Action::MarkUnavailable(..)
+        Action::Tag(..)
+        | Action::Untag(..)
+        | Action::MarkUnavailable(..)
         | Action::LogConsole(_)
         | Action::Terminate(..)
         | Action::Stop(..)
@@ -144,6 +165,7 @@ fn writes_the_node(action: &Action) -> bool {
         | Action::Cordon(..)
         | Action::EvictPod { .. }
         | Action::EvictForeignPod { .. }
-        | Action::ReleaseCoreNode(_) => false,
+        | Action::ReleaseCoreNode(_)
+        | Action::RestoreCoreNode(_) => false,
     }
 }

@@ -2,6 +2,7 @@
 //! they wait for, and whatever EC2 answers and whatever happens meanwhile, it comes to rest without a second
 //! machine.
 
+mod adopted;
 mod carry_out;
 mod passing;
 
@@ -11,9 +12,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::api::ClientToken;
+use crate::api::keys::NODE_UID_TAG;
 use crate::controller::creation::judge::last_possible_send;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sends;
+use crate::controller::node::plan::unlisted;
 use crate::controller::node::registration::{is_live, provider_id};
 use crate::controller::node::status::status as status_of;
 use crate::controller::pass::acted::Acted;
@@ -82,6 +85,9 @@ struct Life {
     sends: Sends,
     terminations: BTreeMap<InstanceId, IssuedRequest>,
     stops: BTreeMap<InstanceId, IssuedRequest>,
+    /// The last CreateTags and DeleteTags.
+    tagged: Option<IssuedRequest>,
+    untagged: Option<IssuedRequest>,
     /// What is looked up, since the last possible send.
     awaited: Option<(Option<ClientToken>, Timestamp)>,
     empty: EmptyRuns,
@@ -108,6 +114,8 @@ impl Life {
             sends: Sends::default(),
             terminations: BTreeMap::new(),
             stops: BTreeMap::new(),
+            tagged: None,
+            untagged: None,
             awaited: None,
             empty: EmptyRuns::default(),
             answers: answers.into(),
@@ -136,11 +144,17 @@ impl Life {
             .map(|machine| &machine.instance)
     }
 
+    /// What EC2 lists with this Node's tags.
+    fn inventory(&self) -> impl Iterator<Item = &Instance> {
+        self.listed().filter(|instance| instance.tags.contains_key(NODE_UID_TAG))
+    }
+
     /// What a pass reads.
     fn observed(&self) -> Observed {
         let status = self.node.status.clone().unwrap_or_default();
-        let instances: Vec<Instance> = self.listed().cloned().collect();
-        let seen = instances.iter().find(|instance| Some(&instance.id) == status.instance_id.as_ref());
+        let instances: Vec<Instance> = self.inventory().cloned().collect();
+        let own = status.instance_id.as_ref().or(self.node.spec.instance_id.as_ref());
+        let seen = instances.iter().find(|instance| Some(&instance.id) == own);
         let name = status.provider_id.clone().or_else(|| seen.map(provider_id));
         let is_it = |node: &&CoreNode| node.spec.as_ref().and_then(|spec| spec.provider_id.clone()) == name;
         let core_node = self.core_node.as_ref().filter(is_it).cloned();
@@ -150,8 +164,10 @@ impl Life {
         let created = core_node.as_ref().and_then(|node| node.metadata.creation_timestamp.clone());
         let mut offerings = self.offerings.clone();
         offerings.unavailable.retain(|_, until| *until > self.now);
-        Observed {
+        let mut observed = Observed {
             node: self.node.clone(),
+            issued_tags: self.tagged.clone(),
+            issued_untags: self.untagged.clone(),
             offerings,
             sent: status.creation.as_ref().and_then(|it| self.sends.of(&it.client_token)),
             issued_terminations: self.terminations.clone(),
@@ -169,7 +185,10 @@ impl Life {
             },
             process_started: self.process_started,
             ..world()
-        }
+        };
+        observed.shown_by_id =
+            unlisted(&observed).map(|id| self.listed().filter(|it| it.id == id).cloned().collect());
+        observed
     }
 
     /// One pass, as the controller makes it.
@@ -218,6 +237,7 @@ impl Life {
                 self.sends = Sends::default();
                 self.terminations.clear();
                 self.stops.clear();
+                (self.tagged, self.untagged) = (None, None);
                 (self.awaited, self.empty, self.process_started) = (None, EmptyRuns::default(), now);
             }
             // The status of a backup is older than what EC2 takes to list an instance, and EC2 goes on
@@ -269,7 +289,8 @@ impl Life {
             let live = self.machines.iter().filter(|machine| is_live(&machine.instance)).count();
             assert!(live <= 1, "{live} machines live at once");
             if self.is_gone {
-                assert_eq!(live, 0, "the Node is gone, and its machine is not");
+                let is_left = self.node.spec.instance_id.is_some();
+                assert!(live == 0 || is_left, "the Node is gone, and its machine is not");
                 return plan.waiting;
             }
             assert!(fence.is_none() || self.status().fence == fence, "what is declared lost stays lost");

@@ -9,6 +9,7 @@ use crate::controller::messages as shared;
 use crate::controller::node::cause::{Cause, LossSigns};
 use crate::controller::node::messages;
 use crate::controller::node::wait::NodeWait;
+use crate::controller::node::wait::adoption::{AdoptionRefusal, AdoptionWait};
 use crate::controller::node::wait::deletion::DeletionWait;
 use crate::controller::node::wait::join::{JoinWait, Missing};
 use crate::controller::node::wait::launch::{LaunchWait, Unwanted};
@@ -92,6 +93,27 @@ fn launches_waited_for() -> Vec<LaunchWait> {
     complete(waits)
 }
 
+fn adoptions_waited_for() -> Vec<AdoptionWait> {
+    let refusals = complete([
+        AdoptionRefusal::NotFound,
+        AdoptionRefusal::NoTag { wanted: "cluster/team-a/orders".to_owned() },
+        AdoptionRefusal::OtherCluster,
+        AdoptionRefusal::OtherNode,
+        AdoptionRefusal::Zone { instance: "us-east-1a".to_owned(), volume: "us-east-1b".to_owned() },
+        AdoptionRefusal::Ended,
+    ]);
+    let mut waits = vec![
+        AdoptionWait::NotRead(id("i-1")),
+        AdoptionWait::NotRunning(id("i-1")),
+        AdoptionWait::Adopting(id("i-1")),
+        AdoptionWait::Tagging(id("i-1")),
+        AdoptionWait::TagsNotShown(id("i-1")),
+        AdoptionWait::NoKubernetesNode { id: id("i-1"), provider_id: "aws:///us-east-1a/i-1".to_owned() },
+    ];
+    waits.extend(refusals.into_iter().map(|cause| AdoptionWait::Refused { id: id("i-1"), cause }));
+    complete(waits)
+}
+
 fn joins_waited_for() -> Vec<JoinWait> {
     let missing = || {
         complete([Missing::Dedication, Missing::Driver, Missing::Ready].map(|of| of(CORE_NODE.to_owned())))
@@ -157,6 +179,8 @@ fn deletions_waited_for() -> Vec<DeletionWait> {
         DeletionWait::Duplicates(vec![blocker(), blocker()]),
         DeletionWait::Attached(attached()),
         DeletionWait::Attached(Attached { overdue_since: Some(at(0)), ..attached() }),
+        DeletionWait::Releasing(id("i-1")),
+        DeletionWait::Released(id("i-1")),
         DeletionWait::Gone,
     ])
 }
@@ -165,6 +189,7 @@ fn waits_of_every_kind() -> Vec<NodeWait> {
     let call_blocked = answered(Call::StopInstances, "RequestLimitExceeded", None);
     let mut waits = vec![NodeWait::Finalizer, NodeWait::FirstSync];
     waits.extend(launches_waited_for().into_iter().map(NodeWait::from));
+    waits.extend(adoptions_waited_for().into_iter().map(NodeWait::from));
     waits.extend(joins_waited_for().into_iter().map(NodeWait::from));
     waits.extend(losses_waited_for().into_iter().map(NodeWait::from));
     waits.extend(deletions_waited_for().into_iter().map(NodeWait::from));
@@ -175,6 +200,7 @@ fn waits_of_every_kind() -> Vec<NodeWait> {
 fn name(wait: &NodeWait) -> String {
     let variant_of_family = match wait {
         NodeWait::Launch(wait) => variant(wait),
+        NodeWait::Adoption(wait) => variant(wait),
         NodeWait::Join(wait) => variant(wait),
         NodeWait::Loss(wait) => variant(wait),
         NodeWait::Deletion(wait) => variant(wait),
@@ -203,7 +229,6 @@ fn others() -> Vec<(&'static str, String)> {
         ("DRAINED", messages::DRAINED),
         ("DETACHED", messages::DETACHED),
         ("TERMINATED", messages::TERMINATED),
-        ("RELEASED", messages::events::RELEASED),
     ]
     .map(|(name, text)| (name, text.to_owned()))
     .into();
@@ -219,10 +244,12 @@ fn others() -> Vec<(&'static str, String)> {
         ),
         ("node_ready", messages::events::node_ready(CORE_NODE)),
         ("recorded", messages::events::recorded(&id("i-1"))),
+        ("adopted", messages::events::adopted(&id("i-1"))),
         ("out_of_service", messages::events::out_of_service(CORE_NODE)),
         ("cordoned", messages::events::cordoned(CORE_NODE)),
         ("foreign_pod_evicted", messages::events::foreign_pod_evicted("team-b/stray", 30)),
         ("dedicated", messages::events::dedicated(CORE_NODE, "default")),
+        ("dedicated_as_adopted", messages::events::dedicated_as_adopted(CORE_NODE)),
         ("declared_lost", messages::events::declared_lost(&loss())),
         ("terminating", messages::events::terminating(&id("i-1"), messages::events::NODE_DELETED)),
         ("stopping", messages::events::stopping(&id("i-1"), false)),

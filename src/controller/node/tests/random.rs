@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::adopted::{legacy, owned};
 use super::*;
 use crate::api::keys::{DATABASE_NODE_LABEL, OUT_OF_SERVICE_TAINT};
 use crate::api::node::Fence;
@@ -136,6 +137,32 @@ fn attempt_facts() -> Vec<Fact<Observed>> {
     ]
 }
 
+fn adoption_facts() -> Vec<Fact<Observed>> {
+    vec![
+        fact("named by the spec", |it, _| it.node.spec.instance_id = Some(id("i-1"))),
+        fact("to be released", |it, _| it.node.spec.release = it.node.spec.instance_id.is_some()),
+        fact("shown by its id", |it, _| it.shown_by_id = Some(vec![legacy(InstanceState::Running)])),
+        fact("shown by its id, stopped", |it, _| it.shown_by_id = Some(vec![legacy(InstanceState::Stopped)])),
+        fact("shown by its id, ours", |it, _| it.shown_by_id = Some(vec![owned(InstanceState::Running)])),
+        fact("shown by its id, not allowed", |it, _| {
+            it.shown_by_id = Some(vec![instance_of_attempt(2, "i-1", InstanceState::Running)]);
+            it.shown_by_id.iter_mut().flatten().for_each(|it| it.tags.clear());
+        }),
+        fact("unknown by its id", |it, _| it.shown_by_id = Some(Vec::new())),
+        fact("tagged just now", |it, now| it.issued_tags = Some(requested(before(now, 1)))),
+        fact("tagged a while ago", |it, now| it.issued_tags = Some(requested(before(now, 60)))),
+        fact("untagged just now", |it, now| it.issued_untags = Some(requested(before(now, 1)))),
+        fact("untagging refused", |it, now| {
+            let call_blocked = Some(refusal(until(now)));
+            it.issued_untags = Some(IssuedRequest { at: before(now, 1), call_blocked });
+        }),
+    ]
+}
+
+fn requested(at: Timestamp) -> IssuedRequest {
+    IssuedRequest { at, call_blocked: None }
+}
+
 fn request(observed: &mut Observed, at: Timestamp, call_blocked: Option<&CallBlocked>) {
     for name in ["i-1", "i-2"] {
         observed
@@ -221,11 +248,21 @@ fn bases() -> Vec<Fact<Observed>> {
         fact("an attempt", |it, _| *it = attempted()),
         fact("an instance", |it, _| *it = launched(InstanceState::Running)),
         fact("a settled machine", |it, _| *it = settled()),
+        fact("an instance to adopt", |it, _| {
+            it.node.spec.instance_id = Some(id("i-1"));
+            it.shown_by_id = Some(vec![legacy(InstanceState::Running)]);
+        }),
+        fact("an adopted machine", |it, _| {
+            *it = settled();
+            status(it).creation = None;
+            it.node.spec.instance_id = Some(id("i-1"));
+            it.instances.instances = vec![owned(InstanceState::Running)];
+        }),
     ]
 }
 
 fn facts() -> Vec<Fact<Observed>> {
-    [ec2_facts(), attempt_facts(), cluster_facts()].concat()
+    [ec2_facts(), attempt_facts(), adoption_facts(), cluster_facts()].concat()
 }
 
 proptest! {

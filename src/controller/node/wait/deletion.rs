@@ -31,6 +31,10 @@ pub enum DeletionWait {
     Duplicates(Vec<Blocker>),
     /// VolumeAttachments still exist.
     Attached(Attached),
+    /// What Freehold has put on an adopted instance is taken off.
+    Releasing(InstanceId),
+    /// The adopted instance goes on running without Freehold.
+    Released(InstanceId),
     /// The machine is gone.
     Gone,
 }
@@ -38,7 +42,12 @@ pub enum DeletionWait {
 impl DeletionWait {
     pub(super) fn reason(&self) -> Reason {
         match self {
-            Self::OtherFinalizers | Self::Adopted(_) | Self::Found(_) | Self::Gone => Reason::Deleting,
+            Self::OtherFinalizers
+            | Self::Adopted(_)
+            | Self::Found(_)
+            | Self::Releasing(_)
+            | Self::Released(_)
+            | Self::Gone => Reason::Deleting,
             Self::NotResent => Reason::InDoubt,
             Self::Absence(_)
             | Self::Terminated(_)

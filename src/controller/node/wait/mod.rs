@@ -3,11 +3,13 @@
 //!
 //! The sentences are in `messages`.
 
+pub mod adoption;
 pub mod deletion;
 pub mod join;
 pub mod launch;
 pub mod loss;
 
+use self::adoption::AdoptionWait;
 use self::deletion::DeletionWait;
 use self::join::JoinWait;
 use self::launch::LaunchWait;
@@ -26,6 +28,8 @@ pub enum NodeWait {
     FirstSync,
     /// The launch of an instance.
     Launch(LaunchWait),
+    /// The adoption of an instance that ran before.
+    Adoption(AdoptionWait),
     /// The instance has to join the cluster and to become ready.
     Join(JoinWait),
     /// The machine is lost, or may be.
@@ -45,6 +49,7 @@ impl NodeWait {
             Self::Finalizer => Reason::Progressing,
             Self::FirstSync => Reason::AwaitingInventory,
             Self::Launch(wait) => wait.reason(),
+            Self::Adoption(wait) => wait.reason(),
             Self::Join(wait) => wait.reason(),
             Self::Loss(wait) => wait.reason(),
             Self::Deletion(wait) => wait.reason(),
@@ -65,6 +70,9 @@ impl NodeWait {
                     | LaunchWait::NoAllowedType { .. }
                     | LaunchWait::Invalid { .. }
             ),
+            Self::Adoption(wait) => {
+                matches!(wait, AdoptionWait::Refused { .. } | AdoptionWait::NotRunning(_))
+            }
             Self::Join(wait) => {
                 matches!(wait, JoinWait::NeverJoins { .. } | JoinWait::InitializationOverdue { .. })
             }
@@ -81,6 +89,12 @@ impl NodeWait {
 impl From<LaunchWait> for NodeWait {
     fn from(wait: LaunchWait) -> Self {
         Self::Launch(wait)
+    }
+}
+
+impl From<AdoptionWait> for NodeWait {
+    fn from(wait: AdoptionWait) -> Self {
+        Self::Adoption(wait)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::keys::OUT_OF_SERVICE_TAINT;
+use crate::controller::node::registration;
 use crate::controller::safety::{Kubelet, kubelet};
 
 impl Life {
@@ -30,6 +31,19 @@ impl Life {
                 return self.send();
             }
             Action::RecordInstance(id) => self.status().instance_id = Some(id.clone()),
+            Action::Adopt(id, tags) => {
+                self.status().instance_id = Some(id.clone());
+                self.tag(id, tags);
+            }
+            Action::Tag(id, tags) => self.tag(id, tags),
+            Action::Untag(id, tags) => {
+                let before = self.untagged.replace(issued());
+                assert!(before.is_none_or(|before| before.at < now), "tags are taken off twice at once");
+                for machine in self.machines.iter_mut().filter(|machine| machine.instance.id == *id) {
+                    machine.instance.tags.retain(|key, value| tags.get(key) != Some(value));
+                }
+            }
+            Action::RestoreCoreNode(_) => self.restore_core_node(),
             Action::MarkUnavailable(name, zone) => {
                 let until = later(now, Timing::default().unavailable_offering_ttl);
                 self.offerings.unavailable.insert((name.clone(), zone.clone()), until);
@@ -50,9 +64,12 @@ impl Life {
             Action::Dedicate(_) => {
                 if let Some(core_node) = &mut self.core_node {
                     let dedicated = super::core_node();
-                    core_node.metadata.labels = dedicated.metadata.labels;
-                    core_node.spec.get_or_insert_default().taints =
-                        dedicated.spec.and_then(|spec| spec.taints);
+                    let labels = core_node.metadata.labels.get_or_insert_default();
+                    labels.extend(dedicated.metadata.labels.unwrap());
+                    let mut taint = dedicated.spec.and_then(|spec| spec.taints).unwrap().remove(0);
+                    taint.effect = registration::dedicated_effect(&self.node).to_owned();
+                    let taints = &mut core_node.spec.get_or_insert_default().taints;
+                    taints.get_or_insert_default().push(taint);
                 }
             }
             Action::HoldCoreNode(_) => {
@@ -78,6 +95,24 @@ impl Life {
             Action::RemoveFinalizer => self.is_gone = true,
         }
         true
+    }
+
+    fn tag(&mut self, id: &InstanceId, tags: &BTreeMap<String, String>) {
+        let before = self.tagged.replace(IssuedRequest { at: self.now, call_blocked: None });
+        assert!(before.is_none_or(|before| before.at < self.now), "{id} is tagged twice at once");
+        for machine in self.machines.iter_mut().filter(|machine| machine.instance.id == *id) {
+            machine.instance.tags.extend(tags.clone());
+        }
+    }
+
+    fn restore_core_node(&mut self) {
+        let Some(core_node) = &mut self.core_node else { return };
+        core_node.metadata.finalizers = None;
+        let labels = core_node.metadata.labels.get_or_insert_default();
+        labels.retain(|label, _| !registration::MARKS.contains(&label.as_str()));
+        let taints = &mut core_node.spec.get_or_insert_default().taints;
+        taints.get_or_insert_default().retain(|taint| !registration::is_mark(taint));
+        self.core_node = self.core_node.take().filter(|it| it.metadata.deletion_timestamp.is_none());
     }
 
     fn taint(&mut self) {

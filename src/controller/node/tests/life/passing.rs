@@ -94,7 +94,7 @@ impl Life {
         let Some((token, last)) = &self.awaited else { return };
         let is_remains =
             |it: &Instance| it.state == InstanceState::Terminated && token.is_some() && it.token != *token;
-        let by_tag = self.listed().any(|instance| !is_remains(instance));
+        let by_tag = self.inventory().any(|instance| !is_remains(instance));
         let by_token = self.listed().any(|instance| instance.token == *token);
         self.empty = EmptyRuns {
             by_tag: EmptyRun::after(self.empty.by_tag, *last, self.now, by_tag),

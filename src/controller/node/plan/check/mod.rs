@@ -1,22 +1,24 @@
 //! What no plan of the Node controller may ever do, whatever was observed: checked on every plan of a debug
 //! build. Pure.
 
+mod adopted;
+
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
-use super::action::{Action, Plan};
-use super::facts::is_own;
-use super::wakes::{is_registered, wakes};
 use crate::api::InstanceId;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::node::observe::Observed;
+use crate::controller::node::plan::action::{Action, Plan};
+use crate::controller::node::plan::facts::is_own;
+use crate::controller::node::plan::wakes::{is_registered, wakes};
 use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
 
 /// The rules that this plan breaks, each as a sentence.
-pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
-    let mut broken = Vec::new();
+pub(in crate::controller::node::plan) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
+    let mut broken = adopted::violations(observed, plan);
     let mut rule = |holds: bool, sentence: &str| {
         if !holds {
             broken.push(sentence.to_owned());
@@ -80,7 +82,11 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::Dedicate(_)
             | Action::HoldCoreNode(_)
             | Action::Cordon(..)
-            | Action::EvictPod { .. } => {}
+            | Action::EvictPod { .. }
+            | Action::Adopt(..)
+            | Action::Tag(..)
+            | Action::Untag(..)
+            | Action::RestoreCoreNode(_) => {}
         }
     }
     rule(plan.waiting.is_some() || plan.actions.iter().all(is_about_others), "who acts says what is awaited");

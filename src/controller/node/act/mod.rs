@@ -1,5 +1,7 @@
 //! The act step of the Node controller: carries the plan out. Only writes; it makes no choice.
 
+mod adoption;
+
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod, Taint};
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
@@ -8,6 +10,7 @@ use serde_json::json;
 use super::create_instance::CreateInstance;
 use super::messages;
 use super::plan::action::{Action, Plan};
+use super::registration::{self, NO_EXECUTE};
 use crate::api::keys::{DEDICATED_LABEL, DEDICATED_TAINT, OUT_OF_SERVICE_TAINT};
 use crate::api::node::{Fence, NodeCreation};
 use crate::api::{EventReason, InstanceId, Node, NodeStatus};
@@ -70,6 +73,10 @@ async fn one(
                 )
                 .await;
         }
+        Action::Adopt(id, tags) => adoption::adopt(id, tags, priority, acted, ctx, events).await?,
+        Action::Tag(id, tags) => adoption::tag(id, tags, priority, acted, ctx).await,
+        Action::Untag(id, tags) => adoption::untag(id, tags, priority, acted, ctx).await,
+        Action::RestoreCoreNode(core_node) => adoption::restore_core_node(core_node, ctx).await?,
         Action::MarkUnavailable(instance_type, zone) => {
             ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now());
         }
@@ -165,7 +172,7 @@ async fn out_of_service(
     events: &Events,
 ) -> Result<(), kube::Error> {
     let name = core_node.name_any();
-    taint(core_node, (OUT_OF_SERVICE_TAINT, "nodeshutdown"), None, ctx).await?;
+    taint(core_node, (OUT_OF_SERVICE_TAINT, "nodeshutdown", NO_EXECUTE), None, ctx).await?;
     let note = messages::events::out_of_service(&name);
     events.publish(&acted.object, &Happened::normal(EventReason::OutOfService, note)).await;
     Ok(())
@@ -178,23 +185,34 @@ async fn dedicate(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), kube::Error> {
-    taint(core_node, (DEDICATED_TAINT, "true"), Some((DEDICATED_LABEL, "true")), ctx).await?;
-    let note = messages::events::dedicated(&core_node.name_any(), &acted.object.spec.node_class_name);
-    events.publish(&acted.object, &Happened::warning(EventReason::KubernetesNodeNotDedicated, note)).await;
+    let effect = registration::dedicated_effect(&acted.object);
+    taint(core_node, (DEDICATED_TAINT, "true", effect), Some((DEDICATED_LABEL, "true")), ctx).await?;
+    let reason = EventReason::KubernetesNodeNotDedicated;
+    let happened = if effect == NO_EXECUTE {
+        let class = &acted.object.spec.node_class_name;
+        Happened::warning(reason, messages::events::dedicated(&core_node.name_any(), class))
+    } else {
+        Happened::normal(reason, messages::events::dedicated_as_adopted(&core_node.name_any()))
+    };
+    events.publish(&acted.object, &happened).await;
     Ok(())
 }
 
-/// Adds a taint that evicts to a Kubernetes node, in place of one of its key, and a label with it.
+/// Adds a taint to a Kubernetes node, in place of one of its key and effect, and a label with it.
 async fn taint(
     core_node: &CoreNode,
-    (key, value): (&str, &str),
+    (key, value, effect): (&str, &str, &str),
     label: Option<(&str, &str)>,
     ctx: &Context,
 ) -> Result<(), kube::Error> {
-    let effect = "NoExecute".to_owned();
     let mut taints = core_node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
     taints.retain(|taint| taint.key != key || taint.effect != effect);
-    taints.push(Taint { key: key.to_owned(), value: Some(value.to_owned()), effect, time_added: None });
+    taints.push(Taint {
+        key: key.to_owned(),
+        value: Some(value.to_owned()),
+        effect: effect.to_owned(),
+        time_added: None,
+    });
     // Taints are one list: with the resourceVersion, so that no taint of another client is lost.
     let metadata =
         json!({"uid": core_node.metadata.uid, "resourceVersion": core_node.metadata.resource_version});

@@ -1,0 +1,101 @@
+//! The writes about an adopted instance: recorded and tagged, and released as it was.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Node as CoreNode;
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+
+use crate::api::keys::FINALIZER;
+use crate::api::{EventReason, InstanceId, Node, NodeStatus};
+use crate::cloud::call::Call;
+use crate::cloud::identity::Kind;
+use crate::cloud::turns::Priority;
+use crate::cluster::events::{Events, Happened};
+use crate::cluster::{is_not_found, status};
+use crate::controller::node::messages;
+use crate::controller::node::registration::{MARKS, is_mark};
+use crate::controller::pass::acted::{ActError, Acted};
+use crate::controller::pass::context::Context;
+
+/// Records that the instance is this Node's, with the resourceVersion of this pass' read, then tags it so.
+pub(super) async fn adopt(
+    id: &InstanceId,
+    tags: &BTreeMap<String, String>,
+    priority: Priority,
+    acted: &mut Acted<Node>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
+    let old = acted.object.status.clone().unwrap_or_default();
+    let new = NodeStatus { instance_id: Some(id.clone()), ..old.clone() };
+    acted.object = status::patch(&nodes, &acted.object, &old, &new).await?;
+    let note = messages::events::adopted(id);
+    events.publish(&acted.object, &Happened::normal(EventReason::InstanceAdopted, note)).await;
+    tag(id, tags, priority, acted, ctx).await;
+    Ok(())
+}
+
+/// Puts the tags on the instance.
+pub(super) async fn tag(
+    id: &InstanceId,
+    tags: &BTreeMap<String, String>,
+    priority: Priority,
+    acted: &mut Acted<Node>,
+    ctx: &Context,
+) {
+    let call = Call::CreateTags;
+    if !acted.may_call(call, priority, ctx) {
+        return;
+    }
+    match ctx.cloud.tag_resource(&id.0, tags).await {
+        Ok(()) => ctx.issued.note(call, &id.0, ctx.clock.now(), None),
+        Err(error) => acted.refused(call, &id.0, &error, ctx),
+    }
+    ctx.inventory.request_sync(Kind::Node);
+}
+
+/// Takes the tags off the instance.
+pub(super) async fn untag(
+    id: &InstanceId,
+    tags: &BTreeMap<String, String>,
+    priority: Priority,
+    acted: &mut Acted<Node>,
+    ctx: &Context,
+) {
+    let call = Call::DeleteTags;
+    if !acted.may_call(call, priority, ctx) {
+        return;
+    }
+    match ctx.cloud.untag_resource(&id.0, tags).await {
+        Ok(()) => ctx.issued.note(call, &id.0, ctx.clock.now(), None),
+        Err(error) => acted.refused(call, &id.0, &error, ctx),
+    }
+    ctx.inventory.request_sync(Kind::Node);
+}
+
+/// Takes our finalizer, labels and taint off a Kubernetes node, which stays. One that is gone is no error.
+pub(super) async fn restore_core_node(core_node: &CoreNode, ctx: &Context) -> Result<(), kube::Error> {
+    let mut taints = core_node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+    taints.retain(|taint| !is_mark(taint));
+    let finalizers: Vec<&String> = core_node.finalizers().iter().filter(|it| *it != FINALIZER).collect();
+    let labels: BTreeMap<&str, Option<()>> = MARKS.iter().map(|label| (*label, None)).collect();
+    // Both lists are atomic: with the resourceVersion, so that nothing of another client is lost.
+    let patch = json!({
+        "metadata": {
+            "uid": core_node.metadata.uid,
+            "resourceVersion": core_node.metadata.resource_version,
+            "finalizers": finalizers,
+            "labels": labels,
+        },
+        "spec": {"taints": taints},
+    });
+    let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
+    match core_nodes.patch(&core_node.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await {
+        Ok(_) => Ok(()),
+        Err(error) if is_not_found(&error) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,448 @@
+//! The rows of a Node whose spec names the instance: adopted by two proofs, waited for, and released.
+
+use super::*;
+use crate::api::keys::{ADOPT_TAG, CLUSTER_ID_TAG, NODE_UID_TAG};
+use crate::api::node::Fence;
+use crate::controller::memory::issued_requests::IssuedRequest;
+use crate::controller::node::status::status as status_of;
+use crate::controller::pass::acted::Acted;
+
+/// An instance of another provisioner, with the tag that allows this Node's Database to adopt it.
+pub(super) fn legacy(state: InstanceState) -> Instance {
+    let tags = [("Name", "legacy"), (ADOPT_TAG, "cluster/team-a/orders")];
+    Instance {
+        token: None,
+        instance_type: "m5.large".to_owned(),
+        tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        ..instance("i-1", state)
+    }
+}
+
+/// The same with the tags that the adoption puts on it.
+pub(super) fn owned(state: InstanceState) -> Instance {
+    let mut owned = legacy(state);
+    owned.tags.extend(own_tags());
+    owned
+}
+
+fn own_tags() -> BTreeMap<String, String> {
+    let tags =
+        [(CLUSTER_ID_TAG, "cluster"), (NODE_UID_TAG, "node-uid"), ("freehold.dev/database", "team-a/orders")];
+    tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+}
+
+/// A Node whose spec names the instance, and is released when it is deleted; EC2 shows this by its id.
+fn named(shown: &[Instance]) -> Observed {
+    let mut observed = world();
+    observed.node.spec.instance_id = Some(id("i-1"));
+    observed.node.spec.release = true;
+    observed.shown_by_id = Some(shown.to_vec());
+    observed
+}
+
+/// It is recorded, and the inventory does not show it.
+fn recorded(shown: &[Instance]) -> Observed {
+    let mut observed = named(shown);
+    status(&mut observed).instance_id = Some(id("i-1"));
+    observed
+}
+
+/// It is recorded, and the inventory shows it.
+fn tagged(state: InstanceState) -> Observed {
+    let mut observed = recorded(&[]);
+    observed.shown_by_id = None;
+    observed.instances.instances = vec![owned(state)];
+    observed
+}
+
+/// Its Kubernetes node as it was before.
+pub(super) fn plain_core_node() -> CoreNode {
+    let mut core_node = core_node_with(&[], &ready("True", at(-5000)));
+    core_node.metadata.labels = Some(BTreeMap::from([("team".to_owned(), "legacy".to_owned())]));
+    core_node.spec.get_or_insert_default().taints =
+        serde_json::from_value(json!([{"key": "team", "effect": "NoSchedule"}])).unwrap();
+    core_node
+}
+
+fn dedicated_core_node() -> CoreNode {
+    let mut core_node = core_node();
+    let taint = json!([{"key": "freehold.dev/dedicated", "value": "true", "effect": "NoSchedule"}]);
+    core_node.spec.get_or_insert_default().taints = serde_json::from_value(taint).unwrap();
+    core_node
+}
+
+/// It has joined, and is ready.
+fn served(state: InstanceState) -> Observed {
+    let mut observed = tagged(state);
+    joined(&mut observed);
+    observed.core_node = Some(dedicated_core_node());
+    observed.driver_registered = true;
+    observed
+}
+
+fn kept(mut observed: Observed) -> Observed {
+    observed.node.spec.release = false;
+    observed
+}
+
+fn with(mut observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
+    change(&mut observed);
+    observed
+}
+
+fn with_tag(key: &str, value: &str) -> Vec<Instance> {
+    let mut instance = legacy(InstanceState::Running);
+    instance.tags.insert(key.to_owned(), value.to_owned());
+    vec![instance]
+}
+
+fn issued(seconds: i64) -> IssuedRequest {
+    IssuedRequest { at: at(seconds), call_blocked: None }
+}
+
+fn proven(observed: Observed) -> Observed {
+    with(observed, |it| it.instances.empty = empty(-5000, 5))
+}
+
+#[test]
+fn an_instance_is_adopted_by_its_id_and_the_tag_of_this_database_and_by_nothing_less() {
+    let adopts = acts(vec![Action::Adopt(id("i-1"), own_tags())], Reason::Adopting).pending();
+    let refused = || stalls(Reason::AdoptionRefused).again(60);
+    let running = || vec![legacy(InstanceState::Running)];
+    let without = |key: &str| {
+        let mut instance = legacy(InstanceState::Running);
+        instance.tags.remove(key);
+        vec![instance]
+    };
+    let records = || acts(vec![Action::RecordInstance(id("i-1"))], Reason::Launching).pending();
+    hold(vec![
+        ("it runs", named(&running()), now(), adopts.clone()),
+        ("it starts", named(&[legacy(InstanceState::Pending)]), now(), adopts.clone()),
+        (
+            "it is in the zone of the volume",
+            with(named(&running()), |it| it.node.spec.zone = Some("us-east-1a".to_owned())),
+            now(),
+            adopts,
+        ),
+        (
+            "it is in another zone",
+            with(named(&running()), |it| it.node.spec.zone = Some("us-east-1b".to_owned())),
+            now(),
+            refused(),
+        ),
+        ("EC2 does not know it", named(&[]), now(), refused()),
+        ("the tag is missing", named(&without(ADOPT_TAG)), now(), refused()),
+        (
+            "the tag is another database's",
+            named(&with_tag(ADOPT_TAG, "cluster/team-b/orders")),
+            now(),
+            refused(),
+        ),
+        (
+            "the tag is another cluster's",
+            named(&with_tag(ADOPT_TAG, "other/team-a/orders")),
+            now(),
+            refused(),
+        ),
+        ("it is of another cluster", named(&with_tag(CLUSTER_ID_TAG, "other")), now(), refused()),
+        ("it is another Node's", named(&with_tag(NODE_UID_TAG, "other-uid")), now(), refused()),
+        ("it is terminated", named(&[legacy(InstanceState::Terminated)]), now(), refused()),
+        (
+            "it is stopped",
+            named(&[legacy(InstanceState::Stopped)]),
+            now(),
+            stalls(Reason::InstanceStopped).again(60),
+        ),
+        (
+            "EC2 was not requested",
+            with(named(&[]), |it| it.shown_by_id = None),
+            now(),
+            waits(Reason::Adopting).again(5),
+        ),
+        ("the status was lost", named(&[owned(InstanceState::Running)]), now(), records()),
+        (
+            "the status was lost, and the tag of adoption was removed",
+            with(tagged(InstanceState::Stopped), |it| {
+                it.node.status = None;
+                it.instances.instances[0].tags.remove(ADOPT_TAG);
+            }),
+            now(),
+            records(),
+        ),
+    ]);
+    let hint = message(&plan(&named(&without(ADOPT_TAG)), now()));
+    let tag = "Key=freehold.dev/adopt,Value=cluster/team-a/orders";
+    assert!(hint.contains("aws ec2 create-tags --resources i-1") && hint.contains(tag), "{hint}");
+    let other = message(&plan(&named(&with_tag(ADOPT_TAG, "cluster/team-b/secret")), now()));
+    assert!(!other.contains("team-b"), "a tenant reads nothing of another: {other}");
+}
+
+#[test]
+fn what_is_recorded_is_tagged_until_ec2_shows_it() {
+    let running = || vec![legacy(InstanceState::Running)];
+    let tags = || acts(vec![Action::Tag(id("i-1"), own_tags())], Reason::Adopting).pending();
+    let blocked = answered(Call::CreateTags, "UnauthorizedOperation", Some(at(300)));
+    hold(vec![
+        ("not tagged yet", recorded(&running()), now(), tags()),
+        (
+            "tagged just now",
+            with(recorded(&running()), |it| it.issued_tags = Some(issued(7))),
+            now(),
+            waits(Reason::Adopting).pending(),
+        ),
+        (
+            "tagged, and EC2 shows it no more",
+            with(recorded(&running()), |it| it.issued_tags = Some(issued(-60))),
+            now(),
+            tags(),
+        ),
+        (
+            "tagged, and not in the inventory yet",
+            recorded(&[owned(InstanceState::Running)]),
+            now(),
+            waits(Reason::Adopting).pending(),
+        ),
+        (
+            "refused",
+            with(recorded(&running()), |it| {
+                it.issued_tags = Some(IssuedRequest { at: at(1), call_blocked: Some(blocked) });
+            }),
+            now(),
+            waits(Reason::Forbidden).pending().again(290),
+        ),
+        (
+            "the tag of adoption was removed",
+            recorded(&with_tag(ADOPT_TAG, "")),
+            now(),
+            stalls(Reason::AdoptionRefused).pending().again(60),
+        ),
+        ("EC2 does not know it", recorded(&[]), now(), waits(Reason::Launching).pending()),
+        ("no tag for long is no proof while EC2 knows its id", proven(recorded(&running())), now(), tags()),
+    ]);
+    assert!(plan(&proven(recorded(&[])), now()).declares_lost());
+    let unread = proven(with(recorded(&[]), |it| it.shown_by_id = None));
+    assert!(!plan(&unread, now()).declares_lost(), "EC2 was not requested to show it");
+}
+
+#[test]
+fn before_it_joins_an_adopted_instance_is_ended_for_nothing() {
+    let mut rows: Vec<Case> = Vec::new();
+    for node in [tagged as fn(InstanceState) -> Observed, |state| kept(tagged(state))] {
+        let registration = waits(Reason::AwaitingRegistration).again(60);
+        rows.extend(vec![
+            ("without a Kubernetes node", node(InstanceState::Running), now(), registration.clone()),
+            ("without one for hours", node(InstanceState::Running), at(20_000), registration),
+            ("stopped", node(InstanceState::Stopped), now(), stalls(Reason::InstanceStopped).again(60)),
+            (
+                "shutting down",
+                node(InstanceState::ShuttingDown),
+                now(),
+                waits(Reason::InstanceLost).pending(),
+            ),
+        ]);
+        let ended = plan(&node(InstanceState::Terminated), now());
+        assert!(ended.declares_lost() && ended.actions.len() == 1, "{ended:?}");
+    }
+    hold(rows);
+}
+
+#[test]
+fn its_kubernetes_node_is_held_and_dedicated_without_evicting_anything() {
+    let held = || {
+        let mut core_node = plain_core_node();
+        core_node.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+        core_node
+    };
+    let boxed = |core_node: &CoreNode| Box::new(core_node.clone());
+    let on = |core_node: &CoreNode| {
+        with(tagged(InstanceState::Running), |it| {
+            it.core_node = Some(core_node.clone());
+            it.driver_registered = true;
+            it.pods = vec![pod("legacy-db-0", false), foreign_pod("stray", 30)];
+        })
+    };
+    let hold_it = Action::HoldCoreNode(boxed(&plain_core_node()));
+    let dedicate = Action::Dedicate(boxed(&held()));
+    let joined = dedicated_core_node();
+    hold(vec![
+        ("it is found", on(&plain_core_node()), now(), acts(vec![hold_it], Reason::AwaitingInitialization)),
+        ("it is held", on(&held()), now(), acts(vec![dedicate], Reason::AwaitingInitialization)),
+        ("it is dedicated", on(&joined), now(), done()),
+        ("it is served", served(InstanceState::Running), now(), done()),
+    ]);
+    let observed = on(&joined);
+    let status = status_of(&observed, &plan(&observed, now()), &Acted::new(observed.node.clone()), now());
+    assert_eq!(condition(&status.conditions, ConditionType::Initialized).0, "True");
+    assert_eq!(condition(&status.conditions, ConditionType::Ready).0, "True");
+}
+
+#[test]
+fn what_would_be_released_is_fenced_for_nothing_and_a_loss_is_as_others() {
+    let not_ready = |it: &mut Observed| {
+        it.core_node = Some(dedicated_core_node());
+        it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status;
+    };
+    let fenced = |it: &mut Observed| {
+        let (started_at, since) = (Time(at(0)), Time(at(0)));
+        let (cause, message) = ("NodeNotReady".to_owned(), "it is lost".to_owned());
+        status(it).fence = Some(Fence { started_at, cause, since, message });
+    };
+    for (name, observed) in [
+        ("stopped", served(InstanceState::Stopped)),
+        ("not Ready", with(served(InstanceState::Running), not_ready)),
+        ("without its Kubernetes node", with(served(InstanceState::Running), |it| it.core_node = None)),
+    ] {
+        let released = plan(&observed, now());
+        assert!(!released.declares_lost() && released.actions.is_empty(), "{name}: {released:?}");
+        assert!(released.waiting.is_some(), "{name}");
+        let is_in_grace = name.starts_with("without");
+        assert_eq!(plan(&kept(observed), now()).declares_lost(), !is_in_grace, "{name}");
+    }
+    for observed in [served(InstanceState::Terminated), kept(served(InstanceState::Terminated))] {
+        assert!(plan(&observed, now()).declares_lost());
+    }
+    let lost = with(served(InstanceState::Running), fenced);
+    assert_eq!(plan(&lost, now()).actions, [], "what is to be released is stopped no more");
+    assert_eq!(plan(&kept(lost), now()).actions, [Action::Stop(id("i-1"), false)]);
+}
+
+#[test]
+fn a_machine_is_released_as_it_was_and_goes_on_running() {
+    let restore = || Action::RestoreCoreNode(Box::new(dedicated_core_node()));
+    let untag = || Action::Untag(id("i-1"), own_tags());
+    let served = |change: fn(&mut Observed)| deleting(with(served(InstanceState::Running), change));
+    let blocked = answered(Call::DeleteTags, "UnauthorizedOperation", Some(at(300)));
+    let finalizer = || vec![Action::RemoveFinalizer];
+    let releasing = |actions| acts(actions, Reason::Deleting).pending();
+    let left = |it: &mut Observed| {
+        it.instances.instances.clear();
+        it.core_node = Some(plain_core_node());
+        it.shown_by_id = Some(vec![legacy(InstanceState::Running)]);
+    };
+    hold(vec![
+        (
+            "it serves, and its database runs",
+            served(|it| {
+                it.pods = vec![pod("orders-0", false)];
+                it.attachments = vec!["csi-1".to_owned()];
+            }),
+            now(),
+            releasing(vec![restore(), untag()]),
+        ),
+        (
+            "the Kubernetes node is restored",
+            served(|it| it.core_node = Some(plain_core_node())),
+            now(),
+            releasing(vec![untag()]),
+        ),
+        ("the Kubernetes node is gone", served(|it| it.core_node = None), now(), releasing(vec![untag()])),
+        (
+            "the tags were taken off just now",
+            served(|it| {
+                it.core_node = Some(plain_core_node());
+                it.issued_untags = Some(issued(7));
+            }),
+            now(),
+            releasing(Vec::new()),
+        ),
+        (
+            "EC2 refuses to take them off",
+            deleting(with(tagged(InstanceState::Running), |it| {
+                it.issued_untags = Some(IssuedRequest { at: at(1), call_blocked: Some(blocked) });
+            })),
+            now(),
+            waits(Reason::Forbidden).pending().again(290),
+        ),
+        (
+            "the tags are off",
+            deleting(with(tagged(InstanceState::Running), |it| {
+                left(it);
+                it.issued_untags = Some(issued(7));
+            })),
+            now(),
+            acts(finalizer(), Reason::Deleting),
+        ),
+        (
+            "the tags are off, and the operator has restarted since",
+            deleting(with(tagged(InstanceState::Running), left)),
+            now(),
+            acts(finalizer(), Reason::Deleting),
+        ),
+        (
+            "the tags may be on their way",
+            deleting(with(tagged(InstanceState::Running), |it| {
+                left(it);
+                it.issued_tags = Some(issued(7));
+            })),
+            now(),
+            releasing(Vec::new()),
+        ),
+        (
+            "it is terminated",
+            deleting(tagged(InstanceState::Terminated)),
+            now(),
+            acts(finalizer(), Reason::Deleting),
+        ),
+        (
+            "EC2 does not know it",
+            deleting(recorded(&[])),
+            now(),
+            waits(Reason::AwaitingTermination).pending(),
+        ),
+        ("it is proven absent", deleting(proven(recorded(&[]))), now(), acts(finalizer(), Reason::Deleting)),
+        ("it is stopped", deleting(tagged(InstanceState::Stopped)), now(), releasing(vec![untag()])),
+        (
+            "it was never adopted",
+            deleting(named(&with_tag(NODE_UID_TAG, "other-uid"))),
+            now(),
+            acts(finalizer(), Reason::Deleting),
+        ),
+        (
+            "EC2 was not requested to show it",
+            deleting(with(recorded(&[]), |it| it.shown_by_id = None)),
+            now(),
+            waits(Reason::Adopting).again(5),
+        ),
+    ]);
+}
+
+#[test]
+fn a_node_that_is_deleted_without_a_release_ends_its_machine_as_any_other() {
+    let terminate = || acts(vec![terminates("i-1", "its Node is deleted")], Reason::AwaitingTermination);
+    let cordon = Action::Cordon(CORE_NODE.to_owned(), "core-uid".to_owned());
+    let legacy_pod = pod("legacy-db-0", false);
+    let evict = Action::EvictPod {
+        namespace: "team-a".to_owned(),
+        name: "legacy-db-0".to_owned(),
+        uid: "legacy-db-0-uid".to_owned(),
+        at_once: false,
+    };
+    let untagged = || recorded(&[legacy(InstanceState::Running)]);
+    hold(vec![
+        (
+            "the database's pod has the name that it was created with",
+            deleting(kept(with(served(InstanceState::Running), |it| it.pods = vec![legacy_pod]))),
+            now(),
+            acts(vec![cordon, evict], Reason::AwaitingDrain).again(1),
+        ),
+        ("it never joined", deleting(kept(tagged(InstanceState::Running))), now(), terminate().pending()),
+        (
+            "it is not tagged yet",
+            deleting(kept(untagged())),
+            now(),
+            acts(vec![Action::Tag(id("i-1"), own_tags())], Reason::Adopting).pending(),
+        ),
+        (
+            "it was never adopted",
+            deleting(kept(named(&[legacy(InstanceState::Running)]))),
+            now(),
+            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+        ),
+        (
+            "the status was lost",
+            deleting(kept(named(&[owned(InstanceState::Running)]))),
+            now(),
+            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
+        ),
+    ]);
+}
