@@ -14,7 +14,7 @@ pub const OTHER_KEY: &str = "arn:aws:kms:us-east-1:123456789012:key/00000000-000
 pub const OTHER_CLUSTER: &str = "7e0c6c1b-98a4-4b0c-8a42-0f7c3f1d2b6e";
 
 /// A call: its action and parameters. `{i:ours}`, `{vol:other}`, `{snap:none}` … in the values are the ids of
-/// what has our cluster's tag, another's, or no tag.
+/// what has our cluster's tag, another's, or no tag; `allowed` is what may be adopted, and `adopted` was.
 pub type Call = Vec<(String, String)>;
 
 pub struct Account {
@@ -48,25 +48,37 @@ impl Account {
             ..Options::default()
         };
         let mut account = Self { simulator: Simulator::new(options).unwrap(), ids: Vec::new() };
-        for (whose, cluster) in [("ours", Some(CLUSTER)), ("other", Some(OTHER_CLUSTER)), ("none", None)] {
-            account.furnish(region, whose, cluster);
+        let id = |cluster| ("freehold.dev/cluster-id", cluster);
+        let allowed = format!("{CLUSTER}/team-a/orders");
+        let adopt = ("freehold.dev/adopt", allowed.as_str());
+        let other = format!("{OTHER_CLUSTER}/team-a/orders");
+        for (whose, tags) in [
+            ("ours", &[id(CLUSTER)][..]),
+            ("other", &[id(OTHER_CLUSTER)]),
+            ("none", &[]),
+            ("allowed", &[adopt]),
+            ("allowed elsewhere", &[("freehold.dev/adopt", other.as_str())]),
+            ("adopted", &[adopt, id(CLUSTER)]),
+            ("adopted elsewhere", &[adopt, id(OTHER_CLUSTER)]),
+        ] {
+            account.furnish(region, whose, tags);
         }
         account
     }
 
     /// Makes an instance, a volume and a snapshot.
-    fn furnish(&mut self, region: &str, whose: &str, cluster: Option<&str>) {
+    fn furnish(&mut self, region: &str, whose: &str, tags: &[(&str, &str)]) {
         let zone = format!("{region}a");
         let volume = [("AvailabilityZone", zone.as_str()), ("Size", "10"), ("VolumeType", "gp3")];
-        let volume = self.make("volume", "CreateVolume", &volume, cluster);
+        let volume = self.make("volume", "CreateVolume", &volume, tags);
         let launch = [
             ("ImageId", "ami-0000000000000000a"),
             ("InstanceType", "r7i.large"),
             ("MinCount", "1"),
             ("MaxCount", "1"),
         ];
-        let instance = self.make("instance", "RunInstances", &launch, cluster);
-        let snapshot = self.make("snapshot", "CreateSnapshot", &[("VolumeId", &volume)], cluster);
+        let instance = self.make("instance", "RunInstances", &launch, tags);
+        let snapshot = self.make("snapshot", "CreateSnapshot", &[("VolumeId", &volume)], tags);
         self.simulator.advance(Duration::from_secs(60));
         for (kind, id) in [("i", instance), ("vol", volume), ("snap", snapshot)] {
             self.ids.push((format!("{{{kind}:{whose}}}"), id));
@@ -74,13 +86,15 @@ impl Account {
     }
 
     /// Makes something as a caller without a policy.
-    fn make(&self, kind: &str, action: &str, params: &[(&str, &str)], cluster: Option<&str>) -> String {
-        let mut all = vec![("Action", action)];
-        all.extend_from_slice(params);
-        if let Some(cluster) = cluster {
-            all.push(("TagSpecification.1.ResourceType", kind));
-            all.push(("TagSpecification.1.Tag.1.Key", "freehold.dev/cluster-id"));
-            all.push(("TagSpecification.1.Tag.1.Value", cluster));
+    fn make(&self, kind: &str, action: &str, params: &[(&str, &str)], tags: &[(&str, &str)]) -> String {
+        let of_kind = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let mut all: Call = [&[("Action", action)], params].concat().iter().map(of_kind).collect();
+        if !tags.is_empty() {
+            all.push(("TagSpecification.1.ResourceType".to_owned(), kind.to_owned()));
+        }
+        for (number, (key, value)) in (1..).zip(tags) {
+            all.push((format!("TagSpecification.1.Tag.{number}.Key"), (*key).to_owned()));
+            all.push((format!("TagSpecification.1.Tag.{number}.Value"), (*value).to_owned()));
         }
         self.simulator.call("administrator", &all).unwrap().resource_ids().remove(0)
     }

@@ -28,7 +28,7 @@ const OURS: &str = "freehold.dev/cluster-id";
 const HOP_LIMIT: &str = "MetadataOptions.HttpPutResponseHopLimit";
 const ROOT: &str = "BlockDeviceMapping.1.Ebs";
 
-pub static CALLS: [Row; 73] = [
+pub static CALLS: [Row; 86] = [
     // Reading.
     row("DescribeInstances", || call("DescribeInstances", &[])),
     row("DescribeInstances by id, of another cluster", || {
@@ -132,6 +132,25 @@ pub static CALLS: [Row; 73] = [
     row("CreateTags, on our instance", || tag("{i:ours}", OURS, CLUSTER)),
     row("CreateTags, a foreign instance as ours", || tag("{i:none}", OURS, CLUSTER)),
     row("CreateTags, on our snapshot", || tag("{snap:ours}", OURS, CLUSTER)),
+    row("CreateTags, an instance that may be adopted", || take("{i:allowed}", &[])),
+    row("CreateTags, a volume that may be adopted", || take("{vol:allowed}", &[])),
+    row("CreateTags, what may be adopted in another cluster", || take("{i:allowed elsewhere}", &[])),
+    row("CreateTags, what may be adopted and is another cluster's", || take("{i:adopted elsewhere}", &[])),
+    row("CreateTags, what may be adopted, for another cluster", || {
+        take("{i:allowed}", &[("Tag.1.Value", OTHER_CLUSTER)])
+    }),
+    row("CreateTags, what may be adopted, with another key", || {
+        take("{i:allowed}", &[("Tag.3.Key", "team")])
+    }),
+    row("CreateTags, allowing an adoption", || {
+        take("{i:none}", &[("Tag.3.Key", "freehold.dev/adopt"), ("Tag.3.Value", "a")])
+    }),
+    row("DeleteTags, of what was adopted", || untake("{i:adopted}", &[])),
+    row("DeleteTags, of a volume that was adopted", || untake("{vol:adopted}", &[])),
+    row("DeleteTags, of what is another cluster's", || untake("{i:adopted elsewhere}", &[])),
+    row("DeleteTags, the tag of adoption", || untake("{i:adopted}", &[("Tag.3.Key", "freehold.dev/adopt")])),
+    row("DeleteTags, every tag of what was adopted", || on("DeleteTags", "ResourceId.1", "{i:adopted}")),
+    row("DeleteTags, of what was launched", || untake("{i:ours}", &[])),
     row("DeleteTags, ours", || call("DeleteTags", &[("ResourceId.1", "{vol:ours}"), ("Tag.1.Key", OURS)])),
 ];
 
@@ -236,6 +255,30 @@ fn adopt(volume: &str, changes: &[(&str, &str)]) -> Call {
         ("freehold.dev/volume-uid", "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"),
         ("freehold.dev/database", "team-a/orders"),
         ("Name", "orders-k3f9q"),
+    ]) {
+        all.push((format!("Tag.{number}.Key"), key.to_owned()));
+        all.push((format!("Tag.{number}.Value"), value.to_owned()));
+    }
+    changed(all, changes)
+}
+
+/// The tags of an instance or a volume that ran before, as `cloud::identity::ownership_tags` has them.
+fn take(id: &str, changes: &[(&str, &str)]) -> Call {
+    owned("CreateTags", id, changes)
+}
+
+/// The same tags, taken off.
+fn untake(id: &str, changes: &[(&str, &str)]) -> Call {
+    owned("DeleteTags", id, changes)
+}
+
+fn owned(action: &str, id: &str, changes: &[(&str, &str)]) -> Call {
+    let uid = if id.starts_with("{i:") { "freehold.dev/node-uid" } else { "freehold.dev/volume-uid" };
+    let mut all = on(action, "ResourceId.1", id);
+    for (number, (key, value)) in (1..).zip([
+        (OURS, CLUSTER),
+        (uid, "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"),
+        ("freehold.dev/database", "team-a/orders"),
     ]) {
         all.push((format!("Tag.{number}.Key"), key.to_owned()));
         all.push((format!("Tag.{number}.Value"), value.to_owned()));
