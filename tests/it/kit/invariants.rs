@@ -18,7 +18,7 @@ const UID_TAGS: [(&str, Kind); 2] =
 /// Fails with the first rule that was broken.
 pub async fn check(env: &TestEnv) {
     let calls = env.calls_since(0);
-    foreign_calls(&calls);
+    foreign_calls(env, &calls);
     taken_over(env, &calls);
     for entry in
         calls.iter().filter(|entry| ["RunInstances", "CreateVolume"].contains(&entry.action.as_str()))
@@ -34,20 +34,32 @@ pub async fn check(env: &TestEnv) {
 }
 
 /// What others do, or what doing means that tags were forgotten at creation.
-fn foreign_calls(calls: &[JournalEntry]) {
+fn foreign_calls(env: &TestEnv, calls: &[JournalEntry]) {
     let never = ["AttachVolume", "DetachVolume"];
     let found: Vec<_> = calls.iter().filter(|entry| never.contains(&entry.action.as_str())).collect();
     assert!(found.is_empty(), "the operator never calls these: {found:?}");
+    let untags = |entry: &&JournalEntry| {
+        entry.action == "DeleteTags" && !entry.resources.iter().all(|id| may_be_adopted(env, id))
+    };
+    let found: Vec<_> = calls.iter().filter(untags).collect();
+    assert!(found.is_empty(), "tags are taken off what ran before, and of nothing else: {found:?}");
 }
 
-/// Tags are put on later for one cause: an instance or a volume is adopted, which its new owner announced
-/// before.
+/// Whether a person allows the adoption of this instance or volume.
+fn may_be_adopted(env: &TestEnv, id: &str) -> bool {
+    let instance = env.ec2().instance(id).map(|view| view.tags);
+    let tags = instance.or_else(|| env.ec2().volume(id).map(|view| view.tags));
+    tags.is_some_and(|tags| tags.contains_key("freehold.dev/adopt"))
+}
+
+/// Tags are put on later for one cause: a kept volume is taken over, or what ran before is adopted, which its
+/// new owner announced before.
 fn taken_over(env: &TestEnv, calls: &[JournalEntry]) {
     for entry in calls.iter().filter(|entry| entry.action == "CreateTags") {
         let [resource] = entry.resources.as_slice() else { panic!("not one resource: {entry:?}") };
         let field = if resource.starts_with("i-") { "\"instanceID\"" } else { "\"volumeID\"" };
         let announced = env.tap.seen().into_iter().any(|seen| {
-            let says = [field, resource.as_str()];
+            let says = ["\"status\"", field, resource.as_str()];
             seen.journal < entry.seq
                 && seen.status < 300
                 && seen.is_write()
@@ -93,7 +105,7 @@ fn tags(env: &TestEnv) {
         machine.is_some_and(|machine| !machine.tags.contains_key("freehold.dev/attempt"))
     };
     for (machine, id, tags) in machines.chain(disks) {
-        if found(&machine) || tags.contains_key("freehold.dev/adopt") {
+        if found(&machine) || may_be_adopted(env, &id) {
             continue;
         }
         let says = ["freehold.dev/cluster-id", "freehold.dev/database", "freehold.dev/attempt", "Name"];
