@@ -245,8 +245,8 @@ pub struct Storage {
     /// its credentials, instead of a new one: the name of the PersistentVolume that records it, as `freehold
     /// retained` lists it. Only when the Database is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63))]
-    #[x_kube(validation = Rule::new("self.matches('^freehold-[0-9a-f-]{36}$')")
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
         .message("spec.storage.adoptRetained must be the name of a PersistentVolume that `freehold retained` \
             lists, such as freehold-6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"))]
     pub adopt_retained: Option<String>,

@@ -19,8 +19,8 @@ pub const DATABASE_NAME_LABEL: &str = "freehold.dev/database";
 /// object of a derived name is ours, and part of the StatefulSet's selector, which cannot change.
 pub const DATABASE_UID_LABEL: &str = "freehold.dev/database-uid";
 
-/// Label: the UID of the Volume that created a PersistentVolume. Written by the Volume's controller. A
-/// PersistentVolume has no owner reference, since it is cluster-scoped.
+/// Label: the UID of the Volume that created a PersistentVolume, or adopted it in place. Written by the
+/// Volume's controller. A PersistentVolume has no owner reference, since it is cluster-scoped.
 pub const VOLUME_UID_LABEL: &str = "freehold.dev/volume-uid";
 
 /// Label: `true` on what was retained after a deletion: on the PersistentVolume by the Volume's controller,
@@ -69,6 +69,14 @@ pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
 /// is the EBS CSI driver's topology, so the Volume's controller requires it in the node affinity of a
 /// PersistentVolume.
 pub const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
+
+/// Label: the zone, by the EBS CSI driver's own name for it, in the node affinity of a PersistentVolume that
+/// the driver provisioned. Read in that of an adopted volume.
+pub const ZONE_OF_THE_DRIVER_LABEL: &str = "topology.ebs.csi.aws.com/zone";
+
+/// Label: the zone, by its name before Kubernetes 1.17, in the node affinity of an old PersistentVolume. Read
+/// in that of an adopted volume.
+pub const FORMER_ZONE_LABEL: &str = "failure-domain.beta.kubernetes.io/zone";
 
 /// Label of Kubernetes' own: the revision of the StatefulSet that a pod was created from. Written by the
 /// StatefulSet's controller.
@@ -119,6 +127,11 @@ pub const NAMESPACE_UID_ANNOTATION: &str = "freehold.dev/namespace-uid";
 /// Database's controller with the resourceVersion of what was read, so that of two Databases one wins;
 /// removed when the reservation ends.
 pub const ADOPTED_BY_ANNOTATION: &str = "freehold.dev/adopted-by";
+
+/// Annotation: the reclaim policy (`Delete`) that a PersistentVolume had before its volume was adopted in place.
+/// Written by the Volume's controller in the patch that sets the policy to Retain; removed, and the policy
+/// restored, when the volume is released.
+pub const FORMER_RECLAIM_POLICY_ANNOTATION: &str = "freehold.dev/former-reclaim-policy";
 
 // ---- Annotations of other objects ----
 

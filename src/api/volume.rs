@@ -118,7 +118,7 @@ pub struct VolumeSpec {
     /// The PersistentVolume that records the retained EBS volume that this one adopts, instead of creating
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63))]
+    #[schemars(length(max = 253))]
     pub adopt_retained: Option<String>,
 
     /// The EBS volume of a database that ran before it was adopted, with its PersistentVolume and its claim.

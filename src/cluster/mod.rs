@@ -7,6 +7,7 @@ pub mod finalizer;
 pub mod leases;
 pub mod mirror;
 pub mod ownership;
+pub mod persistent_volume;
 pub mod status;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;

@@ -10,12 +10,13 @@ use serde::Serialize;
 
 use crate::api::database::{EngineType, Storage};
 use crate::api::keys::{
-    self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATABASE_ANNOTATION, EBS_CSI_DRIVER,
-    ENGINE_ANNOTATION, ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, NAMESPACE_UID_ANNOTATION,
-    RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, ZONE_LABEL,
+    self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATABASE_ANNOTATION, ENGINE_ANNOTATION,
+    ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, NAMESPACE_UID_ANNOTATION, RETAINED_AT_ANNOTATION,
+    RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION,
 };
 use crate::api::{Database, Size, Volume, VolumeId, names};
 use crate::cloud::inventory::TaggedVolume;
+use crate::cluster::persistent_volume;
 use crate::time::whole_second;
 
 /// The Database that takes a kept volume.
@@ -92,12 +93,12 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
     if label(keys::RETAINED_LABEL).as_deref() != Some("true") {
         return None;
     }
-    let volume_uid =
-        label(keys::VOLUME_UID_LABEL).filter(|uid| record.name_any() == names::persistent_volume(uid))?;
+    // The label decides, and not the name: that of a volume that was adopted in place is anything.
+    let volume_uid = label(keys::VOLUME_UID_LABEL).filter(|uid| !uid.is_empty())?;
     let whose = note(DATABASE_ANNOTATION)?;
     let (namespace, database) = whose.split_once('/')?;
     let spec = record.spec.as_ref()?;
-    let csi = spec.csi.as_ref().filter(|csi| csi.driver == EBS_CSI_DRIVER)?;
+    let volume_id = persistent_volume::ebs_volume(record)?;
     let claim = spec.claim_ref.as_ref().filter(|claim| claim.namespace.as_deref() == Some(namespace))?;
     let capacity = || spec.capacity.as_ref()?.get("storage").map(|quantity| Size(quantity.0.clone()));
     let adopted_by = note(ADOPTED_BY_ANNOTATION).map(|holder| {
@@ -112,10 +113,10 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         database_uid: label(keys::DATABASE_UID_LABEL),
         volume: claim.name.clone(),
         volume_uid,
-        volume_id: VolumeId(csi.volume_handle.clone()),
+        volume_id,
         size: note(SIZE_ANNOTATION).map(Size).or_else(capacity),
-        zone: zone(record),
-        file_system: csi.fs_type.clone(),
+        zone: persistent_volume::zone(record),
+        file_system: persistent_volume::file_system(record),
         engine: note(ENGINE_ANNOTATION).or_else(|| label(ENGINE_LABEL)),
         engine_version: note(ENGINE_VERSION_ANNOTATION),
         retained_at: note(RETAINED_AT_ANNOTATION),
@@ -125,12 +126,6 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         adopted_by,
         is_released: record.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Released"),
     })
-}
-
-fn zone(record: &PersistentVolume) -> Option<String> {
-    let terms = &record.spec.as_ref()?.node_affinity.as_ref()?.required.as_ref()?.node_selector_terms;
-    let mut expressions = terms.iter().flat_map(|term| term.match_expressions.iter().flatten());
-    expressions.find(|expression| expression.key == ZONE_LABEL)?.values.as_ref()?.first().cloned()
 }
 
 /// What makes a PersistentVolume the record of what was kept: its annotations. `owner` is the Database, where

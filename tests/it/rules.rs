@@ -191,10 +191,11 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
         (json!({"spec": {"storage": {"type": "io2", "iops": 5000}}}), &[]),
         (json!({"spec": {"storage": {"type": "gp9", "iops": 5000}}}), &[]),
         (
-            json!({"spec": {"storage": {"adoptRetained": "pvc-1"}}}),
+            json!({"spec": {"storage": {"adoptRetained": "pv/1"}}}),
             &["spec.storage.adoptRetained", "freehold retained"],
         ),
         (json!({"spec": {"storage": {"adoptRetained": RECORD}}}), &[]),
+        (json!({"spec": {"storage": {"adoptRetained": "pvc-1"}}}), &[]),
         (json!({"spec": {"config": {"a-b": "1"}}}), &["spec.config", "letters, digits"]),
         (json!({"spec": {"config": {"a.b": "1\n2"}}}), &["spec.config", "one line"]),
         (

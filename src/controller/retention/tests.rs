@@ -82,11 +82,21 @@ fn a_record_tells_everything_that_a_person_asks_for() {
 }
 
 #[test]
+fn a_record_has_any_name_and_the_form_of_any_provisioner() {
+    let mut found = record(&[("/metadata/name", json!("pvc-5a1c"))]);
+    let spec = found.spec.as_mut().unwrap();
+    spec.csi = None;
+    spec.aws_elastic_block_store =
+        serde_json::from_value(json!({"volumeID": "aws://us-east-1b/vol-9", "fsType": "xfs"})).unwrap();
+    let expected = Retained { persistent_volume: "pvc-5a1c".to_owned(), ..read(&record(&[])).unwrap() };
+    assert_eq!(read(&found), Some(expected));
+}
+
+#[test]
 fn what_contradicts_itself_or_is_nobodys_record_is_none() {
-    let rows: [(&str, Value); 6] = [
+    let rows: [(&str, Value); 5] = [
         ("/metadata/labels/freehold.dev~1retained", json!("no")),
-        ("/metadata/labels/freehold.dev~1volume-uid", json!("another")),
-        ("/metadata/name", json!("freehold-another")),
+        ("/metadata/labels/freehold.dev~1volume-uid", json!("")),
         ("/metadata/annotations/freehold.dev~1database", json!("team-b/orders")),
         ("/spec/claimRef/namespace", json!("team-b")),
         ("/spec/csi/driver", json!("other.csi")),
@@ -151,7 +161,7 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
         (record(&[]), json!({"storage": {"size": "149Gi"}}), &["150 GiB", "150Gi or more"]),
         (record(&[]), json!({"zones": ["us-east-1a"]}), &["us-east-1b", "spec.zones"]),
         (record(&[("/spec/nodeAffinity", Value::Null)]), json!({}), &["which zone"]),
-        (record(&[("/spec/csi/fsType", Value::Null)]), json!({}), &["an unknown file system"]),
+        (record(&[("/spec/csi/fsType", Value::Null)]), json!({}), &["formatted with ext4"]),
     ];
     for (record, changes, says) in rows {
         let why = fits(&record, "team-a", changes.clone()).unwrap_err();
