@@ -116,7 +116,7 @@ pub enum EventReason {
     StatefulSetReleased,
     /// Database: the StatefulSet has a new template; the pod is replaced next.
     TemplateChanged,
-    /// Volume: a retained EBS volume was adopted.
+    /// Volume: an EBS volume was adopted: a retained one, or one that a database used before.
     VolumeAdopted,
     /// Database: its Volume follows the spec; the note says in what.
     VolumeChanged,
@@ -130,7 +130,7 @@ pub enum EventReason {
     VolumeReady,
     /// Volume: an EBS volume that was found by its tags is this Volume's.
     VolumeRecorded,
-    /// Volume: it was deleted or retained according to its policy.
+    /// Volume: it was deleted or retained according to its policy, or given back as it was found.
     VolumeReleased,
     /// Database: its zone was decided, by where its first machine was launched.
     ZoneChosen,

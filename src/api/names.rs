@@ -11,6 +11,7 @@ use super::keys::{
     DATABASE_NAME_LABEL, DATABASE_UID_LABEL, ENGINE_LABEL, INSTANCE_LABEL, MANAGED_BY_FREEHOLD,
     MANAGED_BY_LABEL,
 };
+use super::volume::Volume;
 
 /// The names and labels of one Database's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,12 +105,39 @@ pub fn retained_secret(volume: &str) -> String {
     format!("{volume}-admin")
 }
 
-/// The PersistentVolume of a Volume: cluster-scoped, so named by the Volume's UID.
+/// What the two objects of a Volume are called that a pod uses its EBS volume by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeNames {
+    /// The PersistentVolume.
+    pub persistent_volume: String,
+    /// The claim, in the namespace of the Volume.
+    pub claim: String,
+}
+
+impl VolumeNames {
+    /// Those of an adopted volume are in its spec, and those that Freehold creates are functions of the
+    /// Volume's UID and name.
+    pub fn of(volume: &Volume) -> Self {
+        match &volume.spec.adopt {
+            Some(adopt) => Self {
+                persistent_volume: adopt.persistent_volume_name.clone(),
+                claim: adopt.claim_name.clone(),
+            },
+            None => Self {
+                persistent_volume: persistent_volume(volume.metadata.uid.as_deref().unwrap_or_default()),
+                claim: volume.metadata.name.clone().unwrap_or_default(),
+            },
+        }
+    }
+}
+
+/// The PersistentVolume that Freehold creates for a Volume: cluster-scoped, so named by the Volume's UID.
 pub fn persistent_volume(volume_uid: &str) -> String {
     format!("freehold-{volume_uid}")
 }
 
-/// The UID of the Volume that a PersistentVolume of this name is the record of.
+/// The UID of the Volume that a PersistentVolume of this name was created for; none where it was adopted in
+/// place, and its label alone names the Volume.
 pub fn volume_uid_of(persistent_volume: &str) -> Option<&str> {
     persistent_volume.strip_prefix("freehold-")
 }
@@ -150,6 +178,27 @@ mod tests {
     fn a_persistent_volume_tells_its_volume() {
         assert_eq!(volume_uid_of(&persistent_volume("6f1c2a54")), Some("6f1c2a54"));
         assert_eq!(volume_uid_of("pvc-6f1c2a54"), None);
+    }
+
+    #[test]
+    fn an_adopted_volume_is_used_under_the_names_that_it_has() {
+        let mut volume: Volume = serde_json::from_value(serde_json::json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume",
+            "metadata": {"name": "orders-k3f9q", "namespace": "team-a", "uid": "6f1c2a54"},
+            "spec": {"nodeClassName": "default", "size": "100Gi", "type": "gp3", "fileSystem": "xfs",
+                "zone": "us-east-1b", "deletionPolicy": "Retain"},
+        }))
+        .unwrap();
+        let names = |persistent_volume: &str, claim: &str| VolumeNames {
+            persistent_volume: persistent_volume.to_owned(),
+            claim: claim.to_owned(),
+        };
+        assert_eq!(VolumeNames::of(&volume), names("freehold-6f1c2a54", "orders-k3f9q"));
+        volume.spec.adopt = serde_json::from_value(serde_json::json!({
+            "volumeID": "vol-9", "persistentVolumeName": "pvc-5a1c", "claimName": "data-orders-0",
+        }))
+        .unwrap();
+        assert_eq!(VolumeNames::of(&volume), names("pvc-5a1c", "data-orders-0"));
     }
 
     #[test]

@@ -147,6 +147,8 @@ pub struct EbsVolume {
     pub iops: Option<i32>,
     /// MiB/s.
     pub throughput: Option<i32>,
+    /// Several instances may have it attached at once.
+    pub multi_attach: bool,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
 }

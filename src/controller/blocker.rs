@@ -63,6 +63,8 @@ pub enum Blocker {
     },
     /// The EBS volume is not available.
     NotAvailable(VolumeId, VolumeState),
+    /// The EBS volume was adopted and is given back.
+    Released(VolumeId),
     /// The pod of this name is stopping.
     PodStopping(String),
     /// The pod of this name still runs.
@@ -107,7 +109,7 @@ impl Blocker {
             | Self::ZoneDown { .. }
             | Self::ZoneRecovering(_) => Reason::RepairPostponed,
             Self::Duplicate(..) => Reason::DuplicateInstance,
-            Self::TagMissing { .. } => Reason::AwaitingVolumeDeletion,
+            Self::TagMissing { .. } | Self::Released(_) => Reason::AwaitingVolumeDeletion,
             Self::PodStopping(_) | Self::PodRuns(_) | Self::StatefulSetRuns(_) => Reason::AwaitingStop,
             Self::NotFenced { reason, .. } => *reason,
             Self::ChangeNotSeen(_) => Reason::RestartPending,

@@ -105,6 +105,9 @@ impl Blocker {
             Self::NotAvailable(id, state) => {
                 format!("EBS volume {id} is not available yet ({state:?}): a machine may still write to it")
             }
+            Self::Released(id) => format!(
+                "EBS volume {id} was adopted and is released: it is not deleted while spec.release is true"
+            ),
             Self::PodStopping(name) => format!("pod {name} is stopping"),
             Self::PodRuns(name) => format!("pod {name} still runs"),
             Self::StatefulSetRuns(name) => format!("StatefulSet {name} is not seen to be stopped yet"),

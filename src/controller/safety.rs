@@ -187,11 +187,16 @@ pub fn data_volumes(instance: &Instance, data: &[VolumeId]) -> Vec<VolumeId> {
 }
 
 /// Whether an EBS volume may be deleted: the Volume object is being deleted under a policy that says so, EC2
-/// shows the volume available, and it carries the Volume's own tags.
+/// shows the volume available, and it carries the Volume's own tags. One that is given back (`is_released`)
+/// never is.
 pub fn may_delete_volume(
     volume: &EbsVolume,
     wanted_tags: &std::collections::BTreeMap<String, String>,
+    is_released: bool,
 ) -> Result<(), Blocker> {
+    if is_released {
+        return Err(Blocker::Released(volume.id.clone()));
+    }
     if let Some((key, value)) = wanted_tags.iter().find(|(key, value)| volume.tags.get(*key) != Some(value)) {
         return Err(Blocker::TagMissing { id: volume.id.clone(), key: key.clone(), value: value.clone() });
     }

@@ -102,6 +102,7 @@ pub(super) fn volume(call: Call, volume: sdk::Volume) -> Result<EbsVolume, Cloud
         volume_type: volume.volume_type.map(|name| name.as_str().to_owned()).unwrap_or_default(),
         iops: volume.iops,
         throughput: volume.throughput,
+        multi_attach: volume.multi_attach_enabled.unwrap_or_default(),
         tags: tags(volume.tags),
     })
 }
@@ -116,6 +117,7 @@ pub(super) fn created_volume(call: Call, created: CreateVolumeOutput) -> Result<
         .set_volume_type(created.volume_type)
         .set_iops(created.iops)
         .set_throughput(created.throughput)
+        .set_multi_attach_enabled(created.multi_attach_enabled)
         .set_tags(created.tags)
         .build();
     volume(call, same)

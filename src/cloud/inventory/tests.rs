@@ -287,6 +287,7 @@ fn volume(id: &str, volume_uid: &str) -> EbsVolume {
         volume_type: "gp3".into(),
         iops: None,
         throughput: None,
+        multi_attach: false,
         tags: identity::owner_tags(CLUSTER, Kind::Volume, volume_uid),
     }
 }

@@ -43,6 +43,7 @@ fn blockers() -> Vec<Blocker> {
         second(DuplicateKept::DataVolume),
         Blocker::TagMissing { id: volume(), key: "freehold/uid".to_owned(), value: "uid".to_owned() },
         Blocker::NotAvailable(volume(), VolumeState::InUse),
+        Blocker::Released(volume()),
         Blocker::PodStopping("orders-0".to_owned()),
         Blocker::PodRuns("orders-0".to_owned()),
         Blocker::StatefulSetRuns("orders".to_owned()),

@@ -203,6 +203,7 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
         volume_type: "gp3".into(),
         iops: None,
         throughput: None,
+        multi_attach: false,
         tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
     };
     let ours = [("cluster", "c"), ("uid", "u"), ("more", "m")];
@@ -224,8 +225,14 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
         ("a state of a later day", volume(VolumeState::Unknown, &ours), Some(Reason::AwaitingDetach)),
     ];
     for (name, volume, expected) in rows {
-        let answer = may_delete_volume(&volume, &wanted);
+        let answer = may_delete_volume(&volume, &wanted, false);
         assert!(answer.as_ref().err().is_none_or(|blocker| blocker.message().contains("vol-1")), "{name}");
         assert_eq!(reason(answer), expected, "{name}");
+        let released = may_delete_volume(&volume, &wanted, true);
+        assert_eq!(
+            released,
+            Err(Blocker::Released(volume.id)),
+            "{name}: what is given back is never deleted"
+        );
     }
 }

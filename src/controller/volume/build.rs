@@ -14,7 +14,8 @@ use kube::{Resource, ResourceExt};
 use crate::api::keys::{
     self, DATABASE_ANNOTATION, EBS_CSI_DRIVER, PROVISIONED_BY_ANNOTATION, VOLUME_UID_LABEL, ZONE_LABEL,
 };
-use crate::api::{Size, Volume, VolumeId, names};
+use crate::api::names::VolumeNames;
+use crate::api::{Size, Volume, VolumeId};
 
 /// One writer at a time, on one node: Freehold made the volume for one pod.
 const ACCESS_MODE: &str = "ReadWriteOncePod";
@@ -30,14 +31,12 @@ pub fn persistent_volume(
     let uid = volume.uid().unwrap_or_default();
     let mut labels = labels(volume);
     labels.insert(VOLUME_UID_LABEL.to_owned(), uid.clone());
-    let namespace = volume.namespace().unwrap_or_default();
-    let database = volume.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
     PersistentVolume {
         metadata: ObjectMeta {
-            name: Some(names::persistent_volume(&uid)),
+            name: Some(VolumeNames::of(volume).persistent_volume),
             labels: Some(labels),
             annotations: Some(BTreeMap::from([
-                (DATABASE_ANNOTATION.to_owned(), format!("{namespace}/{database}")),
+                (DATABASE_ANNOTATION.to_owned(), database_of(volume)),
                 (PROVISIONED_BY_ANNOTATION.to_owned(), EBS_CSI_DRIVER.to_owned()),
             ])),
             ..ObjectMeta::default()
@@ -48,8 +47,8 @@ pub fn persistent_volume(
             claim_ref: Some(ObjectReference {
                 api_version: Some("v1".to_owned()),
                 kind: Some("PersistentVolumeClaim".to_owned()),
-                name: Some(volume.name_any()),
-                namespace: Some(namespace),
+                name: Some(VolumeNames::of(volume).claim),
+                namespace: volume.namespace(),
                 uid: claim_uid,
                 ..ObjectReference::default()
             }),
@@ -80,6 +79,12 @@ pub fn persistent_volume(
     }
 }
 
+/// The Database that the Volume belongs to, as `<namespace>/<name>`.
+pub fn database_of(volume: &Volume) -> String {
+    let database = volume.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
+    format!("{}/{database}", volume.namespace().unwrap_or_default())
+}
+
 /// Whether a PersistentVolume is the one of this Volume's.
 pub fn is_record_of(record: &PersistentVolume, volume: &Volume) -> bool {
     volume.metadata.uid.is_some() && record.labels().get(VOLUME_UID_LABEL) == volume.metadata.uid.as_ref()
@@ -103,7 +108,7 @@ pub fn claim(volume: &Volume, size: &Size, storage_class: &str) -> PersistentVol
             }),
             storage_class_name: Some(storage_class.to_owned()),
             volume_mode: Some("Filesystem".to_owned()),
-            volume_name: Some(names::persistent_volume(&volume.uid().unwrap_or_default())),
+            volume_name: Some(VolumeNames::of(volume).persistent_volume),
             ..PersistentVolumeClaimSpec::default()
         }),
         status: None,

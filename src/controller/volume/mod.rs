@@ -1,6 +1,7 @@
 //! The Volume controller: one EBS volume, its PersistentVolume and its claim for each `Volume`.
 
 pub mod act;
+pub mod adopted;
 pub mod build;
 mod create_snapshot;
 mod create_volume;
@@ -28,7 +29,8 @@ use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
 use super::retention;
-use crate::api::{EventReason, NodeClass, Volume, keys, names};
+use crate::api::names::VolumeNames;
+use crate::api::{EventReason, NodeClass, Volume, keys};
 use crate::cloud::identity::Kind;
 use crate::cluster::events::{Events, Happened};
 
@@ -45,11 +47,11 @@ pub async fn run(
 ) {
     let references = Arc::clone(&ctx);
     let woken = wakes(&ctx);
-    let detaching = detaching(&ctx);
     let ours = watcher::Config::default().labels(keys::DATABASE_UID_LABEL);
     let scope = volumes.namespace().map(str::to_owned);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
+    let detaching = detaching(&ctx, controller.store());
     ctx.metrics.shown().conditions(controller.store(), Volume::conditions);
     ctx.metrics.shown().volumes(controller.store());
     show_retained(&ctx, controller.store(), scope);
@@ -83,7 +85,7 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
     };
     let mut plan = plan::plan(&observed, ctx.clock.now());
     if let Some(id) = &plan.look_up {
-        observed.is_shown_by_id = observe::is_shown_by_id(&observed.volume, id, ctx)
+        observed.by_id = observe::by_id(&observed.volume, id, ctx)
             .await
             .map_err(|error| PassError::Observe(error.into()))?;
         plan = plan::plan(&observed, ctx.clock.now());
@@ -121,12 +123,15 @@ fn show_retained(ctx: &Context, volumes: Store<Volume>, scope: Option<String>) {
 }
 
 /// The Volumes whose VolumeAttachments changed.
-fn detaching(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Volume>> + Send + 'static {
-    let references = Arc::clone(ctx);
+fn detaching(
+    ctx: &Arc<Context>,
+    volumes: Store<Volume>,
+) -> impl Stream<Item = ObjectRef<Volume>> + Send + 'static {
     ctx.attachments.changes().filter_map(move |attachment| {
-        let uid = attachment.spec.source.persistent_volume_name.as_deref().and_then(names::volume_uid_of);
-        let place = uid.and_then(|uid| references.references.by_uid(uid));
-        async move { place.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)) }
+        let name = attachment.spec.source.persistent_volume_name;
+        let is_of = |volume: &Arc<Volume>| Some(VolumeNames::of(volume).persistent_volume) == name;
+        let volume = volumes.state().into_iter().find(is_of);
+        async move { volume.map(|volume| ObjectRef::from_obj(volume.as_ref())) }
     })
 }
 

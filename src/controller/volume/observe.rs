@@ -10,18 +10,31 @@ use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
 use super::build;
+use crate::api::keys::VOLUME_UID_LABEL;
+use crate::api::names::VolumeNames;
 use crate::api::{Database, NodeClass, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
-use crate::cloud::{CloudError, VolumeQuery};
+use crate::cloud::{CloudError, EbsVolume, VolumeQuery};
 use crate::cluster::ownership::{self, Ownership};
-use crate::cluster::{self, controller_of};
+use crate::cluster::{self, controller_of, persistent_volume};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
 use crate::controller::pass::context::Context;
 use crate::settings::Timing;
+
+/// What EC2 answers to a read of one EBS volume by its id.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ById {
+    /// It was not read: no plan needed it yet, or the rate limit does not allow the call.
+    NotRead,
+    /// EC2 shows no such EBS volume.
+    NotShown,
+    /// EC2 shows it.
+    Shown(Box<EbsVolume>),
+}
 
 /// Everything that a Volume's plan depends on.
 #[derive(Clone, Debug)]
@@ -34,9 +47,8 @@ pub struct Observed {
     pub class: Option<NodeClass>,
     /// What EC2 has under its UID.
     pub volumes: VolumeView,
-    /// Whether EC2 shows the EBS volume of the status when it is asked for by its id; read only when a plan
-    /// needs it.
-    pub is_shown_by_id: Option<bool>,
+    /// The EBS volume of the status, or the one to adopt, by its id; read only when a plan needs it.
+    pub by_id: ById,
     /// Its final snapshots.
     pub snapshots: SnapshotView,
     /// Which quotas of the account are reached.
@@ -75,13 +87,14 @@ impl Observed {
     pub fn recorded_volume(&self) -> Option<VolumeId> {
         let record =
             self.persistent_volume.as_ref().filter(|record| build::is_record_of(record, &self.volume))?;
-        Some(VolumeId(record.spec.as_ref()?.csi.as_ref()?.volume_handle.clone()))
+        persistent_volume::ebs_volume(record)
     }
 
-    /// Whether the EBS volume may hold data: a PersistentVolume was ever made for it, or it was kept with its
-    /// data.
+    /// Whether the EBS volume may hold data: a PersistentVolume was ever made for it, or it was adopted with
+    /// its data.
     pub fn has_held(&self) -> bool {
-        self.volume.spec.adopt_retained.is_some()
+        self.volume.spec.adopt.is_some()
+            || self.volume.spec.adopt_retained.is_some()
             || self.volume.status.as_ref().is_some_and(|status| status.ever_held)
             || self.recorded_volume().is_some()
     }
@@ -95,7 +108,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         return Ok(None);
     };
     let uid = volume.uid().unwrap_or_default();
-    let name = names::persistent_volume(&uid);
+    let VolumeNames { persistent_volume: name, claim } = VolumeNames::of(&volume);
     let (mut attachments, mut teardown, mut owner, mut namespace_uid) = (Vec::new(), false, None, None);
     if volume.metadata.deletion_timestamp.is_some() {
         attachments = attachments_of(ctx, &name).await?;
@@ -109,19 +122,17 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         Some(record) => Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(record).await?,
         None => None,
     };
-    let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
-    let asked = |call: Call| Some((call, ctx.issued.of(call, &id?.0)?));
+    // A record of an EBS volume that was adopted in place has any name; one that is gone, its name alone.
+    let former = record.as_ref().and_then(|record| record.labels().get(VOLUME_UID_LABEL)).map(String::as_str);
+    let former = former.or_else(|| adopted.and_then(names::volume_uid_of));
     Ok(Some(Observed {
-        issued: [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume, Call::CreateTags]
-            .into_iter()
-            .filter_map(asked)
-            .collect(),
+        issued: issued(&volume, ctx),
         ownership: ownership::of(&volume, &ctx.client).await?,
         class: cluster::node_class(&ctx.client, &volume.spec.node_class_name).await?,
         volumes: ctx.inventory.volumes_of(&uid),
-        former: ctx.inventory.volumes_of(adopted.and_then(names::volume_uid_of).unwrap_or_default()),
+        former: ctx.inventory.volumes_of(former.unwrap_or_default()),
         record,
-        is_shown_by_id: None,
+        by_id: ById::NotRead,
         snapshots: ctx.inventory.snapshots_of(&uid),
         offerings: ctx.offerings.view(&uid, Priority::Create, ctx.clock.now()),
         sent: volume
@@ -131,7 +142,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
             .and_then(|creation| ctx.sends.of(&creation.client_token)),
         persistent_volume: Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?,
         claim: Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace)
-            .get_opt(&volume.name_any())
+            .get_opt(&claim)
             .await?,
         attachments,
         owner,
@@ -144,20 +155,24 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     }))
 }
 
-/// Whether EC2 shows an EBS volume when it is asked for by its id; nothing while the rate limit does not
-/// allow the call.
-pub async fn is_shown_by_id(
-    volume: &Volume,
-    id: &VolumeId,
-    ctx: &Context,
-) -> Result<Option<bool>, CloudError> {
+/// What this process has requested of EC2 about the EBS volume.
+fn issued(volume: &Volume, ctx: &Context) -> BTreeMap<Call, IssuedRequest> {
+    let adopted = volume.spec.adopt.as_ref().map(|adopt| &adopt.volume_id);
+    let id = adopted.or_else(|| volume.status.as_ref()?.volume_id.as_ref());
+    let calls =
+        [Call::ModifyVolume, Call::CreateSnapshot, Call::DeleteVolume, Call::CreateTags, Call::DeleteTags];
+    calls.into_iter().filter_map(|call| Some((call, ctx.issued.of(call, &id?.0)?))).collect()
+}
+
+/// Reads one EBS volume by its id, unless the rate limit does not allow the call.
+pub async fn by_id(volume: &Volume, id: &VolumeId, ctx: &Context) -> Result<ById, CloudError> {
     let (namespace, object) = (volume.namespace().unwrap_or_default(), volume.uid().unwrap_or_default());
     let caller = Caller { namespace: &namespace, object: &object, priority: Priority::Existing };
     if ctx.limits.try_take(Call::DescribeVolumes, &caller, ctx.clock.now()).is_err() {
-        return Ok(None);
+        return Ok(ById::NotRead);
     }
     let shown = ctx.cloud.describe_volumes(&VolumeQuery::Ids(vec![id.clone()])).await?;
-    Ok(Some(!shown.is_empty()))
+    Ok(shown.into_iter().next().map_or(ById::NotShown, |shown| ById::Shown(Box::new(shown))))
 }
 
 /// The Database that controls the Volume, if it is still there.

@@ -28,11 +28,12 @@ pub(super) fn forget(uid: &str, ctx: &Context) {
     ctx.references.forget(uid);
 }
 
-/// The Volume has lost its finalizer, and its EBS volume is gone or retained.
+/// The Volume has lost its finalizer, and its EBS volume is gone, retained or given back.
 pub(super) fn forget_released(observed: &Observed, ctx: &Context) {
     forget(&observed.volume.uid().unwrap_or_default(), ctx);
-    for volume in &observed.volumes.volumes {
-        ctx.issued.forget(&volume.id.0);
+    let adopted = observed.volume.spec.adopt.iter().map(|adopt| &adopt.volume_id);
+    for id in observed.volumes.volumes.iter().map(|volume| &volume.id).chain(adopted) {
+        ctx.issued.forget(&id.0);
     }
 }
 

@@ -89,10 +89,11 @@ fn entries(observed: &Observed, plan: &Plan, acted: &Acted<Volume>) -> Vec<Entry
     let waiting = plan.waiting.as_ref().map(|waiting| (waiting.reason(), waiting.message()));
     let (reason, message) = why(acted.error.as_ref(), acted.call_blocked.as_ref(), waiting);
     let reached = |stage: Stage, message: &str| (plan.stage >= stage).then(|| message.to_owned());
+    let modified = if observed.volume.spec.release { messages::NOT_MODIFIED } else { messages::MODIFIED };
     let steps = [
         (Type::Created, reached(Stage::Created, messages::CREATED)),
         (Type::Bound, reached(Stage::Bound, messages::BOUND)),
-        (Type::Modified, reached(Stage::AsWanted, messages::MODIFIED)),
+        (Type::Modified, reached(Stage::AsWanted, modified)),
     ];
     let ready = if observed.volume.metadata.deletion_timestamp.is_some() {
         Entry::no(Type::Ready, Reason::Deleting, message.clone())

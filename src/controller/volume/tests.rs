@@ -1,9 +1,12 @@
 //! Tables of the Volume controller: one obvious world, and what is planned when something in it is otherwise.
 
+mod adopted;
 mod adopting;
 mod bound;
 mod create;
+mod giving_back;
 mod growth;
+mod in_place;
 mod leaving;
 mod life;
 mod messages;
@@ -23,7 +26,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::build;
-use super::observe::Observed;
+use super::observe::{ById, Observed};
 use super::plan::action::{Action, Modify, Plan, Stage, VolumeInterest};
 use super::plan::plan;
 use super::wait::VolumeWait;
@@ -119,7 +122,7 @@ fn world() -> Observed {
         offerings: OfferingsView::default(),
         sent: None,
         issued: BTreeMap::new(),
-        is_shown_by_id: None,
+        by_id: ById::NotRead,
         persistent_volume: None,
         record: None,
         former: VolumeView {
@@ -234,6 +237,7 @@ fn ebs(name: &str, attempt: i32, state: VolumeState) -> EbsVolume {
         volume_type: "gp3".to_owned(),
         iops: Some(3000),
         throughput: Some(125),
+        multi_attach: false,
         tags: launch(attempt, at(0)).tags,
     }
 }

@@ -47,6 +47,8 @@ pub(super) fn volume(view: VolumeView) -> EbsVolume {
         volume_type: view.shape.volume_type,
         iops: view.shape.iops.map(number),
         throughput: view.shape.throughput.map(number),
+        // EC2's model has no such volume.
+        multi_attach: false,
         tags: view.tags,
     }
 }

@@ -88,6 +88,15 @@ async fn one(
                 tag(id, tags, acted, ctx).await;
             }
         }
+        Action::RecordAdopted(change) | Action::GiveBackRecord(change) => {
+            objects::change(&records, change).await?;
+        }
+        Action::OwnClaim(change) | Action::DisownClaim(change) => objects::change(&claims, change).await?,
+        Action::Untag(id, tags) => {
+            if acted.may_call(Call::DeleteTags, Priority::Existing, ctx) {
+                untag(id, tags, acted, ctx).await;
+            }
+        }
         Action::ReleaseRecord(record) => objects::release(&records, record).await?,
         Action::MarkRetained(record) => objects::mark_retained(&records, record).await?,
         Action::Snapshot(volume, attempt) => {
@@ -190,7 +199,7 @@ async fn modify(
     Ok(())
 }
 
-/// Announces that the kept volume is this Volume's, with the resourceVersion of this pass' read, then tags it
+/// Announces that the adopted volume is this Volume's, with the resourceVersion of this pass' read, then tags it
 /// so.
 async fn adopt(
     id: &VolumeId,
@@ -203,7 +212,13 @@ async fn adopt(
         return Ok(());
     }
     let old = acted.object.status.clone().unwrap_or_default();
-    let new = VolumeStatus { volume_id: Some(id.clone()), ever_held: true, ..old.clone() };
+    let found = acted.object.spec.adopt.as_ref().map(|adopt| adopt.persistent_volume_name.clone());
+    let new = VolumeStatus {
+        volume_id: Some(id.clone()),
+        ever_held: true,
+        persistent_volume_name: found.or_else(|| old.persistent_volume_name.clone()),
+        ..old.clone()
+    };
     acted.object = status::patch(&volumes(&acted.object, ctx), &acted.object, &old, &new).await?;
     tag(id, tags, acted, ctx).await;
     events
@@ -218,6 +233,13 @@ async fn tag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<V
     match answer {
         Ok(()) => ctx.issued.note(Call::CreateTags, &id.0, ctx.clock.now(), None),
         Err(error) => acted.refused(Call::CreateTags, &id.0, &error, ctx),
+    }
+}
+
+async fn untag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<Volume>, ctx: &Context) {
+    match ctx.cloud.untag_resource(&id.0, tags).await {
+        Ok(()) => ctx.issued.note(Call::DeleteTags, &id.0, ctx.clock.now(), None),
+        Err(error) => acted.refused(Call::DeleteTags, &id.0, &error, ctx),
     }
 }
 

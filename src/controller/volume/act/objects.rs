@@ -3,14 +3,16 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
-use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, RETAINED_LABEL};
 use crate::cluster::is_already_exists;
+use crate::cluster::status::{PatchError, difference};
+use crate::controller::volume::adopted::Change;
 
 /// Creates an object whose name is ours alone; one that is there already is looked at by the next pass.
 pub(super) async fn create_once<K>(api: &Api<K>, object: &K) -> Result<(), kube::Error>
@@ -71,6 +73,19 @@ pub(super) async fn mark_retained(
         "spec": {"claimRef": record.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref())},
     });
     merge(records, &record.name_any(), &patch).await
+}
+
+/// Writes what differs, with the resourceVersion of what was read.
+pub(super) async fn change<K>(api: &Api<K>, change: &Change<K>) -> Result<(), PatchError>
+where
+    K: Clone + Debug + Serialize + DeserializeOwned + Resource<DynamicType = ()>,
+{
+    let (from, to) = (serde_json::to_value(&change.from)?, serde_json::to_value(&change.to)?);
+    let Some(mut patch) = difference(&from, &to) else { return Ok(()) };
+    let meta = change.from.meta();
+    patch["metadata"]["uid"] = json!(meta.uid);
+    patch["metadata"]["resourceVersion"] = json!(meta.resource_version);
+    Ok(merge(api, &change.from.name_any(), &patch).await?)
 }
 
 async fn merge<K>(api: &Api<K>, name: &str, patch: &Value) -> Result<(), kube::Error>

@@ -91,7 +91,7 @@ impl AdoptionWait {
                     from every machine"
                 )
             }
-            Self::Adopting(id) => format!("adopting the retained EBS volume {id}"),
+            Self::Adopting(id) => format!("adopting EBS volume {id}"),
             Self::Tagging(id) => format!("tagging the adopted EBS volume {id} with this Volume's tags"),
             Self::TagsNotShown(id) => {
                 format!("EC2 does not show the new tags of the adopted EBS volume {id} yet")

@@ -41,7 +41,7 @@ pub fn modification_refused(error: &CloudError) -> String {
 
 /// Event VolumeAdopted.
 pub fn adopted(id: &VolumeId) -> String {
-    format!("the retained EBS volume {id} was adopted and belongs to this Volume")
+    format!("EBS volume {id} was adopted and belongs to this Volume")
 }
 
 /// Event FinalSnapshotStarted.

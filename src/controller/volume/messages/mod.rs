@@ -1,5 +1,6 @@
 //! The sentences of a Volume's waits and conditions, and of its retention record. Pure.
 
+mod adopted;
 mod creation;
 mod deletion;
 pub mod events;
@@ -15,6 +16,8 @@ pub const CREATED: &str = "the EBS volume exists";
 pub const BOUND: &str = "the PersistentVolume and the claim are bound to each other";
 /// Condition Modified, when it is true.
 pub const MODIFIED: &str = "size, type, IOPS and throughput are as wanted";
+/// Condition Modified, when it is true for a volume that would be given back.
+pub const NOT_MODIFIED: &str = "the EBS volume is not modified while spec.release is true";
 /// Condition Ready, when it is true.
 pub const READY: &str = "the volume is as wanted and bound";
 /// Condition Orphaned, when it is true.
@@ -59,6 +62,7 @@ impl VolumeWait {
             ),
             Self::Creation(wait) => wait.message(),
             Self::Adoption(wait) => wait.message(),
+            Self::Adopted(wait) => wait.message(),
             Self::Binding(wait) => wait.message(),
             Self::Modification(wait) => wait.message(),
             Self::Deletion(wait) => wait.message(),

@@ -11,6 +11,7 @@ use crate::api::creation::Attempt;
 use crate::api::volume::{ModificationRecord, VolumeCreation};
 use crate::api::{SnapshotId, VolumeId};
 use crate::cloud::ModifyVolumeRequest;
+use crate::controller::volume::adopted::Change;
 use crate::controller::volume::wait::VolumeWait;
 use crate::time::until;
 
@@ -112,10 +113,20 @@ pub enum Action {
     Create(Box<VolumeCreation>),
     /// CreateVolume again, identical.
     Resend,
-    /// Announce that this kept volume is this Volume's from now on, then tag it so: one compound action.
+    /// Announce that this retained volume, or one in use, is this Volume's from now on, then tag it so: one compound action.
     Adopt(VolumeId, BTreeMap<String, String>),
     /// CreateTags again, identical.
     Retag(VolumeId, BTreeMap<String, String>),
+    /// Make the PersistentVolume of an adopted volume the record of this Volume.
+    RecordAdopted(Box<Change<PersistentVolume>>),
+    /// Make the claim of an adopted volume this Volume's.
+    OwnClaim(Box<Change<PersistentVolumeClaim>>),
+    /// Make the claim of an adopted volume what it was before.
+    DisownClaim(Box<Change<PersistentVolumeClaim>>),
+    /// Make the PersistentVolume of an adopted volume what it was before.
+    GiveBackRecord(Box<Change<PersistentVolume>>),
+    /// DeleteTags of the tags that the adoption has put on.
+    Untag(VolumeId, BTreeMap<String, String>),
     /// Release the record of a retained volume that was never adopted.
     ReleaseRecord(Box<PersistentVolume>),
     /// Record the volume that a look-up found.

@@ -91,14 +91,21 @@ fn tags(observed: &Observed) -> BTreeMap<String, String> {
 /// announced is always finished, before a deletion, too.
 pub(super) fn moving(observed: &Observed, id: &VolumeId, now: Timestamp) -> Option<Plan> {
     observed.former.volumes.iter().find(|volume| volume.id == *id)?;
-    let plan = match again(
-        observed.issued.get(&Call::CreateTags),
-        observed.volumes.swept_at,
-        observed.timing.requeue_interval,
-        now,
-    ) {
+    Some(tagging(observed, id, tags(observed), observed.volumes.swept_at, now))
+}
+
+/// CreateTags again, until EC2 shows the tags; `seen_at` is when EC2 was last seen not to.
+pub(super) fn tagging(
+    observed: &Observed,
+    id: &VolumeId,
+    tags: BTreeMap<String, String>,
+    seen_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Plan {
+    let issued = observed.issued.get(&Call::CreateTags);
+    let plan = match again(issued, seen_at, observed.timing.requeue_interval, now) {
         Again::Now => {
-            let actions = vec![Action::Retag(id.clone(), tags(observed))];
+            let actions = vec![Action::Retag(id.clone(), tags)];
             Plan::act(Stage::Nothing, actions, AdoptionWait::Tagging(id.clone()))
         }
         Again::OnceShown => Plan::wait(Stage::Nothing, AdoptionWait::TagsNotShown(id.clone())),
@@ -106,7 +113,7 @@ pub(super) fn moving(observed: &Observed, id: &VolumeId, now: Timestamp) -> Opti
             Plan::wait(Stage::Nothing, VolumeWait::Blocked(call_blocked.clone())).until(until, now)
         }
     };
-    Some(plan.pending())
+    plan.pending()
 }
 
 /// The former record goes once this Volume's own is there and bound. It carries the UID of another Volume, so

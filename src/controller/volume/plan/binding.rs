@@ -2,17 +2,16 @@
 //! wants. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
 use super::facts::class_not_found;
 use super::{adoption, modification};
-use crate::api::{Size, Volume, VolumeStatus};
+use crate::api::{Size, VolumeStatus};
 use crate::cloud::EbsVolume;
-use crate::controller::volume::build;
 use crate::controller::volume::observe::Observed;
 use crate::controller::volume::wait::modification::BindingWait;
+use crate::controller::volume::{adopted, build};
 
 /// The EBS volume is there: bound next, then as wanted.
 pub(super) fn plan(
@@ -49,7 +48,7 @@ pub(super) fn plan(
             vec![Action::CreateClaim(Box::new(build::claim(&observed.volume, &size, storage_class)))];
         return Plan::act(Stage::Created, actions, BindingWait::CreatingClaim);
     };
-    if !is_ours(observed, claim) {
+    if !adopted::is_owned(claim, &observed.volume) {
         return conflict(observed, "PersistentVolumeClaim", claim.name_any());
     }
     if claim.metadata.deletion_timestamp.is_some() {
@@ -74,12 +73,6 @@ pub(super) fn plan(
     }
     adoption::closing(observed, &volume.id)
         .unwrap_or_else(|| modification::plan(observed, status, volume, claim, size, now))
-}
-
-fn is_ours(observed: &Observed, claim: &PersistentVolumeClaim) -> bool {
-    claim.owner_references().iter().any(|owner| {
-        Some(&owner.uid) == observed.volume.metadata.uid.as_ref() && owner.kind == Volume::kind(&())
-    })
 }
 
 /// What belongs to something else is not watched.

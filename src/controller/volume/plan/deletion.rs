@@ -6,24 +6,29 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
 use super::facts::{attempt_facts, blocked, once_confirmed, owner_of, proven_absent};
-use super::{adoption, snapshot};
-use crate::api::{DeletionPolicy, Size, VolumeId, VolumeStatus, keys, names};
+use super::{adopted, adoption, snapshot};
+use crate::api::names::VolumeNames;
+use crate::api::{DeletionPolicy, Size, VolumeId, VolumeStatus, keys};
 use crate::cloud::call::Call;
 use crate::cloud::identity;
 use crate::cloud::{EbsVolume, VolumeState};
 use crate::cluster::finalizer;
 use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::controller::creation::judge::{Verdict, judge};
-use crate::controller::volume::observe::Observed;
+use crate::controller::volume::observe::{ById, Observed};
 use crate::controller::volume::wait::VolumeWait;
+use crate::controller::volume::wait::adopted::AdoptedWait;
 use crate::controller::volume::wait::creation::{CreationWait, Found};
 use crate::controller::volume::wait::deletion::DeletionWait;
-use crate::controller::volume::{build, messages};
+use crate::controller::volume::{adopted as adopted_objects, build, messages};
 use crate::controller::{retention, safety};
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.volume) {
         return Plan::wait(Stage::Nothing, DeletionWait::OtherFinalizers);
+    }
+    if let Some(adopt) = observed.volume.spec.adopt.as_ref().filter(|_| observed.volume.spec.release) {
+        return adopted::release(observed, adopt, now);
     }
     if observed.volumes.swept_at.is_none() {
         return Plan::wait(Stage::Nothing, VolumeWait::FirstSync);
@@ -49,6 +54,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
             Vec::new()
         };
         return Plan::act(Stage::Bound, actions, DeletionWait::ClaimRemains(claim.name_any()));
+    }
+    if let Some(adopt) = &observed.volume.spec.adopt
+        && status.volume_id.as_ref() != Some(&adopt.volume_id)
+    {
+        return unannounced(observed, &adopt.volume_id);
     }
     match (&status.volume_id, &status.creation) {
         (Some(id), _) => identified(observed, &status, id, now),
@@ -87,6 +97,18 @@ fn unrecorded(observed: &Observed) -> Plan {
             Stage::Nothing,
             DeletionWait::Several(several.iter().map(|volume| volume.id.clone()).collect()),
         ),
+    }
+}
+
+/// The EBS volume is one that Freehold has not created, and the status does not name it: it is this Volume's
+/// only if it carries its tags, or its PersistentVolume does.
+fn unannounced(observed: &Observed, id: &VolumeId) -> Plan {
+    if observed.volumes.volumes.iter().any(|volume| volume.id == *id) {
+        return record(id.clone(), Found::ByTags);
+    }
+    match observed.recorded_volume() {
+        Some(named) if named == *id => record(named, Found::ByPersistentVolume),
+        Some(_) | None => finished(observed),
     }
 }
 
@@ -129,7 +151,13 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Ti
                 .unwrap_or_else(|| deleted(observed, volume, now)),
             DeletionPolicy::Delete => deleted(observed, volume, now),
         },
-        None => adoption::moving(observed, id, now).unwrap_or_else(|| gone(observed, status, id)),
+        None => match &observed.volume.spec.adopt {
+            Some(adopt) => adopted::moving(observed, adopt, now).unwrap_or_else(|| {
+                let look_up = (observed.by_id == ById::NotRead).then(|| id.clone());
+                Plan { look_up, ..gone(observed, status, id) }
+            }),
+            None => adoption::moving(observed, id, now).unwrap_or_else(|| gone(observed, status, id)),
+        },
     }
 }
 
@@ -162,6 +190,17 @@ fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
             let wait = DeletionWait::RecordDeleted { id: volume.id.clone(), record: record.name_any() };
             return Plan::wait(Stage::Created, wait).after(observed.timing.requeue_interval);
         }
+        // Adopted, and not marked yet.
+        Some(record)
+            if observed.volume.spec.adopt.is_some()
+                && adopted_objects::names(record, &volume.id)
+                && record.labels().get(keys::VOLUME_UID_LABEL).is_none() =>
+        {
+            let change = adopted_objects::record(record, &observed.volume);
+            let wait = AdoptedWait::Recording(record.name_any());
+            let actions = change.map(Action::RecordAdopted).into_iter().collect();
+            return Plan::act(Stage::Created, actions, wait).after(observed.timing.requeue_interval);
+        }
         Some(record) if !build::is_record_of(record, &observed.volume) => {
             let wait = DeletionWait::RecordNotOurs { id: volume.id.clone(), record: record.name_any(), uid };
             return Plan::wait(Stage::Created, wait).after(observed.timing.requeue_interval);
@@ -177,7 +216,10 @@ fn retained(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
     Plan::act(
         Stage::Created,
         actions,
-        DeletionWait::Retaining { id: volume.id.clone(), record: names::persistent_volume(&uid) },
+        DeletionWait::Retaining {
+            id: volume.id.clone(),
+            record: VolumeNames::of(&observed.volume).persistent_volume,
+        },
     )
 }
 
@@ -234,8 +276,8 @@ fn deleted(observed: &Observed, volume: &EbsVolume, now: Timestamp) -> Plan {
             .after(observed.timing.requeue_interval);
     }
     let owner = owner_of(&observed.volume, &observed.cluster_id);
-    match safety::may_delete_volume(volume, &identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid))
-    {
+    let tags = identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid);
+    match safety::may_delete_volume(volume, &tags, observed.volume.spec.release) {
         Ok(()) => blocked(observed, Call::DeleteVolume, Stage::Created, now).unwrap_or_else(|| {
             let actions = vec![Action::DeleteVolume(volume.id.clone())];
             Plan::act(Stage::Created, actions, DeletionWait::DeletingVolume(volume.id.clone())).pending()

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 
 use super::action::{Plan, Stage};
 use crate::api::volume::VolumeCreation;
-use crate::api::{Volume, VolumeId, keys};
+use crate::api::{Volume, VolumeId};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
@@ -14,7 +14,8 @@ use crate::cloud::quota::Demand;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
-use crate::controller::volume::observe::Observed;
+use crate::controller::volume::build;
+use crate::controller::volume::observe::{ById, Observed};
 use crate::controller::volume::wait::VolumeWait;
 
 /// The facts that the protocol judges an attempt by. EC2 cannot list volumes by token: the attempt's tag
@@ -60,12 +61,12 @@ pub(super) fn once_confirmed(
     wait: impl Into<VolumeWait>,
 ) -> Plan {
     let recheck = observed.timing.requeue_interval;
-    match observed.is_shown_by_id {
-        Some(false) => plan,
-        Some(true) => Plan::wait(Stage::Nothing, VolumeWait::WithoutTags(id.clone()))
+    match observed.by_id {
+        ById::NotShown => plan,
+        ById::Shown(_) => Plan::wait(Stage::Nothing, VolumeWait::WithoutTags(id.clone()))
             .pending()
             .after(recheck.saturating_mul(12)),
-        None => {
+        ById::NotRead => {
             let plan = Plan::wait(Stage::Nothing, wait).pending().after(recheck);
             Plan { look_up: Some(id.clone()), ..plan }
         }
@@ -79,12 +80,11 @@ pub(in crate::controller::volume) fn demand(creation: &VolumeCreation) -> Demand
 
 /// Whom the EBS volume belongs to.
 pub(in crate::controller::volume) fn owner_of(volume: &Volume, cluster_id: &str) -> Owner {
-    let database = volume.labels().get(keys::DATABASE_NAME_LABEL).cloned().unwrap_or_default();
     Owner {
         cluster_id: cluster_id.to_owned(),
         kind: Kind::Volume,
         uid: volume.uid().unwrap_or_default(),
-        database: format!("{}/{database}", volume.namespace().unwrap_or_default()),
+        database: build::database_of(volume),
         name: volume.name_any(),
     }
 }

@@ -1,6 +1,7 @@
 //! The plan step of the Volume controller: compares what is with what should be, and decides the actions.
 //! Pure.
 
+mod adopted;
 mod adoption;
 mod binding;
 mod check;
@@ -57,6 +58,11 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
         return Plan::wait(Stage::Nothing, VolumeWait::InvalidSize(observed.volume.spec.size.clone()));
     };
     let status = observed.volume.status.clone().unwrap_or_default();
+    if let Some(adopt) = &observed.volume.spec.adopt
+        && status.volume_id.as_ref() != Some(&adopt.volume_id)
+    {
+        return adopted::take(observed, adopt, size);
+    }
     match (&status.creation, &status.volume_id) {
         (_, Some(id)) => identified(observed, &status, id, size, now),
         (Some(creation), None) => creation::unidentified(observed, creation, size, now),
@@ -72,14 +78,35 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i
             Plan::wait(Stage::Nothing, CreationWait::Creating(id.clone())).pending()
         }
         Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Unknown)) => {
-            binding::plan(observed, status, volume, size, now)
+            match &observed.volume.spec.adopt {
+                Some(adopt) => adopted::bind(observed, status, adopt, volume, size, now),
+                None => binding::plan(observed, status, volume, size, now),
+            }
         }
         Some((_, VolumeState::Error)) => Plan::wait(Stage::Nothing, VolumeWait::Broken(id.clone())),
-        None => {
-            adoption::moving(observed, id, now).unwrap_or_else(|| missing(observed, status, id, size, now))
-        }
+        None => match &observed.volume.spec.adopt {
+            Some(adopt) => adopted::moving(observed, adopt, now)
+                .unwrap_or_else(|| missing_by_id(observed, status, id, size, now)),
+            None => adoption::moving(observed, id, now)
+                .unwrap_or_else(|| missing(observed, status, id, size, now)),
+        },
         Some((_, VolumeState::Deleting | VolumeState::Deleted)) => missing(observed, status, id, size, now),
     }
+}
+
+/// No look-up by tag shows the volume that was adopted in place: what EC2 shows by its id is not lost.
+fn missing_by_id(
+    observed: &Observed,
+    status: &VolumeStatus,
+    id: &VolumeId,
+    size: i32,
+    now: Timestamp,
+) -> Plan {
+    let wait = match recorded::lost_since(status) {
+        Some(_) => VolumeWait::Lost { volume: observed.volume.name_any(), id: id.clone() },
+        None => VolumeWait::Missing(id.clone()),
+    };
+    facts::once_confirmed(observed, id, missing(observed, status, id, size, now), wait)
 }
 
 /// EC2 does not show the volume that the status names.

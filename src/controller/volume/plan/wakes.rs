@@ -4,6 +4,7 @@
 use super::action::{Action, Plan, VolumeInterest};
 use crate::controller::volume::observe::Observed;
 use crate::controller::volume::wait::VolumeWait;
+use crate::controller::volume::wait::adopted::AdoptedWait;
 use crate::controller::volume::wait::creation::{AdoptionWait, CreationWait};
 use crate::controller::volume::wait::deletion::{DeletionWait, SnapshotWait};
 use crate::controller::volume::wait::modification::{BindingWait, ModificationWait};
@@ -47,6 +48,7 @@ pub(super) fn wakes(wait: &VolumeWait) -> &'static [Wake] {
         VolumeWait::Broken(_) | VolumeWait::Lost { .. } => &[Wake::Sync],
         VolumeWait::Creation(wait) => of_creation(wait),
         VolumeWait::Adoption(wait) => of_adoption(wait),
+        VolumeWait::Adopted(wait) => of_adopted(wait),
         VolumeWait::Binding(wait) => of_binding(wait),
         VolumeWait::Modification(wait) => of_modification(wait),
         VolumeWait::Deletion(wait) => of_deletion(wait),
@@ -81,6 +83,20 @@ fn of_adoption(wait: &AdoptionWait) -> &'static [Wake] {
         AdoptionWait::Adopting(_) | AdoptionWait::Tagging(_) | AdoptionWait::TagsNotShown(_) => {
             &[Wake::Interest]
         }
+    }
+}
+
+/// What Freehold has not labelled yet is not watched.
+fn of_adopted(wait: &AdoptedWait) -> &'static [Wake] {
+    match wait {
+        AdoptedWait::Reading(_)
+        | AdoptedWait::Refused(..)
+        | AdoptedWait::Unbound(..)
+        | AdoptedWait::Recording(_)
+        | AdoptedWait::Owning(_)
+        | AdoptedWait::Disowning(_)
+        | AdoptedWait::GivingBack(_) => &[Wake::Time],
+        AdoptedWait::GivenBack(_) => &[Wake::OwnWrite],
     }
 }
 
@@ -168,6 +184,11 @@ fn writes_the_volume(action: &Action) -> bool {
         | Action::NoteDeleted
         | Action::RemoveFinalizer => true,
         Action::Retag(..)
+        | Action::RecordAdopted(_)
+        | Action::OwnClaim(_)
+        | Action::DisownClaim(_)
+        | Action::GiveBackRecord(_)
+        | Action::Untag(..)
         | Action::ReleaseRecord(_)
         | Action::ReopenPersistentVolume(_)
         | Action::CreateClaim(_)

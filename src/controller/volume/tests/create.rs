@@ -268,7 +268,7 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
             "proven absent, and EC2 does not show it by its id",
             missing(|it| {
                 it.volumes.empty = Some(run(1, 1201));
-                it.is_shown_by_id = Some(false);
+                it.by_id = ById::NotShown;
             }),
             at(1202),
             creates(2, at(1202)),
@@ -277,7 +277,7 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
             "proven absent, and EC2 shows it by its id: its tags were taken off",
             missing(|it| {
                 it.volumes.empty = Some(run(1, 1201));
-                it.is_shown_by_id = Some(true);
+                it.by_id = ById::Shown(Box::new(ebs("vol-1", 1, VolumeState::Available)));
             }),
             at(1202),
             waits(nothing, Reason::VolumeLost).pending().again(60),

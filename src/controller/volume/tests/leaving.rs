@@ -279,7 +279,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
             "absence is proven, and EC2 does not show it by its id",
             gone(|it| {
                 it.volumes.empty = Some(run(1, 1201));
-                it.is_shown_by_id = Some(false);
+                it.by_id = ById::NotShown;
             }),
             at(1202),
             finished().pending(),
@@ -288,7 +288,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
             "absence is proven, and EC2 shows it by its id: its tags were taken off",
             gone(|it| {
                 it.volumes.empty = Some(run(1, 1201));
-                it.is_shown_by_id = Some(true);
+                it.by_id = ById::Shown(Box::new(ebs("vol-1", 1, VolumeState::Available)));
             }),
             at(1202),
             waits(Stage::Nothing, Reason::VolumeLost).pending().again(60),
@@ -299,7 +299,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
             gone(|it| {
                 status(it).creation = None;
                 it.volumes.empty = Some(run(1, 1201));
-                it.is_shown_by_id = Some(false);
+                it.by_id = ById::NotShown;
             }),
             at(1202),
             finished().pending(),

@@ -148,7 +148,10 @@ impl Life {
         let mut observed = self.observed();
         let mut plan = super::plan(&observed, self.now);
         if let Some(id) = &plan.look_up {
-            observed.is_shown_by_id = Some(self.disk(id).is_some());
+            observed.by_id = match self.disk(id) {
+                Some(disk) => ById::Shown(Box::new(disk.volume.clone())),
+                None => ById::NotShown,
+            };
             plan = super::plan(&observed, self.now);
         }
         for action in &plan.actions {

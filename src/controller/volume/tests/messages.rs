@@ -10,6 +10,7 @@ use crate::controller::creation::judge::Doubt;
 use crate::controller::messages as shared;
 use crate::controller::tests::golden::{Sentence, compare_sentences, complete, variant};
 use crate::controller::volume::messages;
+use crate::controller::volume::wait::adopted::{AdoptedRefusal, AdoptedWait};
 use crate::controller::volume::wait::creation::{AdoptionRefusal, AdoptionWait, CreationWait, Found};
 use crate::controller::volume::wait::deletion::{DeletionWait, SnapshotWait};
 use crate::controller::volume::wait::modification::{BindingWait, ModificationWait};
@@ -81,6 +82,35 @@ fn adoption() -> Vec<AdoptionWait> {
         AdoptionWait::ClosingRecord(vol()),
     ];
     examples.extend(refusals.into_iter().map(|cause| AdoptionWait::Refused { record: record_name(), cause }));
+    complete(examples)
+}
+
+fn adopted() -> Vec<AdoptedWait> {
+    let refusals = complete(vec![
+        AdoptedRefusal::NotTagged("cluster/team-a/orders".into()),
+        AdoptedRefusal::OtherCluster("other".into()),
+        AdoptedRefusal::OtherVolume("other-uid".into()),
+        AdoptedRefusal::Zone { zone: "us-east-1a".into(), wanted: "us-east-1b".into() },
+        AdoptedRefusal::MultiAttach,
+        AdoptedRefusal::State(VolumeState::Error),
+        AdoptedRefusal::Larger(200),
+        AdoptedRefusal::NoPersistentVolume("pvc-1".into()),
+        AdoptedRefusal::PersistentVolumeDeleted("pvc-1".into()),
+        AdoptedRefusal::OtherRecord { persistent_volume: "pvc-1".into(), uid: "other-uid".into() },
+        AdoptedRefusal::NotBound { persistent_volume: "pvc-1".into(), claim: "data-orders-0".into() },
+        AdoptedRefusal::ClaimDeleted("data-orders-0".into()),
+        AdoptedRefusal::FileSystem { has: "ext4".into(), wanted: "xfs" },
+    ]);
+    let mut examples = vec![
+        AdoptedWait::Reading(vol()),
+        AdoptedWait::Unbound(vol(), AdoptedRefusal::NoPersistentVolume("pvc-1".into())),
+        AdoptedWait::Recording("pvc-1".into()),
+        AdoptedWait::Owning("data-orders-0".into()),
+        AdoptedWait::Disowning("data-orders-0".into()),
+        AdoptedWait::GivingBack(vol()),
+        AdoptedWait::GivenBack(vol()),
+    ];
+    examples.extend(refusals.into_iter().map(|cause| AdoptedWait::Refused(vol(), cause)));
     complete(examples)
 }
 
@@ -163,6 +193,7 @@ fn waits_of_every_kind() -> Vec<(String, VolumeWait)> {
     let mut waits: Vec<_> = single.into_iter().map(|wait| (variant(&wait), wait)).collect();
     waits.extend(named("Creation", creation()));
     waits.extend(named("Adoption", adoption()));
+    waits.extend(named("Adopted", adopted()));
     waits.extend(named("Binding", binding()));
     waits.extend(named("Modification", modification()));
     waits.extend(named("Deletion", deletion()));
@@ -184,6 +215,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("condition Created", messages::CREATED.to_owned()),
         ("condition Bound", messages::BOUND.to_owned()),
         ("condition Modified", messages::MODIFIED.to_owned()),
+        ("condition Modified, spec.release", messages::NOT_MODIFIED.to_owned()),
         ("condition Ready", messages::READY.to_owned()),
         ("condition Orphaned", messages::ORPHANED.to_owned()),
         ("condition after the first that is not true", shared::EARLIER_STEP.to_owned()),

@@ -3,10 +3,12 @@
 //!
 //! The sentences are in `messages`.
 
+pub mod adopted;
 pub mod creation;
 pub mod deletion;
 pub mod modification;
 
+use self::adopted::AdoptedWait;
 use self::creation::{AdoptionWait, CreationWait};
 use self::deletion::{DeletionWait, SnapshotWait};
 use self::modification::{BindingWait, ModificationWait};
@@ -44,6 +46,8 @@ pub enum VolumeWait {
     Creation(CreationWait),
     /// A retained EBS volume is not adopted yet.
     Adoption(AdoptionWait),
+    /// An EBS volume that a database used before is not adopted in place yet, or not given back.
+    Adopted(AdoptedWait),
     /// The PersistentVolume and the claim are not bound to each other yet.
     Binding(BindingWait),
     /// Size, type, IOPS or throughput are not as wanted yet.
@@ -68,6 +72,7 @@ impl VolumeWait {
             }
             Self::Creation(wait) => wait.reason(),
             Self::Adoption(wait) => wait.reason(),
+            Self::Adopted(wait) => wait.reason(),
             Self::Binding(wait) => wait.reason(),
             Self::Modification(wait) => wait.reason(),
             Self::Deletion(wait) => wait.reason(),
@@ -86,6 +91,7 @@ impl VolumeWait {
             | Self::WithoutTags(_) => false,
             Self::Creation(wait) => matches!(wait, CreationWait::Several(_) | CreationWait::Invalid(_)),
             Self::Adoption(wait) => matches!(wait, AdoptionWait::Refused { .. }),
+            Self::Adopted(wait) => matches!(wait, AdoptedWait::Refused(..) | AdoptedWait::Unbound(..)),
             Self::Binding(wait) => {
                 matches!(wait, BindingWait::NameConflict { .. } | BindingWait::OtherVolume { .. })
             }
@@ -114,6 +120,12 @@ impl From<CreationWait> for VolumeWait {
 impl From<AdoptionWait> for VolumeWait {
     fn from(wait: AdoptionWait) -> Self {
         Self::Adoption(wait)
+    }
+}
+
+impl From<AdoptedWait> for VolumeWait {
+    fn from(wait: AdoptedWait) -> Self {
+        Self::Adopted(wait)
     }
 }
 

@@ -54,7 +54,14 @@ impl Life {
             Action::NoteDeleted => self.status().deleted_at = Some(Time(now)),
             Action::DeletePersistentVolume(_) => self.record = None,
             Action::RemoveFinalizer => self.is_gone = true,
-            Action::Adopt(..) | Action::Retag(..) | Action::ReleaseRecord(_) => {
+            Action::Adopt(..)
+            | Action::Retag(..)
+            | Action::ReleaseRecord(_)
+            | Action::RecordAdopted(_)
+            | Action::OwnClaim(_)
+            | Action::DisownClaim(_)
+            | Action::GiveBackRecord(_)
+            | Action::Untag(..) => {
                 panic!("nothing is adopted in the model: {action:?}")
             }
         }

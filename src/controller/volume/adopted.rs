@@ -1,0 +1,140 @@
+//! What is put on the PersistentVolume and the claim of an EBS volume that was adopted in place, and taken off
+//! when it is given back: nothing else of the two ever changes. Pure.
+//!
+//! Of the Database's labels these are ours alone: what has another prefix may have been there before, and
+//! could not be given back.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kube::{Resource, ResourceExt};
+
+use super::build;
+use crate::api::keys::{
+    DATABASE_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, FORMER_RECLAIM_POLICY_ANNOTATION,
+    VOLUME_UID_LABEL,
+};
+use crate::api::{Volume, VolumeId};
+use crate::cluster::persistent_volume::ebs_volume;
+
+/// The reclaim policy of a PersistentVolume that outlives its claim; the default of one that names none.
+const RETAIN: &str = "Retain";
+
+/// A change of an object: as it was read, and as it is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change<K> {
+    /// As it was read.
+    pub from: K,
+    /// As it is to be.
+    pub to: K,
+}
+
+impl<K: Clone + PartialEq> Change<K> {
+    /// `None` where nothing differs.
+    fn of(from: &K, to: K) -> Option<Box<Self>> {
+        (*from != to).then(|| Box::new(Self { from: from.clone(), to }))
+    }
+}
+
+/// Makes the PersistentVolume the record of this Volume: kept when its claim goes, with its former policy in an
+/// annotation.
+pub fn record(found: &PersistentVolume, volume: &Volume) -> Option<Box<Change<PersistentVolume>>> {
+    let mut to = found.clone();
+    to.labels_mut().extend(record_labels(volume));
+    to.annotations_mut().insert(DATABASE_ANNOTATION.to_owned(), build::database_of(volume));
+    if let Some(spec) = &mut to.spec {
+        let former = spec.persistent_volume_reclaim_policy.replace(RETAIN.to_owned());
+        let former = former.unwrap_or_else(|| RETAIN.to_owned());
+        // One that was changed since is not the one from before.
+        to.annotations_mut().entry(FORMER_RECLAIM_POLICY_ANNOTATION.to_owned()).or_insert(former);
+    }
+    Change::of(found, to)
+}
+
+/// Makes the claim this Volume's. Another controller of it, such as its StatefulSet, stays its controller.
+pub fn own(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Change<PersistentVolumeClaim>>> {
+    let mut to = found.clone();
+    to.labels_mut().extend(labels(volume));
+    if !is_owned(found, volume) {
+        to.owner_references_mut().extend(volume.owner_ref(&()));
+    }
+    Change::of(found, to)
+}
+
+/// Makes the claim what it was before this Volume.
+pub fn disown(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Change<PersistentVolumeClaim>>> {
+    let mut to = found.clone();
+    remove(&mut to.metadata.labels, &labels(volume));
+    if is_owned(found, volume) {
+        to.owner_references_mut().retain(|owner| Some(&owner.uid) != volume.metadata.uid.as_ref());
+        to.metadata.owner_references = to.metadata.owner_references.filter(|owners| !owners.is_empty());
+    }
+    Change::of(found, to)
+}
+
+/// Makes the PersistentVolume what it was before this Volume. Its former reclaim policy is restored only where
+/// nothing is about to delete its claim: `Delete` would delete the EBS volume with it.
+pub fn give_back(
+    found: &PersistentVolume,
+    claim: Option<&PersistentVolumeClaim>,
+    volume: &Volume,
+) -> Option<Box<Change<PersistentVolume>>> {
+    if !build::is_record_of(found, volume) {
+        return None;
+    }
+    let mut to = found.clone();
+    remove(&mut to.metadata.labels, &record_labels(volume));
+    to.annotations_mut().remove(DATABASE_ANNOTATION);
+    let former = to.annotations_mut().remove(FORMER_RECLAIM_POLICY_ANNOTATION);
+    let is_staying = claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_none());
+    let is_bound = claim.is_some_and(|claim| is_bound(found, claim));
+    if let Some((spec, former)) = to.spec.as_mut().zip(former).filter(|_| is_staying && is_bound) {
+        spec.persistent_volume_reclaim_policy = Some(former);
+    }
+    Change::of(found, to)
+}
+
+/// Whether the two are bound to each other.
+pub fn is_bound(found: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+    let reference = found.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
+    let names = reference.is_some_and(|reference| {
+        reference.namespace == claim.metadata.namespace
+            && reference.name == claim.metadata.name
+            && reference.uid.is_some()
+            && reference.uid == claim.metadata.uid
+    });
+    let named = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_ref());
+    let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
+    names && named == found.metadata.name.as_ref() && phase == Some("Bound")
+}
+
+/// Whether the PersistentVolume names this EBS volume.
+pub fn names(found: &PersistentVolume, id: &VolumeId) -> bool {
+    ebs_volume(found).as_ref() == Some(id)
+}
+
+/// Whether this Volume owns the claim, so that the claim is deleted with it.
+pub fn is_owned(claim: &PersistentVolumeClaim, volume: &Volume) -> bool {
+    let uid = volume.metadata.uid.as_ref();
+    claim.owner_references().iter().any(|owner| Some(&owner.uid) == uid && owner.kind == Volume::kind(&()))
+}
+
+fn record_labels(volume: &Volume) -> BTreeMap<String, String> {
+    let mut labels = labels(volume);
+    labels.insert(VOLUME_UID_LABEL.to_owned(), volume.uid().unwrap_or_default());
+    labels
+}
+
+/// What the watches select.
+fn labels(volume: &Volume) -> BTreeMap<String, String> {
+    let is_ours = |key: &str| [DATABASE_NAME_LABEL, DATABASE_UID_LABEL].contains(&key);
+    let labels = volume.labels().iter().filter(|(key, _)| is_ours(key));
+    labels.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Removes those of these labels that still have our value.
+fn remove(labels: &mut Option<BTreeMap<String, String>>, ours: &BTreeMap<String, String>) {
+    if let Some(labels) = labels {
+        labels.retain(|key, value| ours.get(key) != Some(value));
+    }
+}

@@ -1,0 +1,233 @@
+//! The end of a Volume that adopted an EBS volume in place: everything is as it was found once it is given
+//! back, and otherwise the deletion policy says what becomes of it.
+
+use super::adopted::{announced, asked, found, found_claim, found_record, kept, shows, tagged, tags};
+use super::*;
+use crate::api::keys::VOLUME_UID_TAG;
+use crate::controller::volume::adopted::{Change, record as recorded};
+
+/// The three as they are, and the Volume, for a few passes.
+struct InPlace {
+    observed: Observed,
+    disk: EbsVolume,
+    is_gone: bool,
+}
+
+impl InPlace {
+    fn pass(&mut self) {
+        let is_listed = self.disk.tags.get(VOLUME_UID_TAG).is_some_and(|uid| uid == "volume-uid");
+        self.observed.volumes.volumes = if is_listed { vec![self.disk.clone()] } else { Vec::new() };
+        self.observed.by_id = ById::Shown(Box::new(self.disk.clone()));
+        for action in plan(&self.observed, now()).actions {
+            self.carry_out(action);
+        }
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Adopt(id, tags) => {
+                status(&mut self.observed).volume_id = Some(id);
+                self.disk.tags.extend(tags);
+            }
+            Action::Untag(_, tags) => self.disk.tags.retain(|key, value| tags.get(key) != Some(value)),
+            Action::RecordAdopted(change) | Action::GiveBackRecord(change) => {
+                let Change { from, to } = *change;
+                assert_eq!(self.observed.persistent_volume.replace(to), Some(from));
+            }
+            Action::OwnClaim(change) | Action::DisownClaim(change) => {
+                let Change { from, to } = *change;
+                assert_eq!(self.observed.claim.replace(to), Some(from));
+            }
+            Action::RemoveFinalizer => self.is_gone = true,
+            other => panic!("an adopted volume is used as it is: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn whenever_it_is_released_everything_is_as_it_was_found() {
+    for passes in 0..6 {
+        for is_kept_from in 0..=passes {
+            let mut world = InPlace { observed: asked(|_| {}), disk: found(), is_gone: false };
+            for pass in 0..passes {
+                world.observed.volume.spec.release = pass < is_kept_from;
+                world.pass();
+            }
+            world.observed.volume.spec.release = true;
+            world.observed.volume.metadata.deletion_timestamp = Some(Time(at(5)));
+            // Neither a pod nor an attachment is waited for.
+            world.observed.attachments = vec!["csi-1".to_owned()];
+            for _ in 0..3 {
+                if !world.is_gone {
+                    world.pass();
+                }
+            }
+            assert!(world.is_gone, "{passes} {is_kept_from}");
+            pretty_assertions::assert_eq!(world.observed.persistent_volume, Some(found_record()));
+            pretty_assertions::assert_eq!(world.observed.claim, Some(found_claim()));
+            pretty_assertions::assert_eq!(world.disk, found());
+        }
+    }
+}
+
+#[test]
+fn a_release_restores_the_reclaim_policy_only_where_nothing_deletes_the_claim() {
+    let leaves = |change: fn(&mut Observed)| {
+        let observed = kept(|it| {
+            it.volume.spec.release = true;
+            shows(it, tagged());
+            change(it);
+        });
+        plan(&deleting(DeletionPolicy::Delete, observed), now()).actions
+    };
+    let policy = |actions: &[Action]| {
+        actions.iter().find_map(|action| match action {
+            Action::GiveBackRecord(change) => change.to.spec.clone()?.persistent_volume_reclaim_policy,
+            _ => None,
+        })
+    };
+    let actions = leaves(|_| {});
+    let [Action::DisownClaim(_), Action::GiveBackRecord(_), Action::Untag(of, gone)] = actions.as_slice()
+    else {
+        panic!("{actions:?}")
+    };
+    assert_eq!((of, gone), (&id("vol-9"), &tags()), "only what was put on");
+    assert_eq!(policy(&actions).as_deref(), Some("Delete"));
+    let ending = leaves(|it| it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(5))));
+    assert_eq!(policy(&ending).as_deref(), Some("Retain"));
+    assert_eq!(policy(&leaves(|it| it.claim = None)).as_deref(), Some("Retain"));
+}
+
+#[test]
+fn a_release_removes_tags_calmly_and_ends_only_when_ec2_shows_them_gone() {
+    let leaves = |change: fn(&mut Observed)| {
+        deleting(
+            DeletionPolicy::Delete,
+            announced(|it| {
+                it.volumes.swept_at = None;
+                change(it);
+            }),
+        )
+    };
+    let issued = |it: &mut Observed, call: Call, seconds: i64, call_blocked: Option<CallBlocked>| {
+        it.issued = BTreeMap::from([(call, IssuedRequest { at: at(seconds), call_blocked })]);
+    };
+    let ends = || acts(Stage::Nothing, vec![Action::RemoveFinalizer], Reason::Deleting);
+    let untags = acts(Stage::Nothing, vec![Action::Untag(id("vol-9"), tags())], Reason::Deleting).again(5);
+    let tagged_now = |seconds: i64, blocked: Option<CallBlocked>, call: Call| {
+        let mut observed = leaves(|it| shows(it, tagged()));
+        issued(&mut observed, call, seconds, blocked);
+        observed
+    };
+    let mut just_tagged = leaves(|it| shows(it, found()));
+    issued(&mut just_tagged, Call::CreateTags, 8, None);
+    let forbidden = answered(Call::DeleteTags, "UnauthorizedOperation", Some(at(309)));
+    hold(vec![
+        (
+            "EC2 is read first",
+            leaves(|_| {}),
+            now(),
+            waits(Stage::Nothing, Reason::Adopting).again(5).looks_up("vol-9"),
+        ),
+        ("it carries our tags", leaves(|it| shows(it, tagged())), now(), untags.clone()),
+        (
+            "requested a moment ago",
+            tagged_now(9, None, Call::DeleteTags),
+            now(),
+            waits(Stage::Nothing, Reason::Deleting).again(5),
+        ),
+        ("requested a while ago", tagged_now(1, None, Call::DeleteTags), now(), untags),
+        (
+            "forbidden: its pause",
+            tagged_now(9, Some(forbidden), Call::DeleteTags),
+            now(),
+            waits(Stage::Nothing, Reason::Forbidden).again(299),
+        ),
+        ("it carries none", leaves(|it| shows(it, found())), now(), ends()),
+        (
+            "EC2 may not show yet what was tagged",
+            just_tagged,
+            now(),
+            waits(Stage::Nothing, Reason::Deleting).again(3),
+        ),
+        ("it is gone", leaves(|it| it.by_id = ById::NotShown), now(), ends()),
+        (
+            "it is another Volume's, with our cluster's tag",
+            leaves(|it| {
+                let mut volume = tagged();
+                volume.tags.insert(VOLUME_UID_TAG.to_owned(), "other".to_owned());
+                shows(it, volume);
+            }),
+            now(),
+            ends(),
+        ),
+    ]);
+}
+
+#[test]
+fn one_that_is_kept_is_deleted_as_the_policy_says_and_under_its_own_names() {
+    let leaves = |policy: DeletionPolicy, change: fn(&mut Observed)| {
+        deleting(
+            policy,
+            kept(|it| {
+                it.claim = None;
+                it.volumes.volumes[0].state = VolumeState::Available;
+                change(it);
+            }),
+        )
+    };
+    let claimed = kept(|_| {});
+    let claim = claimed.claim.clone().unwrap();
+    let retained = plan(&leaves(DeletionPolicy::Retain, |_| {}), now());
+    let [Action::MarkRetained(record), Action::RemoveFinalizer] = retained.actions.as_slice() else {
+        panic!("{retained:?}")
+    };
+    assert_eq!(record.name_any(), "pvc-5a1c");
+    assert!(message(&retained).contains("pvc-5a1c"), "{retained:?}");
+    let read = crate::controller::retention::read(record).expect("a record of any name");
+    assert_eq!((read.volume_id, read.volume_uid.as_str()), (id("vol-9"), "volume-uid"));
+    let unmarked = leaves(DeletionPolicy::Retain, |it| it.persistent_volume = Some(found_record()));
+    let marks = recorded(&found_record(), &unmarked.volume).unwrap();
+    hold(vec![
+        (
+            "its claim first",
+            deleting(DeletionPolicy::Delete, claimed),
+            now(),
+            acts(Stage::Bound, vec![Action::DeleteClaim(Box::new(claim))], Reason::AwaitingDetach),
+        ),
+        (
+            "deleted",
+            leaves(DeletionPolicy::Delete, |_| {}),
+            now(),
+            acts(Stage::Created, vec![Action::DeleteVolume(id("vol-9"))], Reason::AwaitingVolumeDeletion)
+                .pending(),
+        ),
+        (
+            "its PersistentVolume is not the record yet",
+            unmarked,
+            now(),
+            acts(Stage::Created, vec![Action::RecordAdopted(marks)], Reason::AwaitingBinding).again(5),
+        ),
+        (
+            "the status was lost",
+            leaves(DeletionPolicy::Delete, |it| it.volume.status = None),
+            now(),
+            acts(Stage::Nothing, vec![Action::RecordVolume(id("vol-9"))], Reason::Deleting),
+        ),
+        (
+            "it was never adopted: nothing of it is this Volume's",
+            leaves(DeletionPolicy::Delete, |it| {
+                (it.volume.status, it.persistent_volume) = (None, Some(found_record()));
+                it.volumes.volumes.clear();
+            }),
+            now(),
+            acts(Stage::Nothing, vec![Action::RemoveFinalizer], Reason::Deleting),
+        ),
+        (
+            "no list shows it: it is read by its id",
+            leaves(DeletionPolicy::Delete, |it| it.volumes.volumes.clear()),
+            now(),
+            waits(Stage::Nothing, Reason::AwaitingVolumeDeletion).pending().looks_up("vol-9"),
+        ),
+    ]);
+}
