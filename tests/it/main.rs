@@ -16,6 +16,7 @@ mod disks;
 mod fleet;
 mod iam;
 mod imports;
+mod in_place;
 mod kit;
 mod legacy;
 mod life;
