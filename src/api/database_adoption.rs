@@ -18,10 +18,14 @@ pub struct Adopt {
     /// The StatefulSet that runs the database, in the namespace of this Database, with one replica. It keeps
     /// its name, its selector and its template but for what decides where the pod runs.
     #[schemars(length(min = 1, max = 61))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
+        .message("spec.adopt.statefulSetName must be the name of a StatefulSet: a-z, 0-9, '-' and '.'"))]
     pub stateful_set_name: String,
 
     /// The claim of the volume that holds the data.
     #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
+        .message("spec.adopt.claimName must be the name of a claim: a-z, 0-9, '-' and '.'"))]
     pub claim_name: String,
 
     /// The EBS volume of that claim, for example vol-0abc1234def567890.
@@ -38,12 +42,16 @@ pub struct Adopt {
 
     /// The Service that clients use today. It is never changed, and is what status.endpoint names.
     #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
+        .message("spec.adopt.serviceName must be the name of a Service: a-z, 0-9 and '-'"))]
     pub service_name: String,
 
     /// The Secret with the credentials, which status.credentialsSecretName names. It is never changed, and
     /// Freehold does not read what it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
+        .message("spec.adopt.credentialsSecretName must be the name of a Secret: a-z, 0-9, '-' and '.'"))]
     pub credentials_secret_name: Option<String>,
 }
 

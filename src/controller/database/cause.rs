@@ -30,6 +30,13 @@ pub enum InvalidSpec {
         /// Where the data is.
         made: String,
     },
+    /// The image of an adopted database does not name the version that it has.
+    AdoptedImage {
+        /// The image that was found.
+        image: String,
+        /// The version that the spec named then.
+        version: String,
+    },
     /// The size is no whole number of GiB.
     SizeForm(Size),
     /// A throughput for another type than gp3.

@@ -57,13 +57,31 @@ pub enum LegacyRefusal {
         /// The claim.
         claim: String,
     },
-    /// The pod mounts another claim besides.
-    SecondClaim {
+    /// The pod has another volume besides that may keep data.
+    SecondVolume {
         /// The pod.
         pod: String,
-        /// The other claim.
-        claim: String,
+        /// The name of the other volume in the pod.
+        volume: String,
     },
+    /// The first container does not mount the volume of the data.
+    NotTheEngine {
+        /// The pod.
+        pod: String,
+        /// The container.
+        container: String,
+    },
+    /// The StatefulSet is being deleted.
+    Deleted(String),
+    /// The pod was created from an older template than the one that is there.
+    OtherTemplate {
+        /// The StatefulSet.
+        set: String,
+        /// The pod.
+        pod: String,
+    },
+    /// The zone is not in `spec.zones`.
+    ZoneExcluded(String),
     /// The claim is not bound.
     ClaimNotBound {
         /// The claim.

@@ -38,15 +38,23 @@ pub(super) fn instance_of(core_node: &CoreNode) -> Option<InstanceId> {
 /// Whether the Kubernetes node carries the label and the taint of a database's machine. Its user data should
 /// have set both; nothing else keeps other pods off it.
 pub(super) fn is_dedicated(node: &Node, core_node: &CoreNode) -> bool {
-    let is_enough = |effect: &str| effect == NO_EXECUTE || effect == dedicated_effect(node);
+    let effect = dedicated_effect(node);
+    let is_enough = |found: &str| found == NO_EXECUTE || Some(found) == effect;
     core_node.labels().get(DEDICATED_LABEL).is_some_and(|value| value == "true")
-        && taints(core_node).any(|taint| taint.key == DEDICATED_TAINT && is_enough(&taint.effect))
+        && (effect.is_none()
+            || taints(core_node).any(|taint| taint.key == DEDICATED_TAINT && is_enough(&taint.effect)))
 }
 
 /// The effect of the taint of this Node's machine. On an adopted one the database's pod runs already, does
-/// not tolerate the taint, and stays.
-pub(super) fn dedicated_effect(node: &Node) -> &'static str {
-    if node.spec.instance_id.is_some() { NO_SCHEDULE } else { NO_EXECUTE }
+/// not tolerate the taint, and stays. `None` while the machine would be released: the template of that pod
+/// tolerates the taint only once its StatefulSet is adopted, and a pod that is created before must find its
+/// machine.
+pub(super) fn dedicated_effect(node: &Node) -> Option<&'static str> {
+    match (&node.spec.instance_id, node.spec.release) {
+        (None, _) => Some(NO_EXECUTE),
+        (Some(_), false) => Some(NO_SCHEDULE),
+        (Some(_), true) => None,
+    }
 }
 
 /// Whether the Kubernetes node carries anything that Freehold puts on that of an adopted instance.

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
+use k8s_openapi::api::apps::v1::{
+    StatefulSet, StatefulSetPersistentVolumeClaimRetentionPolicy, StatefulSetSpec, StatefulSetUpdateStrategy,
+};
 use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, Toleration};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::stateful_set::{engine_of, resources};
 use super::{inputs_hash, node, owner_reference, volume};
-use crate::api::database::{Adopt, Adoption};
+use crate::api::database::{Adopt, Adoption, Engine, EngineType};
 use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
 use crate::api::names::Names;
 use crate::api::volume::AdoptedVolume;
@@ -27,7 +29,11 @@ pub fn adopted_set(
     adoption: Option<&Adoption>,
 ) -> StatefulSet {
     let mut metadata = ObjectMeta {
-        owner_references: Some(vec![owner_reference(names)]),
+        // A deletion in the foreground would end the pod before it can be released.
+        owner_references: Some(vec![OwnerReference {
+            block_owner_deletion: Some(false),
+            ..owner_reference(names)
+        }]),
         labels: found.metadata.labels.clone(),
         annotations: found.metadata.annotations.clone(),
         name: found.metadata.name.clone(),
@@ -41,6 +47,11 @@ pub fn adopted_set(
     let spec = set.spec.get_or_insert_default();
     spec.update_strategy =
         Some(StatefulSetUpdateStrategy { type_: Some("OnDelete".to_owned()), rolling_update: None });
+    // Whatever becomes of the StatefulSet, the claim is the Volume's.
+    spec.persistent_volume_claim_retention_policy = Some(StatefulSetPersistentVolumeClaimRetentionPolicy {
+        when_deleted: Some("Retain".to_owned()),
+        when_scaled: Some("Retain".to_owned()),
+    });
     placed(spec, names);
     let metadata = spec.template.metadata.get_or_insert_default();
     let labels = metadata.labels.get_or_insert_default();
@@ -51,14 +62,39 @@ pub fn adopted_set(
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.insert(INPUTS_HASH_ANNOTATION.to_owned(), inputs_hash(&database.spec));
     if let Some(engine) = engine_in(&mut spec.template) {
-        if adoption.is_some_and(|adoption| adoption.engine != database.spec.engine) {
-            engine.image = Some(profile.image.clone());
+        if let Some(adoption) = adoption {
+            engine.image = image(engine.image.as_deref(), &adoption.engine, database, profile);
         }
         if database.spec.resources.is_some() {
             engine.resources = Some(resources(database));
         }
     }
     set
+}
+
+/// The image that was found, of the version that the spec names: another repository may have other users, other
+/// folders and another libc. One that does not name the version that it was found with stays
+/// (`plan/validation.rs` refuses the change).
+fn image(found: Option<&str>, then: &Engine, database: &Database, profile: &Profile) -> Option<String> {
+    let (found, now) = (found?, &database.spec.engine);
+    if then == now {
+        return Some(found.to_owned());
+    }
+    if now.kind == EngineType::Custom {
+        return Some(profile.image.clone());
+    }
+    Some(
+        of_version(found, then.version.as_deref(), now.version.as_deref())
+            .unwrap_or_else(|| found.to_owned()),
+    )
+}
+
+/// The image with another version in its tag; `None` if the tag does not name the version that it has.
+pub fn of_version(found: &str, then: Option<&str>, now: Option<&str>) -> Option<String> {
+    let (then, now) = (then?, now?);
+    let (repository, tag) = found.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
+    (!found.contains('@') && tag.contains(then))
+        .then(|| format!("{repository}:{}", tag.replacen(then, now, 1)))
 }
 
 /// The pod runs on the machine of this Database and nowhere else. The machine that it was found on has its

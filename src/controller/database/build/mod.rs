@@ -21,7 +21,7 @@ use crate::api::Database;
 use crate::api::database::{DatabaseSpec, Engine};
 use crate::api::names::Names;
 
-pub use adopted::{adopted_node, adopted_set, adopted_volume};
+pub use adopted::{adopted_node, adopted_set, adopted_volume, of_version};
 pub use compare::holds;
 pub use config_map::config_map;
 pub use fingerprint::{of_config_map, of_stateful_set};

@@ -27,6 +27,10 @@ impl InvalidSpec {
                  another major version of PostgreSQL cannot read it. Set the major version back, or create a \
                  new Database and copy the data"
             ),
+            Self::AdoptedImage { image, version } => format!(
+                "spec.engine.version cannot change: image {image} of the adopted database does not name {version} \
+                 in its tag, so its image of another version is not known. Set the version back"
+            ),
             Self::SizeForm(size) => format!(
                 "spec.storage.size {size} must be a whole number of GiB or TiB, \
                 for example 100Gi or 2Ti"

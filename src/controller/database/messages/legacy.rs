@@ -45,10 +45,22 @@ impl LegacyRefusal {
                 "pod {pod} does not mount claim {claim} (spec.adopt.claimName): delete this Database, and \
                  create it with the claim that holds the data"
             ),
-            Self::SecondClaim { pod, claim } => format!(
-                "pod {pod} mounts claim {claim} besides spec.adopt.claimName: a database with more than one \
-                 volume cannot be adopted"
+            Self::SecondVolume { pod, volume } => format!(
+                "pod {pod} has volume {volume} besides the claim of spec.adopt.claimName, which may hold data, \
+                 too: a database with more than one volume cannot be adopted"
             ),
+            Self::NotTheEngine { pod, container } => format!(
+                "container {container}, the first one of pod {pod}, does not mount the claim of \
+                 spec.adopt.claimName: the engine must be the first container of the template"
+            ),
+            Self::Deleted(set) => format!("StatefulSet {set} is being deleted"),
+            Self::OtherTemplate { set, pod } => format!(
+                "pod {pod} was created from an older template than the one of StatefulSet {set}, which has never \
+                 run: restart the pod, or set the template back, then Freehold goes on"
+            ),
+            Self::ZoneExcluded(zone) => {
+                format!("the instance is in {zone}, which spec.zones does not list: add {zone} to spec.zones")
+            }
             Self::ClaimNotBound { claim } => {
                 format!("claim {claim} (spec.adopt.claimName) is not bound to a PersistentVolume")
             }

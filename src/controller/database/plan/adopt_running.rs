@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::api::core::v1::{PersistentVolume, Pod, Volume as PodVolume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde_json::json;
@@ -15,7 +15,9 @@ use super::action::{Action, Plan};
 use super::facts::{adoption, node_awaited, recorded_zone, replicas, slowly, volume_awaited};
 use super::{access, permission, validation};
 use crate::api::database::{Adopt, Adoption};
-use crate::api::keys::{EBS_CSI_DRIVER, INPUTS_HASH_ANNOTATION, ZONE_LABEL};
+use crate::api::keys::{
+    DATABASE_UID_LABEL, EBS_CSI_DRIVER, INPUTS_HASH_ANNOTATION, REVISION_LABEL, ZONE_LABEL,
+};
 use crate::api::{ConditionType, Node, Volume};
 use crate::cluster::controller_of;
 use crate::controller::conditions;
@@ -28,6 +30,7 @@ use crate::controller::database::observe::legacy::Legacy;
 use crate::controller::database::ordinal::next_ordinal;
 use crate::controller::database::pod;
 use crate::controller::database::wait::DatabaseWait;
+use crate::controller::safety;
 use crate::engine::Profile;
 use crate::time::whole_second;
 
@@ -47,8 +50,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     if observed.stateful_set.ours().is_some() {
         return None;
     }
-    if legacy.stateful_set.is_none() && adoption(observed).is_some() {
-        // It was adopted, and another client has deleted it since: it is created anew.
+    if legacy.stateful_set.is_none() && was_adopted(observed) {
+        // Another client has deleted it since: it is created anew.
         return None;
     }
     let plan = next(observed, adopt, legacy, now);
@@ -56,6 +59,33 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let is_stalled = plan.waiting.as_ref().is_some_and(DatabaseWait::is_stalled);
     let pause = if is_stalled { slowly(observed) } else { observed.timing.requeue_interval };
     Some(plan.requeue(pause))
+}
+
+/// The plan, and first of all that Volume and Node are kept once the StatefulSet is adopted, whatever else the
+/// plan waits for: what would be released is neither repaired nor changed.
+pub(super) fn kept(mut plan: Plan, observed: &Observed) -> Plan {
+    if observed.stateful_set.ours().is_some() && !observed.is_leaving() {
+        plan.actions.splice(0..0, kept_all(observed));
+    }
+    plan
+}
+
+/// Has Node and Volume keep what they would release.
+pub(super) fn kept_all(observed: &Observed) -> Vec<Action> {
+    let release = || json!({"release": null});
+    let nodes = observed.nodes.iter().filter(|node| node.spec.instance_id.is_some() && node.spec.release);
+    let mut first: Vec<Action> = nodes
+        .map(|node| Action::UpdateNode(node.name_any(), node.uid().unwrap_or_default(), release()))
+        .collect();
+    let volume = observed.volume.ours().filter(|volume| volume.spec.adopt.is_some() && volume.spec.release);
+    first.extend(volume.map(|it| Action::UpdateVolume(it.uid().unwrap_or_default(), release())));
+    first
+}
+
+/// Whether the StatefulSet was adopted: how it was found is recorded before that, and what was applied after.
+fn was_adopted(observed: &Observed) -> bool {
+    let applied = observed.database.status.as_ref().and_then(|status| status.applied.as_ref());
+    adoption(observed).is_some() && applied.is_some_and(|applied| applied.stateful_set.is_some())
 }
 
 fn next(observed: &Observed, adopt: &Adopt, legacy: &Legacy, now: Timestamp) -> Plan {
@@ -71,6 +101,12 @@ fn next(observed: &Observed, adopt: &Adopt, legacy: &Legacy, now: Timestamp) -> 
     }
     if let Some(conflict) = access::conflict(observed, profile) {
         return Plan::wait(conflict);
+    }
+    if let Some((set, known)) = lost_owner(observed, legacy) {
+        // Where it runs, and on what, is known by Node and Volume since it was adopted.
+        let set = adopted(observed, profile, set, known);
+        let wait = DatabaseWait::AdoptingStatefulSet(observed.names.stateful_set.clone());
+        return Plan::act(vec![Action::AdoptStatefulSet(Box::new(set), Box::new(known.clone()))], wait);
     }
     match found(observed, adopt, legacy) {
         Ok(found) => step(observed, profile, &found, now),
@@ -111,12 +147,25 @@ fn step(observed: &Observed, profile: &Profile, found: &Found<'_>, now: Timestam
         actions.push(Action::Label(core_node.name_any(), core_node.uid().unwrap_or_default(), None));
     }
     let adoption = recorded(observed, found, now);
-    let mut set = build::adopted_set(found.stateful_set, database, names, profile, Some(&adoption));
-    // What was changed since it was read is not replaced.
-    set.metadata.uid.clone_from(&found.stateful_set.metadata.uid);
-    set.metadata.resource_version.clone_from(&found.stateful_set.metadata.resource_version);
+    let set = adopted(observed, profile, found.stateful_set, &adoption);
     actions.push(Action::AdoptStatefulSet(Box::new(set), Box::new(adoption)));
     Plan::act(actions, DatabaseWait::AdoptingStatefulSet(names.stateful_set.clone()))
+}
+
+/// The StatefulSet as it is adopted. What was changed since it was read is not replaced.
+fn adopted(observed: &Observed, profile: &Profile, live: &StatefulSet, adoption: &Adoption) -> StatefulSet {
+    let found = serde_json::from_value(adoption.stateful_set.clone()).unwrap_or_else(|_| live.clone());
+    let mut set = build::adopted_set(&found, &observed.database, &observed.names, profile, Some(adoption));
+    set.metadata.uid.clone_from(&live.metadata.uid);
+    set.metadata.resource_version.clone_from(&live.metadata.resource_version);
+    set
+}
+
+/// A StatefulSet that was adopted, as it was found, and that has lost its owner reference since.
+fn lost_owner<'a>(observed: &'a Observed, legacy: &'a Legacy) -> Option<(&'a StatefulSet, &'a Adoption)> {
+    let set = legacy.stateful_set.as_ref().filter(|set| controller_of(*set).is_none())?;
+    let is_ours = set.labels().get(DATABASE_UID_LABEL) == Some(&observed.names.uid);
+    adoption(observed).filter(|_| is_ours && was_adopted(observed)).map(|adoption| (set, adoption))
 }
 
 /// What is awaited of both before the StatefulSet may be adopted.
@@ -147,18 +196,17 @@ fn type_is_wanted(observed: &Observed, node: &Node) -> Result<(), LegacyRefusal>
 fn recorded(observed: &Observed, found: &Found<'_>, now: Timestamp) -> Adoption {
     let Found { stateful_set, pod_uid, .. } = found;
     let is_changed = stateful_set.annotations().contains_key(INPUTS_HASH_ANNOTATION);
-    let known = adoption(observed).filter(|_| is_changed);
-    let as_found = || {
-        let mut set = StatefulSet { status: None, ..(*stateful_set).clone() };
-        set.metadata.managed_fields = None;
-        json!(set)
-    };
+    if let Some(known) = adoption(observed).filter(|_| is_changed) {
+        return known.clone();
+    }
+    let mut set = StatefulSet { status: None, ..(*stateful_set).clone() };
+    set.metadata.managed_fields = None;
     Adoption {
         at: Time(whole_second(now)),
         pod_uid: pod_uid.clone(),
         engine: observed.database.spec.engine.clone(),
         inputs_hash: build::inputs_hash(&observed.database.spec),
-        stateful_set: known.map_or_else(as_found, |known| known.stateful_set.clone()),
+        stateful_set: json!(set),
     }
 }
 
@@ -175,6 +223,9 @@ fn found<'a>(observed: &Observed, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
             by: format!("{} {}", owner.kind, owner.name),
         });
     }
+    if set.metadata.deletion_timestamp.is_some() {
+        return Err(LegacyRefusal::Deleted(set.name_any()));
+    }
     if replicas(set) != 1 {
         return Err(LegacyRefusal::Replicas { set: set.name_any(), replicas: replicas(set) });
     }
@@ -184,7 +235,14 @@ fn found<'a>(observed: &Observed, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
     if let Some(wait) = pod::engine_wait(Some(pod)) {
         return Err(LegacyRefusal::PodNotReady { pod: pod.name_any(), wait });
     }
+    if !runs_its_template(set, pod) {
+        return Err(LegacyRefusal::OtherTemplate { set: set.name_any(), pod: pod.name_any() });
+    }
     let zone = machine(adopt, legacy)?;
+    let zones = &observed.database.spec.zones;
+    if !zones.is_empty() && !zones.contains(&zone) {
+        return Err(LegacyRefusal::ZoneExcluded(zone));
+    }
     let persistent_volume = volume(adopt, legacy, pod.name_any())?;
     if legacy.service.is_none() {
         return Err(LegacyRefusal::NoService(adopt.service_name.clone()));
@@ -201,6 +259,13 @@ fn found<'a>(observed: &Observed, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
     }
     let pod_uid = pod.uid().unwrap_or_default();
     Ok(Found { adopt, stateful_set: set, pod_uid, zone, persistent_volume })
+}
+
+/// Whether the pod is of the template that is there: another one would run at the next start, which never ran
+/// before.
+fn runs_its_template(set: &StatefulSet, pod: &Pod) -> bool {
+    let newest = set.status.as_ref().and_then(|status| status.update_revision.as_ref());
+    safety::is_observed(set) && newest.is_some() && pod.labels().get(REVISION_LABEL) == newest
 }
 
 /// The zone of the machine, if the pod runs on the instance that the spec names.
@@ -220,14 +285,25 @@ fn machine(adopt: &Adopt, legacy: &Legacy) -> Result<String, LegacyRefusal> {
 /// The PersistentVolume, if the pod uses the claim, and the claim the EBS volume that the spec names.
 fn volume(adopt: &Adopt, legacy: &Legacy, pod: String) -> Result<String, LegacyRefusal> {
     let claim = adopt.claim_name.clone();
-    let volumes = legacy.pod.iter().filter_map(|pod| pod.spec.as_ref()).flat_map(|spec| spec.volumes.iter());
-    let used = volumes.flatten().filter_map(|volume| volume.persistent_volume_claim.as_ref());
-    let claims: Vec<&str> = used.map(|used| used.claim_name.as_str()).collect();
-    if !claims.contains(&claim.as_str()) {
+    let spec = legacy.pod.as_ref().and_then(|pod| pod.spec.as_ref());
+    let volumes: Vec<&PodVolume> = spec.iter().flat_map(|spec| spec.volumes.iter().flatten()).collect();
+    let of_claim = |volume: &&&PodVolume| {
+        volume.persistent_volume_claim.as_ref().is_some_and(|used| used.claim_name == claim)
+    };
+    let Some(data) = volumes.iter().find(of_claim) else {
         return Err(LegacyRefusal::ClaimNotUsed { pod, claim });
+    };
+    let keeps_data = |volume: &&&PodVolume| {
+        volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some() || volume.host_path.is_some()
+    };
+    if let Some(other) = volumes.iter().filter(keeps_data).find(|volume| !of_claim(volume)) {
+        return Err(LegacyRefusal::SecondVolume { pod, volume: other.name.clone() });
     }
-    if let Some(other) = claims.iter().find(|other| **other != claim) {
-        return Err(LegacyRefusal::SecondClaim { pod, claim: (*other).to_owned() });
+    let engine = spec.and_then(|spec| build::engine_of(&spec.containers));
+    let mounts = engine.and_then(|engine| engine.volume_mounts.as_ref());
+    if !mounts.is_some_and(|mounts| mounts.iter().any(|mount| mount.name == data.name)) {
+        let container = engine.map(|engine| engine.name.clone()).unwrap_or_default();
+        return Err(LegacyRefusal::NotTheEngine { pod, container });
     }
     let Some(persistent_volume) = &legacy.persistent_volume else {
         return Err(LegacyRefusal::ClaimNotBound { claim });

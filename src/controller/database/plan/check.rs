@@ -52,7 +52,9 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(!is_deleting, "no volume is created for a database that is deleted");
                 rule(observed.volume == Child::Absent, "a volume is created only where there is none");
                 let was_made = status.is_some_and(|status| status.volume_name.is_some());
-                rule(!was_made, "a volume that was there once is never replaced by an empty one");
+                // A Volume that adopts creates no EBS volume.
+                let adopts = observed.database.spec.adopt.is_some();
+                rule(!was_made || adopts, "a volume that was there once is never replaced by an empty one");
                 rule(!is_stalled, "a stalled Database costs nothing more");
             }
             Action::CreateCredentials(_)

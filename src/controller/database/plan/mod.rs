@@ -43,7 +43,8 @@ use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let mut plan = drift::mended(permission::requeued(decide(observed, now), observed), observed, now);
+    let decided = adopt_running::kept(permission::requeued(decide(observed, now), observed), observed);
+    let mut plan = drift::mended(decided, observed, now);
     if observed.is_orphaning() {
         // What lost its owner reference wakes its Database no more.
         plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));

@@ -71,7 +71,7 @@ pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Acti
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
     wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     wanted.adopt.clone_from(&volume.spec.adopt);
-    wanted.release = volume.spec.adopt.is_some() && observed.database.spec.release;
+    wanted.release = volume.spec.release;
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
 }
@@ -98,7 +98,7 @@ pub(super) fn machine(
     let mut changed = None;
     let mut wanted = build::node_spec(&observed.database, zone);
     wanted.instance_id.clone_from(&node.spec.instance_id);
-    wanted.release = node.spec.instance_id.is_some() && observed.database.spec.release;
+    wanted.release = node.spec.release;
     if let Some(patch) = patch(&node.spec, &wanted) {
         actions.push(Action::UpdateNode(name.clone(), node.uid().unwrap_or_default(), patch));
         changed = Some(DatabaseWait::UpdatingChild(ObjectName::new(ObjectKind::Node, name)));

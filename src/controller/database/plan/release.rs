@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::action::{Action, Plan};
-use super::facts::adoption;
+use super::facts::{adoption, slowly};
 use super::pause::give_back;
 use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::observe::Observed;
@@ -16,6 +16,11 @@ use crate::controller::database::wait::DatabaseWait;
 pub(super) fn plan(observed: &Observed) -> Option<Plan> {
     if observed.database.spec.adopt.is_none() || !observed.database.spec.release {
         return None;
+    }
+    // Nothing is released before it is known that it can be. What was never adopted is as it was found.
+    if !is_as_found(observed) {
+        let wait = DatabaseWait::NotReleasable(observed.names.stateful_set.clone());
+        return Some(Plan::wait(wait).requeue(slowly(observed)));
     }
     let mut actions = Vec::new();
     for node in observed.nodes.iter().filter(|node| node.spec.instance_id.is_some() && !node.spec.release) {
@@ -28,13 +33,7 @@ pub(super) fn plan(observed: &Observed) -> Option<Plan> {
         actions.push(Action::UpdateVolume(volume.uid().unwrap_or_default(), json!({"release": true})));
     }
     if let Child::Ours(live) = &observed.stateful_set {
-        let Some(adoption) = adoption(observed).filter(|_| is_as_found(observed)) else {
-            let wait = DatabaseWait::NotReleasable(live.name_any());
-            return Some(
-                Plan::act(actions, wait).requeue(observed.timing.requeue_interval.saturating_mul(12)),
-            );
-        };
-        let found = adoption.stateful_set.clone();
+        let found = adoption(observed).map(|adoption| adoption.stateful_set.clone()).unwrap_or_default();
         actions.push(Action::ReleaseStatefulSet(live.clone(), Box::new(found)));
         let wait = DatabaseWait::Releasing(live.name_any());
         return Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval));
@@ -57,5 +56,6 @@ pub(super) fn plan(observed: &Observed) -> Option<Plan> {
 fn is_as_found(observed: &Observed) -> bool {
     let pod = observed.pod.as_ref().and_then(ResourceExt::uid);
     let found = adoption(observed).map(|adoption| adoption.pod_uid.clone());
-    pod.is_some() && pod == found && observed.nodes.iter().all(|node| node.spec.instance_id.is_some())
+    let has_its_pod = observed.stateful_set.ours().is_none() || (pod.is_some() && pod == found);
+    has_its_pod && observed.nodes.iter().all(|node| node.spec.instance_id.is_some())
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use super::comparison::{self, Finding};
-use super::facts::is_outdated;
+use super::facts::{adoption, is_outdated};
 use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Storage};
 use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
@@ -20,6 +21,7 @@ pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
     name(observed)
         .or_else(|| observed.profile.as_ref().err().cloned().map(InvalidSpec::Engine))
         .or_else(|| data_directory(observed))
+        .or_else(|| adopted_image(observed))
         .or_else(|| storage(observed))
         .or_else(|| placement(observed))
         .or_else(|| access(observed))
@@ -60,6 +62,21 @@ fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
         .find(|variable| variable.name == DATA_DIRECTORY)?;
     let Value::Text(wanted) = &wanted.value else { return None };
     (made != wanted).then(|| InvalidSpec::DataDirectory { wanted: wanted.clone(), made: made.to_owned() })
+}
+
+/// The image of an adopted database is changed in its tag only, which must name the version that it has.
+fn adopted_image(observed: &Observed) -> Option<InvalidSpec> {
+    let adoption = adoption(observed)?;
+    let (then, now) = (&adoption.engine, &observed.database.spec.engine);
+    if now.kind == EngineType::Custom || then.version == now.version {
+        return None;
+    }
+    let found: StatefulSet = serde_json::from_value(adoption.stateful_set.clone()).ok()?;
+    let image = build::engine_of(&found.spec?.template.spec?.containers)?.image.clone()?;
+    let (then, now) = (then.version.as_deref(), now.version.as_deref());
+    build::of_version(&image, then, now)
+        .is_none()
+        .then(|| InvalidSpec::AdoptedImage { image, version: then.unwrap_or_default().to_owned() })
 }
 
 fn storage(observed: &Observed) -> Option<InvalidSpec> {

@@ -186,9 +186,18 @@ async fn dedicate(
     events: &Events,
 ) -> Result<(), kube::Error> {
     let effect = registration::dedicated_effect(&acted.object);
-    taint(core_node, (DEDICATED_TAINT, "true", effect), Some((DEDICATED_LABEL, "true")), ctx).await?;
+    let label = (DEDICATED_LABEL, "true");
+    match effect {
+        Some(effect) => taint(core_node, (DEDICATED_TAINT, "true", effect), Some(label), ctx).await?,
+        None => {
+            let metadata = json!({"uid": core_node.metadata.uid, "labels": {label.0: label.1}});
+            let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
+            let patch = Patch::Merge(json!({"metadata": metadata}));
+            core_nodes.patch(&core_node.name_any(), &PatchParams::default(), &patch).await?;
+        }
+    }
     let reason = EventReason::KubernetesNodeNotDedicated;
-    let happened = if effect == NO_EXECUTE {
+    let happened = if effect == Some(NO_EXECUTE) {
         let class = &acted.object.spec.node_class_name;
         Happened::warning(reason, messages::events::dedicated(&core_node.name_any(), class))
     } else {
