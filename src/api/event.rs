@@ -130,7 +130,7 @@ pub enum EventReason {
     VolumeReady,
     /// Volume: an EBS volume that was found by its tags is this Volume's.
     VolumeRecorded,
-    /// Volume: it was deleted or retained according to its policy, or given back as it was found.
+    /// Volume: it was deleted or retained according to its policy, or released as it was found.
     VolumeReleased,
     /// Database: its zone was decided, by where its first machine was launched.
     ZoneChosen,

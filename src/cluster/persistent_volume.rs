@@ -48,33 +48,33 @@ mod tests {
 
     use super::*;
 
-    fn of(spec: Value) -> PersistentVolume {
+    fn of(spec: &Value) -> PersistentVolume {
         serde_json::from_value(json!({"metadata": {"name": "pvc-1"}, "spec": spec})).unwrap()
     }
 
-    fn says(spec: Value) -> (Option<String>, Option<String>) {
+    fn says(spec: &Value) -> (Option<String>, Option<String>) {
         let read = of(spec);
         (ebs_volume(&read).map(|id| id.0), file_system(&read))
     }
 
     #[test]
     fn both_forms_name_the_ebs_volume_and_its_file_system() {
-        let csi = |more: Value| {
+        let csi = |more: &Value| {
             let mut csi = json!({"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"});
             csi.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             json!({"csi": csi})
         };
         let of_kubernetes = |id: &str| json!({"awsElasticBlockStore": {"volumeID": id, "fsType": "xfs"}});
         let named = |file_system: &str| (Some("vol-1".to_owned()), Some(file_system.to_owned()));
-        assert_eq!(says(csi(json!({"fsType": "xfs"}))), named("xfs"));
-        assert_eq!(says(csi(json!({}))), named("ext4"));
-        assert_eq!(says(csi(json!({"fsType": ""}))), named("ext4"));
+        assert_eq!(says(&csi(&json!({"fsType": "xfs"}))), named("xfs"));
+        assert_eq!(says(&csi(&json!({}))), named("ext4"));
+        assert_eq!(says(&csi(&json!({"fsType": ""}))), named("ext4"));
         for id in ["vol-1", "aws://us-east-1b/vol-1", "aws:///vol-1"] {
-            assert_eq!(says(of_kubernetes(id)), named("xfs"), "{id}");
+            assert_eq!(says(&of_kubernetes(id)), named("xfs"), "{id}");
         }
-        assert_eq!(says(of_kubernetes("gce://zone/vol-1")).0, None);
-        assert_eq!(says(csi(json!({"driver": "efs.csi.aws.com"}))).0, None);
-        assert_eq!(says(json!({"hostPath": {"path": "/"}})), (None, None));
+        assert_eq!(says(&of_kubernetes("gce://zone/vol-1")).0, None);
+        assert_eq!(says(&csi(&json!({"driver": "efs.csi.aws.com"}))).0, None);
+        assert_eq!(says(&json!({"hostPath": {"path": "/"}})), (None, None));
     }
 
     #[test]
@@ -87,8 +87,8 @@ mod tests {
             let term =
                 json!({"matchExpressions": [{"key": key, "operator": "In", "values": ["us-east-1b"]}]});
             let required = json!({"required": {"nodeSelectorTerms": [term]}});
-            assert_eq!(zone(&of(json!({"nodeAffinity": required}))).as_deref(), Some("us-east-1b"), "{key}");
+            assert_eq!(zone(&of(&json!({"nodeAffinity": required}))).as_deref(), Some("us-east-1b"), "{key}");
         }
-        assert_eq!(zone(&of(json!({}))), None);
+        assert_eq!(zone(&of(&json!({}))), None);
     }
 }

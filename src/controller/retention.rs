@@ -94,7 +94,7 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         return None;
     }
     // The label decides, and not the name: that of a volume that was adopted in place is anything.
-    let volume_uid = label(keys::VOLUME_UID_LABEL).filter(|uid| !uid.is_empty())?;
+    let owner = label(keys::VOLUME_UID_LABEL).filter(|uid| !uid.is_empty())?;
     let whose = note(DATABASE_ANNOTATION)?;
     let (namespace, database) = whose.split_once('/')?;
     let spec = record.spec.as_ref()?;
@@ -112,7 +112,7 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         database: database.to_owned(),
         database_uid: label(keys::DATABASE_UID_LABEL),
         volume: claim.name.clone(),
-        volume_uid,
+        volume_uid: owner,
         volume_id,
         size: note(SIZE_ANNOTATION).map(Size).or_else(capacity),
         zone: persistent_volume::zone(record),

@@ -16,8 +16,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::kit::objects::Told as _;
-use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::tap::{Point, Which};
+use crate::kit::test_env::{Options, TestEnv, run};
+use crate::kit::wait::{each, seen, until};
+
+const NODE: &str = "orders-k3f9q-0";
 
 const PLAIN: &str = "#!/bin/sh\n/opt/freehold-box/bootstrap --node-status-update-frequency 1s\n";
 
@@ -50,15 +53,6 @@ fn launch(env: &TestEnv) -> String {
     ids.into_iter().find(|id| id.starts_with("i-")).unwrap()
 }
 
-/// What the message of the Node says to do.
-fn allow(env: &TestEnv, id: &str) {
-    let value = format!("{}/{}/orders", env.name, env.name);
-    let tag = [("Tag.1.Key", "freehold.dev/adopt"), ("Tag.1.Value", value.as_str())];
-    env.ec2()
-        .call("a person", &[&[("Action", "CreateTags"), ("ResourceId.1", id)][..], &tag].concat())
-        .unwrap();
-}
-
 async fn core_node(env: &TestEnv, id: &str) -> Result<CoreNode, String> {
     let nodes = Api::<CoreNode>::all(env.client.clone()).list(&ListParams::default()).await;
     let is_it = |node: &CoreNode| {
@@ -77,7 +71,7 @@ fn effects(core_node: &CoreNode) -> Vec<String> {
 
 async fn until_ready(env: &TestEnv, status: &str, reason: &str) -> String {
     until("the Node's condition Ready", || async {
-        let node = env.api::<Node>().get("orders-k3f9q-0").await.map_err(|error| error.to_string())?;
+        let node = env.api::<Node>().get(NODE).await.map_err(|error| error.to_string())?;
         let ready = node.condition("Ready");
         let is_it = ready.0 == status && (reason.is_empty() || ready.1 == reason);
         seen(is_it.then(|| ready.2.clone()), || format!("{ready:?}"))
@@ -85,57 +79,152 @@ async fn until_ready(env: &TestEnv, status: &str, reason: &str) -> String {
     .await
 }
 
-#[test]
-fn an_instance_that_ran_before_is_adopted_in_place_and_released_as_it_was() {
-    run(async {
-        let env = TestEnv::start("adopt-machine").await;
-        let id = launch(&env);
-        let before = until("its Kubernetes node", || core_node(&env, &id)).await;
+/// A machine that ran before, with a pod, as it was.
+struct Legacy {
+    id: String,
+    tags: BTreeMap<String, String>,
+    core_node: CoreNode,
+    pod: Pod,
+}
+
+impl Legacy {
+    async fn start(env: &TestEnv) -> Self {
+        let id = launch(env);
+        let core_node = until("its Kubernetes node", || core_node(env, &id)).await;
         let pod = json!({
             "metadata": {"name": "legacy-db-0"},
             "spec": {
                 "automountServiceAccountToken": false,
                 "containers": [{"name": "db", "image": "db:1"}],
-                "nodeName": before.name_any(),
+                "nodeName": core_node.name_any(),
             },
         });
         let pod = make(&env.api::<Pod>(), pod).await;
+        let tags = env.ec2().instance(&id).unwrap().tags;
+        Self { id, tags, core_node, pod }
+    }
 
+    /// What the message of the Node says to do.
+    fn allow(&mut self, env: &TestEnv) {
+        let value = format!("{}/{}/orders", env.name, env.name);
+        let call = [
+            ("Action", "CreateTags"),
+            ("ResourceId.1", &self.id),
+            ("Tag.1.Key", "freehold.dev/adopt"),
+            ("Tag.1.Value", &value),
+        ];
+        env.ec2().call("a person", &call).unwrap();
+        self.tags.insert("freehold.dev/adopt".to_owned(), value);
+    }
+
+    /// The Node that names it, and releases it with its own end.
+    async fn name(&self, env: &TestEnv) {
         let node = json!({
-            "metadata": {"name": "orders-k3f9q-0", "labels": {"freehold.dev/database": "orders"}},
-            "spec": {"nodeClassName": env.name, "instanceTypes": ["r7i.large"], "instanceID": id,
+            "metadata": {"name": NODE, "labels": {"freehold.dev/database": "orders"}},
+            "spec": {"nodeClassName": env.name, "instanceTypes": ["r7i.large"], "instanceID": self.id,
                 "release": true},
         });
         make(&env.api::<Node>(), node).await;
+    }
+
+    /// It is a database's machine, and its pod is still there.
+    async fn is_adopted(&self, env: &TestEnv) {
+        let core_node = core_node(env, &self.id).await.unwrap();
+        assert_eq!(effects(&core_node), ["NoSchedule"]);
+        assert_eq!(core_node.labels().get("freehold.dev/dedicated").map(String::as_str), Some("true"));
+        assert_eq!(env.ec2().instance(&self.id).unwrap().tags["Name"], "legacy");
+        self.has_its_pod(env).await;
+    }
+
+    /// It runs as it did before.
+    async fn is_released(&self, env: &TestEnv) {
+        until("the Node being gone", || async {
+            let node = env.api::<Node>().get_opt(NODE).await.map_err(|error| error.to_string())?;
+            seen(node.is_none().then_some(()), || format!("{:?}", node.unwrap().condition("Ready")))
+        })
+        .await;
+        let instance = env.ec2().instance(&self.id).unwrap();
+        assert_eq!((instance.state, &instance.tags), (InstanceState::Running, &self.tags));
+        let after = core_node(env, &self.id).await.unwrap();
+        assert_eq!((after.uid(), after.finalizers().len()), (self.core_node.uid(), 0));
+        assert_eq!(effects(&after), Vec::<String>::new());
+        // Kubernetes itself puts more labels on a new Kubernetes node.
+        let of_before = |(label, value)| after.labels().get(label) == Some(value);
+        assert!(self.core_node.labels().iter().all(of_before), "{:?}", after.labels());
+        assert!(!after.labels().contains_key("freehold.dev/dedicated"), "{:?}", after.labels());
+        self.has_its_pod(env).await;
+    }
+
+    async fn has_its_pod(&self, env: &TestEnv) {
+        let pod = env.api::<Pod>().get("legacy-db-0").await.unwrap();
+        assert_eq!((pod.uid(), pod.metadata.deletion_timestamp), (self.pod.uid(), None));
+    }
+}
+
+#[test]
+fn an_instance_that_ran_before_is_adopted_in_place_and_released_as_it_was() {
+    run(async {
+        let env = TestEnv::start("adopt-machine").await;
+        let mut legacy = Legacy::start(&env).await;
+        legacy.name(&env).await;
         let message = until_ready(&env, "False", "AdoptionRefused").await;
         assert!(message.contains("aws ec2 create-tags"), "{message}");
         assert_eq!(env.mutations(), BTreeMap::new(), "an id alone changes nothing in EC2");
 
-        allow(&env, &id);
-        let tags = env.ec2().instance(&id).unwrap().tags;
+        legacy.allow(&env);
         until_ready(&env, "True", "").await;
-        let adopted = core_node(&env, &id).await.unwrap();
-        assert_eq!(effects(&adopted), ["NoSchedule"]);
-        assert_eq!(adopted.labels().get("freehold.dev/dedicated").map(String::as_str), Some("true"));
+        legacy.is_adopted(&env).await;
         assert_eq!(env.mutations(), BTreeMap::from([("CreateTags".to_owned(), 1)]));
-        assert_eq!(env.ec2().instance(&id).unwrap().tags["Name"], "legacy");
 
-        env.api::<Node>().delete("orders-k3f9q-0", &DeleteParams::default()).await.unwrap();
-        until("the Node being gone", || async {
-            let node =
-                env.api::<Node>().get_opt("orders-k3f9q-0").await.map_err(|error| error.to_string())?;
-            seen(node.is_none().then_some(()), || format!("{:?}", node.unwrap().condition("Ready")))
-        })
-        .await;
-        let instance = env.ec2().instance(&id).unwrap();
-        assert_eq!((instance.state, instance.tags), (InstanceState::Running, tags));
-        let after = core_node(&env, &id).await.unwrap();
-        assert_eq!((after.uid(), after.finalizers().len()), (before.uid(), 0));
-        assert_eq!((after.labels(), effects(&after)), (before.labels(), Vec::new()));
+        env.api::<Node>().delete(NODE, &DeleteParams::default()).await.unwrap();
+        legacy.is_released(&env).await;
         let calls = [("CreateTags".to_owned(), 1), ("DeleteTags".to_owned(), 1)];
         assert_eq!(env.mutations(), BTreeMap::from(calls));
-        let pod_now = env.api::<Pod>().get("legacy-db-0").await.unwrap();
-        assert_eq!((pod_now.uid(), pod_now.metadata.deletion_timestamp), (pod.uid(), None));
         env.close().await;
     });
+}
+
+/// The effects of an adoption, in their order.
+const ADOPTION: [(&str, Which); 4] = [
+    ("record", Which { method: "PATCH", path: "/nodes/", body: &["\"instanceID\":\"i-"] }),
+    ("create-tags", Which { method: "POST", path: "/", body: &["Action=CreateTags"] }),
+    ("hold", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["finalizers"] }),
+    ("dedicate", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["NoSchedule"] }),
+];
+
+/// The effects of a release, in their order.
+const RELEASE: [(&str, Which); 3] = [
+    ("restore", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["finalizers", "labels"] }),
+    ("delete-tags", Which { method: "POST", path: "/", body: &["Action=DeleteTags"] }),
+    ("finalizer", Which { method: "PATCH", path: "/nodes/orders", body: &["finalizers"] }),
+];
+
+#[test]
+fn an_adoption_and_a_release_that_are_killed_at_each_of_their_effects_leave_the_machine_as_it_was() {
+    let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];
+    let cases = points.map(|(at, point)| (format!("adopt-machine-{at}"), point)).to_vec();
+    run(each(cases, |name, point| async move {
+        let mut env = TestEnv::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
+        let mut legacy = Legacy::start(&env).await;
+        legacy.allow(&env);
+        legacy.name(&env).await;
+        let missed = env.kill_at_each(&ADOPTION, point, || async { false }).await;
+        assert_eq!(missed, [] as [&str; 0]);
+        env.start_operator();
+        until_ready(&env, "True", "").await;
+        legacy.is_adopted(&env).await;
+        env.kill_operator();
+        env.api::<Node>().delete(NODE, &DeleteParams::default()).await.unwrap();
+        let nodes = env.api::<Node>();
+        let is_gone = || {
+            let nodes = nodes.clone();
+            async move { nodes.get_opt(NODE).await.is_ok_and(|node| node.is_none()) }
+        };
+        let missed = env.kill_at_each(&RELEASE, point, is_gone).await;
+        assert_eq!(missed, [] as [&str; 0]);
+        env.start_operator();
+        legacy.is_released(&env).await;
+        assert_eq!(env.mutations().get("RunInstances"), None);
+        env.close().await;
+    }));
 }

@@ -1,5 +1,6 @@
-//! An EBS volume that a database used before it was adopted, with a PersistentVolume and a claim that Freehold
-//! has not made: a Volume uses the three as they are, and gives them back, or keeps them as its policy says.
+//! An EBS volume that a database used before it was adopted, with a PersistentVolume and a claim that
+//! Freehold has not made: a Volume uses the three as they are, and gives them back, or keeps them as its
+//! policy says.
 
 use std::collections::BTreeMap;
 

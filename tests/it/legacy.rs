@@ -14,7 +14,7 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::kit::test_env::{Options, TestEnv, run};
+use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{LIMIT, seen, until};
 
 /// The person who adopts, in EC2's journal.
@@ -30,9 +30,11 @@ struct Found {
     mark: u64,
 }
 
-/// A QuestDB that a provisioner made, on its own machine.
-async fn found(env: &TestEnv, name: &str) -> Found {
-    let order = Order { engine: Dialect::Questdb, namespace: &env.name, name };
+/// A QuestDB that a provisioner made, on its own machine. Its pod selects its Kubernetes node by its name:
+/// tests share a cluster.
+async fn found(env: &TestEnv) -> Found {
+    let name = format!("{}-old", env.name);
+    let order = Order { engine: Dialect::Questdb, namespace: &env.name, name: &name };
     let legacy = Legacy::create(&env.client, &env.site, order).await.unwrap();
     legacy.serves(LIMIT).await.unwrap();
     let record = record_of(env, &legacy).await;
@@ -167,15 +169,15 @@ fn calls_that_matter(env: &TestEnv, found: &Found) -> Vec<String> {
 #[test]
 fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other() {
     run(async {
-        let mut env = TestEnv::build("legacy", Options::default()).await;
-        let found = found(&env, "old").await;
+        let mut env = TestEnv::start("legacy").await;
+        let found = found(&env).await;
         permit(&env, &found, "orders");
         env.create("orders", &spec(&found)).await;
         let adopted = env.ready("orders").await;
         assert_eq!(pod_run(&env, &found.legacy).await, found.run);
         assert_eq!(calls_that_matter(&env, &found), Vec::<String>::new());
         let status = adopted.status.unwrap();
-        assert_eq!(status.endpoint.unwrap().host, format!("old.{}.svc", env.name));
+        assert_eq!(status.endpoint.unwrap().host, format!("{}.{}.svc", found.legacy.name, env.name));
 
         // It moves to a machine that Freehold launches, with its volume and its template.
         env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
@@ -193,7 +195,7 @@ fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other()
             seen((state == Some(InstanceState::Terminated)).then_some(()), || format!("{state:?}"))
         })
         .await;
-        let set = env.api::<StatefulSet>().get("old").await.unwrap();
+        let set = env.api::<StatefulSet>().get(&found.legacy.name).await.unwrap();
         assert_eq!(Some(set.uid().unwrap().as_str()), found.objects["set"][0]["uid"].as_str());
 
         // It grows, and is deleted by its policy.
@@ -221,8 +223,8 @@ async fn pod_run_if_any(env: &TestEnv, legacy: &Legacy) -> Option<Value> {
 #[test]
 fn an_adopted_database_survives_the_loss_of_the_machine_that_it_was_found_on() {
     run(async {
-        let env = TestEnv::build("legacy-lost", Options::default()).await;
-        let found = found(&env, "old").await;
+        let env = TestEnv::start("legacy-lost").await;
+        let found = found(&env).await;
         permit(&env, &found, "orders");
         env.create("orders", &spec(&found)).await;
         env.ready("orders").await;
@@ -245,8 +247,8 @@ fn an_adopted_database_survives_the_loss_of_the_machine_that_it_was_found_on() {
 #[test]
 fn what_may_not_be_adopted_is_refused_and_released_as_it_was_found() {
     run(async {
-        let mut env = TestEnv::build("legacy-refused", Options::default()).await;
-        let found = found(&env, "old").await;
+        let mut env = TestEnv::start("legacy-refused").await;
+        let found = found(&env).await;
         // Who may only write Databases has no tag in EC2.
         env.create("orders", &spec(&found)).await;
         env.until_condition("orders", "VolumeReady", "False", "AdoptionRefused").await;

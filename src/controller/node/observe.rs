@@ -108,9 +108,6 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let seen = own.and_then(|id| instances.by_id(id));
     let now = ctx.clock.now();
     let core_node = registered(&node, &status, seen, now, ctx).await?;
-    let is_running = |instance: &Instance| {
-        matches!(instance.state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown)
-    };
     let has_ended = !seen.is_some_and(is_running);
     let is_leaving = node.metadata.deletion_timestamp.is_some() || has_ended;
     let needs_record = is_leaving || instances.instances.len() > 1;
@@ -125,16 +122,16 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         && status.fence.is_none()
         && safety::kubelet(core_node.as_ref()) == Kubelet::Ready
         && instances.unhealthy.is_empty();
+    let fleet = if is_well { FleetView::default() } else { fleet(&node, ctx, now) };
     let priority = ctx.fleet.priority(&node);
     let issued = |call: Call| own.and_then(|id| ctx.issued.of(call, &id.0));
-    let may_be_lost = status.core_node_name.is_some() || node.spec.instance_id.is_some();
     Ok(Some(Observed {
         issued_terminations: terminations(&instances, own, ctx),
         issued_stop: issued(Call::StopInstances),
         issued_tags: issued(Call::CreateTags),
         issued_untags: issued(Call::DeleteTags),
         shown_by_id: None,
-        fleet: if is_well || !may_be_lost { FleetView::default() } else { fleet(&node, ctx, now) },
+        fleet,
         instances,
         ownership: ownership::of(&node, &ctx.client).await?,
         other_core_nodes,
@@ -152,6 +149,11 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         timing: ctx.timing.clone(),
         node,
     }))
+}
+
+/// Neither stopped nor ended, nor about to be.
+fn is_running(instance: &Instance) -> bool {
+    matches!(instance.state, InstanceState::Pending | InstanceState::Running | InstanceState::Unknown)
 }
 
 /// What EC2 shows of an instance when it is requested by its id: one or none; nothing while the rate limit
@@ -181,8 +183,12 @@ fn terminations(
     ids.filter_map(|id| Some((id.clone(), ctx.issued.of(Call::TerminateInstances, &id.0)?))).collect()
 }
 
-/// What the repair of this machine must know of the others.
+/// What the repair of this machine must know of the others; nothing before it has joined or was adopted.
 fn fleet(node: &Node, ctx: &Context, now: Timestamp) -> FleetView {
+    let has_joined = node.status.as_ref().is_some_and(registration::has_joined);
+    if !has_joined && node.spec.instance_id.is_none() {
+        return FleetView::default();
+    }
     let has_ended = |other: &Node| {
         let id = other.status.as_ref().and_then(|status| status.instance_id.as_ref());
         id.is_some_and(|id| ctx.inventory.has_ended(&other.uid().unwrap_or_default(), id))

@@ -13,6 +13,7 @@ mod loss_status;
 mod messages;
 mod proof;
 mod random;
+mod released;
 mod running;
 mod status;
 mod unidentified;

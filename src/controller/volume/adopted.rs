@@ -1,5 +1,5 @@
-//! What is put on the PersistentVolume and the claim of an EBS volume that was adopted in place, and taken off
-//! when it is given back: nothing else of the two ever changes. Pure.
+//! What is put on the PersistentVolume and the claim of an EBS volume that was adopted in place, and taken
+//! off when it is given back: nothing else of the two ever changes. Pure.
 //!
 //! Of the Database's labels these are ours alone: what has another prefix may have been there before, and
 //! could not be given back.
@@ -36,8 +36,8 @@ impl<K: Clone + PartialEq> Change<K> {
     }
 }
 
-/// Makes the PersistentVolume the record of this Volume: kept when its claim goes, with its former policy in an
-/// annotation.
+/// Makes the PersistentVolume the record of this Volume: kept when its claim goes, with its former policy in
+/// an annotation.
 pub fn record(found: &PersistentVolume, volume: &Volume) -> Option<Box<Change<PersistentVolume>>> {
     let mut to = found.clone();
     to.labels_mut().extend(record_labels(volume));
@@ -72,8 +72,8 @@ pub fn disown(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Chan
     Change::of(found, to)
 }
 
-/// Makes the PersistentVolume what it was before this Volume. Its former reclaim policy is restored only where
-/// nothing is about to delete its claim: `Delete` would delete the EBS volume with it.
+/// Makes the PersistentVolume what it was before this Volume. Its former reclaim policy is restored only
+/// where nothing is about to delete its claim: `Delete` would delete the EBS volume with it.
 pub fn give_back(
     found: &PersistentVolume,
     claim: Option<&PersistentVolumeClaim>,
@@ -97,7 +97,7 @@ pub fn give_back(
 /// Whether the two are bound to each other.
 pub fn is_bound(found: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     let reference = found.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
-    let names = reference.is_some_and(|reference| {
+    let is_claimed = reference.is_some_and(|reference| {
         reference.namespace == claim.metadata.namespace
             && reference.name == claim.metadata.name
             && reference.uid.is_some()
@@ -105,7 +105,7 @@ pub fn is_bound(found: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool
     });
     let named = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_ref());
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
-    names && named == found.metadata.name.as_ref() && phase == Some("Bound")
+    is_claimed && named == found.metadata.name.as_ref() && phase == Some("Bound")
 }
 
 /// Whether the PersistentVolume names this EBS volume.

@@ -1,6 +1,7 @@
 //! How a database that runs is adopted: what was found is checked, adopted step by step, and never
 //! restarted for it.
 
+mod refusing;
 mod releasing;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Service};
@@ -44,20 +45,22 @@ fn legacy_set() -> StatefulSet {
             },
             "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}],
         },
-        "status": {"replicas": 1, "observedGeneration": 4},
+        "status": {"replicas": 1, "observedGeneration": 4, "updateRevision": "pg-17-1"},
     }))
 }
 
 fn legacy_pod() -> Pod {
     from_json(json!({
         "metadata": {
-            "name": "pg-17-0", "uid": "legacy-pod-uid", "labels": {"app": "pg"},
+            "name": "pg-17-0", "uid": "legacy-pod-uid",
+            "labels": {"app": "pg", "controller-revision-hash": "pg-17-1"},
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "pg-17", "uid": SET_UID,
                 "controller": true}],
         },
         "spec": {
             "nodeName": "ip-10-0-0-1",
-            "containers": [{"name": "postgres"}, {"name": "exporter"}],
+            "containers": [{"name": "postgres", "volumeMounts": [{"name": "data", "mountPath": "/d"}]},
+                {"name": "exporter"}],
             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-pg-17-0"}},
                 {"name": "tmp", "emptyDir": {}}],
         },
@@ -141,15 +144,6 @@ fn adopted() -> Observed {
     world
 }
 
-fn refused(change: impl FnOnce(&mut Observed)) -> (String, String) {
-    let mut world = found();
-    change(&mut world);
-    let plan = plan(&world, now());
-    assert!(plan.requeue.is_some(), "what was found is not watched");
-    let message = plan.waiting.as_ref().unwrap().message();
-    (line(&plan), message)
-}
-
 fn legacy_of(world: &mut Observed) -> &mut Legacy {
     world.legacy.as_mut().unwrap()
 }
@@ -187,6 +181,8 @@ fn the_stateful_set_is_adopted_last_and_is_what_it_was_but_for_where_its_pod_run
 
     let mut expected = legacy_set().spec.unwrap();
     expected.update_strategy = from_json(json!({"type": "OnDelete"}));
+    expected.persistent_volume_claim_retention_policy =
+        from_json(json!({"whenDeleted": "Retain", "whenScaled": "Retain"}));
     let made = set.spec.as_ref().unwrap();
     expected.template.metadata.clone_from(&made.template.metadata);
     let pod = expected.template.spec.as_mut().unwrap();
@@ -214,12 +210,20 @@ fn build_again(world: &Observed, set: &StatefulSet) -> StatefulSet {
 #[test]
 fn an_adopted_database_is_ready_without_a_restart_and_its_machine_and_volume_are_kept() {
     let world = adopted();
-    let settles = plan(&world, now());
+    let kept =
+        "update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":null}, update volume-uid {\"release\":null}";
+    assert_eq!(line(&plan(&world, now())), format!("[{kept}] as wanted"));
+    let mut refused = world.clone();
+    refused.database.spec.instance_types.clear();
     assert_eq!(
-        line(&settles),
-        "[update volume-uid {\"release\":null}, update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":null}] \
-         Progressing"
+        line(&plan(&refused, now())),
+        format!("[{kept}] stalled InvalidSpec"),
+        "whatever else is wrong"
     );
+    let mut deleted = world.clone();
+    deleting(&mut deleted.database, 1);
+    let ends = line(&plan(&deleted, now()));
+    assert!(ends.starts_with(&format!("[{kept}, scale legacy-set-uid to 0]")), "by its policy: {ends}");
     let mut settled = world;
     change(&mut settled.volume, |volume| volume.spec.release = false);
     settled.nodes[0].spec.release = false;
@@ -239,134 +243,59 @@ fn a_changed_spec_restarts_the_adopted_pod_with_what_was_found_and_the_change() 
     assert_eq!(line(&changed), "[apply set legacy-set-uid x1] RestartPending");
     let Some(Action::ApplyStatefulSet(set)) = changed.actions.last() else { panic!("{changed:?}") };
     let pod = set.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
-    assert_eq!(pod.containers[0].image, Some(world.profile.as_ref().unwrap().image.clone()));
+    assert_eq!(pod.containers[0].image.as_deref(), Some("mirror.example.com/postgres:17.6-acme"));
     assert_eq!(pod.containers[0].args.as_ref().unwrap()[1], "shared_buffers=4GB");
     assert_eq!(pod.containers[1].image.as_deref(), Some("exporter:1"));
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_nothing_is_changed() {
-    let stalled = "[] stalled AdoptionRefused";
-    let table: Vec<(&str, Box<dyn FnOnce(&mut Observed)>, &str)> = vec![
-        ("paused", Box::new(|it| it.database.spec.running = false), "Set spec.running to true"),
-        ("no set", Box::new(|it| legacy_of(it).stateful_set = None), "StatefulSet pg-17"),
-        (
-            "owned",
-            Box::new(|it| {
-                let owners = json!([{"apiVersion": "v1", "kind": "Cluster", "name": "pg", "uid": "u",
-                    "controller": true}]);
-                let set = legacy_of(it).stateful_set.as_mut().unwrap();
-                set.metadata.owner_references = from_json(owners);
-            }),
-            "controlled by Cluster pg",
-        ),
-        (
-            "replicas",
-            Box::new(|it| {
-                legacy_of(it).stateful_set.as_mut().unwrap().spec.as_mut().unwrap().replicas = Some(2);
-            }),
-            "has 2 replicas",
-        ),
-        (
-            "another machine",
-            Box::new(|it| {
-                let id = "aws:///us-east-1b/i-0fffffffffffffff0".to_owned();
-                legacy_of(it).core_node.as_mut().unwrap().spec.as_mut().unwrap().provider_id = Some(id);
-            }),
-            "which is instance \"i-0fffffffffffffff0\"",
-        ),
-        (
-            "no zone",
-            Box::new(|it| legacy_of(it).core_node.as_mut().unwrap().metadata.labels = None),
-            "topology.kubernetes.io/zone",
-        ),
-        (
-            "another volume",
-            Box::new(|it| {
-                let csi = json!({"driver": "ebs.csi.aws.com", "volumeHandle": "vol-0fffffffffffffff0"});
-                let spec = legacy_of(it).persistent_volume.as_mut().unwrap().spec.as_mut().unwrap();
-                spec.csi = from_json(csi);
-            }),
-            "names EBS volume \"vol-0fffffffffffffff0\"",
-        ),
-        (
-            "not bound",
-            Box::new(|it| legacy_of(it).persistent_volume = None::<PersistentVolume>),
-            "is not bound",
-        ),
-        (
-            "another claim",
-            Box::new(|it| it.database.spec.adopt.as_mut().unwrap().claim_name = "other".to_owned()),
-            "does not mount claim other",
-        ),
-        (
-            "two claims",
-            Box::new(|it| {
-                let second = json!({"name": "wal", "persistentVolumeClaim": {"claimName": "wal-pg-17-0"}});
-                let spec = legacy_of(it).pod.as_mut().unwrap().spec.as_mut().unwrap();
-                spec.volumes.as_mut().unwrap().push(from_json(second));
-            }),
-            "more than one volume",
-        ),
-        ("no service", Box::new(|it| legacy_of(it).service = None::<Service>), "Service pg"),
-        (
-            "no secret",
-            Box::new(|it| legacy_of(it).credentials = Some(Credentials::Read(Child::Absent))),
-            "Secret pg-secret",
-        ),
-    ];
-    for (name, change, said) in table {
-        let (row, message) = refused(change);
-        assert_eq!(row, stalled, "{name}");
-        assert!(message.contains(said), "{name}: {message}");
-        assert!(message.starts_with("the database is not adopted, and its pod is left alone"));
-    }
-    let (row, _) = refused(|it| legacy_of(it).pod = None);
-    assert_eq!(row, "[] AdoptionRefused", "a pod may come back");
-    let (row, _) = refused(|it| legacy_of(it).pod.as_mut().unwrap().status = None);
-    assert_eq!(row, "[] AdoptionRefused");
-    let mut other_type = prepared();
-    other_type.nodes[0].status.as_mut().unwrap().instance_type = Some("c5.large".to_owned());
-    let plan = plan(&other_type, now());
-    assert_eq!(line(&plan), "[] stalled AdoptionRefused");
-    assert!(plan.waiting.unwrap().message().contains("Add c5.large to spec.instanceTypes"));
-}
-
-#[test]
-fn a_volume_of_the_driver_in_kubernetes_is_the_same_volume() {
-    for id in ["aws://us-east-1b/vol-0123456789abcdef0", "vol-0123456789abcdef0"] {
-        let mut world = found();
-        let spec = legacy_of(&mut world).persistent_volume.as_mut().unwrap().spec.as_mut().unwrap();
-        spec.csi = None;
-        spec.aws_elastic_block_store = from_json(json!({"volumeID": id}));
-        assert_eq!(
-            line(&plan(&world, now())),
-            "[record us-east-1b, create volume 100Gi in us-east-1b] AwaitingVolume"
-        );
-    }
-}
-
-#[test]
-fn how_it_was_found_is_recorded_again_only_while_freehold_has_not_changed_it() {
-    let first = adopted().database.status.unwrap().adoption;
-    // The StatefulSet lost its owner reference after it was adopted.
-    let mut orphaned = prepared();
-    orphaned.database.status.as_mut().unwrap().adoption.clone_from(&first);
-    let changed = adopted().stateful_set.ours().cloned();
+fn a_stateful_set_that_loses_its_owner_is_adopted_again_as_it_was_recorded() {
+    let before = adopted();
+    let first = before.database.status.as_ref().unwrap().adoption.clone().unwrap();
+    let mut orphaned = Observed { stateful_set: Child::Absent, pod: None, ..before.clone() };
+    let changed = before.stateful_set.ours().cloned().unwrap();
     legacy_of(&mut orphaned).stateful_set =
-        changed.map(|set| StatefulSet { metadata: without_owner(set.metadata.clone()), ..set });
-    let plan_of = |world: &Observed| {
-        let plan = plan(world, now());
-        let Some(Action::AdoptStatefulSet(_, adoption)) = plan.actions.last() else { panic!("{plan:?}") };
-        adoption.stateful_set.clone()
-    };
-    assert_eq!(plan_of(&orphaned), first.as_ref().unwrap().stateful_set);
+        Some(StatefulSet { metadata: without_owner(changed.metadata.clone()), ..changed });
+    // Where it runs since is another machine.
+    orphaned.nodes[0].spec.instance_id = None;
+    orphaned.database.spec.engine.version = Some("17.6".to_owned());
+    let again = plan(&orphaned, now());
+    let Some(Action::AdoptStatefulSet(set, adoption)) = again.actions.last() else { panic!("{again:?}") };
+    assert_eq!(**adoption, first, "the engine, too, that its image is of");
+    let image = &set.spec.as_ref().unwrap().template.spec.as_ref().unwrap().containers[0].image;
+    assert_eq!(image.as_deref(), Some("mirror.example.com/postgres:17.6-acme"));
+}
+
+#[test]
+fn how_it_was_found_is_recorded_again_while_freehold_has_not_changed_it() {
     // It ended between the record and the write, and another client has changed it since.
     let mut edited = prepared();
-    edited.database.status.as_mut().unwrap().adoption = first;
+    edited.database.status.as_mut().unwrap().adoption = adopted().database.status.unwrap().adoption;
     let set = legacy_of(&mut edited).stateful_set.as_mut().unwrap();
     set.spec.as_mut().unwrap().min_ready_seconds = Some(9);
-    assert_eq!(plan_of(&edited)["spec"]["minReadySeconds"], 9);
+    let plan = plan(&edited, now());
+    let Some(Action::AdoptStatefulSet(_, adoption)) = plan.actions.last() else { panic!("{plan:?}") };
+    assert_eq!(adoption.stateful_set["spec"]["minReadySeconds"], 9);
+}
+
+#[test]
+fn a_version_is_changed_only_in_a_tag_that_names_it() {
+    for (image, expected) in [
+        ("postgres:17.5", Some("postgres:17.6")),
+        ("localhost:5000/pg:v17.5-alpine", Some("localhost:5000/pg:v17.6-alpine")),
+        ("postgres:latest", None),
+        ("localhost:5000/pg", None),
+        ("postgres:17.5@sha256:00", None),
+    ] {
+        let changed = build::of_version(image, Some("17.5"), Some("17.6"));
+        assert_eq!(changed.as_deref(), expected, "{image}");
+    }
+    let mut world = adopted();
+    let adoption = world.database.status.as_mut().unwrap().adoption.as_mut().unwrap();
+    adoption.stateful_set["spec"]["template"]["spec"]["containers"][0]["image"] = json!("pg:latest");
+    world.database.spec.engine.version = Some("17.6".to_owned());
+    let plan = plan(&world, now());
+    assert!(line(&plan).ends_with("stalled InvalidSpec"), "{}", line(&plan));
 }
 
 fn without_owner(metadata: ObjectMeta) -> ObjectMeta {

@@ -190,21 +190,7 @@ pub(super) fn ended(
         // Judged elsewhere: no attempt may follow one that has joined, or that was adopted.
         return Plan::wait(LossWait::Terminated(id.clone(), why));
     }
-    let (attempt, never_joined) = status.creation.as_ref().map_or_else(
-        || {
-            (
-                observed
-                    .instances
-                    .instances
-                    .iter()
-                    .filter_map(|other| identity::attempt(&other.tags))
-                    .max()
-                    .unwrap_or(1),
-                0,
-            )
-        },
-        |launch| (launch.attempt.number, launch.never_joined),
-    );
+    let (attempt, never_joined) = last_attempt(observed, status);
     if let Some(launch) = &status.creation
         && unwanted(&observed.node.spec, &launch.instance_type, &launch.zone).is_some()
     {
@@ -237,6 +223,15 @@ pub(super) fn ended(
         return Plan::wait(JoinWait::Ended(id.clone(), why)).until(due, now);
     }
     next_attempt(observed, attempt + 1, never_joined + 1, now)
+}
+
+/// The number of the last attempt, and how many machines before it never joined.
+fn last_attempt(observed: &Observed, status: &NodeStatus) -> (i32, i32) {
+    if let Some(launch) = &status.creation {
+        return (launch.attempt.number, launch.never_joined);
+    }
+    let attempts = observed.instances.instances.iter().filter_map(|other| identity::attempt(&other.tags));
+    (attempts.max().unwrap_or(1), 0)
 }
 
 /// Machine after machine ended before it joined: only a change of the class or the spec helps.

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::api::keys::{ADOPT_TAG, CLUSTER_ID_TAG, NODE_UID_TAG};
-use crate::api::node::Fence;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::node::status::status as status_of;
 use crate::controller::pass::acted::Acted;
@@ -25,14 +24,14 @@ pub(super) fn owned(state: InstanceState) -> Instance {
     owned
 }
 
-fn own_tags() -> BTreeMap<String, String> {
+pub(super) fn own_tags() -> BTreeMap<String, String> {
     let tags =
         [(CLUSTER_ID_TAG, "cluster"), (NODE_UID_TAG, "node-uid"), ("freehold.dev/database", "team-a/orders")];
     tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
 }
 
 /// A Node whose spec names the instance, and is released when it is deleted; EC2 shows this by its id.
-fn named(shown: &[Instance]) -> Observed {
+pub(super) fn named(shown: &[Instance]) -> Observed {
     let mut observed = world();
     observed.node.spec.instance_id = Some(id("i-1"));
     observed.node.spec.release = true;
@@ -41,14 +40,14 @@ fn named(shown: &[Instance]) -> Observed {
 }
 
 /// It is recorded, and the inventory does not show it.
-fn recorded(shown: &[Instance]) -> Observed {
+pub(super) fn recorded(shown: &[Instance]) -> Observed {
     let mut observed = named(shown);
     status(&mut observed).instance_id = Some(id("i-1"));
     observed
 }
 
 /// It is recorded, and the inventory shows it.
-fn tagged(state: InstanceState) -> Observed {
+pub(super) fn tagged(state: InstanceState) -> Observed {
     let mut observed = recorded(&[]);
     observed.shown_by_id = None;
     observed.instances.instances = vec![owned(state)];
@@ -64,7 +63,7 @@ pub(super) fn plain_core_node() -> CoreNode {
     core_node
 }
 
-fn dedicated_core_node() -> CoreNode {
+pub(super) fn dedicated_core_node() -> CoreNode {
     let mut core_node = core_node();
     let taint = json!([{"key": "freehold.dev/dedicated", "value": "true", "effect": "NoSchedule"}]);
     core_node.spec.get_or_insert_default().taints = serde_json::from_value(taint).unwrap();
@@ -72,7 +71,7 @@ fn dedicated_core_node() -> CoreNode {
 }
 
 /// It has joined, and is ready.
-fn served(state: InstanceState) -> Observed {
+pub(super) fn served(state: InstanceState) -> Observed {
     let mut observed = tagged(state);
     joined(&mut observed);
     observed.core_node = Some(dedicated_core_node());
@@ -80,27 +79,27 @@ fn served(state: InstanceState) -> Observed {
     observed
 }
 
-fn kept(mut observed: Observed) -> Observed {
+pub(super) fn kept(mut observed: Observed) -> Observed {
     observed.node.spec.release = false;
     observed
 }
 
-fn with(mut observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
+pub(super) fn with(mut observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
     change(&mut observed);
     observed
 }
 
-fn with_tag(key: &str, value: &str) -> Vec<Instance> {
+pub(super) fn with_tag(key: &str, value: &str) -> Vec<Instance> {
     let mut instance = legacy(InstanceState::Running);
     instance.tags.insert(key.to_owned(), value.to_owned());
     vec![instance]
 }
 
-fn issued(seconds: i64) -> IssuedRequest {
+pub(super) fn issued(seconds: i64) -> IssuedRequest {
     IssuedRequest { at: at(seconds), call_blocked: None }
 }
 
-fn proven(observed: Observed) -> Observed {
+pub(super) fn proven(observed: Observed) -> Observed {
     with(observed, |it| it.instances.empty = empty(-5000, 5))
 }
 
@@ -274,175 +273,4 @@ fn its_kubernetes_node_is_held_and_dedicated_without_evicting_anything() {
     let status = status_of(&observed, &plan(&observed, now()), &Acted::new(observed.node.clone()), now());
     assert_eq!(condition(&status.conditions, ConditionType::Initialized).0, "True");
     assert_eq!(condition(&status.conditions, ConditionType::Ready).0, "True");
-}
-
-#[test]
-fn what_would_be_released_is_fenced_for_nothing_and_a_loss_is_as_others() {
-    let not_ready = |it: &mut Observed| {
-        it.core_node = Some(dedicated_core_node());
-        it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status;
-    };
-    let fenced = |it: &mut Observed| {
-        let (started_at, since) = (Time(at(0)), Time(at(0)));
-        let (cause, message) = ("NodeNotReady".to_owned(), "it is lost".to_owned());
-        status(it).fence = Some(Fence { started_at, cause, since, message });
-    };
-    for (name, observed) in [
-        ("stopped", served(InstanceState::Stopped)),
-        ("not Ready", with(served(InstanceState::Running), not_ready)),
-        ("without its Kubernetes node", with(served(InstanceState::Running), |it| it.core_node = None)),
-    ] {
-        let released = plan(&observed, now());
-        assert!(!released.declares_lost() && released.actions.is_empty(), "{name}: {released:?}");
-        assert!(released.waiting.is_some(), "{name}");
-        let is_in_grace = name.starts_with("without");
-        assert_eq!(plan(&kept(observed), now()).declares_lost(), !is_in_grace, "{name}");
-    }
-    for observed in [served(InstanceState::Terminated), kept(served(InstanceState::Terminated))] {
-        assert!(plan(&observed, now()).declares_lost());
-    }
-    let lost = with(served(InstanceState::Running), fenced);
-    assert_eq!(plan(&lost, now()).actions, [], "what is to be released is stopped no more");
-    assert_eq!(plan(&kept(lost), now()).actions, [Action::Stop(id("i-1"), false)]);
-}
-
-#[test]
-fn a_machine_is_released_as_it_was_and_goes_on_running() {
-    let restore = || Action::RestoreCoreNode(Box::new(dedicated_core_node()));
-    let untag = || Action::Untag(id("i-1"), own_tags());
-    let served = |change: fn(&mut Observed)| deleting(with(served(InstanceState::Running), change));
-    let blocked = answered(Call::DeleteTags, "UnauthorizedOperation", Some(at(300)));
-    let finalizer = || vec![Action::RemoveFinalizer];
-    let releasing = |actions| acts(actions, Reason::Deleting).pending();
-    let left = |it: &mut Observed| {
-        it.instances.instances.clear();
-        it.core_node = Some(plain_core_node());
-        it.shown_by_id = Some(vec![legacy(InstanceState::Running)]);
-    };
-    hold(vec![
-        (
-            "it serves, and its database runs",
-            served(|it| {
-                it.pods = vec![pod("orders-0", false)];
-                it.attachments = vec!["csi-1".to_owned()];
-            }),
-            now(),
-            releasing(vec![restore(), untag()]),
-        ),
-        (
-            "the Kubernetes node is restored",
-            served(|it| it.core_node = Some(plain_core_node())),
-            now(),
-            releasing(vec![untag()]),
-        ),
-        ("the Kubernetes node is gone", served(|it| it.core_node = None), now(), releasing(vec![untag()])),
-        (
-            "the tags were taken off just now",
-            served(|it| {
-                it.core_node = Some(plain_core_node());
-                it.issued_untags = Some(issued(7));
-            }),
-            now(),
-            releasing(Vec::new()),
-        ),
-        (
-            "EC2 refuses to take them off",
-            deleting(with(tagged(InstanceState::Running), |it| {
-                it.issued_untags = Some(IssuedRequest { at: at(1), call_blocked: Some(blocked) });
-            })),
-            now(),
-            waits(Reason::Forbidden).pending().again(290),
-        ),
-        (
-            "the tags are off",
-            deleting(with(tagged(InstanceState::Running), |it| {
-                left(it);
-                it.issued_untags = Some(issued(7));
-            })),
-            now(),
-            acts(finalizer(), Reason::Deleting),
-        ),
-        (
-            "the tags are off, and the operator has restarted since",
-            deleting(with(tagged(InstanceState::Running), left)),
-            now(),
-            acts(finalizer(), Reason::Deleting),
-        ),
-        (
-            "the tags may be on their way",
-            deleting(with(tagged(InstanceState::Running), |it| {
-                left(it);
-                it.issued_tags = Some(issued(7));
-            })),
-            now(),
-            releasing(Vec::new()),
-        ),
-        (
-            "it is terminated",
-            deleting(tagged(InstanceState::Terminated)),
-            now(),
-            acts(finalizer(), Reason::Deleting),
-        ),
-        (
-            "EC2 does not know it",
-            deleting(recorded(&[])),
-            now(),
-            waits(Reason::AwaitingTermination).pending(),
-        ),
-        ("it is proven absent", deleting(proven(recorded(&[]))), now(), acts(finalizer(), Reason::Deleting)),
-        ("it is stopped", deleting(tagged(InstanceState::Stopped)), now(), releasing(vec![untag()])),
-        (
-            "it was never adopted",
-            deleting(named(&with_tag(NODE_UID_TAG, "other-uid"))),
-            now(),
-            acts(finalizer(), Reason::Deleting),
-        ),
-        (
-            "EC2 was not requested to show it",
-            deleting(with(recorded(&[]), |it| it.shown_by_id = None)),
-            now(),
-            waits(Reason::Adopting).again(5),
-        ),
-    ]);
-}
-
-#[test]
-fn a_node_that_is_deleted_without_a_release_ends_its_machine_as_any_other() {
-    let terminate = || acts(vec![terminates("i-1", "its Node is deleted")], Reason::AwaitingTermination);
-    let cordon = Action::Cordon(CORE_NODE.to_owned(), "core-uid".to_owned());
-    let legacy_pod = pod("legacy-db-0", false);
-    let evict = Action::EvictPod {
-        namespace: "team-a".to_owned(),
-        name: "legacy-db-0".to_owned(),
-        uid: "legacy-db-0-uid".to_owned(),
-        at_once: false,
-    };
-    let untagged = || recorded(&[legacy(InstanceState::Running)]);
-    hold(vec![
-        (
-            "the database's pod has the name that it was created with",
-            deleting(kept(with(served(InstanceState::Running), |it| it.pods = vec![legacy_pod]))),
-            now(),
-            acts(vec![cordon, evict], Reason::AwaitingDrain).again(1),
-        ),
-        ("it never joined", deleting(kept(tagged(InstanceState::Running))), now(), terminate().pending()),
-        (
-            "it is not tagged yet",
-            deleting(kept(untagged())),
-            now(),
-            acts(vec![Action::Tag(id("i-1"), own_tags())], Reason::Adopting).pending(),
-        ),
-        (
-            "it was never adopted",
-            deleting(kept(named(&[legacy(InstanceState::Running)]))),
-            now(),
-            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
-        ),
-        (
-            "the status was lost",
-            deleting(kept(named(&[owned(InstanceState::Running)]))),
-            now(),
-            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
-        ),
-    ]);
 }

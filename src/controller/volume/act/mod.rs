@@ -199,8 +199,8 @@ async fn modify(
     Ok(())
 }
 
-/// Announces that the adopted volume is this Volume's, with the resourceVersion of this pass' read, then tags it
-/// so.
+/// Announces that the adopted volume is this Volume's, with the resourceVersion of this pass' read, then
+/// tags it so.
 async fn adopt(
     id: &VolumeId,
     tags: &BTreeMap<String, String>,

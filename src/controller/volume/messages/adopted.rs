@@ -7,7 +7,7 @@ impl AdoptedWait {
     pub(super) fn message(&self) -> String {
         match self {
             Self::Reading(id) => {
-                format!("reading EBS volume {id} from EC2 before it is adopted or given back")
+                format!("reading EBS volume {id} from EC2 before it is adopted or released")
             }
             Self::Refused(id, cause) => format!("EBS volume {id} cannot be adopted: {}", cause.message()),
             Self::Unbound(id, cause) => {

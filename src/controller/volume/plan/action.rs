@@ -113,7 +113,8 @@ pub enum Action {
     Create(Box<VolumeCreation>),
     /// CreateVolume again, identical.
     Resend,
-    /// Announce that this retained volume, or one in use, is this Volume's from now on, then tag it so: one compound action.
+    /// Announce that this retained volume, or one in use, is this Volume's from now on, then tag it so: one
+    /// compound action.
     Adopt(VolumeId, BTreeMap<String, String>),
     /// CreateTags again, identical.
     Retag(VolumeId, BTreeMap<String, String>),

@@ -130,9 +130,9 @@ pub(super) fn moving(observed: &Observed, adopt: &AdoptedVolume, now: Timestamp)
     Some(Plan { requeue: plan.requeue.or(Some(recheck)), ..plan })
 }
 
-/// EC2 shows the EBS volume under this Volume's UID: the PersistentVolume is made the record, then the claim is
-/// owned. While the volume would be given back, nothing is owned that could be deleted with the Volume, and
-/// nothing of the EBS volume is modified.
+/// EC2 shows the EBS volume under this Volume's UID: the PersistentVolume is made the record, then the claim
+/// is owned. While the volume would be given back, nothing is owned that could be deleted with the Volume,
+/// and nothing of the EBS volume is modified.
 pub(super) fn bind(
     observed: &Observed,
     status: &VolumeStatus,
@@ -169,8 +169,8 @@ pub(super) fn bind(
     }
 }
 
-/// The Volume is being deleted, and everything is to be as it was found: the claim is not owned any more before
-/// the PersistentVolume has its reclaim policy back, and the tags are seen to be gone last.
+/// The Volume is being deleted, and everything is to be as it was found: the claim is not owned any more
+/// before the PersistentVolume has its reclaim policy back, and the tags are seen to be gone last.
 pub(super) fn release(observed: &Observed, adopt: &AdoptedVolume, now: Timestamp) -> Plan {
     let (id, volume) = (&adopt.volume_id, &observed.volume);
     let claim = observed.claim.as_ref();

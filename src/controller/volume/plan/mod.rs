@@ -5,6 +5,7 @@ mod adopted;
 mod adoption;
 mod binding;
 mod check;
+mod check_adopted;
 mod creation;
 mod deletion;
 pub(super) mod facts;

@@ -151,7 +151,7 @@ fn refuses() -> Row {
 }
 
 #[test]
-fn an_ebs_volume_is_adopted_only_by_its_id_and_a_tag_and_with_its_own_persistent_volume_and_claim() {
+fn an_ebs_volume_is_adopted_by_its_id_and_a_tag_with_its_own_persistent_volume_and_claim() {
     let allowed = vec![
         ("all is as it should be", asked(|_| {})),
         (
@@ -184,6 +184,16 @@ fn an_ebs_volume_is_adopted_only_by_its_id_and_a_tag_and_with_its_own_persistent
         ),
     ];
     hold(allowed.into_iter().map(|(name, observed)| (name, observed, now(), takes())).collect());
+    hold(vec![(
+        "EC2 is read by the id first",
+        asked(|it| it.by_id = ById::NotRead),
+        now(),
+        waits(Stage::Nothing, Reason::Adopting).again(5).looks_up("vol-9"),
+    )]);
+}
+
+#[test]
+fn nothing_else_is_adopted_and_only_a_person_helps() {
     let refused = vec![
         ("EC2 shows no such id", asked(|it| it.by_id = ById::NotShown)),
         ("no tag", shown_as(|it| it.tags.clear())),
@@ -251,12 +261,6 @@ fn an_ebs_volume_is_adopted_only_by_its_id_and_a_tag_and_with_its_own_persistent
         ),
     ];
     hold(refused.into_iter().map(|(name, observed)| (name, observed, now(), refuses())).collect());
-    hold(vec![(
-        "EC2 is read by the id first",
-        asked(|it| it.by_id = ById::NotRead),
-        now(),
-        waits(Stage::Nothing, Reason::Adopting).again(5).looks_up("vol-9"),
-    )]);
 }
 
 #[test]

@@ -39,7 +39,24 @@ impl InPlace {
                 assert_eq!(self.observed.claim.replace(to), Some(from));
             }
             Action::RemoveFinalizer => self.is_gone = true,
-            other => panic!("an adopted volume is used as it is: {other:?}"),
+            Action::AddFinalizer
+            | Action::Create(_)
+            | Action::Resend
+            | Action::Retag(..)
+            | Action::ReleaseRecord(_)
+            | Action::RecordVolume(_)
+            | Action::CreatePersistentVolume(_)
+            | Action::ReopenPersistentVolume(_)
+            | Action::CreateClaim(_)
+            | Action::Modify(_)
+            | Action::GrowClaim(_)
+            | Action::DeleteClaim(_)
+            | Action::MarkRetained(_)
+            | Action::Snapshot(..)
+            | Action::RecordSnapshot(_)
+            | Action::DeleteVolume(_)
+            | Action::NoteDeleted
+            | Action::DeletePersistentVolume(_) => panic!("an adopted volume is used as it is: {action:?}"),
         }
     }
 }
@@ -81,9 +98,9 @@ fn a_release_restores_the_reclaim_policy_only_where_nothing_deletes_the_claim() 
         plan(&deleting(DeletionPolicy::Delete, observed), now()).actions
     };
     let policy = |actions: &[Action]| {
-        actions.iter().find_map(|action| match action {
-            Action::GiveBackRecord(change) => change.to.spec.clone()?.persistent_volume_reclaim_policy,
-            _ => None,
+        actions.iter().find_map(|action| {
+            let Action::GiveBackRecord(change) = action else { return None };
+            change.to.spec.clone()?.persistent_volume_reclaim_policy
         })
     };
     let actions = leaves(|_| {});

@@ -43,12 +43,12 @@ fn the_persistent_volume_is_kept_first_and_the_claim_owned_last_and_nothing_is_m
     ]);
     let grown = plan(&kept(wants_more), now());
     assert!(matches!(grown.actions.as_slice(), [Action::Modify(_)]), "{grown:?}");
-    let grows = kept(|it| {
+    let modified = kept(|it| {
         wants_more(it);
         (it.volumes.volumes[0].size, it.volumes.volumes[0].iops) = (1024, Some(6000));
     });
-    let grows = plan(&grows, now());
-    let [Action::GrowClaim(claim)] = grows.actions.as_slice() else { panic!("{grows:?}") };
+    let last = plan(&modified, now());
+    let [Action::GrowClaim(claim)] = last.actions.as_slice() else { panic!("{last:?}") };
     assert_eq!(claim.name_any(), "data-orders-0", "the claim has its own name");
 }
 

@@ -66,10 +66,12 @@ impl Life {
                     let dedicated = super::core_node();
                     let labels = core_node.metadata.labels.get_or_insert_default();
                     labels.extend(dedicated.metadata.labels.unwrap());
-                    let mut taint = dedicated.spec.and_then(|spec| spec.taints).unwrap().remove(0);
-                    taint.effect = registration::dedicated_effect(&self.node).to_owned();
-                    let taints = &mut core_node.spec.get_or_insert_default().taints;
-                    taints.get_or_insert_default().push(taint);
+                    if let Some(effect) = registration::dedicated_effect(&self.node) {
+                        let mut taint = dedicated.spec.and_then(|spec| spec.taints).unwrap().remove(0);
+                        taint.effect = effect.to_owned();
+                        let taints = &mut core_node.spec.get_or_insert_default().taints;
+                        taints.get_or_insert_default().push(taint);
+                    }
                 }
             }
             Action::HoldCoreNode(_) => {

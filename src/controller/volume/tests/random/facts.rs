@@ -177,7 +177,7 @@ pub(super) fn ec2_facts() -> Vec<Fact<Observed>> {
         }),
         fact("not shown by its id", |it, _| it.by_id = ById::NotShown),
         fact("shown by its id", |it, _| {
-            it.by_id = ById::Shown(Box::new(ebs("vol-1", 1, VolumeState::Available)))
+            it.by_id = ById::Shown(Box::new(ebs("vol-1", 1, VolumeState::Available)));
         }),
         fact("the quota gate is closed", |it, now| it.offerings.quotas = reached(until(now))),
         fact("in use, by its id, with the tag of the adopter", |it, _| {

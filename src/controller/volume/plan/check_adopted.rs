@@ -1,0 +1,84 @@
+//! What no plan may ever do to an EBS volume that was adopted in place, its PersistentVolume and its claim:
+//! checked with the rules of `check.rs`. Pure.
+
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+
+use super::action::{Action, Plan};
+use crate::api::VolumeId;
+use crate::controller::volume::adopted::{self, Change};
+use crate::controller::volume::observe::Observed;
+
+/// The rules that this plan breaks, each as a sentence.
+pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<&'static str> {
+    let Some(adopt) = &observed.volume.spec.adopt else { return Vec::new() };
+    let broken = |action| of_action(observed, plan, &adopt.volume_id, action);
+    let rules = plan.actions.iter().flat_map(broken);
+    rules.filter(|(holds, _)| !holds).map(|(_, sentence)| sentence).collect()
+}
+
+/// What must hold where this is done, and whether it does.
+fn of_action(
+    observed: &Observed,
+    plan: &Plan,
+    adopt: &VolumeId,
+    action: &Action,
+) -> Vec<(bool, &'static str)> {
+    let is_deleting = observed.volume.metadata.deletion_timestamp.is_some();
+    let is_released = observed.volume.spec.release;
+    let is_kept = (!is_released, "nothing that is to be given back is changed, owned or ended");
+    let gives_back = (is_deleting && is_released, "only what is released is given back");
+    match action {
+        Action::Create(_) | Action::Resend => {
+            vec![(false, "nothing is ever created in place of an EBS volume that was adopted")]
+        }
+        Action::CreateClaim(_) | Action::ReopenPersistentVolume(_) => {
+            vec![(false, "the claim that was adopted is used as it is")]
+        }
+        Action::CreatePersistentVolume(_) => {
+            vec![is_kept, (is_deleting, "a PersistentVolume is made only as the record of what is retained")]
+        }
+        Action::OwnClaim(_) => {
+            let record = observed.persistent_volume.as_ref();
+            let outlives = record.is_some_and(|it| adopted::record(it, &observed.volume).is_none());
+            let is_last = (outlives, "a claim is owned only once its PersistentVolume outlives it");
+            vec![is_kept, is_last, (!is_deleting, "a Volume that is being deleted is not changed")]
+        }
+        Action::Adopt(id, _) | Action::Retag(id, _) => {
+            vec![(id == adopt, "what the spec names is adopted, and nothing else")]
+        }
+        Action::Untag(id, _) => vec![gives_back, (id == adopt, "only what was adopted is untagged")],
+        Action::GiveBackRecord(change) => vec![
+            gives_back,
+            (
+                is_safe(observed, plan, change),
+                "a reclaim policy is restored only where nothing ends the claim",
+            ),
+        ],
+        Action::DisownClaim(_) => {
+            vec![(is_released, "only the claim of what is to be given back is disowned")]
+        }
+        Action::Modify(_)
+        | Action::GrowClaim(_)
+        | Action::DeleteClaim(_)
+        | Action::MarkRetained(_)
+        | Action::Snapshot(..)
+        | Action::DeleteVolume(_)
+        | Action::DeletePersistentVolume(_) => vec![is_kept],
+        Action::AddFinalizer
+        | Action::RecordAdopted(_)
+        | Action::ReleaseRecord(_)
+        | Action::RecordVolume(_)
+        | Action::RecordSnapshot(_)
+        | Action::NoteDeleted
+        | Action::RemoveFinalizer => Vec::new(),
+    }
+}
+
+/// Whether the EBS volume cannot be deleted by the reclaim policy that its PersistentVolume gets.
+fn is_safe(observed: &Observed, plan: &Plan, change: &Change<PersistentVolume>) -> bool {
+    let policy = |it: &PersistentVolume| it.spec.clone()?.persistent_volume_reclaim_policy;
+    let disowns = plan.actions.iter().any(|it| matches!(it, Action::DisownClaim(_)));
+    let is_owned = |it: &PersistentVolumeClaim| adopted::is_owned(it, &observed.volume) && !disowns;
+    let is_staying = |it: &PersistentVolumeClaim| it.metadata.deletion_timestamp.is_none() && !is_owned(it);
+    observed.claim.as_ref().is_some_and(is_staying) || policy(&change.to) == policy(&change.from)
+}
