@@ -128,7 +128,8 @@ pub const NAMESPACE_UID_ANNOTATION: &str = "freehold.dev/namespace-uid";
 /// removed when the reservation ends.
 pub const ADOPTED_BY_ANNOTATION: &str = "freehold.dev/adopted-by";
 
-/// Annotation: the reclaim policy (`Delete`) that a PersistentVolume had before its volume was adopted in place.
+/// Annotation: the reclaim policy (`Delete`) that a PersistentVolume had before its volume was adopted in
+/// place.
 /// Written by the Volume's controller in the patch that sets the policy to Retain; removed, and the policy
 /// restored, when the volume is released.
 pub const FORMER_RECLAIM_POLICY_ANNOTATION: &str = "freehold.dev/former-reclaim-policy";

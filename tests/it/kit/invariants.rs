@@ -52,8 +52,8 @@ fn may_be_adopted(env: &TestEnv, id: &str) -> bool {
     tags.is_some_and(|tags| tags.contains_key("freehold.dev/adopt"))
 }
 
-/// Tags are put on later for one cause: a kept volume is taken over, or what ran before is adopted, which its
-/// new owner announced before.
+/// Tags are put on later for one cause: a kept volume is taken over, or what ran before is adopted, which
+/// its new owner announced before.
 fn taken_over(env: &TestEnv, calls: &[JournalEntry]) {
     for entry in calls.iter().filter(|entry| entry.action == "CreateTags") {
         let [resource] = entry.resources.as_slice() else { panic!("not one resource: {entry:?}") };

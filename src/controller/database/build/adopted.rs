@@ -72,8 +72,8 @@ pub fn adopted_set(
     set
 }
 
-/// The image that was found, of the version that the spec names: another repository may have other users, other
-/// folders and another libc. One that does not name the version that it was found with stays
+/// The image that was found, of the version that the spec names: another repository may have other users,
+/// other folders and another libc. One that does not name the version that it was found with stays
 /// (`plan/validation.rs` refuses the change).
 fn image(found: Option<&str>, then: &Engine, database: &Database, profile: &Profile) -> Option<String> {
     let (found, now) = (found?, &database.spec.engine);

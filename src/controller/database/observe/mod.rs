@@ -187,23 +187,13 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let class = class::of(&database, ctx).await?;
     let (nodes, node_name_taken) = with_their_kind(nodes(&database, &names, ctx).await, torn_down)?;
     let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
-    let secrets = Api::<Secret>::namespaced(client.clone(), &namespace);
-    let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
-    let retained = if deleting {
-        secret(&secrets, &names.retained_secret, is_ours).await?
-    } else {
-        Credentials::Read(Child::Absent)
-    };
     let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &database);
     let stateful_set = stateful_set(&names, &database, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
     let derives = legacy.is_none();
-    let credentials = if derives {
-        secret(&secrets, &names.credentials_secret, is_ours).await?
-    } else {
-        Credentials::Read(Child::Absent)
-    };
+    let retained = held(deleting, &names.retained_secret, &names, ctx).await?;
+    let credentials = held(derives, &names.credentials_secret, &names, ctx).await?;
     let pod = pod(&names, &stateful_set, ctx).await?;
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
@@ -237,6 +227,16 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         names,
         database,
     }))
+}
+
+/// A Secret of this Database, if it is to be read.
+async fn held(is_read: bool, name: &str, names: &Names, ctx: &Context) -> Result<Credentials, kube::Error> {
+    if !is_read {
+        return Ok(Credentials::Read(Child::Absent));
+    }
+    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &names.namespace);
+    let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
+    secret(&secrets, name, is_ours).await
 }
 
 /// The StatefulSet. One that is to be adopted is none of the Database's before it is adopted.
