@@ -147,10 +147,25 @@ pub struct EbsVolume {
     pub iops: Option<i32>,
     /// MiB/s.
     pub throughput: Option<i32>,
-    /// Several instances may have it attached at once.
+    /// Whether it is encrypted.
+    pub encrypted: bool,
+    /// Whether several instances may have it attached at once.
     pub multi_attach: bool,
+    /// What it is attached to, also while that begins or ends.
+    pub attachments: Vec<Attachment>,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
+}
+
+/// One attachment of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// The instance; empty if another service of AWS' holds the volume (API_VolumeAttachment).
+    pub instance: InstanceId,
+    /// The device name.
+    pub device: String,
+    /// Whether EC2 deletes the volume when the instance is terminated.
+    pub delete_on_termination: bool,
 }
 
 /// A volume's state.

@@ -15,8 +15,8 @@ use super::whole::incomplete;
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use crate::cloud::call::Call;
 use crate::cloud::{
-    CloudError, EbsVolume, Instance, InstanceHealth, InstanceState, Modification, ModificationState,
-    Snapshot, SnapshotState, VolumeState,
+    Attachment, CloudError, EbsVolume, Instance, InstanceHealth, InstanceState, Modification,
+    ModificationState, Snapshot, SnapshotState, VolumeState,
 };
 
 /// EC2 marks events that are over in their description and lists them for a week more.
@@ -102,9 +102,19 @@ pub(super) fn volume(call: Call, volume: sdk::Volume) -> Result<EbsVolume, Cloud
         volume_type: volume.volume_type.map(|name| name.as_str().to_owned()).unwrap_or_default(),
         iops: volume.iops,
         throughput: volume.throughput,
+        encrypted: volume.encrypted.unwrap_or_default(),
         multi_attach: volume.multi_attach_enabled.unwrap_or_default(),
+        attachments: volume.attachments.unwrap_or_default().into_iter().map(attachment).collect(),
         tags: tags(volume.tags),
     })
+}
+
+fn attachment(attachment: sdk::VolumeAttachment) -> Attachment {
+    Attachment {
+        instance: InstanceId(attachment.instance_id.unwrap_or_default()),
+        device: attachment.device.unwrap_or_default(),
+        delete_on_termination: attachment.delete_on_termination.unwrap_or_default(),
+    }
 }
 
 /// The answer to CreateVolume holds the same in a type of its own.
@@ -117,6 +127,7 @@ pub(super) fn created_volume(call: Call, created: CreateVolumeOutput) -> Result<
         .set_volume_type(created.volume_type)
         .set_iops(created.iops)
         .set_throughput(created.throughput)
+        .set_encrypted(created.encrypted)
         .set_multi_attach_enabled(created.multi_attach_enabled)
         .set_tags(created.tags)
         .build();
@@ -234,6 +245,30 @@ mod tests {
                 volumes: vec![VolumeId("vol-root".into()), VolumeId("vol-data".into())],
             }
         );
+    }
+
+    #[test]
+    fn a_volume_is_read_with_what_it_is_attached_to_and_whether_that_ends_it() {
+        let attached = sdk::VolumeAttachment::builder()
+            .instance_id("i-1")
+            .device("/dev/xvdba")
+            .delete_on_termination(true)
+            .build();
+        let answer = sdk::Volume::builder()
+            .volume_id("vol-1")
+            .state(sdk::VolumeState::InUse)
+            .size(100)
+            .encrypted(true)
+            .multi_attach_enabled(true)
+            .attachments(attached)
+            .build();
+        let read = volume(CALL, answer).unwrap();
+        let expected = Attachment {
+            instance: InstanceId("i-1".into()),
+            device: "/dev/xvdba".into(),
+            delete_on_termination: true,
+        };
+        assert_eq!((read.encrypted, read.multi_attach, read.attachments), (true, true, vec![expected]));
     }
 
     #[test]

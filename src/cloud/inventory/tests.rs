@@ -287,7 +287,9 @@ fn volume(id: &str, volume_uid: &str) -> EbsVolume {
         volume_type: "gp3".into(),
         iops: None,
         throughput: None,
+        encrypted: true,
         multi_attach: false,
+        attachments: vec![],
         tags: identity::owner_tags(CLUSTER, Kind::Volume, volume_uid),
     }
 }

@@ -203,7 +203,9 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
         volume_type: "gp3".into(),
         iops: None,
         throughput: None,
+        encrypted: true,
         multi_attach: false,
+        attachments: vec![],
         tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
     };
     let ours = [("cluster", "c"), ("uid", "u"), ("more", "m")];

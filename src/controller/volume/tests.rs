@@ -237,7 +237,9 @@ fn ebs(name: &str, attempt: i32, state: VolumeState) -> EbsVolume {
         volume_type: "gp3".to_owned(),
         iops: Some(3000),
         throughput: Some(125),
+        encrypted: true,
         multi_attach: false,
+        attachments: vec![],
         tags: launch(attempt, at(0)).tags,
     }
 }

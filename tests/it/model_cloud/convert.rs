@@ -1,9 +1,10 @@
 //! The model's views as the operator's values.
 
-use ec2sim::{InstanceView, ModificationView, SnapshotView, VolumeView};
+use ec2sim::{AttachmentView, InstanceView, ModificationView, SnapshotView, VolumeView};
 use freehold::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use freehold::cloud::{
-    EbsVolume, Instance, InstanceState, Modification, ModificationState, Snapshot, SnapshotState, VolumeState,
+    Attachment, EbsVolume, Instance, InstanceState, Modification, ModificationState, Snapshot, SnapshotState,
+    VolumeState,
 };
 
 pub(super) fn instance(view: InstanceView) -> Instance {
@@ -47,9 +48,18 @@ pub(super) fn volume(view: VolumeView) -> EbsVolume {
         volume_type: view.shape.volume_type,
         iops: view.shape.iops.map(number),
         throughput: view.shape.throughput.map(number),
-        // EC2's model has no such volume.
+        encrypted: view.encrypted,
         multi_attach: false,
+        attachments: view.attachment.into_iter().map(attachment).collect(),
         tags: view.tags,
+    }
+}
+
+fn attachment(view: AttachmentView) -> Attachment {
+    Attachment {
+        instance: InstanceId(view.instance_id),
+        device: view.device,
+        delete_on_termination: view.delete_on_termination,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{PersistentVolume, Pod, Volume as PodVolume};
+use k8s_openapi::api::core::v1::{Pod, Volume as PodVolume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde_json::json;
@@ -15,11 +15,10 @@ use super::action::{Action, Plan};
 use super::facts::{adoption, node_awaited, recorded_zone, replicas, slowly, volume_awaited};
 use super::{access, permission, validation};
 use crate::api::database::{Adopt, Adoption};
-use crate::api::keys::{
-    DATABASE_UID_LABEL, EBS_CSI_DRIVER, INPUTS_HASH_ANNOTATION, REVISION_LABEL, ZONE_LABEL,
-};
+use crate::api::keys::{DATABASE_UID_LABEL, INPUTS_HASH_ANNOTATION, REVISION_LABEL, ZONE_LABEL};
 use crate::api::{ConditionType, Node, Volume};
 use crate::cluster::controller_of;
+use crate::cluster::persistent_volume::ebs_volume;
 use crate::controller::conditions;
 use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
@@ -309,21 +308,10 @@ fn volume(adopt: &Adopt, legacy: &Legacy, pod: String) -> Result<String, LegacyR
         return Err(LegacyRefusal::ClaimNotBound { claim });
     };
     let name = persistent_volume.name_any();
-    let found = ebs_volume(persistent_volume).unwrap_or_default();
+    let found = ebs_volume(persistent_volume).map(|id| id.0).unwrap_or_default();
     if found != adopt.volume_id.0 {
         let wanted = adopt.volume_id.clone();
         return Err(LegacyRefusal::OtherVolume { persistent_volume: name, found, wanted });
     }
     Ok(name)
-}
-
-/// The EBS volume of a PersistentVolume: of the CSI driver, or of the driver in Kubernetes that it replaced,
-/// which wrote `aws://<zone>/<id>` or the id alone.
-fn ebs_volume(persistent_volume: &PersistentVolume) -> Option<String> {
-    let spec = persistent_volume.spec.as_ref()?;
-    if let Some(csi) = spec.csi.as_ref().filter(|csi| csi.driver == EBS_CSI_DRIVER) {
-        return Some(csi.volume_handle.clone());
-    }
-    let volume = &spec.aws_elastic_block_store.as_ref()?.volume_id;
-    volume.rsplit('/').next().map(str::to_owned)
 }
