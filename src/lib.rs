@@ -14,7 +14,9 @@
 //! * [`cluster`]: the API server: apply, finalizer, events; knows `api`.
 //! * [`engine`]: what a database engine needs; knows `api`.
 //! * [`controller`]: the four controllers; knows all four.
+//! * [`adopt`], [`retained`]: commands for people.
 
+pub mod adopt;
 pub mod api;
 pub mod clock;
 pub mod cloud;

@@ -1,5 +1,6 @@
 //! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions,
-//! `freehold retained` lists the retained volumes.
+//! `freehold retained` lists the retained volumes, `freehold adopt` adopts a database that runs. As
+//! `kubectl-freehold` on the PATH it is a plugin: `kubectl freehold adopt`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use freehold::cloud::ec2::Ec2;
 use freehold::error_chain::Chain;
 use freehold::metrics::Metrics;
 use freehold::settings::Settings;
-use freehold::{definitions, operator, retained};
+use freehold::{adopt, definitions, operator, retained};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -36,7 +37,14 @@ enum Command {
     /// List the volumes that were retained when their databases were deleted. The API server comes from
     /// KUBECONFIG.
     Retained(retained::Options),
+    /// Find a database that runs without Freehold, check it, show what would be done, and with --write begin
+    /// to adopt it. The API server comes from KUBECONFIG, AWS' credentials and the Region from the default
+    /// chain. Ends with 2 if it cannot be adopted yet.
+    Adopt(Box<adopt::Options>),
 }
+
+/// The exit code of a database that cannot be adopted yet.
+const BLOCKED: u8 = 2;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -47,6 +55,11 @@ async fn main() -> ExitCode {
             folders.iter().try_for_each(|folder| definitions::write(folder)).map_err(Into::into)
         }
         Command::Retained(options) => list_retained(&options).await,
+        Command::Adopt(options) => match adopt_database(&options).await {
+            Ok(adopt::Outcome::Blocked) => return ExitCode::from(BLOCKED),
+            Ok(adopt::Outcome::Adoptable) => Ok(()),
+            Err(error) => Err(error),
+        },
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -68,6 +81,13 @@ async fn list_retained(options: &retained::Options) -> Result<(), Box<dyn std::e
     use_our_tls()?;
     print!("{}", retained::run(options).await?);
     Ok(())
+}
+
+async fn adopt_database(options: &adopt::Options) -> Result<adopt::Outcome, Box<dyn std::error::Error>> {
+    use_our_tls()?;
+    let client = kube::Client::try_default().await?;
+    let cloud = Ec2::from_env(&Metrics::new()).await;
+    Ok(adopt::run(options, &client, &cloud).await?)
 }
 
 /// kube and the AWS SDK use the same provider; rustls must know which.

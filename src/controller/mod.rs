@@ -16,7 +16,7 @@ pub mod safety;
 pub mod volume;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     pub mod answers;
     pub mod facts;
     pub mod golden;

@@ -10,7 +10,19 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 23] = [
+const PURE: [&str; 35] = [
+    "adopt/choices.rs",
+    "adopt/engine.rs",
+    "adopt/finding.rs",
+    "adopt/found.rs",
+    "adopt/later.rs",
+    "adopt/preflight/database.rs",
+    "adopt/preflight/machine.rs",
+    "adopt/preflight/mod.rs",
+    "adopt/preflight/storage.rs",
+    "adopt/preflight/workload.rs",
+    "adopt/render.rs",
+    "adopt/report.rs",
     "cloud/absence.rs",
     "cloud/identity.rs",
     "cloud/quota.rs",

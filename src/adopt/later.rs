@@ -1,0 +1,229 @@
+//! What Freehold would do later that differs from today, and what stays as it was found. Pure.
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::api::Database;
+use crate::api::names::Names;
+use crate::controller::database::build::{adopted_set, engine_of};
+use crate::engine;
+
+/// What stands for the UID of a Database that is not there yet.
+const UID: &str = "<UID of the Database>";
+
+/// One field that changes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Where it stands in the StatefulSet.
+    pub field: String,
+    /// The value today; null if there is none.
+    pub today: Value,
+    /// The value later; null if there is none.
+    pub later: Value,
+    /// Whether it is for the next pod; else it is a field of the StatefulSet alone.
+    pub at_restart: bool,
+}
+
+/// One field that has no counterpart in a Database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    /// Where it stands.
+    pub field: String,
+    /// What becomes of it.
+    pub outcome: &'static str,
+}
+
+/// What differs between the StatefulSet and what Freehold makes of it.
+pub fn changes(found: &StatefulSet, database: &Database) -> Vec<Change> {
+    let Ok(profile) = engine::profile(&database.spec.engine, &database.spec.config) else {
+        return Vec::new();
+    };
+    let mut database = database.clone();
+    database.metadata.uid.get_or_insert_with(|| UID.to_owned());
+    let names = Names::of(&database);
+    let adopted = adopted_set(found, &database, &names, &profile, None);
+    let mut changes = Vec::new();
+    compare("", &shown(found), &shown(&adopted), &mut changes);
+    changes
+}
+
+/// What the API server does not set itself.
+fn shown(set: &StatefulSet) -> Value {
+    let metadata = &set.metadata;
+    json!({
+        "metadata": {"labels": metadata.labels, "annotations": metadata.annotations,
+            "ownerReferences": metadata.owner_references},
+        "spec": set.spec,
+    })
+}
+
+fn change(path: &str, today: Value, later: Value) -> Change {
+    Change { field: path.to_owned(), today, later, at_restart: path.starts_with("spec.template.") }
+}
+
+fn compare(path: &str, today: &Value, later: &Value, changes: &mut Vec<Change>) {
+    if today == later {
+        return;
+    }
+    if let (Value::Array(before), Value::Array(after)) = (today, later) {
+        let removed = before.iter().filter(|it| !after.contains(it)).map(|it| (it.clone(), Value::Null));
+        let added = after.iter().filter(|it| !before.contains(it)).map(|it| (Value::Null, it.clone()));
+        changes.extend(removed.chain(added).map(|(today, later)| change(path, today, later)));
+        return;
+    }
+    let empty = Map::new();
+    let fields = match (today, later) {
+        (Value::Object(today), Value::Object(later)) => Some((today, later)),
+        (Value::Null, Value::Object(later)) => Some((&empty, later)),
+        (Value::Object(today), Value::Null) => Some((today, &empty)),
+        _ => None,
+    };
+    let Some((before, after)) = fields else {
+        changes.push(change(path, today.clone(), later.clone()));
+        return;
+    };
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let path = match path {
+            "" => name.clone(),
+            path if name.contains('/') => format!("{path}[{name}]"),
+            path => format!("{path}.{name}"),
+        };
+        let value = |of: &Map<String, Value>| of.get(name).cloned().unwrap_or_default();
+        compare(&path, &value(before), &value(after), changes);
+    }
+}
+
+/// Fields of a pod that a Database replaces, and those that the API server sets in every pod.
+const POD: [(&str, Option<&str>); 13] = [
+    ("affinity", None),
+    ("containers", None),
+    ("dnsPolicy", Some("\"ClusterFirst\"")),
+    ("initContainers", None),
+    ("nodeName", None),
+    ("nodeSelector", None),
+    ("restartPolicy", Some("\"Always\"")),
+    ("schedulerName", Some("\"default-scheduler\"")),
+    ("securityContext", Some("{}")),
+    ("terminationGracePeriodSeconds", Some("30")),
+    ("tolerations", None),
+    ("topologySpreadConstraints", None),
+    ("volumes", None),
+];
+
+/// The same of a container.
+const CONTAINER: [(&str, Option<&str>); 6] = [
+    ("image", None),
+    ("imagePullPolicy", Some("\"IfNotPresent\"")),
+    ("name", None),
+    ("resources", None),
+    ("terminationMessagePath", Some("\"/dev/termination-log\"")),
+    ("terminationMessagePolicy", Some("\"File\"")),
+];
+
+/// What becomes of most of them.
+const STAYS: &str = "stays in the template";
+
+/// Everything of the StatefulSet that a Database does not have, in the order of the template.
+pub fn kept(found: &StatefulSet) -> Vec<Kept> {
+    let Some(spec) = &found.spec else { return Vec::new() };
+    let mut kept = Vec::new();
+    let mut add = |field: String, outcome: &'static str| kept.push(Kept { field, outcome });
+    if spec.pod_management_policy.as_deref().is_some_and(|policy| policy != "OrderedReady") {
+        add("podManagementPolicy".to_owned(), "stays in the StatefulSet");
+    }
+    add("volumeClaimTemplates".to_owned(), "stay in the StatefulSet; the claim that was found is used");
+    let Some(pod) = &spec.template.spec else { return kept };
+    let engine = engine_of(&pod.containers).map(|engine| engine.name.clone()).unwrap_or_default();
+    for field in fields(&json!(pod), &POD) {
+        add(field, STAYS);
+    }
+    for volume in pod.volumes.iter().flatten() {
+        let outcome = if volume.host_path.is_some() {
+            "stays in the template; the next machine has other files there"
+        } else {
+            STAYS
+        };
+        add(format!("volume {}", volume.name), outcome);
+    }
+    for container in pod.init_containers.iter().flatten() {
+        add(format!("init container {}", container.name), STAYS);
+    }
+    for container in &pod.containers {
+        if container.name != engine {
+            add(format!("container {}", container.name), "stays beside the engine");
+            continue;
+        }
+        add(format!("container {engine}: image"), "stays until spec.engine is changed");
+        if container.resources.is_some() {
+            add(format!("container {engine}: resources"), "stay until spec.resources is set");
+        }
+        for field in fields(&json!(container), &CONTAINER) {
+            add(format!("container {engine}: {field}"), STAYS);
+        }
+    }
+    kept
+}
+
+/// The names of the fields that are set and are neither replaced nor the API server's default.
+fn fields(object: &Value, known: &[(&str, Option<&str>)]) -> Vec<String> {
+    let is_left_out = |name: &str, value: &Value| {
+        let mut rows = known.iter().filter(|(known, _)| *known == name);
+        rows.any(|(_, default)| default.is_none_or(|default| value.to_string() == default))
+    };
+    let set = object.as_object().into_iter().flatten();
+    set.filter(|(name, value)| !is_left_out(name, value)).map(|(name, _)| name.clone()).collect()
+}
+
+/// What differs from today in what Freehold does, as sentences.
+pub fn behaviour(database: &Database) -> Vec<(&'static str, String)> {
+    let spec = &database.spec;
+    let set = spec.adopt.as_ref().map(|adopt| adopt.stateful_set_name.as_str()).unwrap_or_default();
+    let next_image = engine::profile(&spec.engine, &spec.config).map(|profile| profile.image);
+    let mut lines = vec![
+        (
+            "At once",
+            format!(
+                "nothing restarts; the machine gets the taint freehold.dev/dedicated (NoSchedule), and \
+                StatefulSet {set} the update strategy OnDelete: a changed template waits for the next restart"
+            ),
+        ),
+        (
+            "Next restart",
+            "the pod runs only on the machine that Freehold has chosen for this Database".to_owned(),
+        ),
+        (
+            "Next machine",
+            format!(
+                "it is launched as NodeClass {} says (image, subnet, security groups, instance profile, \
+                    user data), as the first type of spec.instanceTypes that has capacity ({}); labels, \
+                    taints and files of today's machine are not carried over",
+                spec.node_class_name,
+                spec.instance_types.join(", ")
+            ),
+        ),
+        ("Machine lost", "it is fenced, and another one takes its place (docs/repair.md)".to_owned()),
+        (
+            "Clients",
+            "the Service stays as it is; no NetworkPolicy is created (spec.access has no effect)".to_owned(),
+        ),
+    ];
+    if spec.engine.custom.is_none()
+        && let Ok(image) = next_image
+    {
+        lines.push(("New version", format!(
+            "a changed spec.engine.version takes the image from where Freehold pulls it (today it would be \
+                {image}, or what the NodeClass says), and keeps the rest of the template"
+        )));
+    }
+    lines.push(("Deletion", format!(
+        "of the Database, once it was taken over: the pod ends, the instance is terminated, and the volume \
+            is treated as spec.deletionPolicy says ({})",
+        spec.deletion_policy.as_str()
+    )));
+    lines
+}

@@ -1,0 +1,155 @@
+//! Checks of the volume with the data, in Kubernetes and in EC2. Pure.
+
+use kube::ResourceExt;
+
+use crate::adopt::finding::Finding;
+use crate::adopt::found::Found;
+use crate::adopt::render::file_system;
+use crate::adopt::wanted::Wanted;
+use crate::cloud::{Attachment, ModificationState};
+
+pub(super) fn claims(found: &Found, _: &Wanted) -> Vec<Finding> {
+    let Some(pod) = &found.pod else { return Vec::new() };
+    let object = format!("Pod {}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
+    let mut findings = Vec::new();
+    if found.data().is_none() {
+        let message = "none of its claims is an EBS volume: Freehold cannot keep its data";
+        findings.push(Finding::blocker(&object, message).way_out("create a new Database and copy the data"));
+    }
+    if found.claims.len() > 1 {
+        let names: Vec<&str> = found.claims.iter().map(|claim| claim.name.as_str()).collect();
+        let message = format!("it has several claims ({}), and a Database has one volume", names.join(", "));
+        findings.push(Finding::blocker(&object, message).way_out("create a new Database and copy the data"));
+    }
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    for volume in volumes.filter(|volume| volume.host_path.is_some()) {
+        let path = volume.host_path.as_ref().map(|it| it.path.clone()).unwrap_or_default();
+        let message = format!(
+            "volume {} is the machine's folder {path}: what is in it is lost with the machine",
+            volume.name
+        );
+        findings.push(
+            Finding::warning(&object, message).way_out("make sure that it holds nothing that must be kept"),
+        );
+    }
+    findings
+}
+
+pub(super) fn persistent_volume(found: &Found, _: &Wanted) -> Vec<Finding> {
+    let Some(volume) = found.data().and_then(|claim| claim.persistent_volume.as_ref()) else {
+        return Vec::new();
+    };
+    let object = format!("PersistentVolume {}", volume.name_any());
+    let modes = volume.spec.iter().flat_map(|spec| spec.access_modes.iter().flatten());
+    let mut findings = Vec::new();
+    for mode in modes {
+        match mode.as_str() {
+            "ReadWriteOncePod" => {}
+            "ReadWriteOnce" => findings.push(Finding::note(
+                &object,
+                "its access mode is ReadWriteOnce, and stays: a second pod on the machine could mount it",
+            )),
+            other => findings.push(Finding::warning(
+                &object,
+                format!("its access mode is {other}, and stays: other pods could mount it"),
+            )),
+        }
+    }
+    if file_system(found).is_none() {
+        let name = found.file_system().unwrap_or("unknown");
+        let message = format!("its file system is {name}, and Freehold grows ext4 and xfs only");
+        findings.push(Finding::blocker(&object, message).way_out("create a new Database and copy the data"));
+    }
+    findings
+}
+
+pub(super) fn retention(found: &Found, _: &Wanted) -> Vec<Finding> {
+    let Some(data) = found.data() else { return Vec::new() };
+    let mut findings = Vec::new();
+    let spec = data.persistent_volume.as_ref().and_then(|volume| volume.spec.as_ref());
+    if spec.and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref()) == Some("Delete") {
+        let name = data.persistent_volume.as_ref().map(ResourceExt::name_any).unwrap_or_default();
+        let message = "its reclaim policy is Delete; Freehold sets it to Retain first, so that no deleted \
+            claim deletes the data";
+        findings.push(Finding::note(format!("PersistentVolume {name}"), message));
+    }
+    let class = found.storage_class.as_ref();
+    if class.is_none_or(|class| class.allow_volume_expansion != Some(true)) {
+        let name = class.map_or_else(|| "of the claim".to_owned(), ResourceExt::name_any);
+        let message =
+            "it is not there or does not set allowVolumeExpansion: a larger spec.storage.size is refused";
+        findings.push(Finding::warning(format!("StorageClass {name}"), message).way_out(format!(
+            "kubectl patch storageclass {name} --patch '{{\"allowVolumeExpansion\":true}}'"
+        )));
+    }
+    findings
+}
+
+pub(super) fn volume(found: &Found, _: &Wanted) -> Vec<Finding> {
+    let Some(id) = found.volume_id() else { return Vec::new() };
+    let object = format!("EBS volume {id}");
+    let Some(volume) = &found.volume else {
+        let way_out =
+            "check the account and the Region of your AWS credentials (aws sts get-caller-identity)";
+        return vec![
+            Finding::blocker(object, "EC2 does not list it in this account and Region").way_out(way_out),
+        ];
+    };
+    let mut findings = Vec::new();
+    if volume.multi_attach {
+        let message = "several instances may attach it at once: Freehold could not keep a second writer away";
+        let way_out =
+            format!("aws ec2 modify-volume --volume-id {id} --no-multi-attach-enabled (io2, while detached)");
+        findings.push(Finding::blocker(&object, message).way_out(way_out));
+    }
+    if !volume.encrypted {
+        findings.push(Finding::note(
+            &object,
+            "it is not encrypted, and stays so; volumes that Freehold creates are",
+        ));
+    }
+    match found.modification.as_ref().map(|it| it.state) {
+        Some(ModificationState::Modifying) => findings.push(
+            Finding::warning(
+                &object,
+                "a modification of it is in progress: its size may differ from what is shown",
+            )
+            .way_out("wait, and run this again"),
+        ),
+        Some(ModificationState::Optimizing) => {
+            findings.push(Finding::note(&object, "EC2 still optimizes it: the next growth waits for that"));
+        }
+        Some(ModificationState::Completed | ModificationState::Failed) | None => {}
+    }
+    findings
+}
+
+pub(super) fn attachments(found: &Found, _: &Wanted) -> Vec<Finding> {
+    let (Some(volume), Some(instance)) = (&found.volume, found.instance_id()) else { return Vec::new() };
+    let object = format!("EBS volume {}", volume.id);
+    let (here, elsewhere): (Vec<&Attachment>, Vec<&Attachment>) =
+        volume.attachments.iter().partition(|attachment| attachment.instance == instance);
+    let mut findings = Vec::new();
+    let [attachment] = here.as_slice() else {
+        let message = format!("it is not attached to {instance}, the instance of the pod");
+        return vec![
+            Finding::blocker(object, message).way_out("wait until the pod is ready, and run this again"),
+        ];
+    };
+    if let Some(other) = elsewhere.first() {
+        let message = format!("it is attached to {} as well", other.instance);
+        findings.push(Finding::blocker(&object, message).way_out("detach it there"));
+    }
+    if attachment.delete_on_termination {
+        let device = &attachment.device;
+        findings.push(
+            Finding::blocker(&object, format!("EC2 deletes it when {instance} is terminated")).way_out(
+                format!(
+                    "aws ec2 modify-instance-attribute --instance-id {instance} --block-device-mappings \
+                    '[{{\"DeviceName\":\"{device}\",\"Ebs\":{{\"DeleteOnTermination\":false}}}}]'"
+                ),
+            ),
+        );
+    }
+    findings
+}

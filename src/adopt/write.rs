@@ -1,0 +1,123 @@
+//! Begins the adoption: snapshot, tags, Database, in this order, each step found again by the next run; then
+//! waits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt};
+use tokio::time::{Instant, sleep};
+
+use super::AdoptError;
+use super::wanted::Wanted;
+use crate::api::database::Adopt;
+use crate::api::keys::{ADOPT_TAG, NAME_TAG};
+use crate::api::{ConditionType, Database};
+use crate::cloud::identity::adopter;
+use crate::cloud::{Cloud, SnapshotState};
+
+/// How often the Database is read while it is awaited: a person watches.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Who and what is written with.
+pub struct Writer<'a> {
+    /// The API server.
+    pub client: &'a Client,
+    /// EC2, with the credentials of the caller.
+    pub cloud: &'a dyn Cloud,
+    /// Prints a line.
+    pub say: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Writer<'_> {
+    /// Everything that the adoption needs of a person.
+    pub async fn begin(
+        &self,
+        cluster_id: &str,
+        database: &Database,
+        wanted: &Wanted,
+    ) -> Result<(), AdoptError> {
+        let Some(adopt) = &database.spec.adopt else { return Ok(()) };
+        let subject = format!("{}/{}", database.namespace().unwrap_or_default(), database.name_any());
+        let proof = BTreeMap::from([(ADOPT_TAG.to_owned(), adopter(cluster_id, &subject))]);
+        if wanted.skip_snapshot {
+            (self.say)("snapshot      skipped, as requested");
+        } else {
+            self.snapshot(adopt, &subject, &proof).await?;
+        }
+        for id in [&adopt.volume_id.0, &adopt.instance_id.0] {
+            self.cloud.tag_resource(id, &proof).await?;
+            (self.say)(&format!("tag           {id} carries {ADOPT_TAG}"));
+        }
+        self.create(database, &subject).await
+    }
+
+    /// One that was taken for this adoption, by this run or an earlier one. It need not be complete: it holds
+    /// what the volume held when it was started.
+    async fn snapshot(
+        &self,
+        adopt: &Adopt,
+        subject: &str,
+        proof: &BTreeMap<String, String>,
+    ) -> Result<(), AdoptError> {
+        let found = self.cloud.describe_snapshots(proof).await?;
+        let is_of_volume = |state: SnapshotState| state != SnapshotState::Error;
+        if let Some(there) = found.iter().find(|it| it.volume == adopt.volume_id && is_of_volume(it.state)) {
+            (self.say)(&format!("snapshot      {} is there already", there.id));
+            return Ok(());
+        }
+        let mut tags = proof.clone();
+        tags.insert(NAME_TAG.to_owned(), format!("{subject} before its adoption"));
+        let made = self.cloud.create_snapshot(&adopt.volume_id, &tags).await?;
+        (self.say)(&format!("snapshot      {} of {} is started", made.id, adopt.volume_id));
+        Ok(())
+    }
+
+    async fn create(&self, database: &Database, subject: &str) -> Result<(), AdoptError> {
+        let databases = self.databases(database);
+        match databases.create(&PostParams::default(), database).await {
+            Ok(_) => (self.say)(&format!("Database      {subject} is created")),
+            Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
+                let there = databases.get(&database.name_any()).await?;
+                if there.spec.adopt != database.spec.adopt {
+                    return Err(AdoptError::OtherDatabase(subject.to_owned()));
+                }
+                (self.say)(&format!("Database      {subject} is there already"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Waits until the Database is Ready in its present generation, and says what it says meanwhile.
+    pub async fn ready(&self, database: &Database, limit: Duration) -> Result<(), AdoptError> {
+        let (databases, name) = (self.databases(database), database.name_any());
+        let end = Instant::now() + limit;
+        let mut said = String::new();
+        loop {
+            let there = databases.get(&name).await?;
+            let ready = there.conditions().iter().find(|it| it.type_ == ConditionType::Ready.as_str());
+            let is_current = |it: &&Condition| it.observed_generation == there.metadata.generation;
+            let line = ready.map_or_else(
+                || "waiting       for the operator to see the Database".to_owned(),
+                |ready| format!("{:<13} {}", ready.reason, ready.message),
+            );
+            if line != said {
+                (self.say)(&line);
+                said = line;
+            }
+            if ready.filter(is_current).is_some_and(|ready| ready.status == "True") {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                return Err(AdoptError::NotReady { name, limit });
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    fn databases(&self, database: &Database) -> Api<Database> {
+        Api::namespaced(self.client.clone(), &database.namespace().unwrap_or_default())
+    }
+}
