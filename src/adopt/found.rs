@@ -7,11 +7,12 @@ use k8s_openapi::api::core::v1::{
     Container, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, Service,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 
 use crate::api::{Database, InstanceId, VolumeId};
 use crate::cloud::{EbsVolume, Instance, Modification};
-use crate::cluster::{controller_of, ebs_volume};
+use crate::cluster::controller_of;
+use crate::cluster::persistent_volume::ebs_volume;
 use crate::controller::database::build::engine_of;
 
 /// A database that runs, with everything around it.
@@ -59,7 +60,7 @@ pub struct FoundClaim {
 impl FoundClaim {
     /// The EBS volume.
     pub fn ebs_volume(&self) -> Option<VolumeId> {
-        self.persistent_volume.as_ref().and_then(ebs_volume).map(VolumeId)
+        self.persistent_volume.as_ref().and_then(ebs_volume)
     }
 }
 
@@ -153,7 +154,7 @@ impl Found {
     pub fn is_taken_over(&self, database: &str) -> bool {
         let owner = controller_of(&self.stateful_set);
         owner.is_some_and(|it| {
-            it.kind == "Database" && it.api_version.starts_with("freehold.dev/") && it.name == database
+            it.kind == "Database" && it.api_version == Database::api_version(&()) && it.name == database
         })
     }
 }

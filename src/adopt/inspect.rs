@@ -9,7 +9,7 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
-use super::AdoptError;
+use super::error::AdoptError;
 use super::found::{Found, FoundClaim};
 use super::wanted::Wanted;
 use crate::api::names;

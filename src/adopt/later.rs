@@ -172,8 +172,9 @@ pub fn kept(found: &StatefulSet) -> Vec<Kept> {
 /// The names of the fields that are set and are neither replaced nor the API server's default.
 fn fields(object: &Value, known: &[(&str, Option<&str>)]) -> Vec<String> {
     let is_left_out = |name: &str, value: &Value| {
+        let text = value.to_string();
         let mut rows = known.iter().filter(|(known, _)| *known == name);
-        rows.any(|(_, default)| default.is_none_or(|default| value.to_string() == default))
+        rows.any(|(_, default)| default.is_none_or(|default| text == default))
     };
     let set = object.as_object().into_iter().flatten();
     set.filter(|(name, value)| !is_left_out(name, value)).map(|(name, _)| name.clone()).collect()
@@ -220,10 +221,13 @@ pub fn behaviour(database: &Database) -> Vec<(&'static str, String)> {
                 {image}, or what the NodeClass says), and keeps the rest of the template"
         )));
     }
-    lines.push(("Deletion", format!(
-        "of the Database, once it was taken over: the pod ends, the instance is terminated, and the volume \
+    lines.push((
+        "Deletion",
+        format!(
+            "of the Database, once it is adopted: the pod ends, the instance is terminated, and the volume \
             is treated as spec.deletionPolicy says ({})",
-        spec.deletion_policy.as_str()
-    )));
+            spec.deletion_policy.as_str()
+        ),
+    ));
     lines
 }

@@ -2,6 +2,7 @@
 
 mod choices;
 mod engine;
+mod error;
 mod finding;
 mod found;
 mod inspect;
@@ -20,7 +21,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use kube::Client;
 
-use crate::cloud::{Cloud, CloudError};
+use crate::cloud::Cloud;
+pub use error::AdoptError;
 use finding::Level;
 use report::Report;
 use wanted::Wanted;
@@ -67,45 +69,6 @@ pub enum Outcome {
     Adoptable,
     /// A blocker stands before it; nothing was changed.
     Blocked,
-}
-
-/// Why there is no report, or why the adoption was not begun to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum AdoptError {
-    /// There is nothing to adopt.
-    #[error("namespace {namespace} has no StatefulSet {name}")]
-    NoStatefulSet {
-        /// The namespace.
-        namespace: String,
-        /// The name.
-        name: String,
-    },
-    /// The API server.
-    #[error("the API server refused or did not answer")]
-    Kubernetes(#[from] kube::Error),
-    /// EC2.
-    #[error("EC2 refused or did not answer: check the AWS credentials and the Region")]
-    Cloud(#[from] CloudError),
-    /// Another client was faster.
-    #[error("Database {0} was created meanwhile and adopts something else: delete it or choose another name")]
-    OtherDatabase(String),
-    /// The wait ended.
-    #[error(
-        "Database {name} is not Ready after {} s; the operator goes on, and the same command waits again",
-        limit.as_secs()
-    )]
-    NotReady {
-        /// The Database.
-        name: String,
-        /// How long was waited.
-        limit: Duration,
-    },
-    /// YAML.
-    #[error("failed to write the Database as YAML")]
-    Yaml(#[from] serde_norway::Error),
-    /// JSON.
-    #[error("failed to write the report as JSON")]
-    Json(#[from] serde_json::Error),
 }
 
 /// Prints the report, and with `--write` begins the adoption.

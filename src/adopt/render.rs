@@ -44,6 +44,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         resources: None,
         running: true,
         adopt: Some(adopt),
+        release: false,
         deletion_protection: false,
         deletion_policy: DeletionPolicy::Retain,
     };

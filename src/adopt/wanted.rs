@@ -6,6 +6,7 @@ use clap::Args;
 
 /// The options that decide what is written.
 #[derive(Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 pub struct Wanted {
     /// The StatefulSet that runs the database.
     #[arg(long = "statefulset", value_name = "NAMESPACE/NAME")]

@@ -9,7 +9,7 @@ use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
 use tokio::time::{Instant, sleep};
 
-use super::AdoptError;
+use super::error::AdoptError;
 use super::wanted::Wanted;
 use crate::api::database::Adopt;
 use crate::api::keys::{ADOPT_TAG, NAME_TAG};
@@ -78,7 +78,7 @@ impl Writer<'_> {
         let databases = self.databases(database);
         match databases.create(&PostParams::default(), database).await {
             Ok(_) => (self.say)(&format!("Database      {subject} is created")),
-            Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
+            Err(kube::Error::Api(status)) if status.code == 409 => {
                 let there = databases.get(&database.name_any()).await?;
                 if there.spec.adopt != database.spec.adopt {
                     return Err(AdoptError::OtherDatabase(subject.to_owned()));

@@ -24,7 +24,7 @@ pub(super) fn stateful_set(found: &Found, wanted: &Wanted) -> Vec<Finding> {
         ));
     }
     if found.is_taken_over(wanted.database()) {
-        findings.push(Finding::note(&subject, "it was taken over by this Database already"));
+        findings.push(Finding::note(&subject, "this Database has adopted it already"));
     } else if let Some(owner) = controller_of(set) {
         let message = format!("{} {} controls it and would change it back", owner.kind, owner.name);
         findings.push(Finding::blocker(&subject, message).way_out(
