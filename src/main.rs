@@ -12,6 +12,7 @@ use freehold::error_chain::Chain;
 use freehold::metrics::Metrics;
 use freehold::settings::Settings;
 use freehold::{adopt, definitions, operator, retained};
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -46,9 +47,24 @@ enum Command {
 /// The exit code of a database that cannot be adopted yet.
 const BLOCKED: u8 = 2;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+/// The stack of each worker thread, in bytes: a template that another program wrote nests deep, and a debug
+/// build reads it with frames of many kilobytes.
+const STACK_SIZE: usize = 8 << 20;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = Builder::new_multi_thread().enable_all().thread_stack_size(STACK_SIZE).build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(execute(cli)),
+        Err(error) => {
+            eprintln!("freehold: failed to start its threads: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn execute(cli: Cli) -> ExitCode {
+    let result = match cli.command {
         Command::Run(settings) => run(*settings).await,
         Command::Crds { folders } if folders.is_empty() => print_definitions(),
         Command::Crds { folders } => {

@@ -127,10 +127,11 @@ impl Legacy {
         make(&env.api::<Node>(), node).await;
     }
 
-    /// It is a database's machine, and its pod is still there.
+    /// It is a database's machine, and its pod is still there. It has no taint before its database is adopted:
+    /// a new pod of it must find its machine.
     async fn is_adopted(&self, env: &TestEnv) {
         let core_node = core_node(env, &self.id).await.unwrap();
-        assert_eq!(effects(&core_node), ["NoSchedule"]);
+        assert_eq!(effects(&core_node), Vec::<String>::new());
         assert_eq!(core_node.labels().get("freehold.dev/dedicated").map(String::as_str), Some("true"));
         assert_eq!(env.ec2().instance(&self.id).unwrap().tags["Name"], "legacy");
         self.has_its_pod(env).await;
@@ -189,7 +190,10 @@ const ADOPTION: [(&str, Which); 4] = [
     ("record", Which { method: "PATCH", path: "/nodes/", body: &["\"instanceID\":\"i-"] }),
     ("create-tags", Which { method: "POST", path: "/", body: &["Action=CreateTags"] }),
     ("hold", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["finalizers"] }),
-    ("dedicate", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["NoSchedule"] }),
+    (
+        "dedicate",
+        Which { method: "PATCH", path: "/api/v1/nodes/", body: &["freehold.dev/dedicated\":\"true"] },
+    ),
 ];
 
 /// The effects of a release, in their order.

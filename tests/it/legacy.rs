@@ -9,6 +9,7 @@ use freehold_box::legacy::{Legacy, Order};
 use freehold_box::writer::Dialect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
@@ -60,9 +61,13 @@ async fn objects(env: &TestEnv, legacy: &Legacy) -> Value {
     let set = env.api::<StatefulSet>().get(&legacy.name).await.unwrap();
     let claim = env.api::<PersistentVolumeClaim>().get(&legacy.claim()).await.unwrap();
     let record = record_of(env, legacy).await;
-    let node = core_node(env, &legacy.instance).await;
-    let held = |metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
-        json!({"labels": metadata.labels, "annotations": metadata.annotations, "finalizers": metadata.finalizers,
+    let mut node = core_node(env, &legacy.instance).await;
+    // Kubernetes adds these some time after the machine has joined.
+    node.labels_mut().retain(|key, _| !key.starts_with("beta.kubernetes.io/"));
+    let held = |metadata: &ObjectMeta| {
+        let mut finalizers = metadata.finalizers.clone().unwrap_or_default();
+        finalizers.sort();
+        json!({"labels": metadata.labels, "annotations": metadata.annotations, "finalizers": finalizers,
             "owners": metadata.owner_references, "uid": metadata.uid})
     };
     json!({

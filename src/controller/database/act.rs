@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::apply::{Answers, apply, apply_config_map, apply_stateful_set, merge, release};
 use super::build;
 use super::messages::events as notes;
+use super::observe::child::HeldSecret;
 use super::password::Password;
 use super::plan::action::{Action, ChildKind, Plan};
 use super::written::{announce, forget_applied, of_namespace, report, report_altered, write_down};
@@ -29,6 +30,7 @@ use crate::cluster::{delete, finalizer};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 use crate::controller::retention::Holder;
+use crate::engine::Profile;
 
 /// Carries out every action in order, up to the first that fails.
 pub async fn act(
@@ -65,10 +67,7 @@ async fn one(
     match action {
         Action::AddFinalizer => acted.object = finalizer::add(&databases, &acted.object).await?,
         Action::CreateCredentials(profile) => {
-            let password = Password::generate().map_err(ActError::Randomness)?;
-            secrets.create(&created(), &build::credentials(names, profile, &password)).await?;
-            let note = notes::credentials_created(&names.credentials_secret);
-            report(EventReason::CredentialsCreated, note, acted, events).await;
+            create_credentials(profile, names, acted, ctx, events).await?;
         }
         Action::TakeRecord(record) => {
             hold(record, Some(&Holder::of(&acted.object)), ctx).await?;
@@ -77,10 +76,7 @@ async fn one(
         }
         Action::ReleaseRecord(record) => hold(record, None, ctx).await?,
         Action::TakeCredentials(profile, held) => {
-            let record = acted.object.spec.storage.adopt_retained.clone().unwrap_or_default();
-            secrets.create(&created(), &build::taken_over(names, profile, &held.0, &record)).await?;
-            let note = notes::credentials_adopted(&names.credentials_secret, &held.0.name_any());
-            report(EventReason::CredentialsAdopted, note, acted, events).await;
+            take_credentials(profile, held, names, acted, ctx, events).await?;
         }
         Action::DeleteRetainedCredentials(name, uid) => delete::delete(&secrets, name, uid).await?,
         Action::ReportAltered(what, object) => report_altered(*what, object, acted, ctx, events).await?,
@@ -98,12 +94,13 @@ async fn one(
         Action::RestoreStatefulSet(object) => apply_set(object, acted, answers, ctx).await?,
         Action::ReleaseStatefulSet(live, found) => {
             release(&of_namespace(live.as_ref(), ctx), live, found).await?;
-            report(EventReason::StatefulSetReleased, notes::released(&names.stateful_set), acted, events)
-                .await;
+            let note = notes::released(&names.stateful_set);
+            report(EventReason::StatefulSetReleased, note, acted, events).await;
         }
         Action::AdoptStatefulSet(object, adoption) => {
             adopt(object, adoption, acted, answers, ctx).await?;
-            report(EventReason::StatefulSetAdopted, notes::adopted(&names.stateful_set), acted, events).await;
+            let note = notes::adopted(&names.stateful_set);
+            report(EventReason::StatefulSetAdopted, note, acted, events).await;
         }
         Action::ChangeImageSource(object) => {
             change_image(object, acted, answers, ctx).await?;
@@ -162,6 +159,39 @@ async fn one(
             acted.finished = true;
         }
     }
+    Ok(())
+}
+
+/// Makes the Secret, with a password of its own.
+async fn create_credentials(
+    profile: &Profile,
+    names: &Names,
+    acted: &Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    let password = Password::generate().map_err(ActError::Randomness)?;
+    let secret = build::credentials(names, profile, &password);
+    of_namespace(&secret, ctx).create(&created(), &secret).await?;
+    let note = notes::credentials_created(&names.credentials_secret);
+    report(EventReason::CredentialsCreated, note, acted, events).await;
+    Ok(())
+}
+
+/// Makes the Secret from the one that was retained with a volume.
+async fn take_credentials(
+    profile: &Profile,
+    held: &HeldSecret,
+    names: &Names,
+    acted: &Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), kube::Error> {
+    let record = acted.object.spec.storage.adopt_retained.clone().unwrap_or_default();
+    let secret = build::taken_over(names, profile, &held.0, &record);
+    of_namespace(&secret, ctx).create(&created(), &secret).await?;
+    let note = notes::credentials_adopted(&names.credentials_secret, &held.0.name_any());
+    report(EventReason::CredentialsAdopted, note, acted, events).await;
     Ok(())
 }
 

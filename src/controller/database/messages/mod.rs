@@ -58,19 +58,9 @@ impl DatabaseWait {
             Self::NotAdoptable(refusal) => {
                 format!("the database is not adopted, and its pod is left alone: {}", refusal.message())
             }
-            Self::Releasing(set) => {
-                format!(
-                    "StatefulSet {set} becomes what it was before it was adopted, and its pod goes on running"
-                )
-            }
-            Self::ReleasingVolume(volume) => {
-                format!("Volume {volume} is releasing its EBS volume and its claim")
-            }
-            Self::NotReleasable(set) => format!(
-                "StatefulSet {set} cannot become what it was before it was adopted without a restart: its pod was \
-                 replaced since, or runs on a machine that Freehold launched. Set spec.release to false, and \
-                 the deletion follows spec.deletionPolicy; Retain keeps the volume"
-            ),
+            Self::Releasing(set) => legacy::releasing(set),
+            Self::ReleasingVolume(volume) => legacy::releasing_volume(volume),
+            Self::NotReleasable(set) => legacy::not_releasable(set),
             Self::AdoptingStatefulSet(set) => {
                 format!("StatefulSet {set} is being adopted, and its pod goes on running")
             }

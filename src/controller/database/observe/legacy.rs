@@ -88,6 +88,6 @@ async fn credentials(
             let kept = Secret { metadata: held.0.metadata.clone(), ..Secret::default() };
             Credentials::Read(Child::Ours(Box::new(HeldSecret(kept))))
         }
-        other => other,
+        read @ (Credentials::Unreadable(_) | Credentials::Read(Child::Absent | Child::Foreign)) => read,
     }))
 }

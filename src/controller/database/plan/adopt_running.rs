@@ -60,8 +60,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     Some(plan.requeue(pause))
 }
 
-/// The plan, and first of all that Volume and Node are kept once the StatefulSet is adopted, whatever else the
-/// plan waits for: what would be released is neither repaired nor changed.
+/// The plan, and first of all that Volume and Node are kept once the StatefulSet is adopted, whatever else
+/// the plan waits for: what would be released is neither repaired nor changed.
 pub(super) fn kept(mut plan: Plan, observed: &Observed) -> Plan {
     if observed.stateful_set.ours().is_some() && !observed.is_leaving() {
         plan.actions.splice(0..0, kept_all(observed));

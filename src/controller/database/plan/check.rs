@@ -31,19 +31,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                     "no machine is created for a database that is deleted or paused",
                 );
                 rule(finalizer::has(&observed.database), "nothing is created before the finalizer is there");
-                // Some leave with this very plan.
-                let is_deleted = |node: &Node| {
-                    let name = node.name_any();
-                    let mut actions = plan.actions.iter();
-                    actions
-                        .any(|action| matches!(action, Action::DeleteNode(deleted, ..) if *deleted == name))
-                };
-                let is_leaving =
-                    |node: &&Node| node.metadata.deletion_timestamp.is_some() || is_deleted(node);
-                let is_repair = observed.nodes.iter().any(machines::is_lost)
-                    && observed.nodes.iter().filter(|node| !is_leaving(node)).all(machines::is_lost);
                 rule(
-                    observed.nodes.len() < 2 || is_repair,
+                    observed.nodes.len() < 2 || is_repair(observed, plan),
                     "no more than two machines of one database live at once, but to replace a lost one",
                 );
                 rule(!is_stalled, "a stalled Database costs nothing more");
@@ -94,11 +83,11 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 let is_immutable = observed.config_map.ours().is_some_and(|it| it.immutable == Some(true));
                 rule(is_immutable, "a ConfigMap that can be changed is not deleted");
             }
-            Action::KeepCredentials(_) | Action::DeleteCredentials(_) | Action::DeleteChild(..) => {
+            Action::KeepCredentials(_)
+            | Action::DeleteCredentials(_)
+            | Action::DeleteChild(..)
+            | Action::ReleaseStatefulSet(..) => {
                 rule(is_deleting, "what ends a Database is done only to one that is being deleted");
-            }
-            Action::ReleaseStatefulSet(..) => {
-                rule(is_deleting, "a StatefulSet is released only with its Database");
             }
             Action::RemoveFinalizer => {
                 rule(is_deleting, "the finalizer is removed only from a Database that is being deleted");
@@ -121,4 +110,17 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
         rule(wake.is_some(), &format!("a wait has a wake, and {wait:?} has none"));
     }
     broken
+}
+
+/// Whether a machine is lost, and every other one is lost, too, or leaves, if only with this very plan.
+fn is_repair(observed: &Observed, plan: &Plan) -> bool {
+    let is_deleted = |node: &Node| {
+        let name = node.name_any();
+        plan.actions
+            .iter()
+            .any(|action| matches!(action, Action::DeleteNode(deleted, ..) if *deleted == name))
+    };
+    let leaves = |node: &&Node| node.metadata.deletion_timestamp.is_some() || is_deleted(node);
+    observed.nodes.iter().any(machines::is_lost)
+        && observed.nodes.iter().filter(|node| !leaves(node)).all(machines::is_lost)
 }

@@ -187,14 +187,13 @@ async fn dedicate(
 ) -> Result<(), kube::Error> {
     let effect = registration::dedicated_effect(&acted.object);
     let label = (DEDICATED_LABEL, "true");
-    match effect {
-        Some(effect) => taint(core_node, (DEDICATED_TAINT, "true", effect), Some(label), ctx).await?,
-        None => {
-            let metadata = json!({"uid": core_node.metadata.uid, "labels": {label.0: label.1}});
-            let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
-            let patch = Patch::Merge(json!({"metadata": metadata}));
-            core_nodes.patch(&core_node.name_any(), &PatchParams::default(), &patch).await?;
-        }
+    if let Some(effect) = effect {
+        taint(core_node, (DEDICATED_TAINT, "true", effect), Some(label), ctx).await?;
+    } else {
+        let metadata = json!({"uid": core_node.metadata.uid, "labels": {label.0: label.1}});
+        let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        core_nodes.patch(&core_node.name_any(), &PatchParams::default(), &patch).await?;
     }
     let reason = EventReason::KubernetesNodeNotDedicated;
     let happened = if effect == Some(NO_EXECUTE) {

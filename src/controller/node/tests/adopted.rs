@@ -274,3 +274,18 @@ fn its_kubernetes_node_is_held_and_dedicated_without_evicting_anything() {
     assert_eq!(condition(&status.conditions, ConditionType::Initialized).0, "True");
     assert_eq!(condition(&status.conditions, ConditionType::Ready).0, "True");
 }
+
+#[test]
+fn a_machine_is_tainted_only_once_the_pod_of_its_database_would_tolerate_it() {
+    let dedicated = |release: bool, node: &CoreNode| {
+        let mut observed = served(InstanceState::Running);
+        observed.node.spec.release = release;
+        observed.core_node = Some(node.clone());
+        plan(&observed, now()).actions.iter().any(|action| matches!(action, Action::Dedicate(_)))
+    };
+    let mut untainted = dedicated_core_node();
+    untainted.spec.get_or_insert_default().taints = None;
+    assert!(!dedicated(true, &untainted), "the StatefulSet is not adopted yet");
+    assert!(dedicated(false, &untainted));
+    assert!(!dedicated(false, &dedicated_core_node()));
+}

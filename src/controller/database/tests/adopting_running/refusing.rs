@@ -4,6 +4,9 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
+/// What is otherwise, and what the refusal says of it.
+type Row = (&'static str, Box<dyn FnOnce(&mut Observed)>, &'static str);
+
 fn refused(change: impl FnOnce(&mut Observed)) -> (String, String) {
     let mut world = found();
     change(&mut world);
@@ -16,7 +19,7 @@ fn refused(change: impl FnOnce(&mut Observed)) -> (String, String) {
 #[test]
 fn what_does_not_fit_is_refused_and_nothing_is_changed() {
     let stalled = "[] stalled AdoptionRefused";
-    let table: Vec<(&str, Box<dyn FnOnce(&mut Observed)>, &str)> = vec![
+    let table: Vec<Row> = vec![
         ("paused", Box::new(|it| it.database.spec.running = false), "Set spec.running to true"),
         ("no set", Box::new(|it| legacy_of(it).stateful_set = None), "StatefulSet pg-17"),
         (
