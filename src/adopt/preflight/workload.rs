@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use crate::adopt::finding::Finding;
 use crate::adopt::found::Found;
 use crate::adopt::wanted::Wanted;
-use crate::api::keys::REVISION_LABEL;
+use crate::api::keys::{MANAGED_BY_LABEL, REVISION_LABEL};
 use crate::cluster::controller_of;
 use crate::controller::database::pod::engine_wait;
 
@@ -61,7 +61,7 @@ const OUT_OF_KUSTOMIZATION: &str = "annotate it with kustomize.toolkit.fluxcd.io
 /// A label or annotation, what writes it, and how that is made to leave an object alone.
 const MANAGERS: [(&str, &str, &str); 6] = [
     ("meta.helm.sh/release-name", "Helm release", OUT_OF_CHART),
-    ("app.kubernetes.io/managed-by", "Helm release", OUT_OF_CHART),
+    (MANAGED_BY_LABEL, "Helm release", OUT_OF_CHART),
     ("argocd.argoproj.io/instance", "Argo CD application", OUT_OF_APPLICATION),
     ("argocd.argoproj.io/tracking-id", "Argo CD application", OUT_OF_APPLICATION),
     ("kustomize.toolkit.fluxcd.io/name", "Flux Kustomization", OUT_OF_KUSTOMIZATION),
@@ -76,9 +76,7 @@ pub(super) fn managers(found: &Found, wanted: &Wanted) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for (key, kind, way_out) in MANAGERS {
         let Some(name) = value(key) else { continue };
-        if key == "app.kubernetes.io/managed-by"
-            && (name != "Helm" || value("meta.helm.sh/release-name").is_some())
-        {
+        if key == MANAGED_BY_LABEL && (name != "Helm" || value("meta.helm.sh/release-name").is_some()) {
             continue;
         }
         if kind == "Flux Kustomization" && is_disabled {
