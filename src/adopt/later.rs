@@ -184,7 +184,6 @@ fn fields(object: &Value, known: &[(&str, Option<&str>)]) -> Vec<String> {
 pub fn behaviour(database: &Database) -> Vec<(&'static str, String)> {
     let spec = &database.spec;
     let set = spec.adopt.as_ref().map(|adopt| adopt.stateful_set_name.as_str()).unwrap_or_default();
-    let next_image = engine::profile(&spec.engine, &spec.config).map(|profile| profile.image);
     let mut lines = vec![
         (
             "At once",
@@ -213,19 +212,20 @@ pub fn behaviour(database: &Database) -> Vec<(&'static str, String)> {
             "the Service stays as it is; no NetworkPolicy is created (spec.access has no effect)".to_owned(),
         ),
     ];
-    if spec.engine.custom.is_none()
-        && let Ok(image) = next_image
-    {
-        lines.push(("New version", format!(
-            "a changed spec.engine.version takes the image from where Freehold pulls it (today it would be \
-                {image}, or what the NodeClass says), and keeps the rest of the template"
-        )));
+    if let (None, Some(version)) = (&spec.engine.custom, &spec.engine.version) {
+        lines.push((
+            "New version",
+            format!(
+                "a changed spec.engine.version replaces {version} in the tag of today's image, and keeps the \
+                    rest of the template"
+            ),
+        ));
     }
     lines.push((
         "Deletion",
         format!(
             "of the Database, once it is adopted: the pod ends, the instance is terminated, and the volume \
-            is treated as spec.deletionPolicy says ({})",
+            is treated as spec.deletionPolicy says ({}); with spec.release, everything goes on as it was found",
             spec.deletion_policy.as_str()
         ),
     ));

@@ -132,8 +132,7 @@ async fn one(
         }
         Action::DeleteVolume(uid) => {
             delete::delete(&volumes, &names.volume, uid).await?;
-            let note = notes::volume_deleted(&names.volume);
-            report(EventReason::VolumeDeleted, note, acted, events).await;
+            report(EventReason::VolumeDeleted, notes::volume_deleted(&names.volume), acted, events).await;
         }
         Action::Label(name, uid, moved) => {
             if let Some(moved) = moved {
@@ -147,10 +146,7 @@ async fn one(
             delete::delete(&Api::<Pod>::namespaced(client(), namespace), name, uid).await?;
         }
         Action::KeepCredentials(held) => {
-            // If a Secret of that name appeared meanwhile, the next pass finds out who owns it.
-            secrets.create(&created(), &build::retained(names, &held.0)).await?;
-            let note = notes::credentials_retained(&names.retained_secret);
-            report(EventReason::CredentialsRetained, note, acted, events).await;
+            keep_credentials(held, names, acted, ctx, events).await?;
         }
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
         Action::DeleteChild(kind, name, uid) => delete_child(*kind, name, uid, namespace, ctx).await?,
@@ -192,6 +188,22 @@ async fn take_credentials(
     of_namespace(&secret, ctx).create(&created(), &secret).await?;
     let note = notes::credentials_adopted(&names.credentials_secret, &held.0.name_any());
     report(EventReason::CredentialsAdopted, note, acted, events).await;
+    Ok(())
+}
+
+/// Keeps the Secret with the data. If one of its name appeared meanwhile, the next pass finds out who owns
+/// it.
+async fn keep_credentials(
+    held: &HeldSecret,
+    names: &Names,
+    acted: &Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), kube::Error> {
+    let secret = build::retained(names, &held.0);
+    of_namespace(&secret, ctx).create(&created(), &secret).await?;
+    let note = notes::credentials_retained(&names.retained_secret);
+    report(EventReason::CredentialsRetained, note, acted, events).await;
     Ok(())
 }
 
