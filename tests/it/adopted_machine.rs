@@ -127,8 +127,8 @@ impl Legacy {
         make(&env.api::<Node>(), node).await;
     }
 
-    /// It is a database's machine, and its pod is still there. It has no taint before its database is adopted:
-    /// a new pod of it must find its machine.
+    /// It is a database's machine, and its pod is still there. It has no taint before its database is
+    /// adopted: a new pod of it must find its machine.
     async fn is_adopted(&self, env: &TestEnv) {
         let core_node = core_node(env, &self.id).await.unwrap();
         assert_eq!(effects(&core_node), Vec::<String>::new());
