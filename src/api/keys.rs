@@ -164,6 +164,10 @@ pub const CLUSTER_DNS: &str = "[{\"namespaceSelector\": {\"matchLabels\": \
     \"podSelector\": {\"matchLabels\": {\"k8s-app\": \"kube-dns\"}}}, \
     {\"ipBlock\": {\"cidr\": \"169.254.20.10/32\"}}]";
 
+/// Annotation: the StatefulSet of an adopted database that has another name than its Database. On its Nodes,
+/// by the Database's controller: by it the Node's controller knows the database's own pod.
+pub const STATEFUL_SET_ANNOTATION: &str = "freehold.dev/stateful-set";
+
 // ---- Tags of EC2's resources ----
 
 /// Tag: the cluster: the UID of the namespace `kube-system` unless configured. On every instance, volume and

@@ -9,6 +9,7 @@ use freehold_box::legacy::{Legacy, Order};
 use freehold_box::writer::Dialect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
@@ -200,6 +201,7 @@ fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other()
             seen((state == Some(InstanceState::Terminated)).then_some(()), || format!("{state:?}"))
         })
         .await;
+        not_evicted(&env).await;
         let set = env.api::<StatefulSet>().get(&found.legacy.name).await.unwrap();
         assert_eq!(Some(set.uid().unwrap().as_str()), found.objects["set"][0]["uid"].as_str());
 
@@ -216,6 +218,13 @@ fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other()
         assert!(env.ec2().volumes().iter().any(|it| it.id == found.volume), "Retain keeps it");
         env.close().await;
     });
+}
+
+/// The pod of the database, whose name is not its Database's, is foreign on no machine.
+async fn not_evicted(env: &TestEnv) {
+    let events: Vec<Event> = env.list().await;
+    let evictions = events.iter().filter(|it| it.reason.as_deref() == Some("ForeignPodEvicted"));
+    assert_eq!(evictions.map(|it| &it.note).collect::<Vec<_>>(), [] as [&Option<String>; 0]);
 }
 
 /// The same, while the pod may be away.
@@ -243,6 +252,7 @@ fn an_adopted_database_survives_the_loss_of_the_machine_that_it_was_found_on() {
         })
         .await;
         env.ready("orders").await;
+        not_evicted(&env).await;
         let launched = env.mutations().get("RunInstances").copied();
         assert_eq!((launched, env.mutations().get("CreateVolume")), (Some(1), None));
         env.close().await;

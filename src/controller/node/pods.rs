@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
-use crate::api::keys::{DATABASE_NAME_LABEL, MIRROR_POD_ANNOTATION};
+use crate::api::keys::{DATABASE_NAME_LABEL, MIRROR_POD_ANNOTATION, STATEFUL_SET_ANNOTATION};
 use crate::api::{Node, names};
 use crate::cluster::controller_of;
 use crate::settings::Timing;
@@ -32,7 +32,8 @@ fn is_own(pod: &Pod, node: &Node) -> bool {
     if node.spec.instance_id.is_some() {
         return pod.namespace() == node.namespace();
     }
-    match node.labels().get(DATABASE_NAME_LABEL).map(|database| names::pod(database)) {
+    let set = node.annotations().get(STATEFUL_SET_ANNOTATION);
+    match set.or_else(|| node.labels().get(DATABASE_NAME_LABEL)).map(|set| names::pod(set)) {
         Some(name) => pod.namespace() == node.namespace() && pod.metadata.name == Some(name),
         None => true,
     }

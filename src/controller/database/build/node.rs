@@ -1,8 +1,9 @@
 //! Builds the Node: what the Database asks of its machine.
 
-use kube::Resource;
+use kube::{Resource, ResourceExt};
 
 use super::owned;
+use crate::api::keys::STATEFUL_SET_ANNOTATION;
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeSpec};
 
@@ -24,5 +25,9 @@ pub fn node(database: &Database, names: &Names, ordinal: i32, zone: Option<&str>
     let name = names.node(ordinal);
     let mut node = Node::new(&name, node_spec(database, zone));
     *node.meta_mut() = owned(names, &name);
+    if names.stateful_set != names.database {
+        let set = (STATEFUL_SET_ANNOTATION.to_owned(), names.stateful_set.clone());
+        node.annotations_mut().extend([set]);
+    }
     node
 }

@@ -1,7 +1,7 @@
 //! Pods that have no business on a machine: they are deleted where they are seen, and awaited briefly.
 
 use super::*;
-use crate::api::keys::DATABASE_NODE_LABEL;
+use crate::api::keys::{DATABASE_NODE_LABEL, STATEFUL_SET_ANNOTATION};
 
 /// A year.
 const YEAR: i64 = 31_536_000;
@@ -176,4 +176,13 @@ fn what_is_said_of_a_drain_is_about_the_databases_pod() {
     );
     let drained = condition(&status.conditions, ConditionType::Drained);
     assert_eq!(drained, ("True".to_owned(), "AsExpected".to_owned()));
+}
+
+#[test]
+fn the_pod_of_an_adopted_database_is_its_own_by_the_name_of_its_stateful_set() {
+    let mut observed = with(pod("legacy-db-0", false));
+    assert!(!plan(&observed, now()).actions.is_empty(), "another pod of the namespace is foreign");
+    let annotation = (STATEFUL_SET_ANNOTATION.to_owned(), "legacy-db".to_owned());
+    observed.node.metadata.annotations = Some(BTreeMap::from([annotation]));
+    assert_eq!(plan(&observed, now()).actions, []);
 }

@@ -52,6 +52,11 @@ impl AdoptedRefusal {
             Self::MultiAttach => "it can be attached to several instances at once (Multi-Attach): disable \
                 Multi-Attach"
                 .to_owned(),
+            Self::EndsWithInstance { instance, device } => format!(
+                "EC2 deletes it when instance {instance} is terminated (DeleteOnTermination): aws ec2 \
+                 modify-instance-attribute --instance-id {instance} --block-device-mappings \
+                 '[{{\"DeviceName\":\"{device}\",\"Ebs\":{{\"DeleteOnTermination\":false}}}}]'"
+            ),
             Self::State(state) => {
                 format!("EC2 shows it in the state {state:?}: it must be available or in use")
             }

@@ -63,6 +63,12 @@ fn fits(observed: &Observed, volume: &EbsVolume, size: i32) -> Result<(), Adopte
     if volume.multi_attach {
         return Err(AdoptedRefusal::MultiAttach);
     }
+    if let Some(held) = volume.attachments.iter().find(|held| held.delete_on_termination) {
+        return Err(AdoptedRefusal::EndsWithInstance {
+            instance: held.instance.clone(),
+            device: held.device.clone(),
+        });
+    }
     if !matches!(volume.state, VolumeState::Available | VolumeState::InUse) {
         return Err(AdoptedRefusal::State(volume.state));
     }

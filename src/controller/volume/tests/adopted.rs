@@ -2,8 +2,10 @@
 //! created for it.
 
 use super::*;
+use crate::api::InstanceId;
 use crate::api::keys::{CLUSTER_ID_TAG, VOLUME_UID_LABEL, VOLUME_UID_TAG};
 use crate::api::volume::AdoptedVolume;
+use crate::cloud::Attachment;
 use crate::controller::volume::adopted::{own, record as recorded};
 
 /// EBS volume vol-9 as the person who adopts it has left it: attached, with the one tag.
@@ -204,6 +206,16 @@ fn nothing_else_is_adopted_and_only_a_person_helps() {
         ("another Volume's", with_tag(VOLUME_UID_TAG, "other")),
         ("another zone", shown_as(|it| it.zone = "us-east-1a".to_owned())),
         ("Multi-Attach", shown_as(|it| it.multi_attach = true)),
+        (
+            "DeleteOnTermination",
+            shown_as(|it| {
+                it.attachments = vec![Attachment {
+                    instance: InstanceId("i-1".to_owned()),
+                    device: "/dev/xvdba".to_owned(),
+                    delete_on_termination: true,
+                }];
+            }),
+        ),
         ("broken", shown_as(|it| it.state = VolumeState::Error)),
         ("being deleted", shown_as(|it| it.state = VolumeState::Deleting)),
         ("larger than the spec", shown_as(|it| it.size = 101)),

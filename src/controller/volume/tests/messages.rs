@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use super::*;
+use crate::api::InstanceId;
 use crate::api::volume::ModificationRefusal;
 use crate::cloud::{CloudError, ModificationState, ModifyVolumeRequest};
 use crate::controller::blocker::Blocker;
@@ -92,6 +93,7 @@ fn adopted() -> Vec<AdoptedWait> {
         AdoptedRefusal::OtherVolume("other-uid".into()),
         AdoptedRefusal::Zone { zone: "us-east-1a".into(), wanted: "us-east-1b".into() },
         AdoptedRefusal::MultiAttach,
+        AdoptedRefusal::EndsWithInstance { instance: InstanceId("i-1".into()), device: "/dev/xvdba".into() },
         AdoptedRefusal::State(VolumeState::Error),
         AdoptedRefusal::Larger(200),
         AdoptedRefusal::NoPersistentVolume("pvc-1".into()),

@@ -1,6 +1,6 @@
 //! Why an EBS volume that a database used before is not adopted in place yet, or not given back. Pure.
 
-use crate::api::{Reason, VolumeId};
+use crate::api::{InstanceId, Reason, VolumeId};
 use crate::cloud::VolumeState;
 
 /// Why an EBS volume that a database used before is not adopted in place yet, or not given back.
@@ -44,6 +44,13 @@ pub enum AdoptedRefusal {
     },
     /// Several instances may have it attached at once.
     MultiAttach,
+    /// EC2 deletes it when the instance that it is attached to is terminated.
+    EndsWithInstance {
+        /// The instance.
+        instance: InstanceId,
+        /// The device name.
+        device: String,
+    },
     /// It is neither available nor in use.
     State(VolumeState),
     /// It has this many GiB, which is more than the Volume.
