@@ -19,7 +19,7 @@ use crate::kit::test_env::{Options, TestEnv, run};
 const PERSON: &str = "AKIAPERSON";
 
 /// How long the legacy database may take to run.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs the command for `orders` with these arguments more; gives its exit code and what it printed.
 async fn adopt(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, String) {
