@@ -12,7 +12,7 @@ use kube::{Resource, ResourceExt};
 use crate::api::{Database, InstanceId, VolumeId};
 use crate::cloud::{EbsVolume, Instance, Modification};
 use crate::cluster::controller_of;
-use crate::cluster::persistent_volume::ebs_volume;
+use crate::cluster::persistent_volume::{ebs_volume, file_system};
 use crate::controller::database::build::engine_of;
 
 /// A database that runs, with everything around it.
@@ -98,13 +98,9 @@ impl Found {
         Some(InstanceId(id.to_owned()))
     }
 
-    /// The file system of the data. The EBS CSI driver takes ext4 where none is named.
-    pub fn file_system(&self) -> Option<&str> {
-        let spec = self.data()?.persistent_volume.as_ref()?.spec.as_ref()?;
-        let csi = spec.csi.as_ref().map(|csi| csi.fs_type.as_deref());
-        let former = || spec.aws_elastic_block_store.as_ref().map(|volume| volume.fs_type.as_deref());
-        let named = csi.or_else(former)?;
-        Some(named.filter(|name| !name.is_empty()).unwrap_or("ext4"))
+    /// The file system of the data.
+    pub fn file_system(&self) -> Option<String> {
+        file_system(self.data()?.persistent_volume.as_ref()?)
     }
 
     /// Where the data is mounted in the engine's container.

@@ -58,7 +58,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
 
 /// The file system, if Freehold knows it.
 pub fn file_system(found: &Found) -> Option<FileSystem> {
-    match found.file_system()? {
+    match found.file_system()?.as_str() {
         "xfs" => Some(FileSystem::Xfs),
         "ext4" => Some(FileSystem::Ext4),
         _ => None,

@@ -240,7 +240,7 @@ fn rows(found: &Found, wanted: &Wanted) -> Vec<Row> {
         ("Instance", found.instance.as_ref().map(instance)),
         ("Claim", claim),
         ("EBS volume", found.volume.as_ref().map(volume)),
-        ("File system", found.file_system().map(str::to_owned)),
+        ("File system", found.file_system()),
         ("Service", service(found, wanted).ok()),
         ("Secret", secret(found, wanted).ok().map(|name| name.unwrap_or_else(|| "(none)".to_owned()))),
         ("Cluster id", Some(found.cluster_id.clone())),

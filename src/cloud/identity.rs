@@ -93,7 +93,7 @@ pub fn adoption_tags(owner: &Owner) -> BTreeMap<String, String> {
 }
 
 /// Whose a resource is, and nothing else: what is put on one that a database used before it was adopted, and
-/// taken off when it is given back. Its Name stays what it was.
+/// taken off when it is released. Its Name stays what it was.
 pub fn ownership_tags(owner: &Owner) -> BTreeMap<String, String> {
     let mut tags = owner_tags(&owner.cluster_id, owner.kind, &owner.uid);
     tags.insert(DATABASE_TAG.to_owned(), owner.database.clone());

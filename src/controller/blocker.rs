@@ -63,7 +63,7 @@ pub enum Blocker {
     },
     /// The EBS volume is not available.
     NotAvailable(VolumeId, VolumeState),
-    /// The EBS volume was adopted and is given back.
+    /// The EBS volume was adopted and is released.
     Released(VolumeId),
     /// The pod of this name is stopping.
     PodStopping(String),

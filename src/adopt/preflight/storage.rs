@@ -56,7 +56,7 @@ pub(super) fn persistent_volume(found: &Found, _: &Wanted) -> Vec<Finding> {
         }
     }
     if file_system(found).is_none() {
-        let name = found.file_system().unwrap_or("unknown");
+        let name = found.file_system().unwrap_or_else(|| "unknown".to_owned());
         let message = format!("its file system is {name}, and Freehold grows ext4 and xfs only");
         findings.push(Finding::blocker(&object, message).way_out("create a new Database and copy the data"));
     }

@@ -57,6 +57,15 @@ impl<K> Acted<K> {
         self.call_blocked.is_none()
     }
 
+    /// EC2's answer to a call about the resource of this id that is made until EC2 shows its effect: when it
+    /// was made is noted, and a refusal is what is waited for.
+    pub fn answered(&mut self, call: Call, id: &str, answer: Result<(), CloudError>, ctx: &Context) {
+        match answer {
+            Ok(()) => ctx.issued.note(call, id, ctx.clock.now(), None),
+            Err(error) => self.refused(call, id, &error, ctx),
+        }
+    }
+
     /// EC2 did not accept this call about the resource of this id: that is what is waited for, and what keeps
     /// the next passes from asking at once.
     pub fn refused(&mut self, call: Call, id: &str, error: &CloudError, ctx: &Context) {

@@ -29,7 +29,7 @@ pub fn adopted_set(
     adoption: Option<&Adoption>,
 ) -> StatefulSet {
     let mut metadata = ObjectMeta {
-        // A deletion in the foreground would end the pod before it can be released.
+        // A deletion of the Database in the foreground waits for its machine and its volume, not for this.
         owner_references: Some(vec![OwnerReference {
             block_owner_deletion: Some(false),
             ..owner_reference(names)

@@ -23,9 +23,7 @@ pub struct Legacy {
     pub pod: Option<Pod>,
     /// The Kubernetes node of the pod.
     pub core_node: Option<CoreNode>,
-    /// The claim of the volume.
-    pub claim: Option<PersistentVolumeClaim>,
-    /// The PersistentVolume of the claim.
+    /// The PersistentVolume of the claim, if there is one.
     pub persistent_volume: Option<PersistentVolume>,
     /// The Service that clients use.
     pub service: Option<Service>,
@@ -46,7 +44,6 @@ pub(super) async fn observe(
         stateful_set: None,
         pod: None,
         core_node: None,
-        claim: None,
         persistent_volume: None,
         service: Api::<Service>::namespaced(ctx.client.clone(), namespace)
             .get_opt(&adopt.service_name)
@@ -63,10 +60,10 @@ pub(super) async fn observe(
     if let Some(machine) = legacy.pod.as_ref().and_then(pod::machine) {
         legacy.core_node = Api::<CoreNode>::all(ctx.client.clone()).get_opt(machine).await?;
     }
-    legacy.claim = Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), namespace)
+    let claim = Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), namespace)
         .get_opt(&adopt.claim_name)
         .await?;
-    let volume = legacy.claim.as_ref().and_then(|claim| claim.spec.as_ref()?.volume_name.as_deref());
+    let volume = claim.as_ref().and_then(|claim| claim.spec.as_ref()?.volume_name.as_deref());
     if let Some(volume) = volume.filter(|name| !name.is_empty()) {
         legacy.persistent_volume = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(volume).await?;
     }
@@ -82,7 +79,7 @@ async fn credentials(
     let Some(name) = &adopt.credentials_secret_name else { return Ok(None) };
     let secrets = Api::<Secret>::namespaced(ctx.client.clone(), namespace);
     let read = secret(&secrets, name, |_| true).await?;
-    // Its content is nobody's affair here.
+    // Freehold does not use its content, so it is not kept.
     Ok(Some(match read {
         Credentials::Read(Child::Ours(held)) => {
             let kept = Secret { metadata: held.0.metadata.clone(), ..Secret::default() };

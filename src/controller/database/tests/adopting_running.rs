@@ -4,7 +4,7 @@
 mod refusing;
 mod releasing;
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Service};
+use k8s_openapi::api::core::v1::{PersistentVolume, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use pretty_assertions::assert_eq;
 
@@ -83,7 +83,6 @@ fn legacy() -> Legacy {
                 "labels": {"topology.kubernetes.io/zone": ZONE}},
             "spec": {"providerID": "aws:///us-east-1b/i-0123456789abcdef0"},
         })),
-        claim: Some(PersistentVolumeClaim::default()),
         persistent_volume: Some(from_json(json!({
             "metadata": {"name": "pvc-1"},
             "spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-0123456789abcdef0"}},
@@ -130,14 +129,8 @@ fn adopted() -> Observed {
     let set = with_uid(StatefulSet { status: legacy_set().status, ..set.as_ref().clone() }, SET_UID);
     world.database.status.get_or_insert_default().adoption = Some(adoption.as_ref().clone());
     world.stateful_set = ours(seen(set));
-    world.legacy = Some(Legacy {
-        stateful_set: None,
-        pod: None,
-        core_node: None,
-        claim: None,
-        persistent_volume: None,
-        ..legacy()
-    });
+    world.legacy =
+        Some(Legacy { stateful_set: None, pod: None, core_node: None, persistent_volume: None, ..legacy() });
     world.pod = Some(legacy_pod());
     world.labelled = vec![core_node("ip-10-0-0-1", true)];
     as_applied(&mut world);

@@ -50,10 +50,8 @@ pub(super) async fn tag(
     if !acted.may_call(call, priority, ctx) {
         return;
     }
-    match ctx.cloud.tag_resource(&id.0, tags).await {
-        Ok(()) => ctx.issued.note(call, &id.0, ctx.clock.now(), None),
-        Err(error) => acted.refused(call, &id.0, &error, ctx),
-    }
+    let answer = ctx.cloud.tag_resource(&id.0, tags).await;
+    acted.answered(call, &id.0, answer, ctx);
     ctx.inventory.request_sync(Kind::Node);
 }
 
@@ -69,10 +67,8 @@ pub(super) async fn untag(
     if !acted.may_call(call, priority, ctx) {
         return;
     }
-    match ctx.cloud.untag_resource(&id.0, tags).await {
-        Ok(()) => ctx.issued.note(call, &id.0, ctx.clock.now(), None),
-        Err(error) => acted.refused(call, &id.0, &error, ctx),
-    }
+    let answer = ctx.cloud.untag_resource(&id.0, tags).await;
+    acted.answered(call, &id.0, answer, ctx);
     ctx.inventory.request_sync(Kind::Node);
 }
 

@@ -230,17 +230,12 @@ async fn adopt(
 async fn tag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<Volume>, ctx: &Context) {
     let answer = ctx.cloud.tag_resource(&id.0, tags).await;
     ctx.inventory.request_sync(Kind::Volume);
-    match answer {
-        Ok(()) => ctx.issued.note(Call::CreateTags, &id.0, ctx.clock.now(), None),
-        Err(error) => acted.refused(Call::CreateTags, &id.0, &error, ctx),
-    }
+    acted.answered(Call::CreateTags, &id.0, answer, ctx);
 }
 
 async fn untag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<Volume>, ctx: &Context) {
-    match ctx.cloud.untag_resource(&id.0, tags).await {
-        Ok(()) => ctx.issued.note(Call::DeleteTags, &id.0, ctx.clock.now(), None),
-        Err(error) => acted.refused(Call::DeleteTags, &id.0, &error, ctx),
-    }
+    let answer = ctx.cloud.untag_resource(&id.0, tags).await;
+    acted.answered(Call::DeleteTags, &id.0, answer, ctx);
 }
 
 async fn delete_volume(

@@ -17,6 +17,7 @@ use kube::{Api, ResourceExt as _};
 use kube_runtime::reflector::Store;
 use serde_json::{Value, json};
 
+use super::error::Error;
 use crate::account::context::Context;
 use crate::account::{cloud, membership};
 use crate::base::names::EBS_DRIVER;
@@ -36,16 +37,6 @@ const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(10);
 /// How long EC2 is given to change a volume before it is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Kubernetes(#[from] kube::Error),
-    #[error(transparent)]
-    Cloud(#[from] cloud::Error),
-    #[error("{0}")]
-    State(String),
-}
 
 /// Runs until the site stops.
 pub async fn run(context: Context) {

@@ -2,6 +2,7 @@
 //! the CSI driver, in this process.
 
 pub mod attacher;
+mod error;
 pub mod nodes;
 pub mod provisioner;
 pub mod resizer;

@@ -18,6 +18,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
+use super::error::Error;
 use crate::account::context::Context;
 use crate::account::{cloud, membership};
 use crate::base::names::EBS_DRIVER;
@@ -46,16 +47,6 @@ const FILE_SYSTEM: &str = "ext4";
 const RESYNC: Duration = Duration::from_secs(2);
 /// How long EC2 is given to make a volume before this round ends; the next one goes on.
 const USABLE_LIMIT: Duration = Duration::from_secs(30);
-
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Kubernetes(#[from] kube::Error),
-    #[error(transparent)]
-    Cloud(#[from] cloud::Error),
-    #[error("{0}")]
-    State(String),
-}
 
 /// A PVC that is to have a volume.
 struct Demand {

@@ -11,6 +11,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
+use super::error::Error;
 use crate::account::cloud;
 use crate::account::context::Context;
 use crate::base::names::EBS_DRIVER;
@@ -21,16 +22,6 @@ use crate::base::watching::Watching;
 const RESYNC: Duration = Duration::from_secs(2);
 /// How long EC2 is given to make a new size usable before this round ends; the next one goes on.
 const USABLE_LIMIT: Duration = Duration::from_secs(30);
-
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Kubernetes(#[from] kube::Error),
-    #[error(transparent)]
-    Cloud(#[from] cloud::Error),
-    #[error("{0}")]
-    State(String),
-}
 
 /// A PVC that asks for more than its PV has.
 struct Growth {
