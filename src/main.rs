@@ -2,6 +2,7 @@
 //! `freehold retained` lists the retained volumes, `freehold adopt` adopts a database that runs. As
 //! `kubectl-freehold` on the PATH it is a plugin: `kubectl freehold adopt`.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use clap::{Parser, Subcommand};
 use freehold::cloud::ec2::Ec2;
 use freehold::error_chain::Chain;
 use freehold::metrics::Metrics;
-use freehold::settings::Settings;
+use freehold::settings::{LogFormat, Settings};
 use freehold::{adopt, definitions, operator, retained};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -115,12 +116,11 @@ fn use_our_tls() -> Result<(), &'static str> {
 
 async fn run(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match settings.log_format {
+        LogFormat::Json => log.json().flatten_event(true).init(),
+        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+    }
     use_our_tls()?;
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

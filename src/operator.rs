@@ -1,5 +1,6 @@
 //! Wires the operator together and runs it until it is stopped.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -138,14 +139,32 @@ fn context(
     }
 }
 
-/// Starts the controllers, for one namespace or for all.
+/// Starts the controllers: those of each namespace, or of all.
 fn spawn_controllers(
     tasks: &mut JoinSet<()>,
     ctx: &Arc<Context>,
     settings: &Settings,
     stop: &CancellationToken,
 ) {
-    let (client, scope, concurrency) = (&ctx.client, settings.namespace.as_deref(), settings.concurrency);
+    for namespace in settings.namespace.iter().collect::<BTreeSet<_>>() {
+        spawn_of(tasks, ctx, Some(namespace), settings.concurrency, stop);
+    }
+    if settings.namespace.is_empty() {
+        spawn_of(tasks, ctx, None, settings.concurrency, stop);
+        // A NodeClass is of the whole cluster: an operator of some namespaces does not see what else uses it.
+        tasks.spawn(node_class::run(Arc::clone(ctx), settings.concurrency, stop.clone()));
+    }
+}
+
+/// Starts the controllers of one namespace, or of all. The API server has no watch of some namespaces.
+fn spawn_of(
+    tasks: &mut JoinSet<()>,
+    ctx: &Arc<Context>,
+    scope: Option<&str>,
+    concurrency: u16,
+    stop: &CancellationToken,
+) {
+    let client = &ctx.client;
     tasks.spawn(node::run(Arc::clone(ctx), api::<Node>(client, scope), concurrency, stop.clone()));
     let volumes = api::<Volume>(client, scope);
     let claims = api::<PersistentVolumeClaim>(client, scope);
@@ -162,10 +181,6 @@ fn spawn_controllers(
         pods: api(client, scope),
     };
     tasks.spawn(database::run(Arc::clone(ctx), watched, concurrency, stop.clone()));
-    // A NodeClass is of the whole cluster: an operator of one namespace does not see what else uses it.
-    if scope.is_none() {
-        tasks.spawn(node_class::run(Arc::clone(ctx), concurrency, stop.clone()));
-    }
 }
 
 /// Starts the caches that the controllers share.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use k8s_openapi::api::networking::v1::NetworkPolicyPeer;
 use serde::Serialize;
 
@@ -17,9 +17,15 @@ pub struct Settings {
     #[arg(long, env = "FREEHOLD_CLUSTER_ID")]
     pub cluster_id: Option<String>,
 
-    /// Watch Databases of this namespace only. Default: all namespaces.
-    #[arg(long, env = "FREEHOLD_NAMESPACE")]
-    pub namespace: Option<String>,
+    /// Watch Databases of these namespaces only: comma-separated, or the flag more than once. Default: all
+    /// namespaces.
+    #[arg(long, env = "FREEHOLD_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',',
+        value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub namespace: Vec<String>,
+
+    /// How the log is written.
+    #[arg(long, env = "FREEHOLD_LOG_FORMAT", value_enum, default_value_t = LogFormat::Json)]
+    pub log_format: LogFormat,
 
     /// The address of the metrics (`/metrics`) and health (`/livez`, `/readyz`) endpoints.
     #[arg(long, env = "FREEHOLD_LISTEN", default_value = "0.0.0.0:8080")]
@@ -30,7 +36,7 @@ pub struct Settings {
     #[arg(long, env = "FREEHOLD_EC2_SHARE", default_value_t = 0.5)]
     pub ec2_share: f64,
 
-    /// How many objects of a kind are reconciled at once.
+    /// How many objects of a kind are reconciled at once; with `--namespace`, in each namespace.
     #[arg(long, env = "FREEHOLD_CONCURRENCY", default_value_t = 16)]
     pub concurrency: u16,
 
@@ -51,6 +57,16 @@ pub struct Settings {
     /// The durations.
     #[command(flatten)]
     pub timing: Timing,
+}
+
+/// How the log is written, to standard error.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One JSON object a line, for programs that collect logs.
+    Json,
+    /// One line of text for a person, in colour on a terminal.
+    Text,
 }
 
 /// What the NetworkPolicy of every database admits, beside the clients that its spec names.

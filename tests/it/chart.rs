@@ -221,8 +221,16 @@ fn the_settings_of_the_chart_are_the_operators_flags() {
         schema["properties"]["settings"]["properties"].as_object().unwrap().keys().cloned().collect();
     let line = Line::command();
     // These are values of their own, or for tests.
-    let apart =
-        ["cluster-id", "database-priority-class", "namespace", "listen", "time-scale", "metrics-from", "dns"];
+    let apart = [
+        "cluster-id",
+        "database-priority-class",
+        "namespace",
+        "log-format",
+        "listen",
+        "time-scale",
+        "metrics-from",
+        "dns",
+    ];
     let flags =
         line.get_arguments().filter_map(|argument| argument.get_long()).filter(|flag| !apart.contains(flag));
     assert_eq!(

@@ -31,7 +31,7 @@ The policy does not concern the operator, Kubernetes' own controllers and kubele
   expression: "!authorizer.group('freehold.dev').resource('nodeclasses').check('update').allowed()"
 {{- end }}
 
-{{/* The binding of a policy: `root` is the chart, `name` the policy's; `namespaced` limits it to the watched namespace, if there is one. */}}
+{{/* The binding of a policy: `root` is the chart, `name` the policy's; `namespaced` limits it to the watched namespaces, if they are named. */}}
 {{- define "freehold.policyBinding" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -41,10 +41,10 @@ metadata:
 spec:
   policyName: {{ .name }}
   validationActions: [Deny]
-  {{- if and .namespaced .root.Values.namespace }}
+  {{- if and .namespaced .root.Values.namespaces }}
   matchResources:
     namespaceSelector:
-      matchLabels:
-        kubernetes.io/metadata.name: {{ .root.Values.namespace }}
+      matchExpressions:
+        - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson .root.Values.namespaces }}}
   {{- end }}
 {{- end }}

@@ -7,8 +7,8 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [freehold.dev]
   resources: [nodeclasses]
   verbs: [get, list, watch]
-{{- if not .Values.namespace }}
-# What a NodeClass names is checked, and one that is in use is not deleted. An operator of one namespace does not see all users.
+{{- if not .Values.namespaces }}
+# What a NodeClass names is checked, and one that is in use is not deleted. An operator of some namespaces does not see all users.
 - apiGroups: [freehold.dev]
   resources: [nodeclasses, nodeclasses/status]
   verbs: [patch]
@@ -42,7 +42,7 @@ The operator's rights. The tests run it with these and no others, and fail when 
   verbs: [get]
 {{- end }}
 
-{{/* On objects of the watched namespace, or of all. */}}
+{{/* On objects of the watched namespaces, or of all. */}}
 {{- define "freehold.namespacedRules" -}}
 - apiGroups: [freehold.dev]
   resources: [databases]

@@ -4,7 +4,7 @@
 //! unavailable; the status of the Nodes shows which repairs are running.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -86,22 +86,21 @@ pub struct RepairsAtLimit {
     pub of_namespace: bool,
 }
 
-/// All Nodes, as the controller's own watch has them, and the repairs that passes of this process have
+/// All Nodes, as the controllers' own watches have them, and the repairs that passes of this process have
 /// reserved: a pass may decide before the watch brings what another has written. After a restart the Nodes'
 /// status shows the same.
 #[derive(Default)]
 pub struct Fleet {
-    nodes: OnceLock<Store<Node>>,
+    nodes: Mutex<Vec<Store<Node>>>,
     reserved: Mutex<BTreeSet<String>>,
     /// By zone and namespace.
     zones_down: Mutex<BTreeMap<(String, String), Timestamp>>,
 }
 
 impl Fleet {
-    /// Reads the Nodes from here.
+    /// Reads these Nodes, too: of one namespace, or of all.
     pub fn watch(&self, nodes: Store<Node>) {
-        // A second controller of Nodes does not exist.
-        let _ = self.nodes.set(nodes);
+        self.nodes.lock().push(nodes);
     }
 
     /// What the repair of this Node must know. `has_ended`: EC2 shows the instance of a Node neither starting
@@ -201,14 +200,14 @@ impl Fleet {
     }
 
     /// The Nodes of this NodeClass.
-    pub fn of_class(&self, class: &str) -> Vec<std::sync::Arc<Node>> {
+    pub fn of_class(&self, class: &str) -> Vec<Arc<Node>> {
         let mut nodes = self.state();
         nodes.retain(|node| node.spec.node_class_name == class);
         nodes
     }
 
-    fn state(&self) -> Vec<std::sync::Arc<Node>> {
-        self.nodes.get().map(Store::state).unwrap_or_default()
+    fn state(&self) -> Vec<Arc<Node>> {
+        self.nodes.lock().iter().flat_map(Store::state).collect()
     }
 }
 

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use freehold::api::Database;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::RoleBinding;
-use kube::api::PostParams;
+use kube::api::{DeleteParams, PostParams};
 use kube::{Api, Client};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::rendered;
 use crate::kit::chart::{of_kind, template};
+use crate::kit::objects::{self, Told as _};
 use crate::kit::rights;
 use crate::kit::test_env::{self, Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
@@ -33,7 +35,7 @@ async fn may(client: &Client, user: &str, verb: &str, resource: &str, namespace:
 #[test]
 fn no_right_is_a_wildcard_and_no_secret_is_listed() {
     run(async {
-        for args in [&[][..], &["--set", "namespace=team-a"][..]] {
+        for args in [&[][..], &["--set", "namespaces={team-a,team-b}"][..]] {
             let granted = rights::granted(&rendered(args).await);
             assert!(!granted.iter().any(|right| right.contains('*')), "{granted:?}");
             for right in [
@@ -55,21 +57,21 @@ fn no_right_is_a_wildcard_and_no_secret_is_listed() {
 }
 
 #[test]
-fn with_one_namespace_the_rights_to_what_lies_in_namespaces_are_for_that_one() {
+fn the_rights_to_what_lies_in_namespaces_are_for_those_that_are_watched() {
     run(async {
         let all = rendered(&["--set", "rbac.aggregate=false"]).await;
-        let one = rendered(&["--set", "rbac.aggregate=false", "--set", "namespace=team-a"]).await;
+        let some = rendered(&["--set", "rbac.aggregate=false", "--set", "namespaces={team-a,team-b}"]).await;
         let granted = rights::granted(&all);
-        let of_one = rights::granted(&one);
-        let more: Vec<&str> = granted.difference(&of_one).map(String::as_str).collect();
+        let of_some = rights::granted(&some);
+        let more: Vec<&str> = granted.difference(&of_some).map(String::as_str).collect();
         let of_node_classes = [
             "get storage.k8s.io storageclasses",
             "patch freehold.dev nodeclasses",
             "patch freehold.dev nodeclasses/status",
         ];
         assert_eq!(more, of_node_classes);
-        assert!(of_one.is_subset(&granted));
-        let across: Vec<Value> = of_kind(&one, "ClusterRole").into_iter().cloned().collect();
+        assert!(of_some.is_subset(&granted));
+        let across: Vec<Value> = of_kind(&some, "ClusterRole").into_iter().cloned().collect();
         for right in rights::granted(&across) {
             let resource = right.rsplit(' ').next().unwrap();
             // Across namespaces nothing is read but which pods a machine has, and nothing done but to evict
@@ -89,11 +91,11 @@ fn with_one_namespace_the_rights_to_what_lies_in_namespaces_are_for_that_one() {
                 "{right}"
             );
         }
-        let roles: BTreeSet<_> = of_kind(&one, "Role")
+        let roles: BTreeSet<_> = of_kind(&some, "Role")
             .iter()
             .map(|role| role["metadata"]["namespace"].as_str().unwrap())
             .collect();
-        assert_eq!(roles, BTreeSet::from(["kube-node-lease", "team-a"]));
+        assert_eq!(roles, BTreeSet::from(["kube-node-lease", "team-a", "team-b"]));
     });
 }
 
@@ -145,14 +147,42 @@ fn tenants_write_databases_and_never_what_they_are_made_of() {
 }
 
 #[test]
-fn an_operator_of_one_namespace_needs_no_rights_in_others() {
+fn an_operator_of_some_namespace_needs_no_rights_in_others() {
     run(async {
         let mut env =
-            TestEnv::start_with("alone", Options { has_one_namespace: true, ..Options::default() }).await;
+            TestEnv::start_with("alone", Options { has_own_rights: true, ..Options::default() }).await;
         env.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"running": false})).await;
         env.until_condition("orders", "Ready", "False", "Paused").await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        env.close().await;
+    });
+}
+
+#[test]
+fn an_operator_of_two_namespaces_runs_the_databases_of_both() {
+    run(async {
+        let options =
+            Options { has_own_rights: true, second_namespace: Some("both-further"), ..Options::default() };
+        let mut env = TestEnv::start_with("both", options).await;
+        env.create("orders", &json!({})).await;
+        let databases = Api::<Database>::namespaced(env.client.clone(), "both-further");
+        let further = objects::database("both-further", &env.name, "orders", &json!({}));
+        databases.create(&PostParams::default(), &serde_json::from_value(further).unwrap()).await.unwrap();
+        env.ready("orders").await;
+        until("the database of the second namespace being Ready", || async {
+            let condition = databases.get("orders").await.unwrap().condition("Ready");
+            seen((condition.0 == "True").then_some(()), || format!("{condition:?}"))
+        })
+        .await;
+        databases.delete("orders", &DeleteParams::default()).await.unwrap();
+        until("the database of the second namespace being gone", || async {
+            let left = databases.get_opt("orders").await.unwrap();
+            seen(left.is_none().then_some(()), || format!("{:?}", left.unwrap().condition("Ready")))
+        })
+        .await;
         env.delete("orders").await;
         env.gone("orders").await;
         env.close().await;

@@ -28,10 +28,10 @@ pub async fn grant(control_plane: &ControlPlane) {
     give(&control_plane.client(), rendered, &json!([{"kind": "User", "name": OPERATOR_USER}])).await;
 }
 
-/// Makes the service account of a release of the chart that watches its own namespace, with its rights; gives
-/// a token of it.
-pub async fn account(client: &Client, namespace: &str) -> String {
-    let watched = format!("namespace={namespace}");
+/// Makes the service account of a release of the chart in this namespace that watches these ones, with its
+/// rights; gives a token of it.
+pub async fn account(client: &Client, namespace: &str, watched: &[&str]) -> String {
+    let watched = format!("namespaces={{{}}}", watched.join(","));
     let rendered = template(namespace, &["--set", &watched, "--set", "rbac.aggregate=false"]).await.unwrap();
     let subjects = of_kind(&rendered, "ClusterRoleBinding")[0]["subjects"].clone();
     let name = subjects[0]["name"].as_str().unwrap().to_owned();

@@ -59,7 +59,7 @@ async fn try_to_create(client: &Client, object: &Value, namespace: Option<&str>)
 
 /// Applies the policies of the chart as a release in this namespace has them.
 async fn policies(env: &TestEnv) {
-    let rendered = template(OURS, &["--set", "namespace=admission"]).await.unwrap();
+    let rendered = template(OURS, &["--set", "namespaces={admission}"]).await.unwrap();
     for policy in of_kind(&rendered, "ValidatingAdmissionPolicy") {
         let policy = serde_json::from_value::<ValidatingAdmissionPolicy>(policy.clone()).unwrap();
         Api::all(env.client.clone()).create(&PostParams::default(), &policy).await.unwrap();
@@ -243,7 +243,7 @@ async fn own_control_plane() -> TestEnv {
     // The policies are the whole cluster's.
     let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named(OURS)).await.unwrap());
     install(&control_plane).await;
-    let options = Options { has_one_namespace: true, ..Options::default() };
+    let options = Options { has_own_rights: true, ..Options::default() };
     let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
     let simulator =
         ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };

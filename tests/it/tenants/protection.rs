@@ -39,7 +39,7 @@ fn a_protected_database_that_was_deleted_runs_until_the_protection_is_lifted() {
 
 /// Installs the chart's policy for the namespace of this test environment alone.
 async fn install(env: &TestEnv) {
-    let watched = format!("namespace={}", env.name);
+    let watched = format!("namespaces={{{}}}", env.name);
     let rendered = template(&env.name, &["--set", &watched]).await.unwrap();
     let is_it = |it: &&&serde_json::Value| {
         it["metadata"]["name"].as_str().is_some_and(|name| name.ends_with("-deletion-protection"))

@@ -21,8 +21,11 @@ pub struct Options {
     pub tapped_ec2: bool,
     /// From a machine's start to its Node, on the wall clock.
     pub boot: Duration,
-    /// The operator is a service account with the rights that the chart gives it for one namespace.
-    pub has_one_namespace: bool,
+    /// The operator is a service account with the rights that the chart gives it for the namespaces that it
+    /// watches.
+    pub has_own_rights: bool,
+    /// A second namespace that the operator watches, beside the test environment's own.
+    pub second_namespace: Option<&'static str>,
     /// The operator watches every namespace, as one of several tenants does; only on a control plane of its
     /// own, since it would see the other tests' Databases.
     pub watches_all: bool,
@@ -47,7 +50,8 @@ impl Default for Options {
             simulator: ec2sim::Options { delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() },
             tapped_ec2: false,
             boot: SiteOptions::fast().boot,
-            has_one_namespace: false,
+            has_own_rights: false,
+            second_namespace: None,
             watches_all: false,
             share: Share::One,
         }

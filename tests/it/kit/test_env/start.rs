@@ -102,16 +102,16 @@ impl TestEnv {
         options: Options,
     ) -> Self {
         let client = control_plane.client();
-        let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
-        Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+        let watched = [Some(name), options.second_namespace].into_iter().flatten().collect::<Vec<_>>();
+        create_namespaces(&client, &watched).await;
         let class = serde_json::from_value(site.node_class(name)).unwrap();
         Api::<NodeClass>::all(client.clone()).create(&PostParams::default(), &class).await.unwrap();
 
         let tap = Arc::new(Tap::default());
         let folder = tempfile::tempdir().unwrap();
         let mut kubeconfig = Kubeconfig::read_from(control_plane.operator_kubeconfig()).unwrap();
-        if options.has_one_namespace {
-            let token = rights::account(&client, name).await;
+        if options.has_own_rights {
+            let token = rights::account(&client, name, &watched).await;
             kubeconfig.auth_infos[0].auth_info =
                 Some(serde_json::from_value(json!({"token": token})).unwrap());
         }
@@ -130,7 +130,7 @@ impl TestEnv {
         let mut settings: Vec<String> =
             ["--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
         if !options.watches_all {
-            settings.extend(["--namespace".to_owned(), name.to_owned()]);
+            settings.extend(["--namespace".to_owned(), watched.join(",")]);
         }
         settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
         settings.extend(["--ec2-share".to_owned(), options.ec2_share.to_string()]);
@@ -173,4 +173,12 @@ fn through(url: &str) -> Value {
         "users": [{"name": "env", "user": {}}],
         "contexts": [{"name": "env", "context": {"cluster": "env", "user": "env"}}],
     })
+}
+
+async fn create_namespaces(client: &Client, names: &[&str]) {
+    let namespaces = Api::<Namespace>::all(client.clone());
+    for name in names {
+        let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+        namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+    }
 }
