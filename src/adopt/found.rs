@@ -1,6 +1,6 @@
 //! What was found of a database that runs, and what is read out of it. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::{Resource, ResourceExt};
 
-use crate::api::{Database, InstanceId, VolumeId};
+use crate::api::{Database, InstanceId, NodeClass, VolumeId};
 use crate::cloud::{EbsVolume, Instance, Modification};
 use crate::cluster::controller_of;
 use crate::cluster::persistent_volume::{ebs_volume, file_system};
@@ -40,8 +40,10 @@ pub struct Found {
     pub volume: Option<EbsVolume>,
     /// The newest modification of that volume.
     pub modification: Option<Modification>,
-    /// Whether there is a NodeClass of the name that was given.
-    pub has_node_class: bool,
+    /// The NodeClass of the name that was given.
+    pub node_class: Option<NodeClass>,
+    /// The labels of the namespace; read only where the NodeClass admits namespaces by them.
+    pub namespace_labels: BTreeMap<String, String>,
     /// The Database of the name that was given.
     pub database: Option<Database>,
 }
@@ -147,7 +149,7 @@ impl Found {
     }
 
     /// Whether the StatefulSet is the Database's already: an earlier run was completed.
-    pub fn is_taken_over(&self, database: &str) -> bool {
+    pub fn is_adopted(&self, database: &str) -> bool {
         let owner = controller_of(&self.stateful_set);
         owner.is_some_and(|it| {
             it.kind == "Database" && it.api_version == Database::api_version(&()) && it.name == database

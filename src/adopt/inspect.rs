@@ -1,6 +1,8 @@
 //! Finds a database that runs, and everything around it. Only reads: no call here changes anything, not even
 //! as a dry run.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
     Namespace, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Service,
@@ -39,8 +41,8 @@ pub async fn inspect(
         },
         claims: claims(client, namespace, pod.as_ref()).await?,
         services: services(client, namespace, pod.as_ref()).await?,
-        has_node_class: if_served(Api::<NodeClass>::all(client.clone()).get_opt(&wanted.node_class).await)?
-            .is_some(),
+        namespace_labels: BTreeMap::new(),
+        node_class: if_served(Api::<NodeClass>::all(client.clone()).get_opt(&wanted.node_class).await)?,
         database: if_served(
             Api::<Database>::namespaced(client.clone(), namespace).get_opt(wanted.database()).await,
         )?,
@@ -53,6 +55,10 @@ pub async fn inspect(
         volume: None,
         modification: None,
     };
+    if found.node_class.as_ref().is_some_and(|class| class.spec.namespace_selector.is_some()) {
+        let namespace = Api::<Namespace>::all(client.clone()).get(namespace).await?;
+        found.namespace_labels = namespace.metadata.labels.unwrap_or_default();
+    }
     if let Some(node) = &node {
         found.core_node = Api::<CoreNode>::all(client.clone()).get_opt(node).await?;
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));

@@ -59,7 +59,7 @@ impl Report {
     /// Of what was found and checked.
     pub fn new(found: &Found, wanted: &Wanted, checks: Vec<Finding>) -> Result<Self, serde_norway::Error> {
         let database = render::database(found, wanted);
-        let is_new = database.as_ref().filter(|_| !found.is_taken_over(wanted.database()));
+        let is_new = database.as_ref().filter(|_| !found.is_adopted(wanted.database()));
         Ok(Self {
             adoptable: database.is_some() && checks.iter().all(|finding| finding.level != Level::Blocker),
             found: rows(found, wanted),

@@ -57,6 +57,7 @@ fn set(container: &Value) -> Value {
             },
             "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}],
         },
+        "status": {"replicas": 1, "observedGeneration": 1, "updateRevision": "orders-1"},
     })
 }
 
@@ -68,7 +69,9 @@ fn running(container: &Value) -> Found {
         stateful_set: from_json(set(container)),
         pod: Some(from_json(json!({
             "metadata": {"name": "orders-0", "namespace": "team-a", "uid": "pod-uid",
-                "labels": {"app": "orders"}},
+                "labels": {"app": "orders", "controller-revision-hash": "orders-1"},
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "orders",
+                    "uid": "set-uid", "controller": true}]},
             "spec": {"nodeName": "ip-10-0-0-1", "containers": [container],
                 "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]},
             "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
@@ -89,7 +92,8 @@ fn running(container: &Value) -> Found {
         storage_class: Some(from_json(json!({"metadata": {"name": "gp3"}, "provisioner": "ebs.csi.aws.com",
             "allowVolumeExpansion": true}))),
         core_node: Some(from_json(json!({
-            "metadata": {"name": "ip-10-0-0-1", "labels": {"topology.kubernetes.io/zone": ZONE}},
+            "metadata": {"name": "ip-10-0-0-1", "labels": {
+                "topology.kubernetes.io/zone": ZONE, "node.kubernetes.io/instance-type": "r5.large"}},
             "spec": {"providerID": format!("aws:///{ZONE}/{INSTANCE}")},
         }))),
         pods: vec![from_json(
@@ -125,7 +129,10 @@ fn running(container: &Value) -> Found {
             tags: BTreeMap::new(),
         }),
         modification: None,
-        has_node_class: true,
+        node_class: Some(from_json(json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass",
+            "metadata": {"name": "default"}, "spec": {"imageID": "ami-1", "subnets": [], "securityGroupIDs": [],
+                "instanceProfile": "machines", "userData": "", "instanceTypes": ["r*"]}}))),
+        namespace_labels: BTreeMap::new(),
         database: None,
     }
 }

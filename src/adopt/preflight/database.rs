@@ -39,7 +39,7 @@ pub(super) fn names(found: &Found, wanted: &Wanted) -> Vec<Finding> {
 }
 
 pub(super) fn class(found: &Found, wanted: &Wanted) -> Vec<Finding> {
-    if found.has_node_class {
+    if found.node_class.is_some() {
         return Vec::new();
     }
     let message = "it is not there, or the cluster has no Freehold: the next machine is launched as it says";

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::ResourceExt;
 
 use crate::adopt::choices::instance_types;
 use crate::adopt::finding::Finding;
 use crate::adopt::found::Found;
 use crate::adopt::wanted::Wanted;
-use crate::api::keys::{ADOPT_TAG, CLUSTER_ID_TAG, DATABASE_TAG, ZONE_LABEL};
-use crate::cloud::InstanceState;
+use crate::api::keys::{
+    ADOPT_TAG, CLUSTER_ID_TAG, DATABASE_TAG, INSTANCE_TYPE_LABEL, NODE_UID_TAG, VOLUME_UID_TAG, ZONE_LABEL,
+};
 use crate::cloud::identity::adopter;
+use crate::cloud::{Instance, InstanceState};
+use crate::controller::node::registration::provider_id;
 
 pub(super) fn machine(found: &Found, wanted: &Wanted) -> Vec<Finding> {
     let Some(id) = found.instance_id() else {
@@ -31,6 +35,7 @@ pub(super) fn machine(found: &Found, wanted: &Wanted) -> Vec<Finding> {
     if instance.state != InstanceState::Running {
         findings.push(Finding::blocker(&object, "it is not running").way_out("start the database first"));
     }
+    findings.extend(found.core_node.as_ref().and_then(|node| as_searched(node, instance)));
     if instance_types(found, wanted).len() == 1 {
         let message = format!("{} would be the only type of the next machine", instance.instance_type);
         findings.push(
@@ -39,6 +44,30 @@ pub(super) fn machine(found: &Found, wanted: &Wanted) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// The operator searches the Kubernetes node of an instance by its labels and its whole providerID.
+fn as_searched(node: &CoreNode, instance: &Instance) -> Option<Finding> {
+    if node.labels().get(ZONE_LABEL) != Some(&instance.zone) {
+        // The check of the zones says so.
+        return None;
+    }
+    let object = format!("Kubernetes node {}", node.name_any());
+    let (id, expected) =
+        (node.spec.as_ref().and_then(|spec| spec.provider_id.clone()), provider_id(instance));
+    if id.as_ref() != Some(&expected) {
+        let message = format!("its spec.providerID is {}, and not {expected}", id.unwrap_or_default());
+        let way_out = "the machine must join the cluster with that id (kubelet --provider-id, or the cloud \
+            controller manager)";
+        return Some(Finding::blocker(object, message).way_out(way_out));
+    }
+    let label = node.labels().get(INSTANCE_TYPE_LABEL);
+    if label != Some(&instance.instance_type) {
+        let message = format!("its label {INSTANCE_TYPE_LABEL} is not {}", instance.instance_type);
+        let way_out = "run a cloud controller manager, or set the label";
+        return Some(Finding::blocker(object, message).way_out(way_out));
+    }
+    None
 }
 
 /// Who may end the machine without asking Freehold.
@@ -146,6 +175,12 @@ pub(super) fn tags(found: &Found, wanted: &Wanted) -> Vec<Finding> {
         {
             let message = "its tags say that it is another Database's";
             findings.push(Finding::blocker(&object, message).way_out("release it from that Database first"));
+        } else if let Some(left) = [NODE_UID_TAG, VOLUME_UID_TAG]
+            .into_iter()
+            .find(|key| found.database.is_none() && tags.contains_key(*key))
+        {
+            let message = format!("its tag {left} names an object of a Database that is not there any more");
+            findings.push(Finding::blocker(&object, message).way_out("remove that tag"));
         }
     }
     findings.push(Finding::note(

@@ -2,10 +2,11 @@
 
 mod database;
 mod machine;
+mod operator;
 mod storage;
 mod workload;
 
-use super::finding::Finding;
+use super::finding::{Finding, Level};
 use super::found::Found;
 use super::wanted::Wanted;
 
@@ -33,9 +34,12 @@ const CHECKS: [Check; 17] = [
     database::choices,
 ];
 
-/// What all checks found, the worst first.
+/// What all checks found, the worst first. What passes them is checked as the operator does it.
 pub fn check(found: &Found, wanted: &Wanted) -> Vec<Finding> {
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(found, wanted)).collect();
+    if !findings.iter().any(|finding| finding.level == Level::Blocker) {
+        findings.extend(operator::refusal(found, wanted));
+    }
     findings.sort_by_key(|finding| finding.level);
     findings
 }

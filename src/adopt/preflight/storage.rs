@@ -21,17 +21,6 @@ pub(super) fn claims(found: &Found, _: &Wanted) -> Vec<Finding> {
         let message = format!("it has several claims ({}), and a Database has one volume", names.join(", "));
         findings.push(Finding::blocker(&object, message).way_out("create a new Database and copy the data"));
     }
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    for volume in volumes.filter(|volume| volume.host_path.is_some()) {
-        let path = volume.host_path.as_ref().map(|it| it.path.clone()).unwrap_or_default();
-        let message = format!(
-            "volume {} is the machine's folder {path}: what is in it is lost with the machine",
-            volume.name
-        );
-        findings.push(
-            Finding::warning(&object, message).way_out("make sure that it holds nothing that must be kept"),
-        );
-    }
     findings
 }
 

@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use crate::adopt::finding::Finding;
 use crate::adopt::found::Found;
 use crate::adopt::wanted::Wanted;
-use crate::api::keys::{MANAGED_BY_LABEL, REVISION_LABEL};
+use crate::api::keys::MANAGED_BY_LABEL;
 use crate::cluster::controller_of;
 use crate::controller::database::pod::engine_wait;
 
@@ -23,7 +23,7 @@ pub(super) fn stateful_set(found: &Found, wanted: &Wanted) -> Vec<Finding> {
             "keep several replicas outside Freehold; if it has none, start it first (kubectl scale)",
         ));
     }
-    if found.is_taken_over(wanted.database()) {
+    if found.is_adopted(wanted.database()) {
         findings.push(Finding::note(&subject, "this Database has adopted it already"));
     } else if let Some(owner) = controller_of(set) {
         let message = format!("{} {} controls it and would change it back", owner.kind, owner.name);
@@ -102,15 +102,6 @@ pub(super) fn pod(found: &Found, wanted: &Wanted) -> Vec<Finding> {
     if engine_wait(Some(pod)).is_some() {
         let way_out = "wait until it is ready: only a database that serves is adopted";
         findings.push(Finding::blocker(&object, "it is not ready").way_out(way_out));
-    }
-    let current = found.stateful_set.status.as_ref().and_then(|status| status.update_revision.as_ref());
-    let own = pod.labels().get(REVISION_LABEL);
-    if !found.is_taken_over(wanted.database()) && current.is_some() && own.is_some() && current != own {
-        let message = "it runs an older template than the StatefulSet has; its next restart takes the newer \
-            one, as it would without Freehold";
-        findings.push(
-            Finding::warning(object, message).way_out("compare both, or restart it before you adopt it"),
-        );
     }
     findings
 }

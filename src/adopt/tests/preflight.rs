@@ -10,6 +10,8 @@ use crate::adopt::finding::{Finding, Level};
 use crate::adopt::found::Found;
 use crate::adopt::preflight::check;
 use crate::adopt::render;
+use crate::api::database::EngineType;
+use crate::api::node_class::NodeClassSpec;
 use crate::cloud::InstanceState;
 
 /// What is amiss, how bad that is, a part of what is said, and of the way out.
@@ -55,6 +57,10 @@ fn tag(found: &mut Found, key: &str, value: &str) {
 
 fn record(found: &mut Found) -> &mut k8s_openapi::api::core::v1::PersistentVolumeSpec {
     found.claims[0].persistent_volume.as_mut().unwrap().spec.as_mut().unwrap()
+}
+
+fn class(found: &mut Found) -> &mut NodeClassSpec {
+    &mut found.node_class.as_mut().unwrap().spec
 }
 
 fn image(found: &mut Found, image: &str) {
@@ -109,14 +115,11 @@ fn the_workload_is_checked() {
         (|found, _| found.pod.as_mut().unwrap().status = None, Blocker, "it is not ready", "wait until"),
         (
             |found, _| {
-                found.stateful_set.status =
-                    Some(from_json(json!({"replicas": 1, "updateRevision": "orders-2"})));
-                let labels = found.pod.as_mut().unwrap().metadata.labels.get_or_insert_default();
-                labels.insert("controller-revision-hash".to_owned(), "orders-1".to_owned());
+                found.stateful_set.status.as_mut().unwrap().update_revision = Some("orders-2".to_owned());
             },
-            Warning,
-            "it runs an older template",
-            "restart it before",
+            Blocker,
+            "was created from an older template",
+            "",
         ),
         (
             |found, _| {
@@ -233,10 +236,37 @@ fn the_machine_is_checked() {
             "same machine",
         ),
         (
-            |found, _| found.core_node.as_mut().unwrap().metadata.labels = None,
+            |found, _| {
+                let labels = found.core_node.as_mut().unwrap().metadata.labels.as_mut().unwrap();
+                labels.remove("topology.kubernetes.io/zone");
+            },
             Blocker,
             "it has no label topology.kubernetes.io/zone",
             "cloud controller manager",
+        ),
+        (
+            |found, _| {
+                let labels = found.core_node.as_mut().unwrap().metadata.labels.as_mut().unwrap();
+                labels.remove("node.kubernetes.io/instance-type");
+            },
+            Blocker,
+            "its label node.kubernetes.io/instance-type is not r5.large",
+            "cloud controller manager",
+        ),
+        (
+            |found, _| {
+                found.core_node.as_mut().unwrap().spec.as_mut().unwrap().provider_id =
+                    Some(format!("aws://us-east-1b/{INSTANCE}"));
+            },
+            Blocker,
+            "and not aws:///us-east-1b/i-0123456789abcdef0",
+            "--provider-id",
+        ),
+        (
+            |found, _| tag(found, "freehold.dev/node-uid", "former"),
+            Blocker,
+            "its tag freehold.dev/node-uid names an object",
+            "remove that tag",
         ),
         (
             |found, _| tag(found, "freehold.dev/adopt", "cluster-1/team-b/orders"),
@@ -272,7 +302,22 @@ fn the_database_is_checked() {
             "--database",
         ),
         (|_, wanted| wanted.database = Some("o".repeat(41)), Blocker, "at most 40", "--database"),
-        (|found, _| found.has_node_class = false, Blocker, "it is not there", "--node-class"),
+        (|found, _| found.node_class = None, Blocker, "it is not there", "--node-class"),
+        (
+            |found, _| class(found).limits.engines = vec![EngineType::Postgresql],
+            Blocker,
+            "NodeClass default does not permit the engine questdb",
+            "",
+        ),
+        (
+            |found, _| {
+                class(found).namespace_selector =
+                    Some(from_json(json!({"matchLabels": {"databases": "yes"}})));
+            },
+            Blocker,
+            "namespace team-a",
+            "",
+        ),
         (
             |found, wanted| found.database = render::database(found, wanted),
             Note,

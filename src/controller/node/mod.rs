@@ -8,7 +8,7 @@ pub mod messages;
 pub mod observe;
 pub mod plan;
 mod pods;
-mod registration;
+pub mod registration;
 mod remember;
 pub mod status;
 pub mod wait;

@@ -82,9 +82,9 @@ fn the_volume_is_checked() {
                 let folder = json!({"name": "scratch", "hostPath": {"path": "/mnt/nvme"}});
                 volumes.as_mut().unwrap().push(from_json(folder));
             },
-            Warning,
-            "the machine's folder /mnt/nvme",
-            "must be kept",
+            Blocker,
+            "has volume scratch besides the claim",
+            "",
         ),
     ]);
     let mut found = running(&questdb());

@@ -16,7 +16,7 @@ use super::facts::{adoption, node_awaited, recorded_zone, replicas, slowly, volu
 use super::{access, permission, validation};
 use crate::api::database::{Adopt, Adoption};
 use crate::api::keys::{DATABASE_UID_LABEL, INPUTS_HASH_ANNOTATION, REVISION_LABEL, ZONE_LABEL};
-use crate::api::{ConditionType, Node, Volume};
+use crate::api::{ConditionType, Database, Node, Volume, names};
 use crate::cluster::controller_of;
 use crate::cluster::persistent_volume::ebs_volume;
 use crate::controller::conditions;
@@ -107,7 +107,7 @@ fn next(observed: &Observed, adopt: &Adopt, legacy: &Legacy, now: Timestamp) -> 
         let wait = DatabaseWait::AdoptingStatefulSet(observed.names.stateful_set.clone());
         return Plan::act(vec![Action::AdoptStatefulSet(Box::new(set), Box::new(known.clone()))], wait);
     }
-    match found(observed, adopt, legacy) {
+    match found(&observed.database, adopt, legacy) {
         Ok(found) => step(observed, profile, &found, now),
         Err(refusal) => Plan::wait(DatabaseWait::NotAdoptable(refusal)),
     }
@@ -209,9 +209,14 @@ fn recorded(observed: &Observed, found: &Found<'_>, now: Timestamp) -> Adoption 
     }
 }
 
+/// Why the database that the spec names cannot be adopted as it is; `None` if it can, or if it names none.
+pub fn refusal(database: &Database, legacy: &Legacy) -> Option<LegacyRefusal> {
+    found(database, database.spec.adopt.as_ref()?, legacy).err()
+}
+
 /// What the spec names, all of it there, and of one database.
-fn found<'a>(observed: &Observed, adopt: &'a Adopt, legacy: &'a Legacy) -> Result<Found<'a>, LegacyRefusal> {
-    if !observed.database.spec.running {
+fn found<'a>(database: &Database, adopt: &'a Adopt, legacy: &'a Legacy) -> Result<Found<'a>, LegacyRefusal> {
+    if !database.spec.running {
         return Err(LegacyRefusal::Paused);
     }
     let set = legacy.stateful_set.as_ref();
@@ -230,7 +235,7 @@ fn found<'a>(observed: &Observed, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
     }
     let pod =
         legacy.pod.as_ref().filter(|pod| controller_of(*pod).map(|it| &it.uid) == set.metadata.uid.as_ref());
-    let pod = pod.ok_or_else(|| LegacyRefusal::NoPod(observed.names.pod()))?;
+    let pod = pod.ok_or_else(|| LegacyRefusal::NoPod(names::pod(&adopt.stateful_set_name)))?;
     if let Some(wait) = pod::engine_wait(Some(pod)) {
         return Err(LegacyRefusal::PodNotReady { pod: pod.name_any(), wait });
     }
@@ -238,7 +243,7 @@ fn found<'a>(observed: &Observed, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
         return Err(LegacyRefusal::OtherTemplate { set: set.name_any(), pod: pod.name_any() });
     }
     let zone = machine(adopt, legacy)?;
-    let zones = &observed.database.spec.zones;
+    let zones = &database.spec.zones;
     if !zones.is_empty() && !zones.contains(&zone) {
         return Err(LegacyRefusal::ZoneExcluded(zone));
     }

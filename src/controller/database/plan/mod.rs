@@ -6,10 +6,8 @@ mod check;
 pub(super) mod drift;
 pub(super) mod facts;
 pub(super) mod machines;
-pub(super) mod permission;
 
 mod access;
-mod adopt_running;
 mod comparison;
 mod deletion;
 mod pause;
@@ -23,6 +21,8 @@ pub(super) mod validation;
 mod wakes;
 
 pub mod action;
+pub mod adopt_running;
+pub mod permission;
 
 use jiff::Timestamp;
 use kube::ResourceExt;

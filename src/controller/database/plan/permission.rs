@@ -3,6 +3,8 @@
 //! A Database that has nothing yet gets nothing. One that was created goes on, and is repaired, as it was
 //! decided before: only what its spec requests anew is not carried out.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::core::{Selector, SelectorExt};
 
@@ -10,7 +12,7 @@ use super::action::Plan;
 use super::facts::{is_outdated, slowly};
 use super::total_storage;
 use crate::api::ConditionType;
-use crate::api::database::{EngineType, Storage};
+use crate::api::database::{DatabaseSpec, EngineType, Storage};
 use crate::api::node_class::{Limits, NodeClassSpec};
 use crate::controller::conditions::Entry;
 use crate::controller::database::cause::ClassRefusal;
@@ -99,14 +101,37 @@ fn was_created(observed: &Observed) -> bool {
 
 /// The class as such: it must exist, and admit the namespace.
 pub(super) fn class(observed: &Observed) -> Option<ClassRefusal> {
-    let class = observed.database.spec.node_class_name.clone();
-    let Some(permitted) = permitted(observed) else { return Some(ClassRefusal::NoClass { class }) };
+    of_namespace(
+        &observed.database.spec,
+        permitted(observed),
+        &observed.names.namespace,
+        &observed.namespace_labels,
+    )
+}
+
+fn of_namespace(
+    spec: &DatabaseSpec,
+    class: Option<&NodeClassSpec>,
+    namespace: &str,
+    labels: &BTreeMap<String, String>,
+) -> Option<ClassRefusal> {
+    let name = spec.node_class_name.clone();
+    let Some(permitted) = class else { return Some(ClassRefusal::NoClass { class: name }) };
     let selector = permitted.namespace_selector.clone()?;
     // A selector that is none admits no namespace.
-    let is_admitted =
-        Selector::try_from(selector).is_ok_and(|selector| selector.matches(&observed.namespace_labels));
-    let namespace = observed.names.namespace.clone();
-    (!is_admitted).then_some(ClassRefusal::Namespace { class, namespace })
+    let is_admitted = Selector::try_from(selector).is_ok_and(|selector| selector.matches(labels));
+    (!is_admitted).then(|| ClassRefusal::Namespace { class: name, namespace: namespace.to_owned() })
+}
+
+/// What of a spec the class does not permit in this namespace, whatever other Databases have.
+pub fn of_spec(
+    spec: &DatabaseSpec,
+    class: Option<&NodeClassSpec>,
+    namespace: &str,
+    labels: &BTreeMap<String, String>,
+) -> Option<ClassRefusal> {
+    let refusal = of_namespace(spec, class, namespace, labels);
+    refusal.or_else(|| of_engine(spec, class?)).or_else(|| of_storage(spec, class?))
 }
 
 fn permitted(observed: &Observed) -> Option<&NodeClassSpec> {
@@ -125,11 +150,11 @@ fn databases(observed: &Observed) -> Option<ClassRefusal> {
 
 /// What of the engine is not permitted, or of the class that must permit it.
 pub(in crate::controller::database) fn engine(observed: &Observed) -> Option<ClassRefusal> {
-    if let Some(refusal) = class(observed) {
-        return Some(refusal);
-    }
-    let NodeClassSpec { custom, limits, .. } = permitted(observed)?;
-    let spec = &observed.database.spec;
+    class(observed).or_else(|| of_engine(&observed.database.spec, permitted(observed)?))
+}
+
+fn of_engine(spec: &DatabaseSpec, class: &NodeClassSpec) -> Option<ClassRefusal> {
+    let NodeClassSpec { custom, limits, .. } = class;
     let class = spec.node_class_name.clone();
     let kind = spec.engine.kind;
     if !limits.engines.is_empty() && !limits.engines.contains(&kind) {
@@ -157,9 +182,12 @@ pub(in crate::controller::database) fn engine(observed: &Observed) -> Option<Cla
 
 /// What of the volume is not permitted.
 pub(super) fn storage(observed: &Observed) -> Option<ClassRefusal> {
+    of_storage(&observed.database.spec, permitted(observed)?).or_else(|| total_storage::refusal(observed))
+}
+
+fn of_storage(spec: &DatabaseSpec, class: &NodeClassSpec) -> Option<ClassRefusal> {
     let Limits { storage, iops, throughput, volume_types, databases: _, total_storage: _, engines: _ } =
-        &permitted(observed)?.limits;
-    let spec = &observed.database.spec;
+        &class.limits;
     let wanted = &spec.storage;
     let class = || spec.node_class_name.clone();
     if !volume_types.is_empty() && !volume_types.contains(&wanted.volume_type) {
@@ -178,7 +206,5 @@ pub(super) fn storage(observed: &Observed) -> Option<ClassRefusal> {
         let (wanted, most) = (wanted?, most?);
         if wanted > most { above(field, wanted.to_string(), most.to_string()) } else { None }
     };
-    number("iops", wanted.iops, *iops)
-        .or_else(|| number("throughput", wanted.throughput, *throughput))
-        .or_else(|| total_storage::refusal(observed))
+    number("iops", wanted.iops, *iops).or_else(|| number("throughput", wanted.throughput, *throughput))
 }
