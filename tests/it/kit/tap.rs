@@ -19,7 +19,7 @@ pub enum Point {
 /// Which request: the first one that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Which {
-    /// The HTTP method.
+    /// The HTTP method; empty for any that changes anything but events.
     pub method: &'static str,
     /// In the path.
     pub path: &'static str,
@@ -29,6 +29,20 @@ pub struct Which {
 
 /// The instance that was launched is being written down: the middle of a creation.
 pub const LAUNCHED: Which = Which { method: "PATCH", path: "/nodes/", body: &["\"instanceID\":\"i-"] };
+
+/// Whatever changes anything.
+pub const ANY_CHANGE: Which = Which { method: "", path: "", body: &[] };
+
+impl Which {
+    fn fits(&self, method: &str, path: &str, body: &str) -> bool {
+        let is_of_method = if self.method.is_empty() {
+            method != "GET" && !path.contains("/events") && !body.contains("Action=Describe")
+        } else {
+            method == self.method
+        };
+        is_of_method && path.contains(self.path) && self.body.iter().all(|part| body.contains(part))
+    }
+}
 
 /// A case for each effect at each point of it, by the name of its test environment.
 pub fn at_each_point(story: &str, effects: &[(&str, Which)]) -> Vec<(String, (Which, Point))> {
@@ -81,10 +95,18 @@ impl Seen {
     }
 }
 
+struct Armed {
+    which: Which,
+    /// How many that fit are let through first.
+    let_through: usize,
+    point: Point,
+    reached: oneshot::Sender<()>,
+}
+
 #[derive(Default)]
 struct Inner {
     seen: Vec<Seen>,
-    armed: Option<(Which, Point, oneshot::Sender<()>)>,
+    armed: Option<Armed>,
 }
 
 /// Shared by the proxies before the API server and before EC2.
@@ -112,8 +134,13 @@ impl Tap {
     /// Stops the operator at this point of the first request that fits: from then on no request gets through
     /// until [`Self::thaw`]. The receiver hears of it.
     pub fn stop_at(&self, which: Which, point: Point) -> oneshot::Receiver<()> {
+        self.stop_later(which, 0, point)
+    }
+
+    /// The same, once so many that fit were let through.
+    pub fn stop_later(&self, which: Which, let_through: usize, point: Point) -> oneshot::Receiver<()> {
         let (reached, hears) = oneshot::channel();
-        self.lock().armed = Some((which, point, reached));
+        self.lock().armed = Some(Armed { which, let_through, point, reached });
         hears
     }
 
@@ -173,12 +200,12 @@ impl Tap {
     /// Whether this request is the one that is waited for. Once taken, nothing else is let through.
     pub(super) fn takes(&self, method: &str, path: &str, body: &str) -> Option<(Point, oneshot::Sender<()>)> {
         let mut inner = self.lock();
-        let fits = inner.armed.as_ref().is_some_and(|(which, ..)| {
-            which.method == method
-                && path.contains(which.path)
-                && which.body.iter().all(|part| body.contains(part))
-        });
-        let (_, point, reached) = inner.armed.take_if(|_| fits)?;
+        let armed = inner.armed.as_mut().filter(|armed| armed.which.fits(method, path, body))?;
+        if armed.let_through > 0 {
+            armed.let_through -= 1;
+            return None;
+        }
+        let Armed { point, reached, .. } = inner.armed.take()?;
         self.frozen.send_replace(true);
         Some((point, reached))
     }

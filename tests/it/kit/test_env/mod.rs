@@ -60,6 +60,12 @@ impl TestEnv {
         self.site.simulator()
     }
 
+    /// The address of EC2 as the operator has it: of the tap, if that is before EC2.
+    pub fn tapped_ec2(&self) -> &str {
+        let found = self.environment.iter().find(|(name, _)| *name == "AWS_ENDPOINT_URL_EC2");
+        &found.unwrap().1
+    }
+
     /// The API of one kind in the test environment's namespace.
     pub fn api<K>(&self) -> Api<K>
     where
