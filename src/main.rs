@@ -39,8 +39,8 @@ enum Command {
     /// List the volumes that were retained when their databases were deleted. The API server comes from
     /// KUBECONFIG.
     Retained(retained::Options),
-    /// Find a database that runs without Freehold, check it, show what would be done, and with --write begin
-    /// to adopt it. The API server comes from KUBECONFIG, AWS' credentials and the Region from the default
+    /// Find a database that runs without Freehold, or many, check it, show what would be done, and with
+    /// --write begin to adopt it. The API server comes from KUBECONFIG, AWS' credentials and the Region from the default
     /// chain. Ends with 2 if it cannot be adopted yet.
     Adopt(Box<adopt::Options>),
 }
@@ -74,6 +74,7 @@ async fn execute(cli: Cli) -> ExitCode {
         Command::Retained(options) => list_retained(&options).await,
         Command::Adopt(options) => match adopt_database(&options).await {
             Ok(adopt::Outcome::Blocked) => return ExitCode::from(BLOCKED),
+            Ok(adopt::Outcome::Failed) => return ExitCode::FAILURE,
             Ok(adopt::Outcome::Adoptable) => Ok(()),
             Err(error) => Err(error),
         },

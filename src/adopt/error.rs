@@ -1,5 +1,7 @@
 //! Why there is no report, or why the adoption was not begun to its end.
 
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cloud::CloudError;
@@ -41,4 +43,44 @@ pub enum AdoptError {
     /// JSON.
     #[error("failed to write the report as JSON")]
     Json(#[from] serde_json::Error),
+    /// The file of --from.
+    #[error("failed to read the list {}", path.display())]
+    List {
+        /// The file; `-` is the standard input.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A line of that file.
+    #[error("line {number} of the list: {problem}")]
+    Line {
+        /// From 1.
+        number: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The selector, or an empty list.
+    #[error("no StatefulSet was named: look at the selector with kubectl get statefulsets --selector …")]
+    NoneNamed,
+    /// The pod is another one than before.
+    #[error(
+        "the pod was replaced while the database was adopted: it was {before}, and is {}",
+        after.as_deref().unwrap_or("not there")
+    )]
+    PodReplaced {
+        /// Its UID before.
+        before: String,
+        /// The UID of the pod that is there now.
+        after: Option<String>,
+    },
+    /// The file of --report.
+    #[error("failed to write the report {}", path.display())]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
 }

@@ -4,9 +4,11 @@ mod choices;
 mod engine;
 mod error;
 mod finding;
+mod fleet;
 mod found;
 mod inspect;
 mod later;
+mod outcome;
 mod preflight;
 mod render;
 mod report;
@@ -18,19 +20,30 @@ mod tests;
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args};
 use kube::Client;
 
 use crate::cloud::Cloud;
 pub use error::AdoptError;
 use finding::Level;
+use fleet::{Fleet, Many};
+pub use outcome::Outcome;
+use outcome::Output;
 use report::Report;
-use wanted::Wanted;
+use wanted::{Target, Wanted};
 use write::Writer;
 
 /// The options of `freehold adopt`.
 #[derive(Args, Clone, Debug)]
+#[command(group(ArgGroup::new("which").required(true).args(["stateful_set", "selector", "from"])))]
 pub struct Options {
+    /// The StatefulSet that runs the database.
+    #[arg(long = "statefulset", value_name = "NAMESPACE/NAME")]
+    stateful_set: Option<Target>,
+
+    #[command(flatten)]
+    many: Many,
+
     #[command(flatten)]
     wanted: Wanted,
 
@@ -43,7 +56,7 @@ pub struct Options {
     #[arg(long)]
     write: bool,
 
-    /// Seconds to wait with --write until the Database is Ready. An end of the wait changes nothing: the
+    /// Seconds to wait with --write until the Database is Ready, for each of many. An end of the wait changes nothing: the
     /// operator goes on.
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
@@ -53,28 +66,15 @@ pub struct Options {
     output: Output,
 }
 
-/// How the report is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
-/// How it ended, other than by an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The database can be adopted, or is.
-    Adoptable,
-    /// A blocker stands before it; nothing was changed.
-    Blocked,
-}
-
 /// Prints the report, and with `--write` begins the adoption.
 pub async fn run(options: &Options, client: &Client, cloud: &dyn Cloud) -> Result<Outcome, AdoptError> {
-    let wanted = &options.wanted;
-    let found = inspect::inspect(client, cloud, options.cluster_id.as_ref(), wanted).await?;
+    let (cluster_id, timeout) = (options.cluster_id.as_ref(), Duration::from_secs(options.timeout));
+    let Some(stateful_set) = options.stateful_set.clone() else {
+        let fleet = Fleet { client, cloud, cluster_id, timeout, output: options.output };
+        return fleet.run(&options.many, &options.wanted, options.write).await;
+    };
+    let wanted = &Wanted { stateful_set, ..options.wanted.clone() };
+    let found = inspect::inspect(client, cloud, cluster_id, wanted).await?;
     let findings = preflight::check(&found, wanted);
     let is_blocked = findings.iter().any(|finding| finding.level == Level::Blocker);
     let report = Report::new(&found, wanted, findings)?;
@@ -86,13 +86,10 @@ pub async fn run(options: &Options, client: &Client, cloud: &dyn Cloud) -> Resul
         return Ok(Outcome::Blocked);
     };
     if options.write {
-        let say = |line: &str| match options.output {
-            Output::Text => println!("  {line}"),
-            Output::Json => eprintln!("{line}"),
-        };
+        let say = |line: &str| options.output.say(line);
         let writer = Writer { client, cloud, say: &say };
         writer.begin(&found.cluster_id, &database, wanted).await?;
-        writer.ready(&database, Duration::from_secs(options.timeout)).await?;
+        writer.ready(&database, timeout).await?;
         say(&report::afterwards(&database));
     }
     Ok(Outcome::Adoptable)

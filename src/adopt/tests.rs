@@ -20,7 +20,8 @@ fn from_json<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-fn wanted() -> Wanted {
+/// What a person says of it.
+pub fn wanted() -> Wanted {
     Wanted {
         stateful_set: Target { namespace: "team-a".to_owned(), name: "orders".to_owned() },
         database: None,
@@ -62,7 +63,7 @@ fn set(container: &Value) -> Value {
 }
 
 /// A database with this container, mounted where its volume `data` is.
-fn running(container: &Value) -> Found {
+pub fn running(container: &Value) -> Found {
     let claim = "data-orders-0";
     Found {
         cluster_id: "cluster-1".to_owned(),
@@ -137,7 +138,8 @@ fn running(container: &Value) -> Found {
     }
 }
 
-fn questdb() -> Value {
+/// A container of QuestDB.
+pub fn questdb() -> Value {
     let secret = |name: &str, key: &str| {
         let source = json!({"secretKeyRef": {"name": "orders-credentials", "key": key}});
         json!({"name": name, "valueFrom": source})

@@ -1,5 +1,6 @@
 //! What a person says of the database that is to be adopted: the options that decide what is written.
 
+use std::fmt;
 use std::str::FromStr;
 
 use clap::Args;
@@ -8,8 +9,8 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 pub struct Wanted {
-    /// The StatefulSet that runs the database.
-    #[arg(long = "statefulset", value_name = "NAMESPACE/NAME")]
+    /// The StatefulSet that runs the database; of many, each has its own.
+    #[arg(skip)]
     pub stateful_set: Target,
 
     /// The name of the Database. Default: the name of the StatefulSet.
@@ -63,12 +64,18 @@ impl Wanted {
 }
 
 /// An object with its namespace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     /// The namespace.
     pub namespace: String,
     /// The name.
     pub name: String,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
 }
 
 impl FromStr for Target {

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
 use tokio::time::{Instant, sleep};
@@ -13,7 +12,7 @@ use super::error::AdoptError;
 use super::wanted::Wanted;
 use crate::api::database::Adopt;
 use crate::api::keys::{ADOPT_TAG, NAME_TAG};
-use crate::api::{ConditionType, Database};
+use crate::api::{ConditionType, Database, SnapshotId};
 use crate::cloud::identity::adopter;
 use crate::cloud::{Cloud, SnapshotState};
 
@@ -31,26 +30,28 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Everything that the adoption needs of a person.
+    /// Everything that the adoption needs of a person. Gives the snapshot, unless it is skipped.
     pub async fn begin(
         &self,
         cluster_id: &str,
         database: &Database,
         wanted: &Wanted,
-    ) -> Result<(), AdoptError> {
-        let Some(adopt) = &database.spec.adopt else { return Ok(()) };
+    ) -> Result<Option<SnapshotId>, AdoptError> {
+        let Some(adopt) = &database.spec.adopt else { return Ok(None) };
         let subject = format!("{}/{}", database.namespace().unwrap_or_default(), database.name_any());
         let proof = BTreeMap::from([(ADOPT_TAG.to_owned(), adopter(cluster_id, &subject))]);
-        if wanted.skip_snapshot {
+        let snapshot = if wanted.skip_snapshot {
             (self.say)("snapshot      skipped, as requested");
+            None
         } else {
-            self.snapshot(adopt, &subject, &proof).await?;
-        }
+            Some(self.snapshot(adopt, &subject, &proof).await?)
+        };
         for id in [&adopt.volume_id.0, &adopt.instance_id.0] {
             self.cloud.tag_resource(id, &proof).await?;
             (self.say)(&format!("tag           {id} carries {ADOPT_TAG}"));
         }
-        self.create(database, &subject).await
+        self.create(database, &subject).await?;
+        Ok(snapshot)
     }
 
     /// One that was taken for this adoption, by this run or an earlier one. It need not be complete: it holds
@@ -60,18 +61,20 @@ impl Writer<'_> {
         adopt: &Adopt,
         subject: &str,
         proof: &BTreeMap<String, String>,
-    ) -> Result<(), AdoptError> {
+    ) -> Result<SnapshotId, AdoptError> {
         let found = self.cloud.describe_snapshots(proof).await?;
         let is_of_volume = |state: SnapshotState| state != SnapshotState::Error;
-        if let Some(there) = found.iter().find(|it| it.volume == adopt.volume_id && is_of_volume(it.state)) {
+        if let Some(there) =
+            found.into_iter().find(|it| it.volume == adopt.volume_id && is_of_volume(it.state))
+        {
             (self.say)(&format!("snapshot      {} is there already", there.id));
-            return Ok(());
+            return Ok(there.id);
         }
         let mut tags = proof.clone();
         tags.insert(NAME_TAG.to_owned(), format!("{subject} before its adoption"));
         let made = self.cloud.create_snapshot(&adopt.volume_id, &tags).await?;
         (self.say)(&format!("snapshot      {} of {} is started", made.id, adopt.volume_id));
-        Ok(())
+        Ok(made.id)
     }
 
     async fn create(&self, database: &Database, subject: &str) -> Result<(), AdoptError> {
@@ -98,7 +101,6 @@ impl Writer<'_> {
         loop {
             let there = databases.get(&name).await?;
             let ready = there.conditions().iter().find(|it| it.type_ == ConditionType::Ready.as_str());
-            let is_current = |it: &&Condition| it.observed_generation == there.metadata.generation;
             let line = ready.map_or_else(
                 || "waiting       for the operator to see the Database".to_owned(),
                 |ready| format!("{:<13} {}", ready.reason, ready.message),
@@ -107,7 +109,7 @@ impl Writer<'_> {
                 (self.say)(&line);
                 said = line;
             }
-            if ready.filter(is_current).is_some_and(|ready| ready.status == "True") {
+            if is_ready(&there) {
                 return Ok(());
             }
             if Instant::now() >= end {
@@ -120,4 +122,10 @@ impl Writer<'_> {
     fn databases(&self, database: &Database) -> Api<Database> {
         Api::namespaced(self.client.clone(), &database.namespace().unwrap_or_default())
     }
+}
+
+/// Whether the Database is Ready in its present generation.
+pub fn is_ready(database: &Database) -> bool {
+    let ready = database.conditions().iter().find(|it| it.type_ == ConditionType::Ready.as_str());
+    ready.is_some_and(|it| it.status == "True" && it.observed_generation == database.metadata.generation)
 }

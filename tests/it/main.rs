@@ -7,6 +7,7 @@
 
 mod adopted_machine;
 mod adopting;
+mod adopting_many;
 mod adoption;
 mod backend;
 mod chart;

@@ -55,10 +55,11 @@ fn may_be_adopted(env: &TestEnv, id: &str) -> bool {
 /// Tags are put on later for one cause: a kept volume is taken over, or what ran before is adopted, which
 /// its new owner announced before.
 fn taken_over(env: &TestEnv, calls: &[JournalEntry]) {
+    let seen = env.tap.seen();
     for entry in calls.iter().filter(|entry| entry.action == "CreateTags") {
         let [resource] = entry.resources.as_slice() else { panic!("not one resource: {entry:?}") };
         let field = if resource.starts_with("i-") { "\"instanceID\"" } else { "\"volumeID\"" };
-        let announced = env.tap.seen().into_iter().any(|seen| {
+        let announced = seen.iter().any(|seen| {
             let says = ["\"status\"", field, resource.as_str()];
             seen.journal < entry.seq
                 && seen.status < 300
