@@ -49,7 +49,7 @@ pub async fn in_kubernetes(
     let mut found = Found {
         cluster_id: match cluster_id {
             Some(id) => id.clone(),
-            None => Api::<Namespace>::all(client.clone()).get("kube-system").await?.uid().unwrap_or_default(),
+            None => uid_of_cluster(client).await?,
         },
         claims: claims(client, namespace, pod.as_ref()).await?,
         services: services(client, namespace, pod.as_ref()).await?,
@@ -81,6 +81,11 @@ pub async fn in_kubernetes(
         found.storage_class = Api::<StorageClass>::all(client.clone()).get_opt(&class).await?;
     }
     Ok(found)
+}
+
+/// What identifies the cluster in tags unless another id is given.
+pub async fn uid_of_cluster(client: &Client) -> Result<String, kube::Error> {
+    Ok(Api::<Namespace>::all(client.clone()).get("kube-system").await?.uid().unwrap_or_default())
 }
 
 /// Fills in what EC2 has of all of them, in as few calls as for one as long as they are at most 200. By the

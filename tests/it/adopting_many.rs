@@ -15,7 +15,7 @@ use freehold::api::Database;
 use freehold_box::base::process::{Launch, Process};
 use freehold_box::legacy::{Legacy, Order};
 use freehold_box::writer::Dialect;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
@@ -27,6 +27,7 @@ use crate::kit::objects::Told as _;
 use crate::kit::permits::Share;
 use crate::kit::process::binary;
 use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
+use crate::kit::wait::until;
 
 /// The access key id of the person who adopts: the name in EC2's journal.
 const PERSON: &str = "AKIAPERSON";
@@ -80,11 +81,15 @@ impl Scene {
         let env = TestEnv::build(name, options).await;
         let count = number("FREEHOLD_ADOPT_DATABASES", u64::try_from(DATABASES).unwrap());
         let names: Vec<String> = (0..count).map(|index| format!("{name}-{index:03}")).collect();
-        let made = stream::iter(&names).map(|name| {
+        // Again while EC2 asks to slow down, which it does before anything is made.
+        let made = stream::iter(&names).map(async |name| {
             let order = Order { engine: Dialect::Questdb, namespace: &env.name, name };
-            Legacy::create(&env.client, &env.site, order)
+            until(&format!("the legacy database {name}"), || async {
+                Legacy::create(&env.client, &env.site, order).await.map_err(|error| format!("{error:?}"))
+            })
+            .await
         });
-        let legacy: Vec<Legacy> = made.buffered(8).try_collect().await.unwrap();
+        let legacy: Vec<Legacy> = made.buffered(8).collect().await;
         let limit = LIMIT + LIMIT_EACH * u32::try_from(legacy.len()).unwrap();
         for database in &legacy {
             database.serves(limit).await.unwrap();
@@ -154,6 +159,7 @@ impl Scene {
     /// writes of the operator; what is killed is started again.
     async fn adopt_while_killed(&mut self, command: &(PathBuf, Vec<String>), kills: usize) {
         let seed = number("FREEHOLD_ADOPT_SEED", u64::from(std::process::id()));
+        eprintln!("{}: FREEHOLD_ADOPT_SEED={seed}", self.env.name);
         let (mut random, started) = (Random(seed), Instant::now());
         let (mut left, mut operators, mut mark) = (kills, 0, self.env.tap.mark());
         let most = (self.legacy.len() * WRITES_EACH / kills.max(1)).max(1);

@@ -50,15 +50,15 @@ pub struct Look<'a> {
     pub client: &'a Client,
     /// EC2.
     pub cloud: &'a dyn Cloud,
-    /// The id of the cluster, if it was given.
-    pub cluster_id: Option<&'a String>,
+    /// The id of the cluster.
+    pub cluster_id: &'a String,
 }
 
 impl Look<'_> {
     /// At all of them, in their order. One that cannot be read in Kubernetes hides no other.
     pub async fn at(&self, all: Vec<Wanted>) -> Result<Vec<Job>, AdoptError> {
         let read = stream::iter(all).map(async |wanted| {
-            let found = in_kubernetes(self.client, self.cluster_id, &wanted).await;
+            let found = in_kubernetes(self.client, Some(self.cluster_id), &wanted).await;
             (wanted, found)
         });
         let read: Vec<(Wanted, Result<Found, AdoptError>)> = read.buffered(AT_ONCE).collect().await;
@@ -90,7 +90,7 @@ impl Look<'_> {
     /// At one of them again, just before it is begun. EC2 is asked again only for another instance or volume
     /// than before: what it says of hundreds is read once.
     pub async fn again(&self, before: Job) -> Result<Job, AdoptError> {
-        let mut found = in_kubernetes(self.client, self.cluster_id, &before.wanted).await?;
+        let mut found = in_kubernetes(self.client, Some(self.cluster_id), &before.wanted).await?;
         let known = before
             .found
             .filter(|it| it.instance_id() == found.instance_id() && it.volume_id() == found.volume_id());

@@ -22,6 +22,7 @@ use tokio::signal::ctrl_c;
 use tokio_util::sync::CancellationToken;
 
 use super::error::AdoptError;
+use super::inspect::uid_of_cluster;
 use super::outcome::{Outcome, Output};
 use super::wanted::Wanted;
 use crate::clock::{Clock as _, SystemClock};
@@ -53,7 +54,11 @@ pub struct Fleet<'a> {
 impl Fleet<'_> {
     /// Prints the table, and with `write` adopts what can be adopted.
     pub async fn run(&self, many: &Many, common: &Wanted, write: bool) -> Result<Outcome, AdoptError> {
-        let look = Look { client: self.client, cloud: self.cloud, cluster_id: self.cluster_id };
+        let cluster_id = match self.cluster_id {
+            Some(id) => id,
+            None => &uid_of_cluster(self.client).await?,
+        };
+        let look = Look { client: self.client, cloud: self.cloud, cluster_id };
         let jobs = look.at(select::select(self.client, many, common).await?).await?;
         let mut entries: Vec<Entry> = jobs.iter().map(|job| job.entry.clone()).collect();
         if self.output == Output::Text {
