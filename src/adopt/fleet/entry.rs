@@ -200,7 +200,7 @@ impl Entry {
 fn is_adopted(found: &Found, wanted: &Wanted) -> bool {
     let set = &wanted.stateful_set.name;
     let adopt = found.database.as_ref().and_then(|it| it.spec.adopt.as_ref());
-    found.is_taken_over(wanted.database()) && adopt.is_some_and(|adopt| adopt.stateful_set_name == *set)
+    found.is_adopted(wanted.database()) && adopt.is_some_and(|adopt| adopt.stateful_set_name == *set)
 }
 
 fn problem(finding: &Finding) -> Problem {

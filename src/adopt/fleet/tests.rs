@@ -22,7 +22,7 @@ fn entries() -> Vec<Entry> {
     let (found, wanted) = (running(&questdb()), named("orders"));
     let adoptable = Entry::new(&found, &wanted, &check(&found, &wanted));
     let mut blocked = found.clone();
-    blocked.has_node_class = false;
+    blocked.node_class = None;
     blocked.instance.as_mut().unwrap().state = crate::cloud::InstanceState::Stopped;
     let blocked = Entry::new(&blocked, &named("ledger"), &check(&blocked, &named("ledger")));
     let missing = AdoptError::NoStatefulSet { namespace: "team-a".to_owned(), name: "missing".to_owned() };
