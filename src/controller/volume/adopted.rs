@@ -1,12 +1,16 @@
 //! What is put on the PersistentVolume and the claim of an EBS volume that was adopted in place, and taken
-//! off when it is given back: nothing else of the two ever changes. Pure.
+//! off when it is given back: nothing else of the two ever changes. And each of the two again, where it is
+//! gone. Pure.
 //!
 //! Of the Database's labels these are ours alone: what has another prefix may have been there before, and
 //! could not be given back.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{
+    PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
 use super::build;
@@ -14,7 +18,8 @@ use crate::api::keys::{
     DATABASE_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, FORMER_RECLAIM_POLICY_ANNOTATION,
     VOLUME_UID_LABEL,
 };
-use crate::api::{Volume, VolumeId};
+use crate::api::names::VolumeNames;
+use crate::api::{Size, Volume, VolumeId};
 use crate::cluster::persistent_volume::ebs_volume;
 
 /// The reclaim policy of a PersistentVolume that outlives its claim; the default of one that names none.
@@ -91,6 +96,71 @@ pub fn give_back(
     if let Some((spec, former)) = to.spec.as_mut().zip(former).filter(|_| is_staying && is_bound) {
         spec.persistent_volume_reclaim_policy = Some(former);
     }
+    Change::of(found, to)
+}
+
+/// The PersistentVolume again, for the claim that is there, if there is one: Kubernetes binds a claim that has
+/// lost its PersistentVolume only to one that names its UID (`syncBoundClaim` in
+/// pkg/controller/volume/persistentvolume/pv_controller.go).
+pub fn persistent_volume(
+    volume: &Volume,
+    id: &VolumeId,
+    size: &Size,
+    storage_class: &str,
+    claim: Option<&PersistentVolumeClaim>,
+) -> PersistentVolume {
+    let claim = claim.filter(|claim| claim.metadata.deletion_timestamp.is_none());
+    let uid = claim.and_then(ResourceExt::uid);
+    let mut record = build::persistent_volume(volume, id, size, storage_class, uid);
+    record.metadata.labels = Some(record_labels(volume));
+    let modes = claim.and_then(|claim| claim.spec.as_ref()?.access_modes.clone());
+    if let Some((spec, modes)) = record.spec.as_mut().zip(modes) {
+        spec.access_modes = Some(modes);
+    }
+    record
+}
+
+/// The claim again, for the PersistentVolume that is there and no other.
+pub fn claim(record: &PersistentVolume, volume: &Volume) -> PersistentVolumeClaim {
+    let spec = record.spec.clone().unwrap_or_default();
+    let size = spec.capacity.as_ref().and_then(|capacity| capacity.get("storage")).cloned();
+    let requests = size.map(|size| BTreeMap::from([("storage".to_owned(), size)]));
+    PersistentVolumeClaim {
+        metadata: ObjectMeta {
+            name: Some(VolumeNames::of(volume).claim),
+            namespace: volume.namespace(),
+            labels: Some(labels(volume)),
+            owner_references: volume.owner_ref(&()).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: spec.access_modes,
+            resources: Some(VolumeResourceRequirements { requests, limits: None }),
+            // Without one, Kubernetes would write its default, which the PersistentVolume does not have.
+            storage_class_name: Some(spec.storage_class_name.unwrap_or_default()),
+            volume_mode: spec.volume_mode,
+            volume_name: record.metadata.name.clone(),
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// Lets this claim have the PersistentVolume, which names a claim of this name that is gone; `None` where it
+/// names this very one.
+pub fn claimed_by(
+    found: &PersistentVolume,
+    claim: &PersistentVolumeClaim,
+) -> Option<Box<Change<PersistentVolume>>> {
+    let mut to = found.clone();
+    let reference = to.spec.as_mut()?.claim_ref.get_or_insert_default();
+    if reference.uid == claim.metadata.uid {
+        return None;
+    }
+    reference.name.clone_from(&claim.metadata.name);
+    reference.namespace.clone_from(&claim.metadata.namespace);
+    reference.uid.clone_from(&claim.metadata.uid);
+    reference.resource_version = None;
     Change::of(found, to)
 }
 

@@ -12,6 +12,7 @@ mod life;
 mod messages;
 mod modification_limits;
 mod random;
+mod restored;
 mod retaining;
 mod snapshot;
 mod status;

@@ -2,7 +2,7 @@
 //! tag, announced, tagged, its PersistentVolume made the record, and its claim owned last; or all of that
 //! given back. Pure.
 //!
-//! Nothing here creates or ends anything: what is gone is lost (`docs/decisions/0020`).
+//! Nothing here creates or ends anything in EC2: what is gone there is lost (`docs/decisions/0020`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
 use super::facts::owner_of;
-use super::{adoption, modification};
+use super::{adoption, modification, restored};
 use crate::api::names::VolumeNames;
 use crate::api::volume::AdoptedVolume;
 use crate::api::{VolumeStatus, keys};
@@ -147,6 +147,9 @@ pub(super) fn bind(
     size: i32,
     now: Timestamp,
 ) -> Plan {
+    if let Some(plan) = restored::plan(observed, adopt, volume) {
+        return plan;
+    }
     let (named, claim) = match bound(observed, adopt) {
         Ok(bound) => bound,
         Err(cause) => {

@@ -31,16 +31,17 @@ fn of_action(
         Action::Create(_) | Action::Resend => {
             vec![(false, "nothing is ever created in place of an EBS volume that was adopted")]
         }
-        Action::CreateClaim(_) | Action::ReopenPersistentVolume(_) => {
-            vec![(false, "the claim that was adopted is used as it is")]
+        Action::ReopenPersistentVolume(_) => vec![(false, "the claim that was adopted is used as it is")],
+        Action::CreateClaim(_) => {
+            let is_gone = (observed.claim.is_none(), "only a claim that is gone is created again");
+            vec![is_kept, is_gone, (outlives(observed), "a claim is created for what outlives it")]
         }
         Action::CreatePersistentVolume(_) => {
-            vec![is_kept, (is_deleting, "a PersistentVolume is made only as the record of what is retained")]
+            let is_gone = observed.persistent_volume.is_none();
+            vec![is_kept, (is_gone, "only a PersistentVolume that is gone is created again")]
         }
         Action::OwnClaim(_) => {
-            let record = observed.persistent_volume.as_ref();
-            let outlives = record.is_some_and(|it| adopted::record(it, &observed.volume).is_none());
-            let is_last = (outlives, "a claim is owned only once its PersistentVolume outlives it");
+            let is_last = (outlives(observed), "a claim is owned only once its PersistentVolume outlives it");
             vec![is_kept, is_last, (!is_deleting, "a Volume that is being deleted is not changed")]
         }
         Action::Adopt(id, _) | Action::Retag(id, _) => {
@@ -72,6 +73,12 @@ fn of_action(
         | Action::NoteDeleted
         | Action::RemoveFinalizer => Vec::new(),
     }
+}
+
+/// Whether the PersistentVolume is the record of the Volume, and kept when its claim goes.
+fn outlives(observed: &Observed) -> bool {
+    let record = observed.persistent_volume.as_ref();
+    record.is_some_and(|it| adopted::record(it, &observed.volume).is_none())
 }
 
 /// Whether the EBS volume cannot be deleted by the reclaim policy that its PersistentVolume gets.

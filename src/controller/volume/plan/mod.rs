@@ -10,6 +10,7 @@ mod creation;
 mod deletion;
 pub(super) mod facts;
 mod modification;
+mod restored;
 mod snapshot;
 mod wakes;
 

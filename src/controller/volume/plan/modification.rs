@@ -39,9 +39,11 @@ struct Shape {
 }
 
 impl Shape {
-    /// What the spec wants; `None` where EC2's own default is fine, whatever it is.
+    /// What the spec wants; `None` where EC2's own default is fine, whatever it is. An adopted volume keeps
+    /// what it was found with until the spec names another value: EC2 keeps what a ModifyVolume does not name
+    /// (EC2 API reference, "ModifyVolume").
     fn wanted(spec: &VolumeSpec, size: i32) -> Self {
-        let is_gp3 = spec.volume_type == "gp3";
+        let is_gp3 = spec.volume_type == "gp3" && spec.adopt.is_none();
         Self {
             size,
             volume_type: spec.volume_type.clone(),

@@ -38,8 +38,13 @@ fn the_persistent_volume_is_kept_first_and_the_claim_owned_last_and_nothing_is_m
         ("it is kept: the claim is owned", freed.clone(), now(), owns(&freed)),
         ("all is done", kept(|_| {}), now(), done()),
         ("it would be given back again", given_up.clone(), now(), disowns(&given_up)),
-        ("the claim is gone", kept(|it| it.claim = None), now(), unbound()),
-        ("the PersistentVolume is gone", kept(|it| it.persistent_volume = None), now(), unbound()),
+        ("it would be given back, and the claim is gone", bound(|it| it.claim = None), now(), unbound()),
+        (
+            "it would be given back, and the PersistentVolume is gone",
+            bound(|it| it.persistent_volume = None),
+            now(),
+            unbound(),
+        ),
     ]);
     let grown = plan(&kept(wants_more), now());
     assert!(matches!(grown.actions.as_slice(), [Action::Modify(_)]), "{grown:?}");

@@ -1,0 +1,163 @@
+//! The claim or the PersistentVolume of an adopted EBS volume is gone: each is created again for the other,
+//! and nothing else is taken for it.
+
+use pretty_assertions::assert_eq;
+
+use super::adopted::{kept, tagged};
+use super::*;
+use crate::api::keys::FORMER_RECLAIM_POLICY_ANNOTATION;
+use crate::controller::volume::adopted::{claim, claimed_by, persistent_volume, record as recorded};
+
+fn claim_of(it: &mut Observed) -> &mut PersistentVolumeClaim {
+    it.claim.as_mut().unwrap()
+}
+
+fn record_of(it: &mut Observed) -> &mut PersistentVolume {
+    it.persistent_volume.as_mut().unwrap()
+}
+
+/// The claim is there again, by Freehold or by a person, and Kubernetes has not bound it.
+fn created_again(change: impl FnOnce(&mut Observed)) -> Observed {
+    kept(|it| {
+        let again = claim(it.persistent_volume.as_ref().unwrap(), &it.volume);
+        it.claim = Some(again);
+        claim_of(it).metadata.uid = Some("claim-uid-2".to_owned());
+        change(it);
+    })
+}
+
+#[test]
+fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_claim_is_used() {
+    let act = |actions: Vec<Action>| acts(Stage::Created, actions, Reason::AwaitingBinding).again(5);
+    let waits = || waits(Stage::Created, Reason::AwaitingBinding).again(5);
+    let unbound = || stalls(Stage::Created, Reason::AwaitingBinding).again(60);
+    let gone = kept(|it| it.claim = None);
+    let again = claim(gone.persistent_volume.as_ref().unwrap(), &gone.volume);
+    let mortal = kept(|it| {
+        it.claim = None;
+        let spec = record_of(it).spec.as_mut().unwrap();
+        spec.persistent_volume_reclaim_policy = Some("Delete".to_owned());
+    });
+    let kept_first = recorded(mortal.persistent_volume.as_ref().unwrap(), &mortal.volume).unwrap();
+    let pending = created_again(|_| {});
+    let reopened =
+        claimed_by(pending.persistent_volume.as_ref().unwrap(), pending.claim.as_ref().unwrap()).unwrap();
+    assert_eq!(reopened.to.spec.clone().unwrap().claim_ref.unwrap().uid.as_deref(), Some("claim-uid-2"));
+    let free = created_again(|it| {
+        record_of(it).spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = None;
+    });
+    let bound = claimed_by(free.persistent_volume.as_ref().unwrap(), free.claim.as_ref().unwrap()).unwrap();
+    hold(vec![
+        (
+            "its end waits for the pod that uses it",
+            kept(|it| claim_of(it).metadata.deletion_timestamp = Some(Time(at(5)))),
+            now(),
+            waits(),
+        ),
+        ("it is gone", gone.clone(), now(), act(vec![Action::CreateClaim(Box::new(again.clone()))])),
+        (
+            "what it was bound to must outlive it first",
+            mortal,
+            now(),
+            act(vec![Action::RecordAdopted(kept_first)]),
+        ),
+        (
+            "the PersistentVolume still names the one before",
+            pending,
+            now(),
+            act(vec![Action::RecordAdopted(reopened)]),
+        ),
+        ("a person has made the PersistentVolume free", free, now(), act(vec![Action::RecordAdopted(bound)])),
+        (
+            "Kubernetes has not bound them yet",
+            created_again(|it| {
+                record_of(it).spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid =
+                    Some("claim-uid-2".to_owned());
+            }),
+            now(),
+            waits(),
+        ),
+        (
+            "Kubernetes has made an empty one for a pod",
+            kept(|it| {
+                claim_of(it).metadata.uid = Some("claim-uid-2".to_owned());
+                claim_of(it).spec.as_mut().unwrap().volume_name = None;
+            }),
+            now(),
+            unbound(),
+        ),
+        (
+            "the PersistentVolume was given to another claim",
+            created_again(|it| {
+                let reference = record_of(it).spec.as_mut().unwrap().claim_ref.as_mut().unwrap();
+                reference.name = Some("other".to_owned());
+            }),
+            now(),
+            unbound(),
+        ),
+    ]);
+    let spec = again.spec.unwrap();
+    assert_eq!(
+        serde_json::to_value(&spec).unwrap(),
+        json!({
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Gi"}},
+            "storageClassName": "", "volumeName": "pvc-5a1c",
+        })
+    );
+    let owners = again.metadata.owner_references.unwrap();
+    assert_eq!((owners.len(), owners[0].kind.as_str(), owners[0].controller), (1, "Volume", None));
+}
+
+#[test]
+fn a_persistent_volume_that_is_gone_is_created_again_for_the_claim_that_has_lost_it() {
+    let lost = kept(|it| {
+        it.persistent_volume = None;
+        let spec = claim_of(it).spec.as_mut().unwrap();
+        (spec.access_modes, spec.storage_class_name) =
+            (Some(vec!["ReadWriteOnce".to_owned()]), Some("gp3-legacy".to_owned()));
+        claim_of(it).status.as_mut().unwrap().phase = Some("Lost".to_owned());
+    });
+    let size = Size("100Gi".to_owned());
+    let claimed = lost.claim.as_ref();
+    let again = persistent_volume(&lost.volume, &id("vol-9"), &size, "gp3-legacy", claimed);
+    let plan = plan(&lost, now());
+    let [Action::CreatePersistentVolume(made)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    assert_eq!(**made, again);
+    let (meta, spec) = (&again.metadata, again.spec.as_ref().unwrap());
+    assert_eq!(meta.name.as_deref(), Some("pvc-5a1c"), "under its name");
+    assert_eq!(spec.claim_ref.as_ref().unwrap().uid.as_deref(), Some("claim-uid"), "or it stays lost");
+    assert_eq!(spec.access_modes.as_deref(), Some(["ReadWriteOnce".to_owned()].as_slice()));
+    assert_eq!(spec.persistent_volume_reclaim_policy.as_deref(), Some("Retain"));
+    assert_eq!(spec.csi.as_ref().unwrap().volume_handle, "vol-9");
+    let labels: Vec<&str> = meta.labels.iter().flatten().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(
+        labels,
+        ["freehold.dev/database", "freehold.dev/database-uid", "freehold.dev/volume-uid"],
+        "those alone that a release removes"
+    );
+    let next = recorded(&again, &lost.volume).unwrap().to;
+    assert_eq!(
+        next.annotations()[FORMER_RECLAIM_POLICY_ANNOTATION],
+        "Retain",
+        "and a release deletes nothing"
+    );
+}
+
+#[test]
+fn an_adopted_volume_keeps_the_iops_and_the_throughput_that_it_was_found_with_until_the_spec_names_others() {
+    let fast = |it: &mut Observed| {
+        let mut found = tagged();
+        (found.iops, found.throughput) = (Some(6000), Some(250));
+        it.volumes.volumes = vec![found];
+    };
+    hold(vec![("nothing is named", kept(fast), now(), done())]);
+    let grown = kept(|it| {
+        fast(it);
+        it.volume.spec.size = Size("200Gi".to_owned());
+        status(it).change_due_since = Some(Time(at(-100)));
+    });
+    let plan = plan(&grown, now());
+    let [Action::Modify(modify)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    let request = &modify.request;
+    assert_eq!((request.size, request.iops, request.throughput), (200, None, None));
+}
