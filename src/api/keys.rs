@@ -168,6 +168,11 @@ pub const CLUSTER_DNS: &str = "[{\"namespaceSelector\": {\"matchLabels\": \
 /// by the Database's controller: by it the Node's controller knows the database's own pod.
 pub const STATEFUL_SET_ANNOTATION: &str = "freehold.dev/stateful-set";
 
+/// Annotation: how an adopted database was found, as `status.adoption` of its Database has it, in JSON. On
+/// its StatefulSet, by the Database's controller: what is left of it when a status is lost. The chart's
+/// admission policies know an adopted StatefulSet by it.
+pub const ADOPTION_ANNOTATION: &str = "freehold.dev/adoption";
+
 // ---- Tags of EC2's resources ----
 
 /// Tag: the cluster: the UID of the namespace `kube-system` unless configured. On every instance, volume and

@@ -97,6 +97,9 @@ async fn one(
             let note = notes::released(&names.stateful_set);
             report(EventReason::StatefulSetReleased, note, acted, events).await;
         }
+        Action::RecordAdoption(adoption) => {
+            write_down(acted, ctx, |status| status.adoption = Some(adoption.as_ref().clone())).await?;
+        }
         Action::AdoptStatefulSet(object, adoption) => {
             adopt(object, adoption, acted, answers, ctx).await?;
             let note = notes::adopted(&names.stateful_set);

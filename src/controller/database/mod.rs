@@ -5,6 +5,7 @@ pub mod apply;
 pub mod build;
 pub mod cause;
 pub mod child_state;
+pub mod claim_fault;
 mod history;
 pub mod legacy_refusal;
 pub mod messages;

@@ -12,7 +12,7 @@ use super::history;
 use super::messages;
 use super::observe::Observed;
 use super::observe::child::{Child, Credentials};
-use super::plan::action::Plan;
+use super::plan::action::{Action, Plan};
 use super::plan::adoption;
 use super::plan::drift;
 use super::plan::facts::{condition_message, engine_waiting, inputs_of_pod, node_awaited, volume_awaited};
@@ -58,10 +58,23 @@ fn waiting(plan: &Plan, acted: &Acted<Database>) -> Option<DatabaseWait> {
     let Some(error) = &acted.error else { return plan.waiting.clone() };
     Some(match error.kube() {
         Some(kube::Error::Api(answer)) if error.kube().is_some_and(cluster::is_refused) => {
-            DatabaseWait::ChildRefused { answer: answer.message.clone() }
+            let answer = answer.message.clone();
+            match adopted_set_anew(plan, acted) {
+                Some(set) => DatabaseWait::NotRecreatable(set, answer),
+                None => DatabaseWait::ChildRefused { answer },
+            }
         }
         Some(_) | None => DatabaseWait::StepFailed { error: Chain(error).to_string() },
     })
+}
+
+/// The StatefulSet of an adopted database, if this plan creates it anew: the chart's admission policies let no
+/// operator create one that has the rights of a template from before Freehold.
+fn adopted_set_anew(plan: &Plan, acted: &Acted<Database>) -> Option<String> {
+    let is_new =
+        |action: &Action| matches!(action, Action::ApplyStatefulSet(set) if set.metadata.uid.is_none());
+    let adopt = acted.object.spec.adopt.as_ref().filter(|_| plan.actions.iter().any(is_new))?;
+    Some(adopt.stateful_set_name.clone())
 }
 
 /// The status to write: the ordinal and the zone as their own writes left them, everything else from what was

@@ -309,6 +309,7 @@ fn word(action: &Action) -> String {
         Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),
         Action::ReleaseStatefulSet(object, _) => applied("release", &object.metadata.uid),
         Action::AdoptStatefulSet(object, _) => applied("adopt", &object.metadata.uid),
+        Action::RecordAdoption(_) => "record adoption".to_owned(),
         Action::ReportAltered(what, object) => format!("report {what:?} {}", object.name),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),

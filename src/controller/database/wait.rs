@@ -6,6 +6,7 @@ use super::cause::{
     AdoptionRefusal, ClassRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault,
 };
 pub use super::child_state::ChildState;
+use super::claim_fault::ClaimFault;
 use super::legacy_refusal::LegacyRefusal;
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
@@ -48,6 +49,10 @@ pub enum DatabaseWait {
     ReleasingVolume(String),
     /// The StatefulSet cannot become what it was without a restart of its pod.
     NotReleasable(String),
+    /// No pod is started with this claim of an adopted database.
+    ClaimUnusable(String, ClaimFault),
+    /// The StatefulSet of an adopted database was deleted, and the API server rejects it with this answer.
+    NotRecreatable(String, String),
     /// The Volume that had the retained EBS volume before still exists.
     FormerVolumeExists(VolumeId),
     /// A retained EBS volume is being adopted.
@@ -284,6 +289,7 @@ impl DatabaseWait {
             Self::Child { object, state } => state.reason().unwrap_or_else(|| object.kind.awaited()),
             Self::Replacing { cause, step, .. } => step.reason(cause),
             Self::MovingPod(_) => Reason::Moving,
+            Self::ClaimUnusable(..) => Reason::AwaitingBinding,
             Self::RestartPending { .. } | Self::EngineOutdated => Reason::RestartPending,
             Self::PodAltered { .. } => Reason::Altered,
             Self::StartingEngine => Reason::AwaitingPod,
@@ -300,7 +306,7 @@ impl DatabaseWait {
             | Self::Releasing(_)
             | Self::ReleasingVolume(_)
             | Self::NotReleasable(_) => Reason::Deleting,
-            Self::ChildRefused { .. } => Reason::ChildRefused,
+            Self::ChildRefused { .. } | Self::NotRecreatable(..) => Reason::ChildRefused,
         }
     }
 
@@ -309,12 +315,14 @@ impl DatabaseWait {
         match self {
             Self::NotPermitted(refusal) => refusal.is_final(),
             Self::NotAdoptable(refusal) => refusal.is_final(),
+            Self::ClaimUnusable(_, fault) => fault.is_final(),
             Self::InvalidSpec(_)
             | Self::NameConflict { .. }
             | Self::CredentialsUnusable { .. }
             | Self::AdoptionRefused(_)
             | Self::VolumeLost { .. }
             | Self::NotReleasable(_)
+            | Self::NotRecreatable(..)
             | Self::RetainedSecretConflict(_)
             | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
             Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),

@@ -7,8 +7,9 @@ use k8s_openapi::api::apps::v1::{
     StatefulSet, StatefulSetPersistentVolumeClaimRetentionPolicy, StatefulSetSpec, StatefulSetUpdateStrategy,
 };
 use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, Toleration};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::noted::note;
 use super::stateful_set::{engine_of, resources};
 use super::{inputs_hash, node, owner_reference, volume};
 use crate::api::database::{Adopt, Adoption, Engine, EngineType};
@@ -29,11 +30,7 @@ pub fn adopted_set(
     adoption: Option<&Adoption>,
 ) -> StatefulSet {
     let mut metadata = ObjectMeta {
-        // A deletion of the Database in the foreground waits for its machine and its volume, not for this.
-        owner_references: Some(vec![OwnerReference {
-            block_owner_deletion: Some(false),
-            ..owner_reference(names)
-        }]),
+        owner_references: Some(vec![owner_reference(names)]),
         labels: found.metadata.labels.clone(),
         annotations: found.metadata.annotations.clone(),
         name: found.metadata.name.clone(),
@@ -43,6 +40,9 @@ pub fn adopted_set(
     metadata.labels.get_or_insert_default().extend(names.labels.clone());
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.insert(INPUTS_HASH_ANNOTATION.to_owned(), inputs_hash(&database.spec));
+    if let Some(adoption) = adoption {
+        note(annotations, adoption);
+    }
     let mut set = StatefulSet { metadata, spec: found.spec.clone(), status: None };
     let spec = set.spec.get_or_insert_default();
     spec.update_strategy =

@@ -1,6 +1,7 @@
 //! The sentences for why a database that runs cannot be adopted, and for its release. Pure.
 
 use crate::api::keys::ZONE_LABEL;
+use crate::controller::database::claim_fault::ClaimFault;
 use crate::controller::database::legacy_refusal::LegacyRefusal;
 
 /// The StatefulSet becomes what it was.
@@ -20,6 +21,51 @@ pub fn not_releasable(set: &str) -> String {
          replaced since, or runs on a machine that Freehold launched. Set spec.release to false, and the \
          deletion follows spec.deletionPolicy; Retain keeps the volume"
     )
+}
+
+/// The StatefulSet was deleted, and cannot be created again by the operator.
+pub fn not_recreatable(set: &str, answer: &str) -> String {
+    format!(
+        "StatefulSet {set} was deleted outside Freehold, and the API server rejects that Freehold creates it \
+         again as it was found ({answer}). Create it from status.adoption.statefulSet of this Database, as \
+         docs/adopt.md says; Freehold adopts it again"
+    )
+}
+
+impl ClaimFault {
+    /// What is wrong with this claim, and the way out.
+    pub fn message(&self, claim: &str) -> String {
+        match self {
+            Self::Gone => format!(
+                "PersistentVolumeClaim {claim} does not exist any more; it is created again for its \
+                 PersistentVolume, and no pod is started before it is bound"
+            ),
+            Self::BeingDeleted { pod: None } => format!(
+                "PersistentVolumeClaim {claim} was deleted outside Freehold; once it is gone, it is created \
+                 again for its PersistentVolume, and then the pod is started"
+            ),
+            Self::BeingDeleted { pod: Some(pod) } => format!(
+                "PersistentVolumeClaim {claim} was deleted outside Freehold, which cannot be undone, and ends \
+                 when pod {pod} does, which goes on running. Delete the pod at a quiet hour: Freehold then \
+                 creates the claim again for its PersistentVolume, and starts the pod with the same data"
+            ),
+            Self::Other { found, wanted } => {
+                let (bound, first) = match found.as_str() {
+                    "" => ("no PersistentVolume".to_owned(), String::new()),
+                    found => (
+                        format!("PersistentVolume {found}"),
+                        format!(", which may delete PersistentVolume {found} with all that it holds"),
+                    ),
+                };
+                format!(
+                    "PersistentVolumeClaim {claim} is bound to {bound}, and the data is in PersistentVolume \
+                     {wanted}: Kubernetes or another client created the claim when the one of the data was \
+                     gone, and no pod is started with it. Delete this claim{first}; Freehold creates it again \
+                     for PersistentVolume {wanted}, and starts the pod"
+                )
+            }
+        }
+    }
 }
 
 impl LegacyRefusal {

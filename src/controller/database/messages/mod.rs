@@ -61,6 +61,8 @@ impl DatabaseWait {
             Self::Releasing(set) => legacy::releasing(set),
             Self::ReleasingVolume(volume) => legacy::releasing_volume(volume),
             Self::NotReleasable(set) => legacy::not_releasable(set),
+            Self::NotRecreatable(set, answer) => legacy::not_recreatable(set, answer),
+            Self::ClaimUnusable(claim, fault) => fault.message(claim),
             Self::AdoptingStatefulSet(set) => {
                 format!("StatefulSet {set} is being adopted, and its pod goes on running")
             }

@@ -13,8 +13,8 @@ use crate::api::names::Names;
 use crate::controller::database::pod;
 use crate::controller::pass::context::Context;
 
-/// What a Database finds that adopts a database. After it was adopted, only the Service and the Secret are
-/// read.
+/// What a Database finds that adopts a database. After it was adopted, only the claim, the Service and the
+/// Secret are read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Legacy {
     /// The StatefulSet.
@@ -23,6 +23,8 @@ pub struct Legacy {
     pub pod: Option<Pod>,
     /// The Kubernetes node of the pod.
     pub core_node: Option<CoreNode>,
+    /// The claim of the data.
+    pub claim: Option<PersistentVolumeClaim>,
     /// The PersistentVolume of the claim, if there is one.
     pub persistent_volume: Option<PersistentVolume>,
     /// The Service that clients use.
@@ -44,6 +46,9 @@ pub(super) async fn observe(
         stateful_set: None,
         pod: None,
         core_node: None,
+        claim: Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), namespace)
+            .get_opt(&adopt.claim_name)
+            .await?,
         persistent_volume: None,
         service: Api::<Service>::namespaced(ctx.client.clone(), namespace)
             .get_opt(&adopt.service_name)
@@ -60,10 +65,7 @@ pub(super) async fn observe(
     if let Some(machine) = legacy.pod.as_ref().and_then(pod::machine) {
         legacy.core_node = Api::<CoreNode>::all(ctx.client.clone()).get_opt(machine).await?;
     }
-    let claim = Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), namespace)
-        .get_opt(&adopt.claim_name)
-        .await?;
-    let volume = claim.as_ref().and_then(|claim| claim.spec.as_ref()?.volume_name.as_deref());
+    let volume = legacy.claim.as_ref().and_then(|claim| claim.spec.as_ref()?.volume_name.as_deref());
     if let Some(volume) = volume.filter(|name| !name.is_empty()) {
         legacy.persistent_volume = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(volume).await?;
     }

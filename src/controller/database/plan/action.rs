@@ -54,6 +54,8 @@ pub enum Action {
     ReleaseStatefulSet(Box<StatefulSet>, Box<Value>),
     /// Adopt the StatefulSet of a database that runs, found as the record says.
     AdoptStatefulSet(Box<StatefulSet>, Box<Adoption>),
+    /// Write down how the database was found, as its StatefulSet has it noted.
+    RecordAdoption(Box<Adoption>),
     /// Reserve the record of a retained volume for this Database.
     TakeRecord(Box<PersistentVolume>),
     /// Release it.

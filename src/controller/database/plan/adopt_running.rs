@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Pod, Volume as PodVolume};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -15,7 +15,9 @@ use super::action::{Action, Plan};
 use super::facts::{adoption, node_awaited, recorded_zone, replicas, slowly, volume_awaited};
 use super::{access, permission, validation};
 use crate::api::database::{Adopt, Adoption};
-use crate::api::keys::{DATABASE_UID_LABEL, INPUTS_HASH_ANNOTATION, REVISION_LABEL, ZONE_LABEL};
+use crate::api::keys::{
+    ADOPTION_ANNOTATION, DATABASE_UID_LABEL, INPUTS_HASH_ANNOTATION, REVISION_LABEL, ZONE_LABEL,
+};
 use crate::api::{ConditionType, Database, Node, Volume, names};
 use crate::cluster::controller_of;
 use crate::cluster::persistent_volume::ebs_volume;
@@ -58,6 +60,19 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let is_stalled = plan.waiting.as_ref().is_some_and(DatabaseWait::is_stalled);
     let pause = if is_stalled { slowly(observed) } else { observed.timing.requeue_interval };
     Some(plan.requeue(pause))
+}
+
+/// A status that was lost: how the database was found is noted on its StatefulSet, too.
+pub(super) fn remembered(observed: &Observed) -> Option<Plan> {
+    observed.database.spec.adopt.as_ref()?;
+    let of_legacy = || {
+        let is_ours = |set: &&StatefulSet| set.labels().get(DATABASE_UID_LABEL) == Some(&observed.names.uid);
+        observed.legacy.as_ref()?.stateful_set.as_ref().filter(is_ours)
+    };
+    let set = observed.stateful_set.ours().or_else(of_legacy).filter(|_| adoption(observed).is_none())?;
+    let actions = vec![Action::RecordAdoption(Box::new(build::noted(set)?))];
+    let wait = DatabaseWait::AdoptingStatefulSet(observed.names.stateful_set.clone());
+    Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval))
 }
 
 /// The plan, and first of all that Volume and Node are kept once the StatefulSet is adopted, whatever else
@@ -160,11 +175,14 @@ fn adopted(observed: &Observed, profile: &Profile, live: &StatefulSet, adoption:
     set
 }
 
-/// A StatefulSet that was adopted, as it was found, and that has lost its owner reference since.
+/// A StatefulSet that was adopted, as it was found, and that has lost its owner reference since, or was
+/// deleted and created again by another client: the name, which the spec of this Database has, and the record
+/// say that it is this one.
 fn lost_owner<'a>(observed: &'a Observed, legacy: &'a Legacy) -> Option<(&'a StatefulSet, &'a Adoption)> {
-    let set = legacy.stateful_set.as_ref().filter(|set| controller_of(*set).is_none())?;
-    let is_ours = set.labels().get(DATABASE_UID_LABEL) == Some(&observed.names.uid);
-    adoption(observed).filter(|_| is_ours && was_adopted(observed)).map(|adoption| (set, adoption))
+    let is_free =
+        |set: &&StatefulSet| controller_of(*set).is_none() && set.metadata.deletion_timestamp.is_none();
+    let set = legacy.stateful_set.as_ref().filter(is_free)?;
+    adoption(observed).filter(|_| was_adopted(observed)).map(|adoption| (set, adoption))
 }
 
 /// What is awaited of both before the StatefulSet may be adopted.
@@ -191,15 +209,25 @@ fn type_is_wanted(observed: &Observed, node: &Node) -> Result<(), LegacyRefusal>
     }
 }
 
-/// How it was found. One that Freehold has changed already is as it was recorded before that.
+/// How it was found, as it can be created again. One that Freehold has changed already is as it was recorded before that.
 fn recorded(observed: &Observed, found: &Found<'_>, now: Timestamp) -> Adoption {
     let Found { stateful_set, pod_uid, .. } = found;
     let is_changed = stateful_set.annotations().contains_key(INPUTS_HASH_ANNOTATION);
     if let Some(known) = adoption(observed).filter(|_| is_changed) {
         return known.clone();
     }
-    let mut set = StatefulSet { status: None, ..(*stateful_set).clone() };
-    set.metadata.managed_fields = None;
+    let found = ObjectMeta {
+        annotations: stateful_set.metadata.annotations.clone(),
+        labels: stateful_set.metadata.labels.clone(),
+        name: stateful_set.metadata.name.clone(),
+        namespace: stateful_set.metadata.namespace.clone(),
+        owner_references: stateful_set.metadata.owner_references.clone(),
+        ..ObjectMeta::default()
+    };
+    let mut set = StatefulSet { metadata: found, spec: stateful_set.spec.clone(), status: None };
+    if let Some(annotations) = &mut set.metadata.annotations {
+        annotations.remove(ADOPTION_ANNOTATION);
+    }
     Adoption {
         at: Time(whole_second(now)),
         pod_uid: pod_uid.clone(),

@@ -98,6 +98,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(*replicas == 0 || !is_deleting, "no engine is started for a database that is deleted");
             }
             Action::AddFinalizer
+            | Action::RecordAdoption(_)
             | Action::ReleaseRecord(_)
             | Action::DeleteRetainedCredentials(..)
             | Action::UpdateVolume(..)

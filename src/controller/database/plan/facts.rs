@@ -16,7 +16,7 @@ use crate::controller::conditions;
 use crate::controller::database::build;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
-use crate::controller::database::pod::{attaching, engine_wait, inputs_of};
+use crate::controller::database::pod::{attaching, engine_wait, has_started, inputs_of};
 use crate::controller::database::wait::{ChildState, DatabaseWait};
 use crate::engine::Profile;
 
@@ -91,12 +91,16 @@ pub(in crate::controller::database) fn adoption(observed: &Observed) -> Option<&
 }
 
 /// The hash of the inputs that the pod was made from. The pod that was found with an adopted database has
-/// none: it counts as made from what the spec requested when the database was adopted.
+/// none: it counts as made from what the spec requested when the database was adopted. Another pod without one
+/// was made from a template that Freehold has not written; one that runs all the same is not restarted for it.
 pub(in crate::controller::database) fn inputs_of_pod(observed: &Observed, pod: &Pod) -> Option<String> {
     let of_found = || {
         observed.database.spec.adopt.as_ref()?;
-        let then = adoption(observed).map(|adoption| adoption.inputs_hash.clone());
-        Some(then.unwrap_or_else(|| build::inputs_hash(&observed.database.spec)))
+        let Some(adoption) = adoption(observed) else {
+            return Some(build::inputs_hash(&observed.database.spec));
+        };
+        let is_found = pod.metadata.uid.as_ref() == Some(&adoption.pod_uid) || has_started(pod);
+        is_found.then(|| adoption.inputs_hash.clone())
     };
     inputs_of(pod).map(str::to_owned).or_else(of_found)
 }

@@ -8,6 +8,7 @@ pub(super) mod facts;
 pub(super) mod machines;
 
 mod access;
+mod claim;
 mod comparison;
 mod deletion;
 mod pause;
@@ -44,7 +45,7 @@ use crate::time::sooner;
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let decided = adopt_running::kept(permission::requeued(decide(observed, now), observed), observed);
-    let mut plan = drift::mended(decided, observed, now);
+    let mut plan = drift::mended(claim::guarded(decided, observed), observed, now);
     if observed.is_orphaning() {
         // What lost its owner reference wakes its Database no more.
         plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));
@@ -59,6 +60,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
 }
 
 fn decide(observed: &Observed, now: Timestamp) -> Plan {
+    if let Some(plan) = adopt_running::remembered(observed) {
+        return plan;
+    }
     if observed.is_leaving() {
         return deletion::plan(observed, now);
     }

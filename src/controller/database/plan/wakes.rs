@@ -31,6 +31,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::AdoptingStatefulSet(_)
         | DatabaseWait::Releasing(_)
         | DatabaseWait::NotReleasable(_)
+        | DatabaseWait::ClaimUnusable(..)
         | DatabaseWait::FormerVolumeExists(_)
         | DatabaseWait::Adopting { .. }
         | DatabaseWait::KubernetesNodeGone { .. }
@@ -65,6 +66,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::MachineLost { .. }
         | DatabaseWait::NoVolume
         | DatabaseWait::ChildRefused { .. }
+        | DatabaseWait::NotRecreatable(..)
         | DatabaseWait::StepFailed { .. } => None,
     }
 }

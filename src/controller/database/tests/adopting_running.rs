@@ -1,6 +1,8 @@
 //! How a database that runs is adopted: what was found is checked, adopted step by step, and never
 //! restarted for it.
 
+mod guarding;
+mod noting;
 mod refusing;
 mod releasing;
 
@@ -49,10 +51,17 @@ fn legacy_set() -> StatefulSet {
     }))
 }
 
+/// The same, as it is recorded: as it can be created again.
+fn as_recorded() -> StatefulSet {
+    let mut set = StatefulSet { status: None, ..legacy_set() };
+    (set.metadata.uid, set.metadata.resource_version, set.metadata.generation) = (None, None, None);
+    set
+}
+
 fn legacy_pod() -> Pod {
     from_json(json!({
         "metadata": {
-            "name": "pg-17-0", "uid": "legacy-pod-uid",
+            "name": "pg-17-0", "uid": "legacy-pod-uid", "creationTimestamp": "2021-01-01T00:01:00Z",
             "labels": {"app": "pg", "controller-revision-hash": "pg-17-1"},
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "pg-17", "uid": SET_UID,
                 "controller": true}],
@@ -83,6 +92,11 @@ fn legacy() -> Legacy {
                 "labels": {"topology.kubernetes.io/zone": ZONE}},
             "spec": {"providerID": "aws:///us-east-1b/i-0123456789abcdef0"},
         })),
+        claim: Some(from_json(json!({
+            "metadata": {"name": "data-pg-17-0", "uid": "claim-uid",
+                "creationTimestamp": "2021-01-01T00:00:00Z"},
+            "spec": {"volumeName": "pvc-1"},
+        }))),
         persistent_volume: Some(from_json(json!({
             "metadata": {"name": "pvc-1"},
             "spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-0123456789abcdef0"}},
@@ -170,7 +184,7 @@ fn the_stateful_set_is_adopted_last_and_is_what_it_was_but_for_where_its_pod_run
     let Some(Action::AdoptStatefulSet(set, adoption)) = last.actions.last() else { panic!("{last:?}") };
     assert_eq!(set.metadata.resource_version.as_deref(), Some("77"), "what was changed since is not lost");
     let recorded: StatefulSet = from_json(adoption.stateful_set.clone());
-    assert_eq!(recorded, StatefulSet { status: None, ..legacy_set() });
+    assert_eq!(recorded, as_recorded());
 
     let mut expected = legacy_set().spec.unwrap();
     expected.update_strategy = from_json(json!({"type": "OnDelete"}));

@@ -5,6 +5,7 @@ use crate::api::{DeletionPolicy, InstanceId, Reason, Size, VolumeId};
 use crate::controller::blocker::Blocker;
 use crate::controller::database::build::CredentialsError;
 use crate::controller::database::cause::*;
+use crate::controller::database::claim_fault::ClaimFault;
 use crate::controller::database::legacy_refusal::LegacyRefusal;
 use crate::controller::database::messages::{self, events};
 use crate::controller::database::object_name::*;
@@ -124,6 +125,12 @@ fn legacy_refusals() -> Vec<LegacyRefusal> {
         LegacyRefusal::NoSecret(secret.clone()),
         LegacyRefusal::SecretForbidden { secret, answer: t("ANSWER") },
     ])
+}
+
+fn claim_faults() -> impl Iterator<Item = ClaimFault> {
+    let other = |found: &str| ClaimFault::Other { found: t(found), wanted: t("pvc-1") };
+    let ending = [ClaimFault::BeingDeleted { pod: None }, ClaimFault::BeingDeleted { pod: Some(t("pg-0")) }];
+    complete([ClaimFault::Gone, other(""), other("pvc-2")].into_iter().chain(ending)).into_iter()
 }
 
 fn replace_causes() -> Vec<ReplaceCause> {
@@ -326,7 +333,9 @@ fn waits() -> Vec<DatabaseWait> {
         DatabaseWait::Releasing(t("pg")),
         DatabaseWait::ReleasingVolume(volume()),
         DatabaseWait::NotReleasable(t("pg")),
+        DatabaseWait::NotRecreatable(t("pg"), t("ANSWER")),
     ]);
+    waits.extend(claim_faults().map(|fault| DatabaseWait::ClaimUnusable(t("data-pg-0"), fault)));
     waits.extend(engine_waits().into_iter().map(DatabaseWait::Engine));
     waits.extend(replacing().chain(children()));
     waits

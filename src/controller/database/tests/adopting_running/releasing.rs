@@ -29,10 +29,7 @@ fn an_adopted_database_is_released_as_it_was_found_as_long_as_its_pod_is_the_one
         "update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}, update volume-uid {\"release\":true}";
     assert_eq!(line(&first), format!("[{released}, release legacy-set-uid] Deleting"));
     let Some(Action::ReleaseStatefulSet(_, found)) = first.actions.last() else { panic!("{first:?}") };
-    assert_eq!(
-        from_json::<StatefulSet>(found.as_ref().clone()),
-        StatefulSet { status: None, ..legacy_set() }
-    );
+    assert_eq!(from_json::<StatefulSet>(found.as_ref().clone()), as_recorded());
 
     let mut replaced = world.clone();
     replaced.pod.as_mut().unwrap().metadata.uid = Some("another".to_owned());

@@ -144,6 +144,7 @@ impl Life {
             | Action::ReleaseRecord(_)
             | Action::TakeCredentials(..)
             | Action::AdoptStatefulSet(..)
+            | Action::RecordAdoption(_)
             | Action::ReleaseStatefulSet(..)
             | Action::DeleteRetainedCredentials(..) => panic!("nothing is adopted in the model: {action:?}"),
         }

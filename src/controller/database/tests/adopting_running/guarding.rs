@@ -1,0 +1,140 @@
+//! The claim of an adopted database is gone, or is another: no pod is started with an empty volume.
+
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use pretty_assertions::assert_eq;
+
+use super::*;
+
+/// An adopted database that needs nothing.
+fn settled() -> Observed {
+    let mut world = adopted();
+    change(&mut world.volume, |volume| volume.spec.release = false);
+    world.nodes[0].spec.release = false;
+    world
+}
+
+fn with(alter: impl FnOnce(&mut Observed)) -> String {
+    let mut world = settled();
+    alter(&mut world);
+    line(&plan(&world, now()))
+}
+
+fn claim(world: &mut Observed) -> &mut PersistentVolumeClaim {
+    legacy_of(world).claim.as_mut().unwrap()
+}
+
+fn deleted(world: &mut Observed) {
+    claim(world).metadata.deletion_timestamp = Some(Time(now()));
+}
+
+fn gone(world: &mut Observed) {
+    legacy_of(world).claim = None;
+}
+
+/// Kubernetes has made this one for a pod, after the one of the data was gone.
+fn of_another(world: &mut Observed) {
+    claim(world).metadata.creation_timestamp = Some(Time(now()));
+    claim(world).spec.as_mut().unwrap().volume_name = Some("pvc-2".to_owned());
+}
+
+fn ending(world: &mut Observed) {
+    world.pod.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(now()));
+}
+
+fn scaled(world: &mut Observed) {
+    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
+    as_applied(world);
+    world.pod = None;
+}
+
+const STOPS: &str = "scale legacy-set-uid to 0";
+
+#[test]
+fn no_pod_of_an_adopted_database_follows_one_that_ends_while_its_claim_is_not_the_one_of_the_data() {
+    assert_eq!(with(|_| {}), "[] as wanted");
+    for (name, alter) in [("gone", gone as fn(&mut Observed)), ("deleted", deleted)] {
+        let goes_on = with(alter);
+        assert!(!goes_on.contains(STOPS), "{name}: the pod that runs goes on: {goes_on}");
+        let ends = with(|it| {
+            alter(it);
+            ending(it);
+        });
+        assert_eq!(ends, format!("[{STOPS}] AwaitingBinding"), "{name}");
+        let without = with(|it| {
+            alter(it);
+            it.pod = None;
+        });
+        assert_eq!(without, format!("[{STOPS}] AwaitingBinding"), "{name}");
+        let stopped = with(|it| {
+            alter(it);
+            scaled(it);
+        });
+        assert_eq!(stopped, "[] AwaitingBinding", "{name}: and it stays so");
+        let absent = with(|it| {
+            alter(it);
+            (it.stateful_set, it.pod) = (Child::Absent, None);
+        });
+        assert_eq!(absent, "[] AwaitingBinding", "{name}: no StatefulSet is created with its claims");
+    }
+    let lost = with(|it| {
+        deleted(it);
+        let conditions = &mut it.nodes[0].status.as_mut().unwrap().conditions;
+        conditions.push(from_json(json!({"type": "Lost", "status": "True", "reason": "InstanceLost",
+            "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"})));
+    });
+    assert!(lost.contains(STOPS), "the Node's controller ends the pod without notice: {lost}");
+    assert_eq!(with(deleted), "[] stalled AwaitingBinding", "a person says when the pod may end");
+    assert_eq!(with(scaled), "[apply set legacy-set-uid x1] AwaitingPod", "with its claim it starts");
+}
+
+#[test]
+fn a_pod_that_was_started_on_an_empty_volume_is_stopped_and_a_person_decides() {
+    assert_eq!(with(of_another), "[] stalled AwaitingBinding", "it is older than that claim");
+    let younger = with(|it| {
+        of_another(it);
+        let later = Some(Time(Timestamp::from_second(now().as_second() + 5).unwrap()));
+        it.pod.as_mut().unwrap().metadata.creation_timestamp = later;
+    });
+    assert_eq!(younger, format!("[{STOPS}] stalled AwaitingBinding"));
+    let message = |world: &Observed| plan(world, now()).waiting.unwrap().message();
+    let mut world = settled();
+    of_another(&mut world);
+    assert!(
+        message(&world).contains("Delete this claim, which may delete PersistentVolume pvc-2"),
+        "{}",
+        message(&world)
+    );
+}
+
+#[test]
+fn a_restart_that_is_due_is_the_moment_in_which_a_claim_that_was_deleted_is_created_again() {
+    let restarts = |world: &mut Observed| {
+        world.database.spec.engine.version = Some("17.6".to_owned());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        let wanted = plan(world, now());
+        let Some(Action::ApplyStatefulSet(set)) = wanted.actions.last() else { panic!("{wanted:?}") };
+        let set = StatefulSet { status: legacy_set().status, ..set.as_ref().clone() };
+        world.stateful_set = ours(seen(with_uid(set, SET_UID)));
+        as_applied(world);
+    };
+    let due = with(restarts);
+    assert!(due.starts_with("[replace pg-17-0"), "{due}");
+    let stops = with(|it| {
+        restarts(it);
+        deleted(it);
+    });
+    assert_eq!(stops, format!("[{STOPS}] stalled AwaitingBinding"));
+}
+
+#[test]
+fn a_pause_and_a_deletion_are_what_they_are_for_any_database() {
+    for alter in [gone, deleted, of_another] {
+        let deleting = with(|it| {
+            alter(it);
+            deleting(&mut it.database, 1);
+        });
+        assert!(deleting.starts_with(&format!("[{STOPS}]")), "{deleting}");
+        assert!(!deleting.contains("AwaitingBinding"), "{deleting}");
+    }
+}
