@@ -25,18 +25,21 @@ use crate::kit::wait::{LIMIT, seen, until};
 const ADOPTER: &str = "adopter";
 
 /// A legacy database and what it was found as.
-struct Found {
-    legacy: Legacy,
-    volume: String,
+pub struct Found {
+    /// The database.
+    pub legacy: Legacy,
+    /// Its EBS volume.
+    pub volume: String,
     objects: Value,
     resources: Value,
-    run: Value,
+    /// Which pod runs, and since when.
+    pub run: Value,
     mark: u64,
 }
 
 /// A QuestDB that a provisioner made, on its own machine. Its pod selects its Kubernetes node by its name:
 /// tests share a cluster.
-async fn found(env: &TestEnv) -> Found {
+pub async fn found(env: &TestEnv) -> Found {
     let name = format!("{}-old", env.name);
     let order = Order { engine: Dialect::Questdb, namespace: &env.name, name: &name };
     let legacy = Legacy::create(&env.client, &env.site, order).await.unwrap();
@@ -53,7 +56,8 @@ async fn found(env: &TestEnv) -> Found {
     }
 }
 
-async fn record_of(env: &TestEnv, legacy: &Legacy) -> PersistentVolume {
+/// The PersistentVolume of its claim.
+pub async fn record_of(env: &TestEnv, legacy: &Legacy) -> PersistentVolume {
     let claim = env.api::<PersistentVolumeClaim>().get(&legacy.claim()).await.unwrap();
     let name = claim.spec.unwrap().volume_name.unwrap();
     Api::<PersistentVolume>::all(env.client.clone()).get(&name).await.unwrap()
@@ -109,7 +113,7 @@ fn resources(env: &TestEnv, legacy: &Legacy, volume: &str) -> Value {
 
 /// Waits until everything is as it was found: the provisioner's finalizer on the PersistentVolume follows the
 /// reclaim policy a little later.
-async fn as_found(env: &TestEnv, found: &Found) {
+pub async fn as_found(env: &TestEnv, found: &Found) {
     until("everything as it was found", || async {
         let objects = objects(env, &found.legacy).await;
         seen((objects == found.objects).then_some(()), || {
@@ -121,7 +125,7 @@ async fn as_found(env: &TestEnv, found: &Found) {
 }
 
 /// Which pod runs, since when, and how often its containers were started again.
-async fn pod_run(env: &TestEnv, legacy: &Legacy) -> Value {
+pub async fn pod_run(env: &TestEnv, legacy: &Legacy) -> Value {
     let pod = env.api::<Pod>().get(&format!("{}-0", legacy.name)).await.unwrap();
     let status = pod.status.clone().unwrap();
     let containers: Vec<Value> = status
@@ -135,7 +139,7 @@ async fn pod_run(env: &TestEnv, legacy: &Legacy) -> Value {
 }
 
 /// Tags instance and volume, as who may tag in EC2 does to permit the adoption.
-fn permit(env: &TestEnv, found: &Found, database: &str) {
+pub fn permit(env: &TestEnv, found: &Found, database: &str) {
     let value = format!("{}/{}/{database}", env.name, env.name);
     let tagged = env.ec2().call(
         ADOPTER,
@@ -151,7 +155,7 @@ fn permit(env: &TestEnv, found: &Found, database: &str) {
 }
 
 /// What a Database says that adopts it.
-fn spec(found: &Found) -> Value {
+pub fn spec(found: &Found) -> Value {
     json!({
         "storage": {"size": "2Gi", "fileSystem": "ext4"},
         "instanceTypes": ["r7i.large", "m7i.large"],

@@ -3,6 +3,7 @@
 
 mod access;
 mod admission;
+mod adopted;
 mod alone;
 mod altered;
 mod contract;

@@ -57,9 +57,10 @@ async fn try_to_create(client: &Client, object: &Value, namespace: Option<&str>)
     created.map(drop).map_err(|error| error.to_string())
 }
 
-/// Applies the policies of the chart as a release in this namespace has them.
-async fn policies(env: &TestEnv) {
-    let rendered = template(OURS, &["--set", "namespaces={admission}"]).await.unwrap();
+/// Applies the policies of the chart as a release in the namespace of this test environment has them.
+pub(super) async fn policies(env: &TestEnv) {
+    let watched = format!("namespaces={{{}}}", env.name);
+    let rendered = template(&env.name, &["--set", &watched]).await.unwrap();
     for policy in of_kind(&rendered, "ValidatingAdmissionPolicy") {
         let policy = serde_json::from_value::<ValidatingAdmissionPolicy>(policy.clone()).unwrap();
         Api::all(env.client.clone()).create(&PostParams::default(), &policy).await.unwrap();
@@ -239,23 +240,24 @@ async fn wrong(env: &TestEnv, tries: Vec<Try>) -> Vec<String> {
     wrong
 }
 
-async fn own_control_plane() -> TestEnv {
+/// A test environment on a control plane of its own, whose operator watches its namespace alone.
+pub(super) async fn own_control_plane(name: &str) -> TestEnv {
     // The policies are the whole cluster's.
-    let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named(OURS)).await.unwrap());
+    let control_plane = Arc::new(ControlPlane::start(ControlPlaneOptions::named(name)).await.unwrap());
     install(&control_plane).await;
     let options = Options { has_own_rights: true, ..Options::default() };
     let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
     let simulator =
         ec2sim::Options { clock, delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() };
     let site = Site::start(&control_plane, SiteOptions { simulator, ..SiteOptions::fast() }).await.unwrap();
-    TestEnv::build_at(control_plane, site, OURS, options).await
+    TestEnv::build_at(control_plane, site, name, options).await
 }
 
 #[test]
 fn tenants_and_a_stolen_token_are_refused_with_a_sentence_and_databases_live_as_ever() {
     run(async {
         let _permit = permits::of_virtual_machines(Share::One).await;
-        let mut env = own_control_plane().await;
+        let mut env = own_control_plane(OURS).await;
         users(&env).await;
         policies(&env).await;
         let tenant = acting_as(&env.control_plane, TENANT).await;
