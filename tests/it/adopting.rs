@@ -1,11 +1,10 @@
 //! `freehold adopt` on a database that Freehold never made: without `--write` nothing changes, and what it
 //! begins is begun once, however often it is run.
 
-use std::process::Command;
 use std::time::Duration;
 
 use freehold::api::Database;
-use freehold_box::legacy::{Legacy, Order};
+use freehold_box::legacy::{Account, FileSystem, Legacy, Order};
 use freehold_box::writer::Dialect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
@@ -13,31 +12,11 @@ use kube::api::DeleteParams;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::adopter::{PERSON, adopt};
 use crate::kit::test_env::{Options, TestEnv, run};
-
-/// The access key id of the person: who EC2's journal says it was.
-const PERSON: &str = "AKIAPERSON";
 
 /// How long the legacy database may take to run.
 const LIMIT: Duration = Duration::from_secs(300);
-
-/// Runs the command for `orders` with these arguments more; gives its exit code and what it printed.
-async fn adopt(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_freehold"));
-    command
-        .args(["adopt", "--statefulset", &format!("{}/orders", env.name), "--node-class", &env.name])
-        .args(["--cluster-id", &env.name])
-        .args(arguments)
-        .env("KUBECONFIG", env.control_plane.kubeconfig())
-        .env("AWS_ENDPOINT_URL_EC2", env.site.endpoint())
-        .env("AWS_REGION", env.site.region())
-        .env("AWS_ACCESS_KEY_ID", PERSON)
-        .env("AWS_SECRET_ACCESS_KEY", "of-nothing")
-        .env("AWS_EC2_METADATA_DISABLED", "true");
-    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
-}
 
 /// What the person did in EC2 besides reading, in order.
 fn written(env: &TestEnv) -> Vec<String> {
@@ -60,8 +39,13 @@ async fn objects(env: &TestEnv) -> Value {
 fn what_would_be_done_is_shown_without_a_change_and_is_begun_once_however_often_it_is_run() {
     run(async {
         let env = TestEnv::build("adopting", Options::default()).await;
-        let order = Order { engine: Dialect::Questdb, namespace: &env.name, name: "orders" };
-        let legacy = Legacy::create(&env.client, &env.site, order).await.unwrap();
+        let order = Order {
+            engine: Dialect::Questdb,
+            namespace: &env.name,
+            name: "orders",
+            file_system: FileSystem::Ext4,
+        };
+        let legacy = Legacy::create(&env.client, &Account::of(&env.site), order).await.unwrap();
         legacy.serves(LIMIT).await.unwrap();
 
         let before = objects(&env).await;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use ec2sim::{Fate, JournalEntry};
 use freehold::api::Database;
 use freehold_box::base::process::{Launch, Process};
-use freehold_box::legacy::{Legacy, Order};
+use freehold_box::legacy::{Account, FileSystem, Legacy, Order};
 use freehold_box::writer::Dialect;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
@@ -22,15 +22,13 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::adopter::PERSON;
 use crate::kit::aws;
 use crate::kit::objects::Told as _;
 use crate::kit::permits::Share;
 use crate::kit::process::binary;
 use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
 use crate::kit::wait::until;
-
-/// The access key id of the person who adopts: the name in EC2's journal.
-const PERSON: &str = "AKIAPERSON";
 
 /// How many databases there are, unless the environment says otherwise.
 const DATABASES: usize = 12;
@@ -83,9 +81,12 @@ impl Scene {
         let names: Vec<String> = (0..count).map(|index| format!("{name}-{index:03}")).collect();
         // Again while EC2 asks to slow down, which it does before anything is made.
         let made = stream::iter(&names).map(async |name| {
-            let order = Order { engine: Dialect::Questdb, namespace: &env.name, name };
+            let (namespace, file_system) = (env.name.as_str(), FileSystem::Ext4);
+            let order = Order { engine: Dialect::Questdb, namespace, name, file_system };
             until(&format!("the legacy database {name}"), || async {
-                Legacy::create(&env.client, &env.site, order).await.map_err(|error| format!("{error:?}"))
+                Legacy::create(&env.client, &Account::of(&env.site), order)
+                    .await
+                    .map_err(|error| format!("{error:?}"))
             })
             .await
         });

@@ -35,7 +35,7 @@ const BOX: [(&str, &[&str]); 7] = [
     ("account", &["base", "cluster", "machines"]),
     ("writer", &["base"]),
     ("legacy", &["base", "cluster", "machines", "account", "writer"]),
-    ("presentation", &["base", "cluster", "machines", "account", "writer"]),
+    ("presentation", &["base", "cluster", "machines", "account", "writer", "legacy"]),
 ];
 
 /// The picture of each folder: its files and sub-folders, and which of them uses which.

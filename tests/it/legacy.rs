@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use ec2sim::InstanceState;
 use freehold::api::keys::FINALIZER;
-use freehold_box::legacy::{Legacy, Order};
+use freehold_box::legacy::{Account, FileSystem, Legacy, Order};
 use freehold_box::writer::Dialect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod};
@@ -41,8 +41,9 @@ pub struct Found {
 /// tests share a cluster.
 pub async fn found(env: &TestEnv) -> Found {
     let name = format!("{}-old", env.name);
-    let order = Order { engine: Dialect::Questdb, namespace: &env.name, name: &name };
-    let legacy = Legacy::create(&env.client, &env.site, order).await.unwrap();
+    let order =
+        Order { engine: Dialect::Questdb, namespace: &env.name, name: &name, file_system: FileSystem::Ext4 };
+    let legacy = Legacy::create(&env.client, &Account::of(&env.site), order).await.unwrap();
     legacy.serves(LIMIT).await.unwrap();
     let record = record_of(env, &legacy).await;
     let volume = record.spec.unwrap().csi.unwrap().volume_handle;

@@ -1,9 +1,8 @@
 //! The box: a real Kubernetes control plane, machines that join it, and a simulated EC2, on one Linux host.
 //!
 //! ```text
-//!   presentation ──► account ──► machines ──► cluster ──► base ──► the crate box-materials
-//!        └─────────► writer ───────────────────────────────┘
-//!   legacy ──► account, writer
+//!   presentation ──► legacy ──► account ──► machines ──► cluster ──► base ──► the crate box-materials
+//!                      └──────► writer ───────────────────────────────┘
 //! ```
 //!
 //! | folder | what it is |
@@ -13,7 +12,7 @@
 //! | `machines` | real machines as namespaces of this host: kubelet, containers, volumes, network, CSI driver |
 //! | `account` | one AWS account: the simulated EC2, and the machines, real or virtual, that join its instances to a cluster |
 //! | `writer` | a database client that writes numbered rows and says which of them must be found |
-//! | `legacy` | databases that Freehold never made, for tests of what takes them over |
+//! | `legacy` | databases that Freehold never made, for the demo and tests of what adopts them |
 //! | `presentation` | `cargo box up`, `down`, `status`, `env`, `demo`, `measure` and `image` |
 //!
 //! Programs and images are made by the crate box-materials, which needs neither the operator nor the AWS SDK;

@@ -1,6 +1,7 @@
 //! What the scenarios stand on: a test environment of their own on the shared control plane, and what can be
 //! done to its operator.
 
+pub mod adopter;
 pub mod aws;
 pub mod chart;
 pub mod invariants;

@@ -5,5 +5,6 @@ mod adopted;
 mod example;
 mod faults;
 mod kept;
+mod legacy;
 mod operator;
 mod release;

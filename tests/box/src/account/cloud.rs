@@ -4,7 +4,8 @@
 use aws_sdk_ec2::config::retry::RetryConfig;
 use aws_sdk_ec2::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_ec2::error::ProvideErrorMetadata;
-use aws_sdk_ec2::types::{Instance, Volume};
+use aws_sdk_ec2::types::{Instance, InstanceType, ResourceType, Tag, TagSpecification, Volume};
+use data_encoding::BASE64;
 
 /// The access key id by which the journal distinguishes the CSI driver from the operator.
 pub const CALLER: &str = "csi-driver";
@@ -75,4 +76,41 @@ pub async fn instance(client: &aws_sdk_ec2::Client, id: &str) -> Result<Option<I
         Err(error) if error.code == "InvalidInstanceID.NotFound" => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// What is launched by hand: one instance, with no tag but its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// The value of its tag `Name`.
+    pub name: &'a str,
+    /// The machine image.
+    pub image: &'a str,
+    /// The instance type.
+    pub instance_type: &'a str,
+    /// The subnet.
+    pub subnet: &'a str,
+    /// The security group; without one EC2 takes the VPC's own.
+    pub security_group: Option<&'a str>,
+    /// The script of the first boot.
+    pub user_data: &'a str,
+}
+
+/// Launches it, with a token of the SDK's own, so that an answer that was lost launches nothing twice; none if EC2 answers without an instance.
+pub async fn launch(client: &aws_sdk_ec2::Client, launch: Launch<'_>) -> Result<Option<String>, Error> {
+    let name = Tag::builder().key("Name").value(launch.name).build();
+    let tags = TagSpecification::builder().resource_type(ResourceType::Instance).tags(name).build();
+    let launched = client
+        .run_instances()
+        .image_id(launch.image)
+        .instance_type(InstanceType::from(launch.instance_type))
+        .subnet_id(launch.subnet)
+        .set_security_group_ids(launch.security_group.map(|group| vec![group.to_owned()]))
+        .user_data(BASE64.encode(launch.user_data.as_bytes()))
+        .tag_specifications(tags)
+        .min_count(1)
+        .max_count(1)
+        .send()
+        .await
+        .map_err(failed(format!("launch the machine {}", launch.name)))?;
+    Ok(launched.instances.unwrap_or_default().into_iter().find_map(|instance| instance.instance_id))
 }

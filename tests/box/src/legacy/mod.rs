@@ -8,14 +8,15 @@
 //! ```
 //!
 //! On real machines an ext4 file system cannot grow while it is mounted: the host may lack the capability
-//! that the kernel asks for (`CAP_SYS_RESOURCE`).
+//! that the kernel asks for (`CAP_SYS_RESOURCE`). One that is to grow there has xfs.
 
+mod manifests;
 mod objects;
 
 use std::fmt::Debug;
 use std::time::Duration;
 
-use ec2sim::ApiError;
+use ec2sim::World;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Secret, Service};
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -26,9 +27,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use objects::{LABEL, Order, STORAGE_CLASS};
+pub use manifests::Manifests;
+pub use objects::{FileSystem, LABEL, Order};
 
-use crate::account::Site;
+use crate::account::{Site, cloud};
 use crate::machines::user_data::BOOTSTRAP;
 use crate::writer::{Dialect, Source};
 
@@ -40,6 +42,22 @@ const PLATFORM: &str = "platform";
 
 /// The instance type of its machines.
 const INSTANCE_TYPE: &str = "r7i.large";
+
+/// The account that the machine is launched in.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// EC2's URL.
+    pub endpoint: String,
+    /// What the account has: the machine gets the first image, subnet and security group.
+    pub world: World,
+}
+
+impl Account {
+    /// The account of a site of this process.
+    pub fn of(site: &Site) -> Self {
+        Self { endpoint: site.endpoint(), world: site.world().clone() }
+    }
+}
 
 /// A database that Freehold never made.
 #[derive(Clone)]
@@ -59,14 +77,8 @@ pub struct Legacy {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The machine.
-    #[error("failed to launch the machine of {name}")]
-    Launch {
-        /// The database.
-        name: String,
-        /// What EC2 said.
-        #[source]
-        source: ApiError,
-    },
+    #[error(transparent)]
+    Launch(#[from] cloud::Error),
 
     /// EC2 launched nothing and refused nothing.
     #[error("failed to launch the machine of {0}: EC2 answered without an instance")]
@@ -81,6 +93,20 @@ pub enum Error {
         #[source]
         source: kube::Error,
     },
+
+    /// The API server, when its objects were read.
+    #[error("failed to read {what}")]
+    Read {
+        /// The object.
+        what: String,
+        /// What the API server said.
+        #[source]
+        source: kube::Error,
+    },
+
+    /// Something of it is gone.
+    #[error("{0} is not there")]
+    Missing(String),
 
     /// The StatefulSet could not be watched.
     #[error("failed to watch the StatefulSet {name}")]
@@ -106,14 +132,15 @@ pub enum Error {
 impl Legacy {
     /// Makes the database: its `StorageClass` unless the cluster has it, its machine, then its objects. It
     /// serves some time later.
-    pub async fn create(client: &Client, site: &Site, order: Order<'_>) -> Result<Self, Error> {
-        let Order { engine, namespace, name } = order;
+    pub async fn create(client: &Client, account: &Account, order: Order<'_>) -> Result<Self, Error> {
+        let Order { engine, namespace, name, file_system } = order;
         let classes = Api::<StorageClass>::all(client.clone());
         let platform = PatchParams::apply(PLATFORM).force();
-        let class = Patch::Apply(objects::storage_class());
-        let written = classes.patch(STORAGE_CLASS, &platform, &class).await;
-        written.map_err(|source| Error::Write { what: format!("StorageClass {STORAGE_CLASS}"), source })?;
-        let instance = launch(site, name)?;
+        let class = Patch::Apply(objects::storage_class(file_system));
+        let class_name = file_system.storage_class();
+        let written = classes.patch(class_name, &platform, &class).await;
+        written.map_err(|source| Error::Write { what: format!("StorageClass {class_name}"), source })?;
+        let instance = launch(account, name).await?;
         let legacy = Self {
             engine,
             namespace: namespace.to_owned(),
@@ -156,6 +183,11 @@ impl Legacy {
         }
     }
 
+    /// The name of its Secret.
+    pub fn secret(&self) -> String {
+        objects::secret_name(&self.name)
+    }
+
     /// The name of its claim.
     pub fn claim(&self) -> String {
         format!("{}-{}-0", objects::VOLUME, self.name)
@@ -179,27 +211,21 @@ impl Legacy {
     }
 }
 
-/// Launches the machine as a person does: no token, and no tag but its name. Its user data gives the Node the
+/// Launches the machine as a person does: no tag but its name. Its user data gives the Node the
 /// label by which the pod finds it; the kubelet reports as often as on the machines of tests.
-fn launch(site: &Site, name: &str) -> Result<String, Error> {
-    let script =
+async fn launch(account: &Account, name: &str) -> Result<String, Error> {
+    let user_data =
         format!("#!/bin/sh\n{BOOTSTRAP} --node-labels {LABEL}={name} --node-status-update-frequency 1s\n");
-    let user_data = data_encoding::BASE64.encode(script.as_bytes());
-    let world = site.world();
-    let mut params = vec![
-        ("Action", "RunInstances"),
-        ("InstanceType", INSTANCE_TYPE),
-        ("MinCount", "1"),
-        ("MaxCount", "1"),
-        ("UserData", &user_data),
-        ("TagSpecification.1.ResourceType", "instance"),
-        ("TagSpecification.1.Tag.1.Key", "Name"),
-        ("TagSpecification.1.Tag.1.Value", name),
-    ];
-    params.extend(world.images.first().map(|image| ("ImageId", image.id.as_str())));
-    params.extend(world.subnets.first().map(|subnet| ("SubnetId", subnet.id.as_str())));
-    params.extend(world.security_groups.first().map(|group| ("SecurityGroupId.1", group.id.as_str())));
-    let launched = site.simulator().call(CALLER, &params);
-    let launched = launched.map_err(|source| Error::Launch { name: name.to_owned(), source })?;
-    launched.resource_ids().into_iter().next().ok_or_else(|| Error::NoInstance(name.to_owned()))
+    let world = &account.world;
+    let machine = cloud::Launch {
+        name,
+        image: world.images.first().map(|image| image.id.as_str()).unwrap_or_default(),
+        instance_type: INSTANCE_TYPE,
+        subnet: world.subnets.first().map(|subnet| subnet.id.as_str()).unwrap_or_default(),
+        security_group: world.security_groups.first().map(|group| group.id.as_str()),
+        user_data: &user_data,
+    };
+    let launched =
+        cloud::launch(&cloud::client_of(CALLER, &account.endpoint, &world.region), machine).await?;
+    launched.ok_or_else(|| Error::NoInstance(name.to_owned()))
 }

@@ -5,9 +5,6 @@ use serde_json::{Value, json};
 use crate::base::names::EBS_DRIVER;
 use crate::writer::Dialect;
 
-/// The `StorageClass`, as EKS clusters have it.
-pub const STORAGE_CLASS: &str = "gp3";
-
 /// The label of its Node and of its objects; the value is the database's name.
 pub const LABEL: &str = "example.com/database";
 
@@ -16,6 +13,33 @@ pub const VOLUME: &str = "data";
 
 /// The size of the volume: small, since real machines make a file of it.
 const SIZE: &str = "2Gi";
+
+/// What its volume is formatted with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSystem {
+    /// The default of the EBS CSI driver.
+    Ext4,
+    /// It can grow while it is mounted on any host.
+    Xfs,
+}
+
+impl FileSystem {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+        }
+    }
+
+    /// The `StorageClass` that makes such volumes: EKS clusters have the first one.
+    pub fn storage_class(self) -> &'static str {
+        match self {
+            Self::Ext4 => "gp3",
+            Self::Xfs => "gp3-xfs",
+        }
+    }
+}
 
 /// Which database is made.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +50,8 @@ pub struct Order<'a> {
     pub namespace: &'a str,
     /// The name of the database, its StatefulSet, its Service and its instance.
     pub name: &'a str,
+    /// The file system of its volume.
+    pub file_system: FileSystem,
 }
 
 /// Who a client is.
@@ -61,7 +87,8 @@ impl Engine {
             Dialect::Questdb => Self {
                 image: "questdb/questdb:8.2.0",
                 variables: &[("QDB_PG_USER", "DB_USER"), ("QDB_PG_PASSWORD", "DB_PASS")],
-                settings: &[],
+                // Acknowledged rows outlive a power cut.
+                settings: &[("QDB_CAIRO_COMMIT_MODE", "sync")],
                 mount: "/var/lib/questdb",
                 port: ("pg", 8812),
                 other_ports: &[("http", 9000), ("ilp", 9009), ("health", 9003)],
@@ -112,13 +139,13 @@ pub fn login(engine: Dialect, name: &str) -> Login {
     }
 }
 
-/// The `StorageClass`.
-pub fn storage_class() -> Value {
+/// The `StorageClass` of this file system.
+pub fn storage_class(file_system: FileSystem) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-        "metadata": {"name": STORAGE_CLASS},
+        "metadata": {"name": file_system.storage_class()},
         "provisioner": EBS_DRIVER,
-        "parameters": {"type": "gp3", "csi.storage.k8s.io/fstype": "ext4"},
+        "parameters": {"type": "gp3", "csi.storage.k8s.io/fstype": file_system.as_str()},
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": true,
@@ -129,7 +156,8 @@ fn labels(name: &str) -> Value {
     json!({"app": name, LABEL: name})
 }
 
-fn secret_name(name: &str) -> String {
+/// The name of the Secret.
+pub fn secret_name(name: &str) -> String {
     format!("{name}-credentials")
 }
 
@@ -208,7 +236,7 @@ pub fn stateful_set(order: Order<'_>) -> Value {
                 "metadata": {"name": VOLUME, "labels": labels(name)},
                 "spec": {
                     "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": STORAGE_CLASS,
+                    "storageClassName": order.file_system.storage_class(),
                     "resources": {"requests": {"storage": SIZE}},
                 },
             }],

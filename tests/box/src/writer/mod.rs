@@ -151,6 +151,11 @@ impl Writer {
         self.shared.state().first_answer
     }
 
+    /// How many attempts to connect or to write a row have failed since the start.
+    pub fn failures(&self) -> u64 {
+        self.shared.state().failures
+    }
+
     /// Why the last attempt that failed did, in words.
     pub fn last_failure(&self) -> Option<String> {
         self.shared.state().last_failure.as_ref().map(|error| chain(error.as_ref()))

@@ -8,7 +8,7 @@ use freehold_box::base::names::EBS_DRIVER;
 use freehold_box::base::progress::Progress;
 use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use freehold_box::cluster::shared;
-use freehold_box::legacy::{LABEL, Legacy, Order, STORAGE_CLASS};
+use freehold_box::legacy::{Account, FileSystem, LABEL, Legacy, Order};
 use freehold_box::writer::{Dialect, PACE, Target, Writer};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
@@ -18,6 +18,8 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::world::{LIMIT, World, is_ready, node, turn, until};
+
+const FILE_SYSTEM: FileSystem = FileSystem::Ext4;
 
 const ENGINES: [Dialect; 2] = [Dialect::Questdb, Dialect::Postgresql];
 
@@ -71,7 +73,7 @@ impl View<'_> {
         let handle = &record.spec.as_ref().unwrap().csi.as_ref().unwrap().volume_handle;
         let simulator = self.site.simulator();
         vec![
-            json!(classes.get(STORAGE_CLASS).await.unwrap()),
+            json!(classes.get(FILE_SYSTEM.storage_class()).await.unwrap()),
             json!(node(client, &self.legacy.instance).await.unwrap()),
             json!(secrets.get(&format!("{name}-credentials")).await.unwrap()),
             json!(services.get(name).await.unwrap()),
@@ -137,8 +139,9 @@ fn a_legacy_database_of_each_engine_runs_on_a_virtual_machine_and_its_volume_goe
         let world = World::start("legacy", SiteOptions::fast()).await;
         let (client, site) = (&world.client, &world.site);
         for engine in ENGINES {
-            let order = Order { engine, namespace: world.namespace, name: engine.as_str() };
-            let legacy = Legacy::create(client, site, order).await.unwrap();
+            let order =
+                Order { engine, namespace: world.namespace, name: engine.as_str(), file_system: FILE_SYSTEM };
+            let legacy = Legacy::create(client, &Account::of(site), order).await.unwrap();
             legacy.serves(LIMIT).await.unwrap();
             let view = View { client, site, legacy: &legacy };
             view.is_as_eks_has_it().await;
@@ -173,8 +176,9 @@ fn a_legacy_database_of_each_engine_serves_rows_on_a_real_machine_and_keeps_them
         let client = control_plane.client();
         let mut databases = Vec::new();
         for engine in ENGINES {
-            let order = Order { engine, namespace: "default", name: engine.as_str() };
-            databases.push(Legacy::create(&client, &site, order).await.unwrap());
+            let order =
+                Order { engine, namespace: "default", name: engine.as_str(), file_system: FILE_SYSTEM };
+            databases.push(Legacy::create(&client, &Account::of(&site), order).await.unwrap());
         }
         for legacy in &databases {
             let view = View { client: &client, site: &site, legacy };

@@ -19,7 +19,8 @@ pub struct Milestone {
     pub seen: Seen,
 }
 
-fn milestone(
+/// A milestone of this name.
+pub fn milestone(
     what: &'static str,
     seen: impl Fn(&World) -> Option<String> + Send + Sync + 'static,
 ) -> Milestone {
@@ -371,7 +372,8 @@ pub fn deletion(before: &World) -> Vec<Milestone> {
     ]
 }
 
-fn ready(world: &World) -> String {
+/// The line of a Database that is Ready: where it serves.
+pub fn ready(world: &World) -> String {
     let endpoint = world
         .database()
         .and_then(|database| database.status.as_ref())

@@ -1,6 +1,7 @@
 //! The demo: the life of a database on a box of its own, printed as it happens and checked on the API server
 //! and in EC2.
 
+mod adoption;
 pub(crate) mod cluster_objects;
 pub(crate) mod common;
 pub(crate) mod example;
@@ -53,6 +54,11 @@ pub struct Demo {
     /// follows.
     #[arg(long, value_enum, default_value_t)]
     nodes: Wanted,
+
+    /// Show the chapter on adoption instead: a database that Freehold never made is adopted while it takes rows,
+    /// released as it was found, adopted again, and lives on as any other.
+    #[arg(long)]
+    adopt: bool,
 
     /// The database's engine.
     #[arg(long, value_enum, default_value_t = Dialect::Questdb)]
@@ -112,7 +118,8 @@ impl Demo {
         let expected_calls = Calls::new();
         let mut steps =
             Steps { engine, keep, cache, binary, record, client, observer, operator, report, expected_calls };
-        if let Err(error) = steps.run().await {
+        let outcome = if self.adopt { steps.run_adoption().await } else { steps.run().await };
+        if let Err(error) = outcome {
             eprintln!("steps completed before the error:\n{}", steps.report);
             eprintln!("the operator's log ends with:\n{}", steps.operator.tail().await);
             return Err(error);

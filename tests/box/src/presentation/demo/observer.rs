@@ -18,9 +18,13 @@ use kube::{Client, ResourceExt};
 use super::common::Failure;
 use super::world::{Ec2, World};
 use crate::account::policy::OPERATOR;
+use crate::legacy::CALLER;
 
 /// Who launches the machine for the operator's pod: the name in EC2's journal, and of the machine.
 pub const PLATFORM: &str = "platform";
+
+/// The person who runs `freehold adopt`: the name in EC2's journal.
+pub const PERSON: &str = "person";
 
 /// The database's namespace.
 pub const NAMESPACE: &str = "default";
@@ -111,32 +115,31 @@ impl Observer {
         Ok(self.journal(0).await?.last().map_or(0, |entry| entry.seq))
     }
 
-    /// The operator's calls after that entry, by action.
+    /// The calls after that entry of the operator and of the person, by action.
     pub async fn calls_since(&self, after: u64) -> Result<Calls, Failure> {
         let mut calls = Calls::new();
-        for entry in
-            self.journal(after).await?.iter().filter(|entry| entry.seq > after && entry.caller == OPERATOR)
+        for entry in self.journal(after).await?.iter().filter(|entry| entry.seq > after && is_counted(entry))
         {
             *calls.entry(entry.action.clone()).or_default() += 1;
         }
         Ok(calls)
     }
 
-    /// What the operator changed in EC2, by action: a creating call that was sent again with its token, or an
+    /// What the operator and the person changed in EC2, by action: a creating call that was sent again with its token, or an
     /// instance that was terminated once more, counts once.
     pub async fn changes(&self) -> Result<Calls, Failure> {
         Ok(changes(&self.journal(0).await?))
     }
 
-    /// The calls of everyone else, by action: on real machines, of the EBS CSI driver. The platform's own do
-    /// not count.
+    /// The calls of everyone else, by action: of the EBS CSI driver. Those of who made what was there before
+    /// do not count.
     pub async fn calls_of_others(&self) -> Result<Calls, Failure> {
         let mut calls = Calls::new();
         for entry in self
             .journal(0)
             .await?
             .iter()
-            .filter(|entry| ![OPERATOR, PLATFORM].contains(&entry.caller.as_str()))
+            .filter(|entry| !is_counted(entry) && ![PLATFORM, CALLER].contains(&entry.caller.as_str()))
         {
             *calls.entry(entry.action.clone()).or_default() += 1;
         }
@@ -151,9 +154,13 @@ impl Observer {
     }
 }
 
+/// Whether a call is one of those that the report shows in its step.
+fn is_counted(entry: &JournalEntry) -> bool {
+    [OPERATOR, PERSON].contains(&entry.caller.as_str())
+}
+
 fn changes(journal: &[JournalEntry]) -> Calls {
-    let is_change =
-        |entry: &&JournalEntry| entry.caller == OPERATOR && entry.fate != Fate::Read && !entry.dry_run;
+    let is_change = |entry: &&JournalEntry| is_counted(entry) && entry.fate != Fate::Read && !entry.dry_run;
     let mut counted = BTreeSet::new();
     let mut calls = Calls::new();
     for entry in journal.iter().filter(is_change) {

@@ -4,8 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aws_sdk_ec2::types::{InstanceType, ResourceType, Tag, TagSpecification};
-use data_encoding::BASE64;
 use freehold::api::NodeClass;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use kube::api::{Api, ListParams, PostParams};
@@ -174,22 +172,15 @@ impl OperatorPod {
 /// Launches the platform's machine, which has the image before it joins.
 async fn launch(record: &Record, class: &NodeClass, archive: &Path) -> Result<(), Failure> {
     let subnet = class.spec.subnets.first().ok_or("the example's NodeClass has no subnet")?;
-    let name = Tag::builder().key("Name").value(PLATFORM).build();
-    let user_data = platform::user_data(BOX, &[archive.to_owned()]);
-    cloud::client_of(PLATFORM, &record.endpoint, &record.region)
-        .run_instances()
-        .image_id(&class.spec.image_id)
-        .instance_type(InstanceType::from("m7i.large"))
-        .subnet_id(&subnet.id)
-        .user_data(BASE64.encode(user_data.as_bytes()))
-        .tag_specifications(
-            TagSpecification::builder().resource_type(ResourceType::Instance).tags(name).build(),
-        )
-        .min_count(1)
-        .max_count(1)
-        .send()
-        .await
-        .map_err(cloud::failed("launch the platform's machine".to_owned()))?;
+    let machine = cloud::Launch {
+        name: PLATFORM,
+        image: &class.spec.image_id,
+        instance_type: "m7i.large",
+        subnet: &subnet.id,
+        security_group: None,
+        user_data: &platform::user_data(BOX, &[archive.to_owned()]),
+    };
+    cloud::launch(&cloud::client_of(PLATFORM, &record.endpoint, &record.region), machine).await?;
     Ok(())
 }
 

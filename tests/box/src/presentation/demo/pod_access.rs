@@ -62,7 +62,7 @@ impl PodAccess {
 }
 
 /// The container that mounts the claim, and where.
-fn data_path(pod: &Pod) -> Option<(String, String)> {
+pub fn data_path(pod: &Pod) -> Option<(String, String)> {
     let spec = pod.spec.as_ref()?;
     let volume = spec.volumes.iter().flatten().find(|volume| volume.persistent_volume_claim.is_some())?;
     let mounted = |container: &Container| {

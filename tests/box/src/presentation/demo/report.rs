@@ -23,6 +23,9 @@ pub struct Report {
     /// The calls of the EBS CSI driver's own, by action, where it runs.
     #[serde(skip_serializing_if = "Calls::is_empty")]
     pub driver: Calls,
+    /// What was compared, and is the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Facts>,
     /// What is left over at the end.
     pub left_over: Vec<String>,
     /// What it was seen on.
@@ -40,6 +43,36 @@ pub struct Rows {
     pub acknowledged: u64,
     /// Read back at the end of the step.
     pub found: u64,
+}
+
+/// What was compared, at the moments that the title says, and is the same.
+#[derive(Debug, Serialize)]
+pub struct Facts {
+    /// A sentence.
+    pub title: String,
+    /// In their order.
+    pub facts: Vec<Fact>,
+}
+
+/// Something that can be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// Its name.
+    pub what: String,
+    /// What it is.
+    pub value: String,
+}
+
+impl Facts {
+    /// As a table of this style.
+    fn table(&self, preset: &str) -> Table {
+        let mut table = Table::new();
+        table.load_preset(preset).set_header(["WHAT", "VALUE"]);
+        for Fact { what, value } in &self.facts {
+            table.add_row([what, value]);
+        }
+        table
+    }
 }
 
 /// Seconds to a tenth.
@@ -145,6 +178,9 @@ impl Report {
                  acknowledged row was found, no row that was not sent, and none twice.\n",
             );
         }
+        for facts in &self.facts {
+            let _ = writeln!(page, "\n{}\n\n{}", facts.title, facts.table(presets::ASCII_MARKDOWN));
+        }
         if let Some(way) = &self.way {
             let _ = writeln!(
                 page,
@@ -166,6 +202,9 @@ impl Rows {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.table(presets::UTF8_HORIZONTAL_ONLY, "\n"))?;
+        for facts in &self.facts {
+            write!(f, "\n\n{}\n{}", facts.title, facts.table(presets::UTF8_HORIZONTAL_ONLY))?;
+        }
         if let Some(way) = &self.way {
             write!(f, "\n\n{way}")?;
         }

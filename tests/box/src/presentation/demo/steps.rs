@@ -27,7 +27,7 @@ use crate::presentation::daemon::{self, Record};
 use crate::writer::{Dialect, PACE, Source, Target, Writer};
 
 /// How long a step may take at most.
-const STEP_LIMIT: Duration = Duration::from_secs(300);
+pub const STEP_LIMIT: Duration = Duration::from_secs(300);
 
 /// How long a disk may take to grow: the kubelet looks at a file system that is to be grown about once a
 /// minute.
@@ -43,7 +43,7 @@ const DISK_POLL: Duration = Duration::from_secs(1);
 const KIB: u64 = 1 << 20;
 
 /// The table of the writer's rows.
-const TABLE: &str = "freehold_demo";
+pub const TABLE: &str = "freehold_demo";
 
 /// All steps, and what was reported so far.
 pub struct Steps<'a> {
@@ -83,16 +83,21 @@ impl Steps<'_> {
         if !self.keep {
             self.deleted(rows).await?;
         }
+        self.finish().await
+    }
+
+    /// What the other callers did, and that no volume was taken from under a machine.
+    pub async fn finish(&mut self) -> Result<(), Failure> {
         self.report.driver = self.observer.calls_of_others().await?;
         self.no_violation()
     }
 
-    /// The operator will make this call once more.
-    fn expect_call(&mut self, action: &str) {
+    /// This call will be made once more.
+    pub fn expect_call(&mut self, action: &str) {
         *self.expected_calls.entry(action.to_owned()).or_default() += 1;
     }
 
-    fn databases(&self) -> Api<Database> {
+    pub fn databases(&self) -> Api<Database> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
@@ -141,7 +146,7 @@ impl Steps<'_> {
         Ok(Some(writer))
     }
 
-    async fn grown(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
+    pub async fn grown(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
         println!("\n── spec.storage: 200Gi, 6000 IOPS, 250 MiB/s");
         self.expect_call("ModifyVolume");
         let before = self.observer.observe().await?;
@@ -203,7 +208,7 @@ impl Steps<'_> {
     }
 
     /// The type in use leaves the list: another machine is launched, proven, and takes the database over.
-    async fn type_changed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
+    pub async fn type_changed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
         let before = self.observer.observe().await?;
         let now = before.running_instance().ok_or("no instance runs")?.instance_type.clone();
         let types =
@@ -218,7 +223,7 @@ impl Steps<'_> {
     }
 
     /// Paused: no machine, and the volume is kept.
-    async fn paused(&mut self) -> Result<(), Failure> {
+    pub async fn paused(&mut self) -> Result<(), Failure> {
         println!("\n── spec.running: false");
         self.expect_call("TerminateInstances");
         let before = self.observer.observe().await?;
@@ -230,7 +235,7 @@ impl Steps<'_> {
     }
 
     /// Resumed; the operator is killed when its call has launched an instance and the answer is on its way.
-    async fn resumed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
+    pub async fn resumed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
         println!("\n── spec.running: true   (and the operator is killed during the launch)");
         self.expect_call("RunInstances");
         let before = self.observer.observe().await?;
@@ -249,7 +254,7 @@ impl Steps<'_> {
     }
 
     /// The instance is terminated outside Freehold: on a real machine that is a power cut.
-    async fn instance_killed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
+    pub async fn instance_killed(&mut self, writer: Option<&Writer>) -> Result<(), Failure> {
         let before = self.observer.observe().await?;
         let instance = before.running_instance().ok_or("no instance runs")?.id.clone();
         println!("\n── aws ec2 terminate-instances --instance-ids {instance}   (outside Freehold)");
@@ -259,7 +264,7 @@ impl Steps<'_> {
         self.survived(reporter, &milestones::loss(&before), writer).await
     }
 
-    async fn edit(&self, spec: &serde_json::Value) -> Result<(), Failure> {
+    pub async fn edit(&self, spec: &serde_json::Value) -> Result<(), Failure> {
         self.databases()
             .patch(DATABASE, &PatchParams::default(), &Patch::Merge(&json!({"spec": spec})))
             .await?;
