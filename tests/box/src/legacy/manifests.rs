@@ -26,16 +26,17 @@ impl Legacy {
         let claims = Api::<PersistentVolumeClaim>::namespaced(client.clone(), namespace);
         let claim = get(&claims, &self.claim()).await?;
         let record = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone()).unwrap_or_default();
+        let records = Api::<PersistentVolume>::all(client.clone());
         let sets = Api::<StatefulSet>::namespaced(client.clone(), namespace);
         let services = Api::<Service>::namespaced(client.clone(), namespace);
         let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
         Ok(BTreeMap::from([
-            manifest(&get(&sets, &self.name).await?),
-            manifest(&claim),
-            manifest(&get(&Api::<PersistentVolume>::all(client.clone()), &record).await?),
-            manifest(&get(&services, &self.name).await?),
-            manifest(&get(&secrets, &self.secret()).await?),
-            manifest(&self.node().await?),
+            manifest("StatefulSet", &get(&sets, &self.name).await?),
+            manifest("PersistentVolumeClaim", &claim),
+            manifest("PersistentVolume", &get(&records, &record).await?),
+            manifest("Service", &get(&services, &self.name).await?),
+            manifest("Secret", &get(&secrets, &self.secret()).await?),
+            manifest("Kubernetes node", &self.node().await?),
         ]))
     }
 
@@ -66,7 +67,7 @@ where
 }
 
 /// Kind and name, and the object without its status and what passes.
-fn manifest<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> (String, String) {
+fn manifest<K: Resource<DynamicType = ()> + Serialize>(kind: &str, object: &K) -> (String, String) {
     let mut value = serde_json::to_value(object).unwrap_or_default();
     if let Some(parts) = value.as_object_mut() {
         parts.remove("status");
@@ -77,8 +78,8 @@ fn manifest<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> (String, S
             finalizers.sort_by_key(ToString::to_string);
         }
     }
-    let name = format!("{} {}", K::kind(&()), object.meta().name.clone().unwrap_or_default());
-    (name, serde_norway::to_string(&value).unwrap_or_default())
+    let name = object.meta().name.clone().unwrap_or_default();
+    (format!("{kind} {name}"), serde_norway::to_string(&value).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -95,7 +96,7 @@ mod tests {
             "spec": {"clusterIP": "10.0.0.7"}, "status": {"loadBalancer": {}},
         }))
         .unwrap();
-        let (name, text) = manifest(&service);
+        let (name, text) = manifest("Service", &service);
         assert_eq!(name, "Service orders");
         let expected = "apiVersion: v1\nkind: Service\nmetadata:\n  finalizers:\n  - a\n  - b\n  name: orders\n  \
             uid: '1'\nspec:\n  clusterIP: 10.0.0.7\n";
