@@ -29,6 +29,7 @@ fn legacy(found: &Found, service: &str) -> Legacy {
         stateful_set: Some(found.stateful_set.clone()),
         pod: found.pod.clone(),
         core_node: found.core_node.clone(),
+        claim: found.data().and_then(|data| data.claim.clone()),
         persistent_volume: found.data().and_then(|data| data.persistent_volume.clone()),
         service: found.services.iter().find(|it| it.name_any() == *service).cloned(),
         credentials: None,
