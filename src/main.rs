@@ -40,8 +40,8 @@ enum Command {
     /// KUBECONFIG.
     Retained(retained::Options),
     /// Find a database that runs without Freehold, or many, check it, show what would be done, and with
-    /// --write begin to adopt it. The API server comes from KUBECONFIG, AWS' credentials and the Region from the default
-    /// chain. Ends with 2 if it cannot be adopted yet.
+    /// --write begin to adopt it. The API server comes from KUBECONFIG, AWS' credentials and the Region from
+    /// the default chain. Ends with 2 if it cannot be adopted yet.
     Adopt(Box<adopt::Options>),
 }
 

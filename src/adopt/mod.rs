@@ -56,8 +56,8 @@ pub struct Options {
     #[arg(long)]
     write: bool,
 
-    /// Seconds to wait with --write until the Database is Ready, for each of many. An end of the wait changes nothing: the
-    /// operator goes on.
+    /// Seconds to wait with --write until the Database is Ready, for each of many. An end of the wait changes
+    /// nothing: the operator goes on.
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     timeout: u64,
 

@@ -28,7 +28,7 @@ use crate::kit::objects::Told as _;
 use crate::kit::permits::Share;
 use crate::kit::process::binary;
 use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
-use crate::kit::wait::until;
+use crate::kit::wait::{seen, until};
 
 /// How many databases there are, unless the environment says otherwise.
 const DATABASES: usize = 12;
@@ -317,6 +317,8 @@ fn many_databases_are_adopted_by_one_command_however_often_it_and_the_operator_a
         let report = std::fs::read_to_string(report).unwrap();
         assert!(report.contains("FAILED: Database many-000 is not Ready after 0 s"), "{report}");
 
+        stopped(&mut scene).await;
+
         let report = scene.file("report.json").display().to_string();
         let command = scene.command(&["--write", "--concurrency", "8", "--report", &report]);
         scene.adopt_while_killed(&command, kills()).await;
@@ -332,6 +334,24 @@ fn many_databases_are_adopted_by_one_command_however_often_it_and_the_operator_a
         assert!(printed.contains(&format!("{all} databases: {all} already adopted.")), "{printed}");
         scene.close().await;
     });
+}
+
+/// An adopter that is asked to end finishes the database that is under way, and begins no other.
+async fn stopped(scene: &mut Scene) {
+    scene.env.start_operator();
+    let command = scene.command(&["--write", "--concurrency", "1"]);
+    let mut adopter = scene.start(&command).await;
+    until("a second Database", || async {
+        let begun = scene.env.list::<Database>().await.len();
+        seen((begun > 1).then_some(()), || format!("{begun}"))
+    })
+    .await;
+    adopter.ask_to_end();
+    assert_eq!(scene.ended(&mut adopter).await, Some(1), "{}", adopter.log_tail());
+    let begun = scene.env.list::<Database>().await;
+    assert!(begun.len() < scene.legacy.len(), "{}", adopter.log_tail());
+    assert!(begun.iter().all(|database| database.condition("Ready").0 == "True"), "{begun:#?}");
+    scene.env.kill_operator();
 }
 
 /// Adopts all by a script with this inventory: a look that changes nothing, the adoption, and a run that has

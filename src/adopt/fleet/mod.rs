@@ -18,7 +18,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use kube::Client;
-use tokio::signal::ctrl_c;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::error::AdoptError;
@@ -65,7 +65,7 @@ impl Fleet<'_> {
             print!("{}\n{}", report::table(&entries), report::problems(&entries));
             println!("{}. {}", report::sum(&entries), next_step(&entries, write));
         }
-        self.save(many.report.as_ref(), &entries)?;
+        save(many.report.as_ref(), &entries)?;
         if write {
             let stop = CancellationToken::new();
             let listening = tokio::spawn(stop_when_interrupted(stop.clone()));
@@ -97,8 +97,10 @@ impl Fleet<'_> {
         let mut waiting: Vec<(usize, Job)> = jobs.into_iter().enumerate().filter(is_next).rev().collect();
         let mut progress = Progress::new(waiting.len(), self.output);
         let mut under_way = FuturesUnordered::new();
+        let mut saved = Ok(());
         loop {
-            let is_paused = stop.is_cancelled() || many.pause_on_failure && entries.iter().any(has_failed);
+            let has_cause = many.pause_on_failure && entries.iter().any(has_failed);
+            let is_paused = stop.is_cancelled() || has_cause || saved.is_err();
             while !is_paused && under_way.len() < usize::from(many.concurrency) {
                 let Some((index, job)) = waiting.pop() else { break };
                 progress.begun();
@@ -110,22 +112,22 @@ impl Fleet<'_> {
             if let Some(there) = entries.get_mut(index) {
                 *there = entry;
             }
-            self.save(many.report.as_ref(), entries)?;
+            saved = saved.and(save(many.report.as_ref(), entries));
         }
         progress.close();
-        Ok(())
+        saved
     }
+}
 
-    /// Writes the report beside its place and moves it there: a run that is killed leaves a whole one.
-    fn save(&self, file: Option<&ReportFile>, entries: &[Entry]) -> Result<(), AdoptError> {
-        let Some(ReportFile { path, is_markdown }) = file else { return Ok(()) };
-        let now = SystemClock.now();
-        let text = if *is_markdown { report::markdown(entries, now) } else { report::json(entries, now)? };
-        let mut beside = path.clone();
-        beside.as_mut_os_string().push(".new");
-        let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-        written.map_err(|source| AdoptError::Report { path: path.clone(), source })
-    }
+/// Writes the report beside its place and moves it there: a run that is killed leaves a whole one.
+fn save(file: Option<&ReportFile>, entries: &[Entry]) -> Result<(), AdoptError> {
+    let Some(ReportFile { path, is_markdown }) = file else { return Ok(()) };
+    let now = SystemClock.now();
+    let text = if *is_markdown { report::markdown(entries, now) } else { report::json(entries, now)? };
+    let mut beside = path.clone();
+    beside.as_mut_os_string().push(".new");
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    written.map_err(|source| AdoptError::Report { path: path.clone(), source })
 }
 
 /// Whether it is a cause to begin no other. A blocker is none: it was in the table.
@@ -165,14 +167,21 @@ fn afterwards(entries: &[Entry]) -> &'static str {
     }
 }
 
-/// The first signal lets what is under way finish, the second ends the program.
+/// The first SIGINT or SIGTERM lets what is under way finish, the second ends the program.
 async fn stop_when_interrupted(stop: CancellationToken) {
-    if ctrl_c().await.is_err() {
-        return;
-    }
-    stop.cancel();
-    eprintln!("interrupted: no other adoption is begun; those under way are finished (again: end at once)");
-    if ctrl_c().await.is_ok() {
-        std::process::exit(INTERRUPTED);
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let [Ok(mut interrupt), Ok(mut terminate)] = signals else { return };
+    for is_first in [true, false] {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        if !is_first {
+            std::process::exit(INTERRUPTED);
+        }
+        stop.cancel();
+        eprintln!(
+            "interrupted: no other adoption is begun; those under way are finished (again: end at once)"
+        );
     }
 }

@@ -18,18 +18,18 @@ pub struct Many {
     #[arg(short = 'l', long, value_name = "LABELS", requires = "scope", conflicts_with = "database")]
     pub selector: Option<String>,
 
-    /// A list, - for the standard input: a line for each database, NAMESPACE/NAME of its StatefulSet, followed
-    /// by options of its own such as --instance-type r7i.large --secret orders-login. They replace those of
-    /// the command. # begins a comment.
+    /// A list, - for the standard input: a line for each database, NAMESPACE/NAME of its StatefulSet, then
+    /// options of its own such as --instance-type r7i.large --secret orders-login. They replace those of the
+    /// command. # begins a comment.
     #[arg(long, value_name = "FILE", conflicts_with = "database")]
     pub from: Option<PathBuf>,
 
     /// The namespace that --selector selects in.
-    #[arg(short, long, requires = "selector")]
+    #[arg(short, long, requires = "selector", conflicts_with_all = ["stateful_set", "from"])]
     pub namespace: Option<String>,
 
     /// --selector selects in every namespace.
-    #[arg(short = 'A', long, requires = "selector")]
+    #[arg(short = 'A', long, requires = "selector", conflicts_with_all = ["stateful_set", "from"])]
     pub all_namespaces: bool,
 
     /// How many databases are adopted at once.
