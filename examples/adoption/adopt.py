@@ -46,7 +46,7 @@ def inventory(path):
 
 
 class Facts:
-    """What Kubernetes and EC2 have: three requests to Kubernetes, and two to EC2 for each 200 databases."""
+    """What Kubernetes and EC2 have: three lists, one of snapshots, and two calls to EC2 for each 200 databases."""
 
     def __init__(self, rows):
         cluster = os.environ.get("FREEHOLD_CLUSTER_ID")  # as the operator has it (--cluster-id)
@@ -57,6 +57,7 @@ class Facts:
             for item in json.loads(kubectl("get", kinds, "--all-namespaces", "--output", "json"))["items"]:
                 meta = item["metadata"]
                 self.objects[item["kind"], meta.get("namespace"), meta["name"]] = item
+        self.snapshots = ec2("describe-snapshots", "--owner-ids", "self", "--filters", f"Name=tag-key,Values={TAG}")["Snapshots"]
         volumes = [row["volume_id"] for row in rows]
         instances = [row["instance_id"] for row in rows]
         self.volumes = {it["VolumeId"]: it for it in self.listed("volume", volumes, lambda page: page["Volumes"])}
@@ -69,6 +70,13 @@ class Facts:
         for start in range(0, len(ids), IDS_A_CALL):
             values = ",".join(ids[start : start + IDS_A_CALL])
             yield from items(ec2(f"describe-{kind}s", "--filters", f"Name={kind}-id,Values={values}"))
+
+    def snapshot(self, volume, tag):
+        """One that an earlier run took of this volume."""
+        for it in self.snapshots:
+            if it["VolumeId"] == volume and it["State"] != "error" and {"Key": TAG, "Value": tag} in it["Tags"]:
+                return it["SnapshotId"]
+        return None
 
     def get(self, kind, namespace, name):
         return self.objects.get((kind, namespace, name), {})
@@ -147,6 +155,7 @@ def plan(row, facts, node_class):
         "volume": row["volume_id"],
         "instance": row["instance_id"],
         "tag": tag,
+        "snapshot": facts.snapshot(row["volume_id"], tag),
         "podUIDBefore": at(pod, "metadata", "uid"),
         "state": "already adopted" if is_done else "blocked" if problems else "adoptable",
         "problems": [] if is_done else problems,
@@ -193,13 +202,11 @@ def adopt(entry, database, timeout):
     began = time.monotonic()
     namespace, name = database["metadata"]["namespace"], database["metadata"]["name"]
     tag, volume = entry["tag"], entry["volume"]
-    taken = ec2("describe-snapshots", "--filters", f"Name=tag:{TAG},Values={tag}")["Snapshots"]
-    taken = [it for it in taken if it["VolumeId"] == volume and it["State"] != "error"]
-    if not taken:
+    if not entry["snapshot"]:
         tags = [{"Key": TAG, "Value": tag}, {"Key": "Name", "Value": f"{entry['name']} before its adoption"}]
         specification = json.dumps([{"ResourceType": "snapshot", "Tags": tags}])
-        taken = [ec2("create-snapshot", "--volume-id", volume, "--tag-specifications", specification)]
-    entry["snapshot"] = taken[0]["SnapshotId"]
+        taken = ec2("create-snapshot", "--volume-id", volume, "--tag-specifications", specification)
+        entry["snapshot"] = taken["SnapshotId"]
     ec2("create-tags", "--resources", volume, entry["instance"], "--tags", f"Key={TAG},Value={tag}")
     kubectl("apply", "--filename", "-", stdin=json.dumps(database))
     resource, within = f"databases.freehold.dev/{name}", ("--namespace", namespace)

@@ -27,7 +27,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 shopt -s nullglob
 
-# --- Look: three requests to Kubernetes and two to EC2 for each 200 databases.
+# --- Look: three lists from Kubernetes, one of snapshots, and two calls to EC2 for each 200 databases.
 # As the operator has it (--cluster-id).
 cluster=${FREEHOLD_CLUSTER_ID:-$(kubectl get namespace kube-system --output jsonpath='{.metadata.uid}')}
 kubectl get statefulsets,pods,persistentvolumeclaims --all-namespaces --output json > "$work/namespaced.json"
@@ -40,10 +40,11 @@ listed() { # listed CALL FILTER PREFIX: what EC2 has of the ids with this prefix
 }
 listed describe-volumes volume-id vol > "$work/volumes.json"
 listed describe-instances instance-id i > "$work/instances.json"
+aws ec2 describe-snapshots --owner-ids self --filters Name=tag-key,Values=freehold.dev/adopt --output json > "$work/snapshots.json"
 cat "$work"/{namespaced,cluster,databases}.json > "$work/objects.json"
 jq --compact-output --raw-input --null-input --from-file "$here/plan.jq" --arg cluster "$cluster" --arg class "$class" \
   --slurpfile volumes "$work/volumes.json" --slurpfile instances "$work/instances.json" \
-  --slurpfile objects "$work/objects.json" "$inventory" > "$work/plan.jsonl"
+  --slurpfile snapshots "$work/snapshots.json" --slurpfile objects "$work/objects.json" "$inventory" > "$work/plan.jsonl"
 
 jq --raw-output '[.name, .state] + .problems | join(": ")' "$work/plan.jsonl"
 jq --slurp --raw-output 'group_by(.state) | map("\(length) \(.[0].state)") | join(", ")' "$work/plan.jsonl"
@@ -52,10 +53,8 @@ is_blocked=$(jq --slurp 'any(.[]; .state == "blocked")' "$work/plan.jsonl")
 # --- Adopt one: snapshot, tags, Database, Ready, and the pod is the one that it was. Each step is found again by the next run.
 adopt() { # adopt FILE: the plan of one database; writes FILE.done
   local plan=$1 name namespace database volume tag snapshot before after began=$SECONDS
-  read -r name namespace database volume instance tag before < <(
-    jq --raw-output '[.name, .namespace, .database, .volume, .instance, .tag, .podUIDBefore] | join(" ")' "$plan")
-  snapshot=$(aws ec2 describe-snapshots --filters "Name=tag:freehold.dev/adopt,Values=$tag" --output json |
-    jq --raw-output --arg volume "$volume" '[.Snapshots[] | select(.VolumeId == $volume and .State != "error")][0].SnapshotId // empty')
+  read -r name namespace database volume instance tag before snapshot < <(
+    jq --raw-output '[.name, .namespace, .database, .volume, .instance, .tag, .podUIDBefore, .snapshot // ""] | join(" ")' "$plan")
   if [ -z "$snapshot" ]; then
     snapshot=$(aws ec2 create-snapshot --volume-id "$volume" --output text --query SnapshotId \
       --tag-specifications "ResourceType=snapshot,Tags=[{Key=freehold.dev/adopt,Value=$tag},{Key=Name,Value=$name before its adoption}]")

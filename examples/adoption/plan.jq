@@ -1,5 +1,5 @@
 # What is to be done with each row of the inventory: compares it with what Kubernetes and EC2 have. Only decides; adopt.sh acts.
-# $objects: lists of kubectl; $volumes, $instances: of aws; $cluster, $class: the cluster's id and the NodeClass.
+# $objects: lists of kubectl; $volumes, $instances, $snapshots: of aws; $cluster, $class: the cluster's id and the NodeClass.
 
 def owner: [(.metadata.ownerReferences // [])[] | select(.controller)] | first;
 def unless(fact; problem): if fact then empty else problem end;
@@ -23,6 +23,8 @@ INDEX($objects[].items[]; "\(.kind)/\(.metadata.namespace // "")/\(.metadata.nam
 | [($volume.Attachments // [])[] | select(.InstanceId == $row.instance_id)] as $attached
 | ($set | owner) as $owner | ($owner.kind == "Database" and $owner.uid == $database.metadata.uid) as $adopted
 | ($adopted and ($database | ready)) as $done
+| [$snapshots[].Snapshots[] | select(.VolumeId == $row.volume_id and .State != "error")
+    | select(any(.Tags[]; .Key == "freehold.dev/adopt" and .Value == $tag))] as $taken
 | [
     unless($set; "there is no such StatefulSet"),
     unless(($set.spec.replicas // 1) == 1; "it has \($set.spec.replicas) replicas, not one"),
@@ -44,7 +46,7 @@ INDEX($objects[].items[]; "\(.kind)/\(.metadata.namespace // "")/\(.metadata.nam
 | (if $done then "already adopted" elif $problems != [] then "blocked" else "adoptable" end) as $state
 | {
     name: $name, namespace, database: .statefulset,
-    volume: .volume_id, instance: .instance_id, tag: $tag, podUIDBefore: $pod.metadata.uid,
+    volume: .volume_id, instance: .instance_id, tag: $tag, snapshot: $taken[0].SnapshotId, podUIDBefore: $pod.metadata.uid,
     state: $state, problems: (if $done then [] else $problems end),
     manifest: {
       apiVersion: "freehold.dev/v1alpha1", kind: "Database",
