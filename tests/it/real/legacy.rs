@@ -1,5 +1,5 @@
-//! A database that a provisioner made, on a real machine with a client that writes to it: adopted, released and
-//! adopted again without an error at the client; it loses no row with its machine.
+//! A database that a provisioner made, on a real machine with a client that writes to it: adopted, released
+//! and adopted again without an error at the client; it loses no row with its machine.
 
 use ec2sim::Outside;
 use freehold_box::legacy::{Account, FileSystem, Legacy, Order};

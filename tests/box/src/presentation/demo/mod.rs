@@ -55,8 +55,8 @@ pub struct Demo {
     #[arg(long, value_enum, default_value_t)]
     nodes: Wanted,
 
-    /// Show the chapter on adoption instead: a database that Freehold never made is adopted while it takes rows,
-    /// released as it was found, adopted again, and lives on as any other.
+    /// Show the chapter on adoption instead: a database that Freehold never made is adopted while it takes
+    /// rows, released as it was found, adopted again, and lives on as any other.
     #[arg(long)]
     adopt: bool,
 

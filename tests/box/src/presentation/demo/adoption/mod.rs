@@ -1,5 +1,5 @@
-//! The chapter on adoption: a database that Freehold never made is adopted while it takes rows, released as it
-//! was found, adopted again, and lives on as any other.
+//! The chapter on adoption: a database that Freehold never made is adopted while it takes rows, released as
+//! it was found, adopted again, and lives on as any other.
 
 mod files;
 mod milestones;
@@ -159,7 +159,8 @@ impl Steps<'_> {
         }
     }
 
-    /// Ends a step that the database does not notice; gives what the files of its volume say, where there are any.
+    /// Ends a step that the database does not notice; gives what the files of its volume say, where there are
+    /// any.
     async fn ended(&mut self, found: &Found, reporter: StepReporter) -> Result<Option<Fact>, Failure> {
         let files = found.runs_as_found(&self.observer.observe().await?)?;
         reporter.print("the same pod, container, instance, volume and attachment; no restart");
