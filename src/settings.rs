@@ -156,6 +156,13 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_REGISTRATION_TIMEOUT", default_value = "900", value_parser = seconds)]
     pub registration_timeout: Duration,
 
+    /// How long the pod of an adopted database may take to accept connections, on a machine and with a volume
+    /// that are ready, until it goes back to what it ran as before; four times as long for an engine that
+    /// runs, which may be recovering. Long enough to pull a large image, and for an engine that recovers as
+    /// long as Freehold's own start-up probes allow.
+    #[arg(long, env = "FREEHOLD_ADOPTED_START_TIMEOUT", default_value = "900", value_parser = seconds)]
+    pub adopted_start_timeout: Duration,
+
     /// The backoff before the first replacement of a machine that never joined; the second takes 5 times, the
     /// third 15 times as long.
     #[arg(long, env = "FREEHOLD_RELAUNCH_BACKOFF", default_value = "60", value_parser = seconds)]
@@ -249,6 +256,7 @@ impl Timing {
             quota_retry_interval: scale(self.quota_retry_interval),
             forbidden_retry_interval: scale(self.forbidden_retry_interval),
             registration_timeout: scale(self.registration_timeout),
+            adopted_start_timeout: scale(self.adopted_start_timeout),
             relaunch_backoff: scale(self.relaunch_backoff),
             kubelet_silence_timeout: scale(self.kubelet_silence_timeout),
             loss_grace_period: scale(self.loss_grace_period),
@@ -282,6 +290,7 @@ impl Default for Timing {
             quota_retry_interval: Duration::from_secs(600),
             forbidden_retry_interval: Duration::from_secs(300),
             registration_timeout: Duration::from_secs(900),
+            adopted_start_timeout: Duration::from_secs(900),
             relaunch_backoff: Duration::from_secs(60),
             kubelet_silence_timeout: Duration::from_secs(300),
             loss_grace_period: Duration::from_secs(300),

@@ -4,20 +4,13 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::finding::Finding;
 use super::found::Found;
+use super::image::{Recognised, recognise};
 use super::wanted::Wanted;
 use crate::api::database::{CustomEngine, Engine, EngineType};
 use crate::engine;
 
 /// The lowest port of a custom engine, whose container has no privileges.
 const FIRST_PORT: i32 = 1024;
-
-/// What the image's repository and tag say.
-#[derive(Debug, PartialEq, Eq)]
-struct Recognised<'a> {
-    kind: EngineType,
-    /// The whole release, if the tag begins with one.
-    version: Option<&'a str>,
-}
 
 /// The engine as the Database names it, or why it cannot be named.
 pub fn engine(found: &Found, wanted: &Wanted) -> Result<Engine, Finding> {
@@ -41,29 +34,6 @@ pub fn engine(found: &Found, wanted: &Wanted) -> Result<Engine, Finding> {
         Err(error) => Err(Finding::blocker(subject, format!("Freehold does not offer this engine: {error}"))
             .way_out("adopt the image as it is with --custom (spec.engine.type cannot change later)")),
     }
-}
-
-/// Only the images that a later version is pulled from as well: another vendor's image of PostgreSQL keeps
-/// its data elsewhere and takes other variables, so the published one would not start with its data.
-fn recognise(image: &str) -> Recognised<'_> {
-    let without_digest = image.split('@').next().unwrap_or_default();
-    let name = without_digest.rsplit('/').next().unwrap_or_default();
-    let (name, tag) = name.split_once(':').unwrap_or((name, ""));
-    let vendor = without_digest.rsplit('/').nth(1).unwrap_or("library");
-    let kind = match name {
-        "questdb" => EngineType::Questdb,
-        "postgres" if !matches!(vendor, "bitnami" | "bitnamilegacy") => EngineType::Postgresql,
-        _ => EngineType::Custom,
-    };
-    let version = tag.split('-').next().filter(|release| is_whole(kind, release));
-    Recognised { kind, version }
-}
-
-fn is_whole(kind: EngineType, release: &str) -> bool {
-    let parts: Vec<&str> = release.split('.').collect();
-    let are_numbers = parts.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-    let wanted = if kind == EngineType::Questdb { 2..=3 } else { 2..=2 };
-    are_numbers && wanted.contains(&parts.len())
 }
 
 /// The image as it is. Port, path and user are for the record: an adopted database keeps its template.
@@ -112,35 +82,4 @@ fn user_id(found: &Found) -> Option<i64> {
     let of_container = found.engine()?.security_context.as_ref().and_then(|it| it.run_as_user);
     let of_pod = || found.template()?.security_context.as_ref()?.run_as_user;
     of_container.or_else(of_pod).filter(|id| *id > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_published_images_are_an_engine_and_only_a_whole_release_is_a_version() {
-        use EngineType::{Custom, Postgresql, Questdb};
-        for (image, kind, version) in [
-            ("questdb/questdb:8.2.0", Questdb, Some("8.2.0")),
-            ("mirror.example.com:5000/questdb/questdb:8.2.0-rhel", Questdb, Some("8.2.0")),
-            ("questdb/questdb:latest", Questdb, None),
-            ("questdb/questdb", Questdb, None),
-            ("postgres:15", Postgresql, None),
-            ("postgres:15.7", Postgresql, Some("15.7")),
-            ("docker.io/library/postgres:15.7-alpine3.19", Postgresql, Some("15.7")),
-            ("mirror.example.com/postgres:15.7@sha256:00", Postgresql, Some("15.7")),
-            ("postgres:16beta1", Postgresql, None),
-            ("bitnami/postgresql:15.4.0-debian-11-r0", Custom, None),
-            ("bitnami/postgres:15.4", Custom, None),
-            ("timescale/timescaledb:2.11.0-pg15", Custom, None),
-            ("", Custom, None),
-        ] {
-            let recognised = recognise(image);
-            assert_eq!(recognised.kind, kind, "{image}");
-            if kind != Custom {
-                assert_eq!(recognised.version, version, "{image}");
-            }
-        }
-    }
 }

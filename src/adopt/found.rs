@@ -9,11 +9,13 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::{Resource, ResourceExt};
 
+use super::image::recognise;
+use crate::api::database::EngineType;
 use crate::api::{Database, InstanceId, NodeClass, VolumeId};
 use crate::cloud::{EbsVolume, Instance, Modification};
 use crate::cluster::controller_of;
 use crate::cluster::persistent_volume::{ebs_volume, file_system};
-use crate::controller::database::build::engine_of;
+use crate::controller::database::build::{CONTAINER, engine_of};
 
 /// A database that runs, with everything around it.
 #[derive(Clone, Debug)]
@@ -78,9 +80,31 @@ impl Found {
         self.stateful_set.spec.as_ref()?.template.spec.as_ref()
     }
 
-    /// The engine's container.
+    /// The engine's container: the one with the name that Freehold gives it, or the only one that mounts the
+    /// data. Of several, the one whose image is a known engine's, then the one that names a port comes first.
     pub fn engine(&self) -> Option<&Container> {
-        engine_of(&self.template()?.containers)
+        let containers = &self.template()?.containers;
+        if let Some(named) = containers.iter().find(|container| container.name == CONTAINER) {
+            return Some(named);
+        }
+        let data = self.data_volume();
+        let mounts = |container: &&Container| {
+            let mut mounts = container.volume_mounts.iter().flatten();
+            data.is_some_and(|data| mounts.any(|mount| mount.name == data))
+        };
+        let likely = |container: &&Container| {
+            let image = container.image.as_deref().unwrap_or_default();
+            let has_port = container.ports.as_ref().is_some_and(|ports| !ports.is_empty());
+            (recognise(image).kind == EngineType::Custom, !has_port)
+        };
+        containers.iter().filter(mounts).min_by_key(likely).or_else(|| containers.first())
+    }
+
+    /// The name of the engine's container, where a Database must give it.
+    pub fn container_name(&self) -> Option<String> {
+        let engine = self.engine()?;
+        let by_default = engine_of(&self.template()?.containers, None)?;
+        (engine.name != by_default.name).then(|| engine.name.clone())
     }
 
     /// The claim with the data: the first that is an EBS volume.
@@ -107,14 +131,19 @@ impl Found {
 
     /// Where the data is mounted in the engine's container.
     pub fn data_path(&self) -> Option<&str> {
+        let volume = self.data_volume()?;
+        let mounts = self.engine()?.volume_mounts.iter().flatten();
+        mounts.filter(|mount| mount.name == volume).map(|mount| mount.mount_path.as_str()).next()
+    }
+
+    /// The name of the data's volume in the pod.
+    fn data_volume(&self) -> Option<&str> {
         let claim = &self.data()?.name;
         let volumes = self.pod.as_ref()?.spec.as_ref()?.volumes.iter().flatten();
         let mut of_claim = volumes.filter(|volume| {
             volume.persistent_volume_claim.as_ref().is_some_and(|source| source.claim_name == *claim)
         });
-        let volume = &of_claim.next()?.name;
-        let mounts = self.engine()?.volume_mounts.iter().flatten();
-        mounts.filter(|mount| mount.name == *volume).map(|mount| mount.mount_path.as_str()).next()
+        of_claim.next().map(|volume| volume.name.as_str())
     }
 
     /// The Secrets that the engine's container and the volumes of the template name.

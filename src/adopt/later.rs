@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::Database;
 use crate::api::names::Names;
-use crate::controller::database::build::{adopted_set, engine_of};
+use crate::controller::database::build::adopted_set;
 use crate::engine;
 
 /// What stands for the UID of a Database that is not there yet.
@@ -128,8 +128,9 @@ const CONTAINER: [(&str, Option<&str>); 6] = [
 /// What becomes of most of them.
 const STAYS: &str = "stays in the template";
 
-/// Everything of the StatefulSet that a Database does not have, in the order of the template.
-pub fn kept(found: &StatefulSet) -> Vec<Kept> {
+/// Everything of the StatefulSet that a Database does not have, in the order of the template; `engine` is the
+/// engine's container.
+pub fn kept(found: &StatefulSet, engine: &str) -> Vec<Kept> {
     let Some(spec) = &found.spec else { return Vec::new() };
     let mut kept = Vec::new();
     let mut add = |field: String, outcome: &'static str| kept.push(Kept { field, outcome });
@@ -138,7 +139,6 @@ pub fn kept(found: &StatefulSet) -> Vec<Kept> {
     }
     add("volumeClaimTemplates".to_owned(), "stay in the StatefulSet; the claim that was found is used");
     let Some(pod) = &spec.template.spec else { return kept };
-    let engine = engine_of(&pod.containers).map(|engine| engine.name.clone()).unwrap_or_default();
     for field in fields(&json!(pod), &POD) {
         add(field, STAYS);
     }

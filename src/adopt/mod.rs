@@ -6,6 +6,7 @@ mod error;
 mod finding;
 mod fleet;
 mod found;
+mod image;
 mod inspect;
 mod later;
 mod outcome;

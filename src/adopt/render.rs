@@ -21,6 +21,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         instance_id: found.instance_id()?,
         service_name: service(found, wanted).ok()?,
         credentials_secret_name: secret(found, wanted).ok()?,
+        container_name: found.container_name(),
     };
     found.instance.as_ref()?;
     let volume_type = volume.volume_type.as_str();

@@ -59,6 +59,7 @@ impl Report {
     /// Of what was found and checked.
     pub fn new(found: &Found, wanted: &Wanted, checks: Vec<Finding>) -> Result<Self, serde_norway::Error> {
         let database = render::database(found, wanted);
+        let engine = found.engine().map(|engine| engine.name.as_str()).unwrap_or_default();
         let is_new = database.as_ref().filter(|_| !found.is_adopted(wanted.database()));
         Ok(Self {
             adoptable: database.is_some() && checks.iter().all(|finding| finding.level != Level::Blocker),
@@ -71,7 +72,7 @@ impl Report {
                 .map(|(name, value)| Row { name: name.to_owned(), value })
                 .collect(),
             changes: is_new.map(|database| later::changes(&found.stateful_set, database)).unwrap_or_default(),
-            kept: later::kept(&found.stateful_set),
+            kept: later::kept(&found.stateful_set, engine),
             yaml: database.as_ref().map(render::yaml).transpose()?,
             database: database.map(|database| serde_json::json!(database)),
         })

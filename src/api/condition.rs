@@ -26,6 +26,9 @@ pub enum ConditionType {
     /// Database, while it is so: its ConfigMap or StatefulSet was changed outside Freehold and is not
     /// restored yet, or its pod was started from what was changed.
     Altered,
+    /// Database that was adopted, while its pod is there: the next pod will be made from another template than
+    /// the one that runs; the message names the fields that differ. False once they are the same.
+    RestartPending,
     /// Node and Volume, while it is so: no Database owns it any more, since its Database was deleted with
     /// the propagation policy Orphan.
     Orphaned,
@@ -177,7 +180,7 @@ pub enum Reason {
     NodeNotReady,
     /// More than one instance carries this Node's identity.
     DuplicateInstance,
-    /// Nothing differs from the NodeClass.
+    /// Nothing differs from the NodeClass; or the pod of an adopted database is of the newest template.
     UpToDate,
     /// The NodeClass has changed since the machine was created.
     NodeClassChanged,
@@ -224,6 +227,12 @@ pub enum Reason {
     CredentialsUnreadable,
     /// A changed spec awaits the restart of the pod.
     RestartPending,
+    /// The pod of an adopted database goes on as it is, and changes when it is started the next time; nothing
+    /// restarts for it.
+    AtNextStart,
+    /// An adopted database did not start as its spec requests, and went back to what it ran as before; that
+    /// is not tried again until the spec changes.
+    WentBack,
     /// The ConfigMap or the StatefulSet was changed outside Freehold and is not restored yet, or the pod was
     /// started from what was changed; the message says which, and what follows.
     Altered,

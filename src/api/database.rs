@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumIter, IntoStaticStr};
 
 pub use super::database_access::{Access, AccessPeer};
-pub use super::database_adoption::{Adopt, Adoption};
+pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, WentBack};
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_status::{
     Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, Occurrence,

@@ -53,6 +53,14 @@ pub struct Adopt {
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
         .message("spec.adopt.credentialsSecretName must be the name of a Secret: a-z, 0-9, '-' and '.'"))]
     pub credentials_secret_name: Option<String>,
+
+    /// The container of the engine in the StatefulSet's template. Default: the one with the name `engine`,
+    /// or else the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')")
+        .message("spec.adopt.containerName must be the name of a container: a-z, 0-9 and '-'"))]
+    pub container_name: Option<String>,
 }
 
 /// How a database was found when it was adopted.
@@ -76,6 +84,73 @@ pub struct Adoption {
     /// restored when it is released.
     #[schemars(schema_with = "any_object")]
     pub stateful_set: Value,
+
+    /// What the engine last accepted connections as, once that was made from another template than the one
+    /// that was found: a template that does not start goes back to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<ServedAs>,
+
+    /// The image of an engine that was started and has not accepted connections: it may have changed the
+    /// data, so the image goes back to no earlier one. Not there once the engine accepts connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproven_image: Option<String>,
+
+    /// That what the spec requests did not start, and that the database went back to what it ran as before.
+    /// Not there once the spec requests something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub went_back: Option<WentBack>,
+}
+
+/// What of an adopted database's engine follows the spec, as it last accepted connections.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServedAs {
+    /// The hash of what the spec requested then of the pod.
+    pub inputs_hash: String,
+
+    /// The image of the engine's container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+
+    /// The resources of the engine's container.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    #[schemars(schema_with = "any_object")]
+    pub resources: Value,
+}
+
+/// A template that did not start, and that the database went back from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WentBack {
+    /// When that was decided.
+    pub at: Time,
+
+    /// The hash of what the spec requests of the pod: it is not tried again until the spec requests something
+    /// else.
+    pub inputs_hash: String,
+
+    /// The image that was never started, if the spec requests another one than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+
+    /// What kept the pod from accepting connections.
+    pub why: StartFailure,
+
+    /// The same as a sentence, with what Kubernetes reported.
+    pub message: String,
+}
+
+/// What keeps a pod from accepting connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum StartFailure {
+    /// The scheduler finds no Kubernetes node for the pod.
+    Unschedulable,
+    /// The engine's container was never started.
+    NotStarted,
+    /// The engine ends again and again.
+    EngineEnds,
+    /// The engine runs, and its probe does not succeed.
+    ProbeFails,
 }
 
 /// An object of Kubernetes', whose fields the API server keeps as they are.

@@ -132,6 +132,9 @@ pub enum EventReason {
     VolumeRecorded,
     /// Volume: it was deleted or retained according to its policy, or released as it was found.
     VolumeReleased,
+    /// Database: it did not start as its spec requests, and goes back to what it ran as before; the note says
+    /// why.
+    WentBack,
     /// Database: its zone was decided, by where its first machine was launched.
     ZoneChosen,
 }

@@ -26,6 +26,8 @@ pub struct Names {
     pub volume: String,
     /// The StatefulSet; its pod is this with `-0`.
     pub stateful_set: String,
+    /// The engine's container, if the spec names it.
+    pub container: Option<String>,
     /// The Service that clients use.
     pub service: String,
     /// The Secret of the administrator's credentials.
@@ -63,6 +65,7 @@ impl Names {
         Self {
             namespace: database.metadata.namespace.clone().unwrap_or_default(),
             stateful_set: adopt.map_or(&name, |adopt| &adopt.stateful_set_name).clone(),
+            container: adopt.and_then(|adopt| adopt.container_name.clone()),
             service: adopt.map_or(&name, |adopt| &adopt.service_name).clone(),
             credentials_secret: adopt
                 .and_then(|adopt| adopt.credentials_secret_name.clone())

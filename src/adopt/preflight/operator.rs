@@ -27,6 +27,8 @@ pub(super) fn refusal(found: &Found, wanted: &Wanted) -> Option<Finding> {
 fn legacy(found: &Found, service: &str) -> Legacy {
     Legacy {
         stateful_set: Some(found.stateful_set.clone()),
+        // Only what is recorded needs it.
+        raw: None,
         pod: found.pod.clone(),
         core_node: found.core_node.clone(),
         claim: found.data().and_then(|data| data.claim.clone()),

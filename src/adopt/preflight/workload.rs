@@ -99,7 +99,7 @@ pub(super) fn pod(found: &Found, wanted: &Wanted) -> Vec<Finding> {
         return vec![Finding::blocker(object, "it is not there").way_out("start the database first")];
     };
     let mut findings = Vec::new();
-    if engine_wait(Some(pod)).is_some() {
+    if engine_wait(Some(pod), found.container_name().as_deref()).is_some() {
         let way_out = "wait until it is ready: only a database that serves is adopted";
         findings.push(Finding::blocker(&object, "it is not ready").way_out(way_out));
     }

@@ -20,7 +20,7 @@ use super::messages::events as notes;
 use super::observe::child::HeldSecret;
 use super::password::Password;
 use super::plan::action::{Action, ChildKind, Plan};
-use super::written::{announce, forget_applied, of_namespace, report, report_altered, write_down};
+use super::written::{announce, forget_applied, go_back, of_namespace, report, report_altered, write_down};
 use crate::api::database::{Adoption, Occurrence, Replacement};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
@@ -100,6 +100,7 @@ async fn one(
         Action::RecordAdoption(adoption) => {
             write_down(acted, ctx, |status| status.adoption = Some(adoption.as_ref().clone())).await?;
         }
+        Action::GoBack(back) => go_back(back, acted, ctx, events).await?,
         Action::AdoptStatefulSet(object, adoption) => {
             adopt(object, adoption, acted, answers, ctx).await?;
             let note = notes::adopted(&names.stateful_set);
@@ -242,8 +243,15 @@ async fn apply_set(
     ctx: &Context,
 ) -> Result<(), ActError> {
     forget_applied(object, Occurrence::StatefulSetAltered, acted, ctx).await?;
-    answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object).await?);
+    let found = as_found(&acted.object);
+    answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object, found).await?);
     Ok(())
+}
+
+/// The StatefulSet of an adopted database, as the API server sent it when it was found.
+fn as_found(database: &Database) -> Option<&Value> {
+    database.spec.adopt.as_ref()?;
+    database.status.as_ref()?.adoption.as_ref().map(|adoption| &adoption.stateful_set)
 }
 
 /// Adopts a StatefulSet that was found: how it was found is written down first. The write names the
@@ -260,7 +268,8 @@ async fn adopt(
         status.forget_applied(Occurrence::StatefulSetAltered);
     })
     .await?;
-    answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object).await?);
+    let found = Some(&adoption.stateful_set);
+    answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object, found).await?);
     Ok(())
 }
 

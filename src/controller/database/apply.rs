@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::build::with_unknown;
 use crate::api::keys::DATABASE_FIELD_MANAGER;
 
 /// The ConfigMap and the StatefulSet as the API server answered the last write to each: with its defaults,
@@ -51,15 +52,21 @@ pub(super) async fn apply_config_map(
 }
 
 /// The same for a StatefulSet, whose spec is replaced whole: nothing stays that another client has added,
-/// such as an init container.
+/// such as an init container. `found` is the StatefulSet of an adopted database as the API server sent it: what
+/// the types of this program do not know of it stays.
 pub(super) async fn apply_stateful_set(
     api: &Api<StatefulSet>,
     object: &StatefulSet,
+    found: Option<&Value>,
 ) -> Result<StatefulSet, kube::Error> {
     if object.metadata.uid.is_none() {
         return create(api, object).await;
     }
-    replace(api, object, json!(object), "spec").await
+    let mut patch = json!(object);
+    if let Some(found) = found {
+        patch["spec"] = with_unknown(&found["spec"], &patch["spec"]);
+    }
+    replace(api, object, patch, "spec").await
 }
 
 /// Makes an adopted StatefulSet what it was when it was found, if it is still as it was read.

@@ -325,6 +325,8 @@ pub enum RestartCause {
     Settings,
     /// The template changed, and pod and template cannot be compared.
     Template,
+    /// An adopted database did not start as its spec requests, and goes back to what it ran as before.
+    WentBack,
     /// The pod was started from a template that was changed outside Freehold.
     AlteredTemplate,
     /// The engine was started while the ConfigMap was changed outside Freehold.
@@ -348,8 +350,8 @@ impl RestartCause {
     pub fn is_voluntary(&self) -> bool {
         match self {
             Self::Image { .. } | Self::Resources | Self::Settings | Self::Template => true,
-            // What runs is not what was declared.
-            Self::AlteredTemplate | Self::AlteredFiles | Self::Moved { .. } => false,
+            // What runs is not what was declared, or does not run.
+            Self::WentBack | Self::AlteredTemplate | Self::AlteredFiles | Self::Moved { .. } => false,
         }
     }
 }

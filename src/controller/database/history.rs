@@ -53,9 +53,9 @@ fn interrupted(
     before: &EngineRun,
     history: &[HistoryEntry],
 ) -> Option<(Occurrence, String)> {
-    let run = pod::run(observed.pod.as_ref()?)?;
+    let run = pod::run(observed.pod.as_ref()?, observed.engine())?;
     if run.pod_uid == before.pod_uid {
-        let ended = || pod::last_end(observed.pod.as_ref()?);
+        let ended = || pod::last_end(observed.pod.as_ref()?, observed.engine());
         let cause = || ended().map_or_else(|| events::END_UNKNOWN.to_owned(), |ended| ended.message());
         return (run.restarts > before.restarts).then(|| (Occurrence::EngineRestarted, cause()));
     }
@@ -68,7 +68,8 @@ fn interrupted(
 /// The run to keep in the status: the one that is seen, else the last one.
 pub(super) fn run(observed: &Observed, now: Timestamp) -> Option<EngineRun> {
     let before = observed.database.status.as_ref().and_then(|status| status.run.clone());
-    let Some(seen) = observed.pod.as_ref().and_then(pod::run) else { return before };
+    let seen = observed.pod.as_ref().and_then(|pod| pod::run(pod, observed.engine()));
+    let Some(seen) = seen else { return before };
     let same = |before: &EngineRun| (before.pod_uid == seen.pod_uid).then(|| before.since.clone());
     let since = before.as_ref().and_then(same).unwrap_or_else(|| Time(whole_second(now)));
     Some(EngineRun { pod_uid: seen.pod_uid, restarts: seen.restarts, since })

@@ -64,7 +64,14 @@ pub enum LegacyRefusal {
         /// The name of the other volume in the pod.
         volume: String,
     },
-    /// The first container does not mount the volume of the data.
+    /// The template has no container of the name that the spec gives.
+    NoContainer {
+        /// The StatefulSet.
+        set: String,
+        /// The name.
+        container: String,
+    },
+    /// The engine's container does not mount the volume of the data.
     NotTheEngine {
         /// The pod.
         pod: String,

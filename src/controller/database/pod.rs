@@ -1,7 +1,7 @@
 //! What a pod's status says of the engine. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{Container, ContainerState, ContainerStatus, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 
@@ -122,14 +122,15 @@ const LAST_LINES: usize = 3;
 const LONGEST_MESSAGE: usize = 500;
 
 /// Reads the pod's status; `None` when the engine accepts connections.
-pub fn engine_wait(pod: Option<&Pod>) -> Option<EngineWait> {
+/// `engine` is the name of its container, if the spec gives it one, as everywhere in this file.
+pub fn engine_wait(pod: Option<&Pod>, engine: Option<&str>) -> Option<EngineWait> {
     let Some(pod) = pod else { return Some(EngineWait::NoPod) };
     let name = pod.name_any();
     if pod.metadata.deletion_timestamp.is_some() {
         return Some(EngineWait::Stopping { pod: name });
     }
     let Some(status) = &pod.status else { return Some(EngineWait::NotScheduled { pod: name }) };
-    let container = engine_status(pod);
+    let container = engine_status(pod, engine);
     if let Some(failure) = container.and_then(failure) {
         return Some(EngineWait::Failing { pod: name, failure });
     }
@@ -157,8 +158,8 @@ pub fn machine(pod: &Pod) -> Option<&str> {
 }
 
 /// Whether the engine's container was ever started in this pod: its volume was mounted then.
-pub fn has_started(pod: &Pod) -> bool {
-    let Some(container) = engine_status(pod) else { return false };
+pub fn has_started(pod: &Pod, engine: Option<&str>) -> bool {
+    let Some(container) = engine_status(pod, engine) else { return false };
     let state = container.state.as_ref();
     container.restart_count > 0
         || state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
@@ -173,18 +174,18 @@ pub struct Run {
 }
 
 /// The run that the pod shows; `None` before its container was ever started.
-pub fn run(pod: &Pod) -> Option<Run> {
-    let restarts = engine_status(pod).filter(|_| has_started(pod))?.restart_count;
+pub fn run(pod: &Pod, engine: Option<&str>) -> Option<Run> {
+    let restarts = engine_status(pod, engine).filter(|_| has_started(pod, engine))?.restart_count;
     Some(Run { pod_uid: pod.uid()?, restarts })
 }
 
 /// How the last run of the engine's container ended.
-pub fn last_end(pod: &Pod) -> Option<Ending> {
-    engine_status(pod)?.last_state.as_ref().and_then(ending)
+pub fn last_end(pod: &Pod, engine: Option<&str>) -> Option<Ending> {
+    engine_status(pod, engine)?.last_state.as_ref().and_then(ending)
 }
 
-fn engine_status(pod: &Pod) -> Option<&ContainerStatus> {
-    let name = &engine_container(pod)?.name;
+fn engine_status<'a>(pod: &'a Pod, engine: Option<&str>) -> Option<&'a ContainerStatus> {
+    let name = &engine_container(pod, engine)?.name;
     pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == *name)
 }
 
@@ -243,6 +244,6 @@ pub fn inputs_of(pod: &Pod) -> Option<&str> {
 }
 
 /// The container of the pod's engine.
-pub fn engine_container(pod: &Pod) -> Option<&k8s_openapi::api::core::v1::Container> {
-    engine_of(&pod.spec.as_ref()?.containers)
+pub fn engine_container<'a>(pod: &'a Pod, engine: Option<&str>) -> Option<&'a Container> {
+    engine_of(&pod.spec.as_ref()?.containers, engine)
 }

@@ -15,9 +15,12 @@ use super::observe::child::{Child, Credentials};
 use super::plan::action::{Action, Plan};
 use super::plan::adoption;
 use super::plan::drift;
-use super::plan::facts::{condition_message, engine_waiting, inputs_of_pod, node_awaited, volume_awaited};
+use super::plan::facts::{
+    condition_message, engine_waiting, inputs_of_pod, node_awaited, volume_awaited, wanted_inputs,
+};
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
+use super::plan::{going_back, next_start};
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
@@ -108,7 +111,7 @@ pub fn status(
             .then(|| observed.names.credentials_secret.clone())
             .or_else(|| observed.database.spec.adopt.as_ref()?.credentials_secret_name.clone())
             .or(old.credentials_secret_name),
-        adoption: old.adoption,
+        adoption: going_back::record(observed, old.adoption),
         zone: old.zone,
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, old.replacement),
@@ -163,6 +166,7 @@ fn entries(observed: &Observed, decided: &Decided, now: Timestamp) -> Vec<Entry>
     entries.extend(adoption::found(observed));
     entries.extend(permission::reported(observed));
     entries.extend(drift::reported(observed, now));
+    entries.extend(next_start::reported(observed));
     if observed.is_protected() {
         let message = messages::DELETION_PROTECTED;
         entries.push(Entry::yes(Type::DeletionProtected, Reason::DeletionProtected, message));
@@ -225,8 +229,7 @@ fn engine(observed: &Observed) -> Option<DatabaseWait> {
     match &observed.pod {
         None => Some(DatabaseWait::NoEngine(idle(observed))),
         Some(pod) => engine_waiting(observed).or_else(|| {
-            let is_current =
-                inputs_of_pod(observed, pod) == Some(build::inputs_hash(&observed.database.spec));
+            let is_current = inputs_of_pod(observed, pod) == Some(wanted_inputs(observed));
             // What is not permitted restarts nothing.
             let restarts = !is_current && permission::engine(observed).is_none();
             restarts.then_some(DatabaseWait::EngineOutdated)

@@ -310,6 +310,7 @@ fn word(action: &Action) -> String {
         Action::ReleaseStatefulSet(object, _) => applied("release", &object.metadata.uid),
         Action::AdoptStatefulSet(object, _) => applied("adopt", &object.metadata.uid),
         Action::RecordAdoption(_) => "record adoption".to_owned(),
+        Action::GoBack(back) => format!("go back, {:?}", back.why),
         Action::ReportAltered(what, object) => format!("report {what:?} {}", object.name),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),

@@ -136,6 +136,17 @@ pub enum DatabaseWait {
     Attaching(Attaching),
     /// The engine does not accept connections.
     Engine(EngineWait),
+    /// The engine runs as it did before the spec requested what did not start: since when, and why.
+    WentBack(Timestamp, String),
+    /// The engine does not accept connections, and its image cannot go back by itself.
+    NotGoingBack {
+        /// The image that was started.
+        started: String,
+        /// The image before.
+        before: String,
+        /// What the engine waits for.
+        wait: EngineWait,
+    },
     /// The engine runs with the inputs of an older generation.
     EngineOutdated,
     /// The engine's machine is lost.
@@ -294,7 +305,8 @@ impl DatabaseWait {
             Self::PodAltered { .. } => Reason::Altered,
             Self::StartingEngine => Reason::AwaitingPod,
             Self::Attaching(_) => Reason::AwaitingAttach,
-            Self::Engine(wait) => wait.reason(),
+            Self::Engine(wait) | Self::NotGoingBack { wait, .. } => wait.reason(),
+            Self::WentBack(..) => Reason::WentBack,
             Self::EngineMachineLost(LostReason(reason))
             | Self::MachineLost { reason: LostReason(reason), .. } => *reason,
             Self::NoEngine(idle) => idle.reason(Reason::AwaitingPod),
@@ -323,6 +335,8 @@ impl DatabaseWait {
             | Self::VolumeLost { .. }
             | Self::NotReleasable(_)
             | Self::NotRecreatable(..)
+            | Self::WentBack(..)
+            | Self::NotGoingBack { .. }
             | Self::RetainedSecretConflict(_)
             | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
             Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),

@@ -6,7 +6,7 @@ use kube::{Api, Resource, ResourceExt};
 use super::history;
 use super::messages::events as notes;
 use super::object_name::ObjectName;
-use crate::api::database::Occurrence;
+use crate::api::database::{Occurrence, WentBack};
 use crate::api::{Database, DatabaseStatus, EventReason};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::status;
@@ -70,6 +70,24 @@ pub(super) async fn report_altered(
     if let Some(event) = what.event() {
         events.publish(&acted.object, &Happened::warning(event, cause)).await;
     }
+    Ok(())
+}
+
+/// That the database goes back is written down before its template is: it must not be tried again.
+pub(super) async fn go_back(
+    back: &WentBack,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    write_down(acted, ctx, |status| {
+        if let Some(adoption) = &mut status.adoption {
+            adoption.went_back = Some(back.clone());
+        }
+    })
+    .await?;
+    let note = notes::goes_back(&back.message);
+    events.publish(&acted.object, &Happened::warning(EventReason::WentBack, note)).await;
     Ok(())
 }
 

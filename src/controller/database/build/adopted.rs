@@ -8,11 +8,12 @@ use k8s_openapi::api::apps::v1::{
 };
 use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
 
 use super::noted::note;
 use super::stateful_set::{engine_of, resources};
 use super::{inputs_hash, node, owner_reference, volume};
-use crate::api::database::{Adopt, Adoption, Engine, EngineType};
+use crate::api::database::{Adopt, Adoption, DatabaseSpec, Engine, EngineType, ServedAs};
 use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
 use crate::api::names::Names;
 use crate::api::volume::AdoptedVolume;
@@ -29,6 +30,7 @@ pub fn adopted_set(
     profile: &Profile,
     adoption: Option<&Adoption>,
 ) -> StatefulSet {
+    let inputs = inputs_to_run(&database.spec, adoption);
     let mut metadata = ObjectMeta {
         owner_references: Some(vec![owner_reference(names)]),
         labels: found.metadata.labels.clone(),
@@ -39,7 +41,7 @@ pub fn adopted_set(
     };
     metadata.labels.get_or_insert_default().extend(names.labels.clone());
     let annotations = metadata.annotations.get_or_insert_default();
-    annotations.insert(INPUTS_HASH_ANNOTATION.to_owned(), inputs_hash(&database.spec));
+    annotations.insert(INPUTS_HASH_ANNOTATION.to_owned(), inputs.clone());
     if let Some(adoption) = adoption {
         note(annotations, adoption);
     }
@@ -60,8 +62,14 @@ pub fn adopted_set(
         labels.entry(key.clone()).or_insert_with(|| value.clone());
     }
     let annotations = metadata.annotations.get_or_insert_default();
-    annotations.insert(INPUTS_HASH_ANNOTATION.to_owned(), inputs_hash(&database.spec));
-    if let Some(engine) = engine_in(&mut spec.template) {
+    annotations.insert(INPUTS_HASH_ANNOTATION.to_owned(), inputs);
+    let before = adoption.filter(|it| is_back(&database.spec, it)).map(|it| served_before(it, names));
+    if let Some(engine) = engine_in(&mut spec.template, names) {
+        if let Some(before) = before {
+            engine.image = before.image;
+            engine.resources = serde_json::from_value(before.resources).unwrap_or_default();
+            return set;
+        }
         if let Some(adoption) = adoption {
             engine.image = image(engine.image.as_deref(), &adoption.engine, database, profile);
         }
@@ -70,6 +78,42 @@ pub fn adopted_set(
         }
     }
     set
+}
+
+/// The hash of the inputs that the pod is to be made from: the spec's, or, where they did not start, those
+/// that the database went back to.
+pub fn inputs_to_run(spec: &DatabaseSpec, adoption: Option<&Adoption>) -> String {
+    let wanted = inputs_hash(spec);
+    let Some(adoption) = adoption.filter(|adoption| is_back(spec, adoption)) else { return wanted };
+    let before = adoption.served.as_ref().map_or(&adoption.inputs_hash, |served| &served.inputs_hash);
+    // The spec may have requested when the database was adopted what only a later pod was made from.
+    if *before == wanted { format!("{wanted}-back") } else { before.clone() }
+}
+
+/// Whether the database went back from what the spec requests.
+fn is_back(spec: &DatabaseSpec, adoption: &Adoption) -> bool {
+    adoption.went_back.as_ref().is_some_and(|back| back.inputs_hash == inputs_hash(spec))
+}
+
+/// What the engine last accepted connections as: what was found, until another template has served.
+pub fn served_before(adoption: &Adoption, names: &Names) -> ServedAs {
+    let of_found = || {
+        let found = serde_json::from_value(adoption.stateful_set.clone()).unwrap_or_default();
+        served_as(&found, names, adoption.inputs_hash.clone())
+    };
+    adoption.served.clone().unwrap_or_else(of_found)
+}
+
+/// What the engine is in the template of this StatefulSet.
+pub fn served_as(set: &StatefulSet, names: &Names, inputs_hash: String) -> ServedAs {
+    let pod = set.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+    let engine = pod.and_then(|pod| engine_of(&pod.containers, names.container.as_deref()));
+    let resources = engine.and_then(|engine| engine.resources.as_ref());
+    ServedAs {
+        inputs_hash,
+        image: engine.and_then(|engine| engine.image.clone()),
+        resources: resources.map_or(Value::Null, |resources| json!(resources)),
+    }
 }
 
 /// The image that was found, of the version that the spec names: another repository may have other users,
@@ -118,9 +162,9 @@ fn placed(spec: &mut StatefulSetSpec, names: &Names) {
 }
 
 /// The container of the engine, to change it.
-fn engine_in(template: &mut PodTemplateSpec) -> Option<&mut Container> {
+fn engine_in<'a>(template: &'a mut PodTemplateSpec, names: &Names) -> Option<&'a mut Container> {
     let containers = &mut template.spec.as_mut()?.containers;
-    let name = engine_of(containers)?.name.clone();
+    let name = engine_of(containers, names.container.as_deref())?.name.clone();
     containers.iter_mut().find(|container| container.name == name)
 }
 

@@ -12,6 +12,8 @@ mod secret;
 mod service;
 mod service_account;
 mod stateful_set;
+mod template;
+mod unknown;
 mod volume;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -22,7 +24,9 @@ use crate::api::Database;
 use crate::api::database::{DatabaseSpec, Engine};
 use crate::api::names::Names;
 
-pub use adopted::{adopted_node, adopted_set, adopted_volume, of_version};
+pub use adopted::{
+    adopted_node, adopted_set, adopted_volume, inputs_to_run, of_version, served_as, served_before,
+};
 pub use compare::holds;
 pub use config_map::config_map;
 pub use fingerprint::{of_config_map, of_stateful_set};
@@ -32,7 +36,9 @@ pub use noted::noted;
 pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};
 pub use service::{host, service};
 pub use service_account::{service_account, service_account_patch};
-pub use stateful_set::{engine_of, in_priority_class, stateful_set, with_image_of};
+pub use stateful_set::{CONTAINER, engine_of, in_priority_class, stateful_set, with_image_of};
+pub use template::changed_fields;
+pub use unknown::with_unknown;
 pub use volume::{deletion_policy, volume, volume_spec};
 
 /// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer

@@ -226,6 +226,10 @@ impl RestartCause {
             Self::Resources => "spec.resources changed".to_owned(),
             Self::Settings => "the engine's settings changed".to_owned(),
             Self::Template => "the pod template changed".to_owned(),
+            Self::WentBack => {
+                "the pod did not start as the spec requests, and goes back to what it ran as before"
+                    .to_owned()
+            }
             Self::AlteredFiles => {
                 "the engine was started while its ConfigMap was changed outside Freehold".to_owned()
             }

@@ -42,6 +42,11 @@ pub fn released(name: &str) -> String {
     format!("StatefulSet {name} is what it was before it was adopted; its pod goes on running")
 }
 
+/// The database goes back to what it ran as before.
+pub fn goes_back(message: &str) -> String {
+    format!("the pod did not start as the spec requests, and goes back to what it ran as before: {message}")
+}
+
 /// The StatefulSet was created, or has a new template.
 pub fn stateful_set_applied(name: &str, is_new: bool) -> String {
     if is_new {

@@ -115,8 +115,13 @@ impl LegacyRefusal {
                  too: a database with more than one volume cannot be adopted"
             ),
             Self::NotTheEngine { pod, container } => format!(
-                "container {container}, the first one of pod {pod}, does not mount the claim of \
-                 spec.adopt.claimName: the engine must be the first container of the template"
+                "container {container} of pod {pod} is taken for the engine, and does not mount the claim of \
+                 spec.adopt.claimName: delete this Database, and create it with the engine's container as \
+                 spec.adopt.containerName"
+            ),
+            Self::NoContainer { set, container } => format!(
+                "StatefulSet {set} has no container {container} (spec.adopt.containerName): delete this \
+                 Database, and create it with the name of the engine's container"
             ),
             Self::Deleted(set) => format!("StatefulSet {set} is being deleted"),
             Self::OtherTemplate { set, pod } => format!(

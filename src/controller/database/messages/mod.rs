@@ -4,6 +4,7 @@ pub mod causes;
 pub mod engine;
 pub mod events;
 mod legacy;
+pub mod next_start;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
@@ -133,6 +134,8 @@ impl DatabaseWait {
             Self::StartingEngine => "starting the engine".to_owned(),
             Self::Attaching(attaching) => attaching.message(),
             Self::Engine(wait) => wait.message(),
+            Self::WentBack(at, message) => next_start::went_back(*at, message),
+            Self::NotGoingBack { started, before, wait } => next_start::not_going_back(started, before, wait),
             Self::EngineOutdated => "the engine accepts connections and will be restarted for a changed \
                 spec"
                 .to_owned(),

@@ -4,7 +4,8 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
     Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
 };
-use kube::api::Api;
+use kube::api::{Api, ApiResource, DynamicObject};
+use serde_json::{Value, json};
 
 use super::child::{Child, Credentials, HeldSecret, secret};
 use crate::api::Database;
@@ -19,6 +20,8 @@ use crate::controller::pass::context::Context;
 pub struct Legacy {
     /// The StatefulSet.
     pub stateful_set: Option<StatefulSet>,
+    /// The same as the API server sent it, with fields that are newer than the types of this program.
+    pub raw: Option<Value>,
     /// Its pod.
     pub pod: Option<Pod>,
     /// The Kubernetes node of the pod.
@@ -44,6 +47,7 @@ pub(super) async fn observe(
     let namespace = names.namespace.as_str();
     let mut legacy = Legacy {
         stateful_set: None,
+        raw: None,
         pod: None,
         core_node: None,
         claim: Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), namespace)
@@ -58,9 +62,11 @@ pub(super) async fn observe(
     if stateful_set.ours().is_some() {
         return Ok(Some(legacy));
     }
-    legacy.stateful_set = Api::<StatefulSet>::namespaced(ctx.client.clone(), namespace)
-        .get_opt(&adopt.stateful_set_name)
-        .await?;
+    let kind = ApiResource::erase::<StatefulSet>(&());
+    let sets = Api::<DynamicObject>::namespaced_with(ctx.client.clone(), namespace, &kind);
+    legacy.raw = sets.get_opt(&adopt.stateful_set_name).await?.map(|set| json!(set));
+    let read = |raw: &Value| serde_json::from_value(raw.clone()).map_err(kube::Error::SerdeError);
+    legacy.stateful_set = legacy.raw.as_ref().map(read).transpose()?;
     legacy.pod = Api::<Pod>::namespaced(ctx.client.clone(), namespace).get_opt(&names.pod()).await?;
     if let Some(machine) = legacy.pod.as_ref().and_then(pod::machine) {
         legacy.core_node = Api::<CoreNode>::all(ctx.client.clone()).get_opt(machine).await?;

@@ -142,6 +142,11 @@ impl Observed {
             || self.network_policy.ours().is_some_and(is_unowned)
     }
 
+    /// The name of the engine's container, if the spec gives it one.
+    pub fn engine(&self) -> Option<&str> {
+        self.names.container.as_deref()
+    }
+
     /// Our Nodes, the oldest first.
     pub fn by_ordinal(&self) -> Vec<&Node> {
         let mut nodes: Vec<(i32, &Node)> = self
@@ -201,7 +206,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
-        attachment: attachment(pod.as_ref(), volume.ours(), ctx).await?,
+        attachment: attachment(pod.as_ref(), volume.ours(), &names, ctx).await?,
         core_nodes: core_nodes(&nodes, ctx).await?,
         nodes,
         node_name_taken,
@@ -330,9 +335,11 @@ async fn core_nodes(nodes: &[Node], ctx: &Context) -> Result<Vec<CoreNode>, kube
 async fn attachment(
     pod: Option<&Pod>,
     volume: Option<&Volume>,
+    names: &Names,
     ctx: &Context,
 ) -> Result<Option<VolumeAttachment>, kube::Error> {
-    let Some(node) = pod.filter(|pod| !pod::has_started(pod)).and_then(pod::machine) else { return Ok(None) };
+    let pod = pod.filter(|pod| !pod::has_started(pod, names.container.as_deref()));
+    let Some(node) = pod.and_then(pod::machine) else { return Ok(None) };
     let volume =
         volume.and_then(|volume| volume.status.as_ref()).and_then(|status| status.volume_id.as_ref());
     let Some(volume) = volume else { return Ok(None) };

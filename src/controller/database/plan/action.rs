@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service, ServiceAc
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use serde_json::Value;
 
-use crate::api::database::{Adoption, Occurrence, Replacement};
+use crate::api::database::{Adoption, Occurrence, Replacement, WentBack};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::object_name::ObjectName;
@@ -56,6 +56,8 @@ pub enum Action {
     AdoptStatefulSet(Box<StatefulSet>, Box<Adoption>),
     /// Write down how the database was found, as its StatefulSet has it noted.
     RecordAdoption(Box<Adoption>),
+    /// Write down that the database goes back to what it ran as before.
+    GoBack(Box<WentBack>),
     /// Reserve the record of a retained volume for this Database.
     TakeRecord(Box<PersistentVolume>),
     /// Release it.

@@ -216,7 +216,7 @@ fn recorded(observed: &Observed, found: &Found<'_>, now: Timestamp) -> Adoption 
     if let Some(known) = adoption(observed).filter(|_| is_changed) {
         return known.clone();
     }
-    let found = ObjectMeta {
+    let mut found = ObjectMeta {
         annotations: stateful_set.metadata.annotations.clone(),
         labels: stateful_set.metadata.labels.clone(),
         name: stateful_set.metadata.name.clone(),
@@ -224,16 +224,24 @@ fn recorded(observed: &Observed, found: &Found<'_>, now: Timestamp) -> Adoption 
         owner_references: stateful_set.metadata.owner_references.clone(),
         ..ObjectMeta::default()
     };
-    let mut set = StatefulSet { metadata: found, spec: stateful_set.spec.clone(), status: None };
-    if let Some(annotations) = &mut set.metadata.annotations {
+    if let Some(annotations) = &mut found.annotations {
         annotations.remove(ADOPTION_ANNOTATION);
+    }
+    let set = StatefulSet { metadata: found, spec: stateful_set.spec.clone(), status: None };
+    let mut set = json!(set);
+    // As the API server sent it: a field that is newer than the types stays.
+    if let Some(raw) = observed.legacy.as_ref().and_then(|legacy| legacy.raw.as_ref()) {
+        set["spec"] = raw["spec"].clone();
     }
     Adoption {
         at: Time(whole_second(now)),
         pod_uid: pod_uid.clone(),
         engine: observed.database.spec.engine.clone(),
         inputs_hash: build::inputs_hash(&observed.database.spec),
-        stateful_set: json!(set),
+        stateful_set: set,
+        served: None,
+        unproven_image: None,
+        went_back: None,
     }
 }
 
@@ -264,7 +272,7 @@ fn found<'a>(database: &Database, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
     let pod =
         legacy.pod.as_ref().filter(|pod| controller_of(*pod).map(|it| &it.uid) == set.metadata.uid.as_ref());
     let pod = pod.ok_or_else(|| LegacyRefusal::NoPod(names::pod(&adopt.stateful_set_name)))?;
-    if let Some(wait) = pod::engine_wait(Some(pod)) {
+    if let Some(wait) = pod::engine_wait(Some(pod), adopt.container_name.as_deref()) {
         return Err(LegacyRefusal::PodNotReady { pod: pod.name_any(), wait });
     }
     if !runs_its_template(set, pod) {
@@ -275,6 +283,7 @@ fn found<'a>(database: &Database, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
     if !zones.is_empty() && !zones.contains(&zone) {
         return Err(LegacyRefusal::ZoneExcluded(zone));
     }
+    engine_in(set, adopt.container_name.as_deref())?;
     let persistent_volume = volume(adopt, legacy, pod.name_any())?;
     if legacy.service.is_none() {
         return Err(LegacyRefusal::NoService(adopt.service_name.clone()));
@@ -291,6 +300,14 @@ fn found<'a>(database: &Database, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
     }
     let pod_uid = pod.uid().unwrap_or_default();
     Ok(Found { adopt, stateful_set: set, pod_uid, zone, persistent_volume })
+}
+
+/// The container that the spec names is in the template.
+fn engine_in(set: &StatefulSet, named: Option<&str>) -> Result<(), LegacyRefusal> {
+    let pod = set.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+    let is_there = pod.is_some_and(|pod| build::engine_of(&pod.containers, named).is_some());
+    let container = named.unwrap_or_default().to_owned();
+    is_there.then_some(()).ok_or_else(|| LegacyRefusal::NoContainer { set: set.name_any(), container })
 }
 
 /// Whether the pod is of the template that is there: another one would run at the next start, which never ran
@@ -331,7 +348,8 @@ fn volume(adopt: &Adopt, legacy: &Legacy, pod: String) -> Result<String, LegacyR
     if let Some(other) = volumes.iter().filter(keeps_data).find(|volume| !of_claim(volume)) {
         return Err(LegacyRefusal::SecondVolume { pod, volume: other.name.clone() });
     }
-    let engine = spec.and_then(|spec| build::engine_of(&spec.containers));
+    let named = adopt.container_name.as_deref();
+    let engine = spec.and_then(|spec| build::engine_of(&spec.containers, named));
     let mounts = engine.and_then(|engine| engine.volume_mounts.as_ref());
     if !mounts.is_some_and(|mounts| mounts.iter().any(|mount| mount.name == data.name)) {
         let container = engine.map(|engine| engine.name.clone()).unwrap_or_default();

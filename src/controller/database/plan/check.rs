@@ -58,6 +58,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::RestoreStatefulSet(_)
             | Action::ReportAltered(..)
             | Action::AdoptStatefulSet(..)
+            | Action::GoBack(_)
             | Action::ChangeImageSource(_)
             | Action::Label(..)
             | Action::RecordZone(_) => {

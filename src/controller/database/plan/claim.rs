@@ -56,7 +56,7 @@ fn fault(observed: &Observed) -> Option<(String, ClaimFault, Option<&Pod>)> {
     }
     let name = adopt.claim_name.clone();
     let is_lost = machines::of(observed).is_some_and(|machines| is_lost(machines.host));
-    let running = observed.pod.as_ref().filter(|pod| !is_lost && goes_on(pod));
+    let running = observed.pod.as_ref().filter(|pod| !is_lost && goes_on(observed, pod));
     let Some(claim) = &legacy.claim else { return Some((name, ClaimFault::Gone, running)) };
     let found = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone()).unwrap_or_default();
     if found != wanted {
@@ -70,15 +70,19 @@ fn fault(observed: &Observed) -> Option<(String, ClaimFault, Option<&Pod>)> {
 }
 
 /// Whether the pod has started, and is not being deleted.
-fn goes_on(pod: &Pod) -> bool {
-    pod.metadata.deletion_timestamp.is_none() && has_started(pod)
+fn goes_on(observed: &Observed, pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_none() && has_started(pod, observed.engine())
 }
 
+/// A pod that has no claim is no pod that does not start with its template.
 fn starts_a_pod(action: &Action) -> bool {
     let is_scaled_up = matches!(action, Action::Scale(_, replicas) if *replicas != 0);
     is_scaled_up
         || matches!(
             action,
-            Action::ApplyStatefulSet(_) | Action::AdoptStatefulSet(..) | Action::ReplacePod(..)
+            Action::ApplyStatefulSet(_)
+                | Action::AdoptStatefulSet(..)
+                | Action::ReplacePod(..)
+                | Action::GoBack(_)
         )
 }

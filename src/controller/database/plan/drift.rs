@@ -16,7 +16,7 @@ use kube::{Resource, ResourceExt};
 use super::access::{bound_set, rewritten};
 use super::action::{Action, ChildKind, Plan};
 use super::comparison::{Finding, applied_before, config_map, stateful_set};
-use super::facts::{replicas, template};
+use super::facts::{replicas, template, wanted_inputs};
 use super::{permission, validation};
 use crate::api::database::{Applied, AppliedStatefulSet, EngineStart, HistoryEntry, Occurrence};
 use crate::api::keys::{INPUTS_HASH_ANNOTATION, REVISION_LABEL};
@@ -77,7 +77,7 @@ impl Compared {
             Self::StatefulSet => observed.stateful_set.ours().map(ResourceExt::annotations),
         };
         let inputs = annotations.and_then(|annotations| annotations.get(INPUTS_HASH_ANNOTATION));
-        inputs.map(String::as_str) != Some(build::inputs_hash(&observed.database.spec).as_str())
+        inputs.map(String::as_str) != Some(wanted_inputs(observed).as_str())
     }
 
     /// Whether this action writes the whole object, or makes room for that.
@@ -201,7 +201,7 @@ fn is_template_altered(observed: &Observed) -> bool {
 /// to come, while the ConfigMap is altered. One that was seen before was no start from it.
 fn altered_start(observed: &Observed, before: Option<&EngineStart>) -> Option<EngineStart> {
     let pod = observed.pod.as_ref()?;
-    let run = pod::run(pod);
+    let run = pod::run(pod, observed.engine());
     let start = EngineStart { pod_uid: pod.uid()?, restarts: run.as_ref().map_or(0, |run| run.restarts) };
     let known = observed.database.status.as_ref().and_then(|status| status.run.as_ref());
     let was_seen = run.is_some()

@@ -1,5 +1,6 @@
 //! What the parts of the plan of the Database controller share: questions about what was observed. Pure.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
@@ -8,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use serde_json::Value;
 
+use super::gone_back;
 use crate::api::database::Adoption;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::api::{ConditionType, Node, Reason, Volume};
@@ -82,12 +84,18 @@ pub(in crate::controller::database) fn condition_message(
 /// What is awaited of the engine.
 pub(in crate::controller::database) fn engine_waiting(observed: &Observed) -> Option<DatabaseWait> {
     let attaching = observed.attachment.as_ref().and_then(attaching).map(DatabaseWait::Attaching);
-    attaching.or_else(|| engine_wait(observed.pod.as_ref()).map(DatabaseWait::Engine))
+    let wait = || engine_wait(observed.pod.as_ref(), observed.engine());
+    attaching.or_else(|| wait().map(DatabaseWait::Engine))
 }
 
 /// How the database was found, if it was adopted.
 pub(in crate::controller::database) fn adoption(observed: &Observed) -> Option<&Adoption> {
     observed.database.status.as_ref()?.adoption.as_ref()
+}
+
+/// The same as it decides the template.
+fn in_force(observed: &Observed) -> Option<Cow<'_, Adoption>> {
+    adoption(observed).map(|adoption| gone_back::in_force(observed, adoption))
 }
 
 /// The hash of the inputs that the pod was made from. The pod that was found with an adopted database has
@@ -99,15 +107,21 @@ pub(in crate::controller::database) fn inputs_of_pod(observed: &Observed, pod: &
         let Some(adoption) = adoption(observed) else {
             return Some(build::inputs_hash(&observed.database.spec));
         };
-        let is_found = pod.metadata.uid.as_ref() == Some(&adoption.pod_uid) || has_started(pod);
+        let is_found =
+            pod.metadata.uid.as_ref() == Some(&adoption.pod_uid) || has_started(pod, observed.engine());
         is_found.then(|| adoption.inputs_hash.clone())
     };
     inputs_of(pod).map(str::to_owned).or_else(of_found)
 }
 
-/// Whether the template is of other inputs than the spec's.
+/// The hash of the inputs that the pod is to be made from.
+pub(in crate::controller::database) fn wanted_inputs(observed: &Observed) -> String {
+    build::inputs_to_run(&observed.database.spec, in_force(observed).as_deref())
+}
+
+/// Whether the template is of other inputs than those that the pod is to be made from.
 pub(super) fn is_outdated(observed: &Observed, live: &StatefulSet) -> bool {
-    inputs_of_set(live) != Some(build::inputs_hash(&observed.database.spec).as_str())
+    inputs_of_set(live) != Some(wanted_inputs(observed).as_str())
 }
 
 /// The hash of the inputs that the template was rendered from.
@@ -118,7 +132,8 @@ pub(super) fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
 /// The StatefulSet as it is made now, running. That of an adopted database is made from what was found, or,
 /// where that is not known any more, from what is there.
 pub(super) fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
-    let adoption = adoption(observed);
+    let adoption = in_force(observed);
+    let adoption = adoption.as_deref();
     let recorded = adoption.and_then(|adoption| serde_json::from_value(adoption.stateful_set.clone()).ok());
     let live = || observed.stateful_set.ours().cloned();
     let found: Option<StatefulSet> =

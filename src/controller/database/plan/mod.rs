@@ -5,7 +5,10 @@ pub(super) mod adoption;
 mod check;
 pub(super) mod drift;
 pub(super) mod facts;
+pub(super) mod going_back;
+mod gone_back;
 pub(super) mod machines;
+pub(super) mod next_start;
 
 mod access;
 mod claim;
@@ -167,9 +170,10 @@ fn serve(
     let requeue = observed
         .pod
         .as_ref()
-        .filter(|pod| pod::machine(pod).is_some() && !pod::has_started(pod))
+        .filter(|pod| pod::machine(pod).is_some() && !pod::has_started(pod, observed.engine()))
         .map(|_| observed.timing.requeue_interval);
-    Plan { actions, waiting: machine.or(disk).or(engine), requeue }
+    let plan = Plan { actions, waiting: machine.or(disk).or(engine), requeue };
+    if is_replaced { plan } else { going_back::considered(plan, observed, now) }
 }
 
 fn create_node(observed: &Observed, mut actions: Vec<Action>) -> Plan {

@@ -10,7 +10,10 @@ use super::access::{bound, bound_set, rewritten};
 use super::action::Action;
 use super::comparison::{self, Finding};
 use super::drift;
-use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
+use super::facts::{
+    engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template, wanted_inputs,
+};
+use super::going_back;
 use super::permission;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
@@ -46,7 +49,7 @@ pub(super) fn plan(
         return Some(waiting);
     }
     run(live, actions);
-    let wanted = build::inputs_hash(&observed.database.spec);
+    let wanted = wanted_inputs(observed);
     match &observed.pod {
         Some(pod) if inputs_of_pod(observed, pod).as_ref() != Some(&wanted) => {
             Some(replace(observed, live, pod, actions, now))
@@ -140,7 +143,7 @@ fn replace(
     now: Timestamp,
 ) -> DatabaseWait {
     let step = match drift::template_settled(observed, now) {
-        Ok(()) => end(live, pod, cause(live, pod), actions),
+        Ok(()) => end(live, pod, cause(observed, live, pod), actions),
         Err(moment) => RestartStep::Unsettled(moment),
     };
     restart_pending(pod, step)
@@ -181,10 +184,14 @@ fn restart_pending(pod: &Pod, step: RestartStep) -> DatabaseWait {
 }
 
 /// What changes for the engine.
-fn cause(live: &StatefulSet, pod: &Pod) -> RestartCause {
+fn cause(observed: &Observed, live: &StatefulSet, pod: &Pod) -> RestartCause {
+    if going_back::recorded(observed).is_some() {
+        return RestartCause::WentBack;
+    }
+    let named = observed.engine();
     let template = live.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-    let new = template.and_then(|template| build::engine_of(&template.containers));
-    let (Some(new), Some(old)) = (new, engine_container(pod)) else { return RestartCause::Template };
+    let new = template.and_then(|template| build::engine_of(&template.containers, named));
+    let (Some(new), Some(old)) = (new, engine_container(pod, named)) else { return RestartCause::Template };
     if let (Some(new), Some(old)) = (&new.image, &old.image)
         && new != old
     {

@@ -50,7 +50,7 @@ fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
         return None;
     }
     let live = set.spec.as_ref()?.template.spec.as_ref()?;
-    let engine = build::engine_of(&live.containers)?;
+    let engine = build::engine_of(&live.containers, observed.engine())?;
     let made =
         engine.env.iter().flatten().find(|variable| variable.name == DATA_DIRECTORY)?.value.as_deref()?;
     let wanted = observed
@@ -72,7 +72,7 @@ fn adopted_image(observed: &Observed) -> Option<InvalidSpec> {
         return None;
     }
     let found: StatefulSet = serde_json::from_value(adoption.stateful_set.clone()).ok()?;
-    let image = build::engine_of(&found.spec?.template.spec?.containers)?.image.clone()?;
+    let image = build::engine_of(&found.spec?.template.spec?.containers, observed.engine())?.image.clone()?;
     let (then, now) = (then.version.as_deref(), now.version.as_deref());
     build::of_version(&image, then, now)
         .is_none()

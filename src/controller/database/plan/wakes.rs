@@ -54,6 +54,8 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::PodAltered { .. }
         | DatabaseWait::StartingEngine
         | DatabaseWait::Engine(_)
+        | DatabaseWait::WentBack(..)
+        | DatabaseWait::NotGoingBack { .. }
         | DatabaseWait::DeletingNode { .. }
         | DatabaseWait::Paused
         | DatabaseWait::DeletingVolume { .. }

@@ -1,6 +1,7 @@
 //! How a database that runs is adopted: what was found is checked, adopted step by step, and never
 //! restarted for it.
 
+mod going_back;
 mod guarding;
 mod noting;
 mod refusing;
@@ -58,6 +59,13 @@ fn as_recorded() -> StatefulSet {
     set
 }
 
+/// The same as a newer API server sends it, with a field that the types do not know.
+fn raw() -> Value {
+    let mut raw = json!(legacy_set());
+    raw["spec"]["template"]["spec"]["fieldOfTomorrow"] = json!("kept");
+    raw
+}
+
 fn legacy_pod() -> Pod {
     from_json(json!({
         "metadata": {
@@ -86,6 +94,7 @@ fn legacy_pod() -> Pod {
 fn legacy() -> Legacy {
     Legacy {
         stateful_set: Some(legacy_set()),
+        raw: Some(raw()),
         pod: Some(legacy_pod()),
         core_node: from_json(json!({
             "metadata": {"name": "ip-10-0-0-1", "uid": "ip-10-0-0-1-uid",
@@ -137,15 +146,26 @@ fn prepared() -> Observed {
 
 /// The same, after the StatefulSet was adopted.
 fn adopted() -> Observed {
-    let mut world = prepared();
+    let mut world = adopted_from(prepared());
+    world.pod = Some(legacy_pod());
+    world
+}
+
+/// The same of this world, without a pod.
+fn adopted_from(mut world: Observed) -> Observed {
     let plan = plan(&world, now());
     let Some(Action::AdoptStatefulSet(set, adoption)) = plan.actions.last() else { panic!("{plan:?}") };
     let set = with_uid(StatefulSet { status: legacy_set().status, ..set.as_ref().clone() }, SET_UID);
     world.database.status.get_or_insert_default().adoption = Some(adoption.as_ref().clone());
     world.stateful_set = ours(seen(set));
-    world.legacy =
-        Some(Legacy { stateful_set: None, pod: None, core_node: None, persistent_volume: None, ..legacy() });
-    world.pod = Some(legacy_pod());
+    world.legacy = Some(Legacy {
+        stateful_set: None,
+        raw: None,
+        pod: None,
+        core_node: None,
+        persistent_volume: None,
+        ..legacy()
+    });
     world.labelled = vec![core_node("ip-10-0-0-1", true)];
     as_applied(&mut world);
     world
@@ -185,6 +205,7 @@ fn the_stateful_set_is_adopted_last_and_is_what_it_was_but_for_where_its_pod_run
     assert_eq!(set.metadata.resource_version.as_deref(), Some("77"), "what was changed since is not lost");
     let recorded: StatefulSet = from_json(adoption.stateful_set.clone());
     assert_eq!(recorded, as_recorded());
+    assert_eq!(adoption.stateful_set["spec"]["template"]["spec"]["fieldOfTomorrow"], "kept");
 
     let mut expected = legacy_set().spec.unwrap();
     expected.update_strategy = from_json(json!({"type": "OnDelete"}));
@@ -280,6 +301,7 @@ fn how_it_was_found_is_recorded_again_while_freehold_has_not_changed_it() {
     edited.database.status.as_mut().unwrap().adoption = adopted().database.status.unwrap().adoption;
     let set = legacy_of(&mut edited).stateful_set.as_mut().unwrap();
     set.spec.as_mut().unwrap().min_ready_seconds = Some(9);
+    legacy_of(&mut edited).raw.as_mut().unwrap()["spec"]["minReadySeconds"] = json!(9);
     let plan = plan(&edited, now());
     let Some(Action::AdoptStatefulSet(_, adoption)) = plan.actions.last() else { panic!("{plan:?}") };
     assert_eq!(adoption.stateful_set["spec"]["minReadySeconds"], 9);

@@ -1,5 +1,7 @@
 //! Every sentence about a Database, in a golden file: a changed one shows in a review.
 
+mod next_start;
+
 use super::*;
 use crate::api::{DeletionPolicy, InstanceId, Reason, Size, VolumeId};
 use crate::controller::blocker::Blocker;
@@ -115,6 +117,7 @@ fn legacy_refusals() -> Vec<LegacyRefusal> {
         LegacyRefusal::TypeNotListed(t("m5.large")),
         LegacyRefusal::ClaimNotUsed { pod: pod.clone(), claim: claim.clone() },
         LegacyRefusal::SecondVolume { pod: pod.clone(), volume: t("wal") },
+        LegacyRefusal::NoContainer { set: t("pg"), container: t("postgres") },
         LegacyRefusal::NotTheEngine { pod: pod.clone(), container: t("proxy") },
         LegacyRefusal::Deleted(t("pg")),
         LegacyRefusal::OtherTemplate { set: t("pg"), pod },
@@ -159,6 +162,7 @@ fn restart_causes() -> Vec<RestartCause> {
         RestartCause::Resources,
         RestartCause::Settings,
         RestartCause::Template,
+        RestartCause::WentBack,
         RestartCause::AlteredTemplate,
         RestartCause::AlteredFiles,
         moved(Some(t("CAUSE"))),
@@ -337,6 +341,7 @@ fn waits() -> Vec<DatabaseWait> {
     ]);
     waits.extend(claim_faults().map(|fault| DatabaseWait::ClaimUnusable(t("data-pg-0"), fault)));
     waits.extend(engine_waits().into_iter().map(DatabaseWait::Engine));
+    waits.extend(next_start::waits());
     waits.extend(replacing().chain(children()));
     waits
 }
@@ -375,6 +380,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::credentials_retained", events::credentials_retained("orders-x-admin")),
         ("Move", Move { from: t("orders-1"), to: t("orders-2"), cause: t("CAUSE") }.message()),
     ];
+    rows.extend(next_start::sentences());
     rows.extend(replace_causes().iter().map(|cause| ("ReplaceCause", cause.message())));
     rows.extend(restart_causes().iter().map(|cause| ("RestartCause", cause.message())));
     rows.extend(alterations().iter().map(|alteration| ("Alteration", alteration.message())));

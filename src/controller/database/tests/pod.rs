@@ -11,7 +11,7 @@ use crate::controller::database::pod::{EngineWait, attaching, engine_wait};
 
 fn state(status: Value) -> Option<EngineWait> {
     let world = settled();
-    engine_wait(Some(&pod_with(world.pod.unwrap(), status)))
+    engine_wait(Some(&pod_with(world.pod.unwrap(), status)), None)
 }
 
 /// The reason and the sentence.
@@ -130,18 +130,18 @@ fn a_pod_that_cannot_be_scheduled_says_what_the_scheduler_says() {
 #[test]
 fn starting_running_ready_stopping_and_failed_are_told_apart() {
     assert_eq!(
-        shown(engine_wait(None)),
+        shown(engine_wait(None, None)),
         (Reason::AwaitingPod, "the StatefulSet has not created the pod yet".to_owned())
     );
     let creating = state(container(json!({"waiting": {"reason": "ContainerCreating"}})));
     assert_eq!(shown(creating), (Reason::AwaitingPod, "pod orders-0 is being started".to_owned()));
     assert_eq!(shown(state(container(json!({"running": {}})))).0, Reason::EngineStarting);
-    assert_eq!(engine_wait(settled().pod.as_ref()), None);
+    assert_eq!(engine_wait(settled().pod.as_ref(), None), None);
     let (reason, said) = shown(state(json!({"phase": "Failed", "reason": "Evicted"})));
     assert!(reason == Reason::EngineFailing && said.contains("Evicted"), "{said}");
     let mut pod = settled().pod.unwrap();
     deleting(&mut pod, 1);
-    let stopping = engine_wait(Some(&pod)).unwrap();
+    let stopping = engine_wait(Some(&pod), None).unwrap();
     assert!(matches!(stopping, EngineWait::Stopping { .. }));
     assert_eq!(stopping.message(), "pod orders-0 is stopping");
 }

@@ -352,7 +352,7 @@ fn world_of(base: Fact<Observed>, facts: &[Fact<Observed>], now: Timestamp) -> O
 /// What cannot be observed, and what is known to break a rule.
 fn leave_out(observed: &mut Observed, now: Timestamp) {
     // The attachment is read only while the pod is scheduled and not started.
-    let is_read = |pod: &Pod| machine_of(pod).is_some() && !has_started(pod);
+    let is_read = |pod: &Pod| machine_of(pod).is_some() && !has_started(pod, None);
     observed.attachment = observed.attachment.take().filter(|_| observed.pod.as_ref().is_some_and(is_read));
     // The plan creates a second Node or the Volume also while a child is stalled, which breaks its own rule
     // that a stalled Database costs nothing more: left out until it is decided which of them is right.

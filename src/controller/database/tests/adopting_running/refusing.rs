@@ -53,6 +53,24 @@ fn of_the_set_and_its_machine() -> Vec<Row> {
     ]
 }
 
+/// The spec names the engine's container.
+fn named(world: &mut Observed, container: &str) {
+    world.database.spec.adopt.as_mut().unwrap().container_name = Some(container.to_owned());
+    world.names = Names::of(&world.database);
+}
+
+#[test]
+fn an_engine_that_is_not_the_first_container_is_adopted_by_its_name() {
+    let mut world = found();
+    let reversed = |containers: &mut Vec<k8s_openapi::api::core::v1::Container>| containers.reverse();
+    let set = legacy_of(&mut world).stateful_set.as_mut().unwrap();
+    reversed(&mut set.spec.as_mut().unwrap().template.spec.as_mut().unwrap().containers);
+    reversed(&mut legacy_of(&mut world).pod.as_mut().unwrap().spec.as_mut().unwrap().containers);
+    assert!(line(&plan(&world, now())).ends_with("stalled AdoptionRefused"));
+    named(&mut world, "postgres");
+    assert!(line(&plan(&world, now())).starts_with("[record us-east-1b, create volume"));
+}
+
 fn of_the_pod_and_its_volumes() -> Vec<Row> {
     vec![
         (
@@ -99,7 +117,12 @@ fn of_the_pod_and_its_volumes() -> Vec<Row> {
                 let status = legacy_of(it).pod.as_mut().unwrap().status.as_mut().unwrap();
                 status.container_statuses.as_mut().unwrap().reverse();
             }),
-            "container exporter",
+            "container exporter of pod pg-17-0 is taken for the engine",
+        ),
+        (
+            "a name of no container",
+            Box::new(|it| named(it, "pg")),
+            "has no container pg (spec.adopt.containerName)",
         ),
         (
             "another template",

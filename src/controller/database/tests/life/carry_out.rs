@@ -145,6 +145,7 @@ impl Life {
             | Action::TakeCredentials(..)
             | Action::AdoptStatefulSet(..)
             | Action::RecordAdoption(_)
+            | Action::GoBack(..)
             | Action::ReleaseStatefulSet(..)
             | Action::DeleteRetainedCredentials(..) => panic!("nothing is adopted in the model: {action:?}"),
         }

@@ -36,7 +36,7 @@ impl Life {
 
     /// The attachment of a pod that is on a machine and has not started.
     pub(super) fn attachment(&self) -> Option<VolumeAttachment> {
-        let pod = self.pod.as_ref().filter(|pod| !has_started(pod))?;
+        let pod = self.pod.as_ref().filter(|pod| !has_started(pod, None))?;
         let attachment = json!({
             "metadata": {"name": "csi-1"},
             "spec": {"attacher": EBS_CSI_DRIVER, "nodeName": host_of(pod)?, "source": {}},
@@ -107,7 +107,7 @@ impl Life {
         if self.is_serving() {
             return false;
         }
-        let Some(pod) = self.pod.as_ref().filter(|pod| !has_started(pod)) else {
+        let Some(pod) = self.pod.as_ref().filter(|pod| !has_started(pod, None)) else {
             self.show(true, 0);
             return true;
         };
