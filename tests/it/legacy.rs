@@ -1,6 +1,7 @@
 //! A database that runs, made without Freehold, is adopted: its pod goes on running, nothing is launched or
 //! detached, and it lives on as any other; or it is released as it was found.
 
+mod going_back;
 mod kills;
 
 use std::collections::BTreeMap;
