@@ -26,8 +26,8 @@ pub enum ConditionType {
     /// Database, while it is so: its ConfigMap or StatefulSet was changed outside Freehold and is not
     /// restored yet, or its pod was started from what was changed.
     Altered,
-    /// Database that was adopted, while its pod is there: the next pod will be made from another template than
-    /// the one that runs; the message names the fields that differ. False once they are the same.
+    /// Database that was adopted, while its pod is there: the next pod will be made from another template
+    /// than the one that runs; the message names the fields that differ. False once they are the same.
     RestartPending,
     /// Node and Volume, while it is so: no Database owns it any more, since its Database was deleted with
     /// the propagation policy Orphan.

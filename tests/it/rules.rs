@@ -92,6 +92,13 @@ fn api<K: Resource<DynamicType = ()>>(client: &Client, object: &DynamicObject) -
     }
 }
 
+/// A Database that adopts one that runs.
+fn adopting(changes: &Value) -> Value {
+    let adopt = json!({"statefulSetName": "pg", "claimName": "data-pg-0", "serviceName": "pg",
+        "volumeID": "vol-0123456789abcdef0", "instanceID": "i-0123456789abcdef0"});
+    json!({"spec": {"adopt": with(adopt, changes)}})
+}
+
 fn with(mut object: Value, changes: &Value) -> Value {
     merge(&mut object, changes);
     object
@@ -218,6 +225,12 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
             &[],
         ),
         (json!({"spec": {"deletionPolicy": "Shred"}}), &["spec.deletionPolicy", "Retain"]),
+        (adopting(&json!({})), &[]),
+        (adopting(&json!({"containerName": "postgres"})), &[]),
+        (
+            adopting(&json!({"containerName": "Postgres"})),
+            &["spec.adopt.containerName", "the name of a container"],
+        ),
     ];
     run(async {
         let client = control_plane().await.client();

@@ -54,6 +54,31 @@ fn the_yaml_is_the_database() {
 }
 
 #[test]
+fn an_engine_behind_sidecars_is_found_by_mount_image_and_port_and_named() {
+    let mounts = json!([{"name": "data", "mountPath": "/data"}]);
+    let proxy = json!({"name": "proxy", "image": "proxy:1"});
+    let backup = json!({"name": "backup", "image": "backup:1", "volumeMounts": mounts});
+    let known = questdb()["name"].as_str().map(str::to_owned);
+    let mut own = questdb();
+    (own["image"], own["name"]) = (json!("registry.example/own:1"), json!("own"));
+    let own_name = Some("own".to_owned());
+    for (engine, sidecars, expected) in [
+        (questdb(), vec![], &None),
+        (questdb(), vec![&proxy], &known),
+        (questdb(), vec![&backup, &proxy], &known),
+        (own.clone(), vec![&proxy], &own_name),
+        // Only the engine names a port.
+        (own, vec![&backup], &own_name),
+    ] {
+        let mut found = running(&engine);
+        let spec = found.stateful_set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+        sidecars.iter().for_each(|it| spec.containers.insert(0, from_json((*it).clone())));
+        let adopt = render::database(&found, &wanted()).unwrap().spec.adopt.unwrap();
+        assert_eq!(adopt.container_name, *expected, "{sidecars:?}");
+    }
+}
+
+#[test]
 fn a_volume_is_written_with_what_its_type_allows() {
     for (volume_type, iops, throughput, expected) in [
         ("gp3", Some(6000), Some(250), (Some(6000), Some(250))),

@@ -33,7 +33,7 @@ where
     K: Resource + Clone + Serialize + DeserializeOwned + Debug,
 {
     if object.meta().uid.is_none() {
-        return create(api, object).await;
+        return create(api, &object.name_any(), object).await;
     }
     api.patch(&object.name_any(), &written(), &Patch::Merge(object)).await
 }
@@ -44,7 +44,7 @@ pub(super) async fn apply_config_map(
     object: &ConfigMap,
 ) -> Result<ConfigMap, kube::Error> {
     if object.metadata.uid.is_none() {
-        return create(api, object).await;
+        return create(api, &object.name_any(), object).await;
     }
     let mut patch = json!(object);
     patch["binaryData"] = Value::Null;
@@ -52,21 +52,27 @@ pub(super) async fn apply_config_map(
 }
 
 /// The same for a StatefulSet, whose spec is replaced whole: nothing stays that another client has added,
-/// such as an init container. `found` is the StatefulSet of an adopted database as the API server sent it: what
-/// the types of this program do not know of it stays.
+/// such as an init container. `found` is the StatefulSet of an adopted database as the API server sent it:
+/// what the types of this program do not know of it stays.
 pub(super) async fn apply_stateful_set(
     api: &Api<StatefulSet>,
     object: &StatefulSet,
     found: Option<&Value>,
 ) -> Result<StatefulSet, kube::Error> {
+    let whole = whole(object, found);
     if object.metadata.uid.is_none() {
-        return create(api, object).await;
+        return create(api, &object.name_any(), &whole).await;
     }
-    let mut patch = json!(object);
+    replace(api, object, whole, "spec").await
+}
+
+/// The StatefulSet with what the types do not know of it.
+fn whole(object: &StatefulSet, found: Option<&Value>) -> Value {
+    let mut whole = json!(object);
     if let Some(found) = found {
-        patch["spec"] = with_unknown(&found["spec"], &patch["spec"]);
+        whole["spec"] = with_unknown(&found["spec"], &whole["spec"]);
     }
-    replace(api, object, patch, "spec").await
+    whole
 }
 
 /// Makes an adopted StatefulSet what it was when it was found, if it is still as it was read.
@@ -109,13 +115,33 @@ where
     api.patch(&object.name_any(), &written(), &Patch::Strategic(patch)).await
 }
 
-async fn create<K>(api: &Api<K>, object: &K) -> Result<K, kube::Error>
+async fn create<K>(api: &Api<K>, name: &str, object: &(impl Serialize + Debug)) -> Result<K, kube::Error>
 where
-    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
+    K: Clone + DeserializeOwned + Debug,
 {
-    api.patch(&object.name_any(), &PatchParams::apply(DATABASE_FIELD_MANAGER), &Patch::Apply(object)).await
+    api.patch(name, &PatchParams::apply(DATABASE_FIELD_MANAGER), &Patch::Apply(object)).await
 }
 
 fn written() -> PatchParams {
     PatchParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn a_stateful_set_is_written_with_the_fields_that_the_types_do_not_know() {
+        let found = json!({"spec": {"serviceName": "pg", "selector": {}, "template": {"spec": {
+            "containers": [{"name": "pg", "image": "pg:1", "ofTomorrow": true}], "alsoOfTomorrow": 1}}}});
+        let mut wanted: StatefulSet = serde_json::from_value(found.clone()).unwrap();
+        let pod = wanted.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+        pod.containers[0].image = Some("pg:2".to_owned());
+        let mut expected = found.clone();
+        expected["spec"]["template"]["spec"]["containers"][0]["image"] = json!("pg:2");
+        assert_eq!(whole(&wanted, Some(&found))["spec"], expected["spec"]);
+        assert_eq!(whole(&wanted, None), json!(wanted));
+    }
 }
