@@ -14,13 +14,14 @@
 //! * [`cluster`]: the API server: apply, finalizer, events; knows `api`.
 //! * [`engine`]: what a database engine needs; knows `api`.
 //! * [`controller`]: the four controllers; knows all four.
-//! * [`adopt`], [`retained`]: commands for people.
+//! * [`adopt`], [`retained`]: commands for people; [`command`] is what they have in common.
 
 pub mod adopt;
 pub mod api;
 pub mod clock;
 pub mod cloud;
 pub mod cluster;
+pub mod command;
 pub mod controller;
 pub mod definitions;
 pub mod engine;

@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
 
-use super::finding::Finding;
 use super::found::Found;
 use super::wanted::Wanted;
+use crate::command::finding::Finding;
 
 /// The Service that clients use.
 pub fn service(found: &Found, wanted: &Wanted) -> Result<String, Finding> {

@@ -2,11 +2,11 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::finding::Finding;
 use super::found::Found;
 use super::image::{Recognised, recognise};
 use super::wanted::Wanted;
 use crate::api::database::{CustomEngine, Engine, EngineType};
+use crate::command::finding::Finding;
 use crate::engine;
 
 /// The lowest port of a custom engine, whose container has no privileges.

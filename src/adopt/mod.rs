@@ -3,7 +3,6 @@
 mod choices;
 mod engine;
 mod error;
-mod finding;
 mod fleet;
 mod found;
 mod image;
@@ -25,13 +24,14 @@ use clap::{ArgGroup, Args};
 use kube::Client;
 
 use crate::cloud::Cloud;
+use crate::command::finding::Level;
+use crate::command::progress::Output;
+use crate::command::target::Target;
 pub use error::AdoptError;
-use finding::Level;
 use fleet::{Fleet, Many};
 pub use outcome::Outcome;
-use outcome::Output;
 use report::Report;
-use wanted::{Target, Wanted};
+use wanted::Wanted;
 use write::Writer;
 
 /// The options of `freehold adopt`.

@@ -1,25 +1,4 @@
-//! How `freehold adopt` ends, and how it prints.
-
-use clap::ValueEnum;
-
-/// How the report is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
-impl Output {
-    /// Prints a line about what is being done: with JSON, to the standard error.
-    pub fn say(self, line: &str) {
-        match self {
-            Self::Text => println!("  {line}"),
-            Self::Json => eprintln!("{line}"),
-        }
-    }
-}
+//! How `freehold adopt` ends.
 
 /// How it ended, other than by an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,21 +7,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::choices::{secret, service};
-use super::finding::{Finding, Level};
 use super::found::Found;
-use super::later::{self, Change, Kept};
+use super::later::{self, Kept};
 use super::render;
 use super::wanted::Wanted;
 use crate::api::Database;
 use crate::api::keys::ADOPT_TAG;
 use crate::cloud::identity::adopter;
 use crate::cloud::{EbsVolume, Instance};
-
-/// How wide prose is; a word that is longer stays whole.
-const WIDTH: usize = 100;
-
-/// The longest value of a field that is shown.
-const LONGEST_VALUE: usize = 60;
+use crate::command::difference::Change;
+use crate::command::finding::{Finding, Level};
+use crate::command::text::{Row, changed, listed, table};
 
 /// Everything that is printed.
 #[derive(Debug, Serialize)]
@@ -46,13 +42,6 @@ pub struct Report {
     /// The Database as YAML.
     #[serde(skip)]
     yaml: Option<String>,
-}
-
-/// A line of two columns.
-#[derive(Debug, Serialize)]
-struct Row {
-    name: String,
-    value: String,
 }
 
 impl Report {
@@ -82,15 +71,7 @@ impl Report {
     pub fn text(&self, write: bool) -> String {
         let mut text = String::from("Found\n");
         table(&mut text, self.found.iter().map(|row| [row.name.as_str(), row.value.as_str()]));
-        text.push_str("\nChecks\n");
-        for finding in &self.checks {
-            let head = format!("  {:<9}", finding.level.as_str().to_uppercase());
-            prose(&mut text, &head, &format!("{}: {}", finding.object, finding.message));
-            // In one line, so that a command can be copied.
-            if let Some(way_out) = &finding.way_out {
-                let _ = writeln!(text, "           -> {way_out}");
-            }
-        }
+        listed(&mut text, "Checks", &self.checks);
         if let Some(yaml) = &self.yaml {
             text.push_str("\nWhat would be written\n");
             for (number, step) in self.steps.iter().enumerate() {
@@ -110,11 +91,7 @@ impl Report {
             [("in the StatefulSet, at once", false), ("in its template, for the next restart", true)]
         {
             let changes = self.changes.iter().filter(|change| change.at_restart == at_restart);
-            let rows: Vec<[String; 3]> = changes.map(row).collect();
-            if !rows.is_empty() {
-                let _ = writeln!(text, "\n  Fields that change {title}");
-                table(text, rows.iter().map(|row| row.each_ref().map(String::as_str)));
-            }
+            changed(text, &format!("Fields that change {title}"), changes);
         }
         if !self.kept.is_empty() {
             text.push_str("\n  Fields that a Database does not have\n");
@@ -150,63 +127,6 @@ pub fn afterwards(database: &Database) -> String {
         "done: Database {namespace}/{name} is Ready. Check that clients are connected, that the pod did \
             not restart (kubectl get pods --namespace {namespace}), and put the Database into Git"
     )
-}
-
-fn row(change: &Change) -> [String; 3] {
-    // The title says whether it is of the template.
-    let field = change.field.strip_prefix("spec.template.").unwrap_or(&change.field);
-    [field.to_owned(), short(&change.today), format!("-> {}", short(&change.later))]
-}
-
-fn short(value: &Value) -> String {
-    let text = match value {
-        Value::Null => "(none)".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
-    };
-    if text.chars().count() <= LONGEST_VALUE {
-        return text;
-    }
-    text.chars().take(LONGEST_VALUE).chain(['…']).collect()
-}
-
-/// Aligned columns; the second of two is prose.
-fn table<'a, const N: usize>(text: &mut String, rows: impl Iterator<Item = [&'a str; N]>) {
-    let rows: Vec<[&str; N]> = rows.collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    for row in &rows {
-        let Some((last, others)) = row.split_last() else { continue };
-        let head = others.iter().zip(&widths).fold(String::from("  "), |mut head, (cell, width)| {
-            let _ = write!(head, "{cell:width$}  ");
-            head
-        });
-        if N == 2 {
-            prose(text, &head, last);
-        } else {
-            let _ = writeln!(text, "{head}{last}");
-        }
-    }
-}
-
-/// Words in lines of at most [`WIDTH`] columns, after this head, each further line below the first.
-fn prose(text: &mut String, head: &str, words: &str) {
-    let indent = head.chars().count();
-    let mut line = head.to_owned();
-    let mut is_first = true;
-    for word in words.split(' ') {
-        if !is_first && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            let _ = writeln!(text, "{}", line.trim_end());
-            line = " ".repeat(indent);
-            is_first = true;
-        }
-        if !is_first {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_first = false;
-    }
-    let _ = writeln!(text, "{}", line.trim_end());
 }
 
 fn steps(found: &Found, wanted: &Wanted, database: &Database) -> Vec<String> {

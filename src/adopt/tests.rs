@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::found::{Found, FoundClaim};
-use super::wanted::{Target, Wanted};
+use super::wanted::Wanted;
 use crate::api::{InstanceId, VolumeId};
 use crate::cloud::{Attachment, EbsVolume, Instance, InstanceState, VolumeState};
+use crate::command::target::Target;
 
 const INSTANCE: &str = "i-0123456789abcdef0";
 const VOLUME: &str = "vol-0123456789abcdef0";

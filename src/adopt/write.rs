@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
-use tokio::time::{Instant, sleep};
 
 use super::error::AdoptError;
 use super::wanted::Wanted;
@@ -15,9 +14,7 @@ use crate::api::keys::{ADOPT_TAG, NAME_TAG};
 use crate::api::{ConditionType, Database, SnapshotId};
 use crate::cloud::identity::adopter;
 use crate::cloud::{Cloud, SnapshotState};
-
-/// How often the Database is read while it is awaited: a person watches.
-const PAUSE: Duration = Duration::from_secs(2);
+use crate::command::progress::{Look, watch};
 
 /// Who and what is written with.
 pub struct Writer<'a> {
@@ -96,27 +93,17 @@ impl Writer<'_> {
     /// Waits until the Database is Ready in its present generation, and says what it says meanwhile.
     pub async fn ready(&self, database: &Database, limit: Duration) -> Result<(), AdoptError> {
         let (databases, name) = (self.databases(database), database.name_any());
-        let end = Instant::now() + limit;
-        let mut said = String::new();
-        loop {
+        let is_ready = watch(self.say, limit, async || -> Result<Look, AdoptError> {
             let there = databases.get(&name).await?;
             let ready = there.conditions().iter().find(|it| it.type_ == ConditionType::Ready.as_str());
             let line = ready.map_or_else(
                 || "waiting       for the operator to see the Database".to_owned(),
                 |ready| format!("{:<13} {}", ready.reason, ready.message),
             );
-            if line != said {
-                (self.say)(&line);
-                said = line;
-            }
-            if is_ready(&there) {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                return Err(AdoptError::NotReady { name, limit });
-            }
-            sleep(PAUSE).await;
-        }
+            Ok(if is_ready(&there) { Look::Over(Some(line)) } else { Look::Awaited(line) })
+        })
+        .await?;
+        if is_ready { Ok(()) } else { Err(AdoptError::NotReady { name, limit }) }
     }
 
     fn databases(&self, database: &Database) -> Api<Database> {

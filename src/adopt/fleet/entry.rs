@@ -7,12 +7,12 @@ use strum::IntoStaticStr;
 
 use crate::adopt::engine::engine;
 use crate::adopt::error::AdoptError;
-use crate::adopt::finding::{Finding, Level};
 use crate::adopt::found::Found;
 use crate::adopt::wanted::Wanted;
 use crate::adopt::write::is_ready;
 use crate::api::keys::ADOPT_TAG;
 use crate::cloud::identity::adopter;
+use crate::command::finding::{Finding, Level};
 use crate::error_chain::Chain;
 
 /// What became of it.

@@ -6,7 +6,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::adopt::error::AdoptError;
-use crate::adopt::wanted::{Target, Wanted};
+use crate::adopt::wanted::Wanted;
+use crate::command::target::Target;
 
 /// A line.
 #[derive(Parser)]

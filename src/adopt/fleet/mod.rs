@@ -23,10 +23,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::AdoptError;
 use super::inspect::uid_of_cluster;
-use super::outcome::{Outcome, Output};
+use super::outcome::Outcome;
 use super::wanted::Wanted;
 use crate::clock::{Clock as _, SystemClock};
 use crate::cloud::Cloud;
+use crate::command::progress::Output;
 use adopt::Adopter;
 use entry::{Entry, State};
 use look::{Job, Look};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::entry::{Entry, State};
-use crate::adopt::outcome::Output;
+use crate::command::progress::Output;
 
 /// How often the bar is drawn while nothing changes.
 const TICK: Duration = Duration::from_millis(500);

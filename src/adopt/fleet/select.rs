@@ -9,9 +9,10 @@ use kube::{Client, Resource as _, ResourceExt};
 use super::list;
 use super::options::Many;
 use crate::adopt::error::AdoptError;
-use crate::adopt::wanted::{Target, Wanted};
+use crate::adopt::wanted::Wanted;
 use crate::api::Database;
 use crate::cluster::{controller_of, if_served};
+use crate::command::target::Target;
 
 /// Each database that the options name, in order.
 pub async fn select(client: &Client, many: &Many, common: &Wanted) -> Result<Vec<Wanted>, AdoptError> {

@@ -10,7 +10,8 @@ use crate::adopt::found::Found;
 use crate::adopt::outcome::Outcome;
 use crate::adopt::preflight::check;
 use crate::adopt::tests::{questdb, running, wanted};
-use crate::adopt::wanted::{Target, Wanted};
+use crate::adopt::wanted::Wanted;
+use crate::command::target::Target;
 
 fn named(name: &str) -> Wanted {
     let stateful_set = Target { namespace: "team-a".to_owned(), name: name.to_owned() };

@@ -2,10 +2,10 @@
 
 use crate::adopt::choices::{secret, service};
 use crate::adopt::engine::engine;
-use crate::adopt::finding::Finding;
 use crate::adopt::found::Found;
 use crate::adopt::render;
 use crate::adopt::wanted::Wanted;
+use crate::command::finding::Finding;
 
 pub(super) fn names(found: &Found, wanted: &Wanted) -> Vec<Finding> {
     let name = wanted.database();

@@ -6,7 +6,6 @@ use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::ResourceExt;
 
 use crate::adopt::choices::instance_types;
-use crate::adopt::finding::Finding;
 use crate::adopt::found::Found;
 use crate::adopt::wanted::Wanted;
 use crate::api::keys::{
@@ -14,6 +13,7 @@ use crate::api::keys::{
 };
 use crate::cloud::identity::adopter;
 use crate::cloud::{Instance, InstanceState};
+use crate::command::finding::Finding;
 use crate::controller::node::registration::provider_id;
 
 pub(super) fn machine(found: &Found, wanted: &Wanted) -> Vec<Finding> {

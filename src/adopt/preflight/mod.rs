@@ -6,9 +6,9 @@ mod operator;
 mod storage;
 mod workload;
 
-use super::finding::{Finding, Level};
 use super::found::Found;
 use super::wanted::Wanted;
+use crate::command::finding::{Finding, Level};
 
 /// One check.
 type Check = fn(&Found, &Wanted) -> Vec<Finding>;

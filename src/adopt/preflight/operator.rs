@@ -3,10 +3,10 @@
 
 use kube::ResourceExt;
 
-use crate::adopt::finding::Finding;
 use crate::adopt::found::Found;
 use crate::adopt::render;
 use crate::adopt::wanted::Wanted;
+use crate::command::finding::Finding;
 use crate::controller::database::observe::legacy::Legacy;
 use crate::controller::database::plan::{adopt_running, permission};
 

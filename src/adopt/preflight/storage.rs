@@ -2,11 +2,11 @@
 
 use kube::ResourceExt;
 
-use crate::adopt::finding::Finding;
 use crate::adopt::found::Found;
 use crate::adopt::render::file_system;
 use crate::adopt::wanted::Wanted;
 use crate::cloud::{Attachment, ModificationState};
+use crate::command::finding::Finding;
 
 pub(super) fn claims(found: &Found, _: &Wanted) -> Vec<Finding> {
     let Some(pod) = &found.pod else { return Vec::new() };

@@ -2,11 +2,11 @@
 
 use kube::ResourceExt;
 
-use crate::adopt::finding::Finding;
 use crate::adopt::found::Found;
 use crate::adopt::wanted::Wanted;
 use crate::api::keys::MANAGED_BY_LABEL;
 use crate::cluster::controller_of;
+use crate::command::finding::Finding;
 use crate::controller::database::pod::engine_wait;
 
 /// What keeps the claims of a StatefulSet.

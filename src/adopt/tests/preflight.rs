@@ -6,13 +6,13 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::{INSTANCE, Wanted, from_json, postgresql, questdb, running, wanted};
-use crate::adopt::finding::{Finding, Level};
 use crate::adopt::found::Found;
 use crate::adopt::preflight::check;
 use crate::adopt::render;
 use crate::api::database::EngineType;
 use crate::api::node_class::NodeClassSpec;
 use crate::cloud::InstanceState;
+use crate::command::finding::{Finding, Level};
 
 /// What is amiss, how bad that is, a part of what is said, and of the way out.
 type Row = (fn(&mut Found, &mut Wanted), Level, &'static str, &'static str);

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::{check, each, findings, record};
-use crate::adopt::finding::Level;
 use crate::adopt::found::Found;
 use crate::adopt::tests::{VOLUME, from_json, questdb, running, wanted};
 use crate::api::{InstanceId, VolumeId};
 use crate::cloud::{Attachment, Modification, ModificationState};
+use crate::command::finding::Level;
 
 #[test]
 fn the_volume_is_checked() {
