@@ -13,7 +13,7 @@ pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, Went
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_status::{
     Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, Occurrence,
-    Replacement,
+    Release, Replacement,
 };
 use super::size::Size;
 
@@ -87,9 +87,6 @@ use super::size::Size;
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.storage.adoptRetained)")
         .message("spec.adopt and spec.storage.adoptRetained exclude each other: the first adopts a \
             database that runs, the second restores a volume that was retained"),
-    validation = Rule::new("!has(self.spec.release) || !self.spec.release || has(self.spec.adopt)")
-        .message("spec.release is only for a database that was adopted (spec.adopt): set \
-            spec.deletionPolicy to say what happens to the volume of this one"),
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.config) || self.spec.config.size() == 0")
         .message("spec.config must be empty with spec.adopt: an adopted database keeps its settings where \
             they are, in the files and variables of its StatefulSet"),
@@ -171,9 +168,12 @@ pub struct DatabaseSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopt: Option<Adopt>,
 
-    /// True releases an adopted database when this Database is deleted: its StatefulSet becomes what it was,
-    /// and pod, instance and volume go on as they are, without what Freehold has put on them. Only as long as
-    /// the pod is the one that was adopted. Default: false.
+    /// True releases the database when this Database is deleted: pod, instance and volume go on as they are,
+    /// without what Freehold has put on them, whatever the deletionPolicy says. What was adopted becomes what
+    /// it was before, as long as its pod is the one that was found; any other database goes on as it runs
+    /// now, with its StatefulSet, Service, ConfigMap, Secret, ServiceAccount, NetworkPolicy and claim. A
+    /// database that is created, moved or repaired is released once that is over, and one that is paused is
+    /// not. `freehold release` does it. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
 

@@ -75,10 +75,27 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adoption: Option<Adoption>,
 
+    /// The release of the database (spec.release), once it has begun. From the moment at which the
+    /// StatefulSet is released it is completed, whatever the spec says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Release>,
+
     /// What interrupted the database or was done to it, with its cause: the last ten, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub history: Vec<HistoryEntry>,
+}
+
+/// A release that has begun: written before anything is released.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Release {
+    /// When it began.
+    pub started_at: Time,
+
+    /// True for an adopted database that becomes what it was before; false for one that goes on as it runs
+    /// now.
+    pub as_found: bool,
 }
 
 /// One Node replacing another. Written before the second Node is created, kept until the first is gone.

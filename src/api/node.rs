@@ -56,8 +56,6 @@ use super::node_class::{AdditionalVolume, RootVolume};
     validation = Rule::new("has(self.spec.instanceID) == has(oldSelf.spec.instanceID) && \
         (!has(self.spec.instanceID) || self.spec.instanceID == oldSelf.spec.instanceID)")
         .message("spec.instanceID cannot change: which machine this is is decided once"),
-    validation = Rule::new("!has(self.spec.release) || !self.spec.release || has(self.spec.instanceID)")
-        .message("spec.release is only for an adopted instance: set spec.instanceID, or remove it"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSpec {
@@ -84,8 +82,8 @@ pub struct NodeSpec {
     #[serde(rename = "instanceID", default, skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<InstanceId>,
 
-    /// True releases the adopted instance when this Node is deleted: it goes on running, without what
-    /// Freehold has put on it. Otherwise it is terminated.
+    /// True releases the instance when this Node is deleted: it goes on running, without what Freehold has
+    /// put on it. Otherwise it is terminated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
 }

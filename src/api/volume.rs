@@ -77,8 +77,6 @@ use super::size::Size;
 #[x_kube(validation = Rule::new("has(self.adopt) == has(oldSelf.adopt) && (!has(self.adopt) || self.adopt == \
     oldSelf.adopt)")
     .message("spec.adopt cannot change: which EBS volume this is is decided once"))]
-#[x_kube(validation = Rule::new("!has(self.release) || !self.release || has(self.adopt)")
-    .message("spec.release is only for an adopted volume: set spec.adopt, or remove it"))]
 pub struct VolumeSpec {
     /// The NodeClass that names the KMS key, the StorageClass and the tags.
     #[schemars(length(min = 1, max = 63))]
@@ -126,8 +124,8 @@ pub struct VolumeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopt: Option<AdoptedVolume>,
 
-    /// True releases an adopted volume when this object is deleted, whatever the deletionPolicy says: the
-    /// EBS volume, the PersistentVolume and the claim stay, without what Freehold has put on them.
+    /// True releases the volume when this object is deleted, whatever the deletionPolicy says: the EBS
+    /// volume, the PersistentVolume and the claim stay, without what Freehold has put on them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
 

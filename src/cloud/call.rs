@@ -25,8 +25,10 @@ pub enum Call {
     DeleteVolume,
     /// Puts tags on an instance or a volume.
     CreateTags,
-    /// Takes tags off an instance or a volume.
+    /// Takes tags off instances, volumes and network interfaces.
     DeleteTags,
+    /// Lists what carries a tag.
+    DescribeTags,
     /// Lists volumes.
     DescribeVolumes,
     /// Lists modifications of volumes.

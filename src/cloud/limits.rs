@@ -44,6 +44,7 @@ impl Limit {
             | Call::DescribeSnapshots
             | Call::DescribeImages
             | Call::DescribeSubnets
+            | Call::DescribeTags
             | Call::DescribeSecurityGroups
             | Call::DescribeInstanceTypes => Self::FilteredRead,
             Call::GetConsoleOutput => Self::UnfilteredRead,

@@ -71,9 +71,17 @@ pub trait Cloud: Send + Sync + 'static {
     /// nothing.
     async fn tag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
 
-    /// Takes these tags off an instance or a volume, each only where it has this value; the others stay. The
-    /// same call again changes nothing.
-    async fn untag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
+    /// Takes these tags off these resources, each only where it has this value; the others stay. Of all of
+    /// them or of none: EC2 refuses the whole call for one. The same call again changes nothing.
+    async fn untag_resources(
+        &self,
+        ids: &[String],
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), CloudError>;
+
+    /// The ids of the instances, volumes and network interfaces that carry the tag with this value: complete,
+    /// or an error.
+    async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError>;
 
     /// Every volume that matches: complete, or an error.
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError>;

@@ -50,10 +50,11 @@ pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
     }
 }
 
-/// Whether an instance of this Node may be stopped or terminated at all: an adopted one not as long as its
-/// Node says that it is released.
+/// Whether an instance of this Node may be stopped or terminated at all: its own not as long as the Node says
+/// that it is released.
 pub fn may_end(node: &Node, instance: &InstanceId) -> bool {
-    !(node.spec.release && node.spec.instance_id.as_ref() == Some(instance))
+    let recorded = || node.status.as_ref().and_then(|status| status.instance_id.as_ref());
+    !(node.spec.release && node.spec.instance_id.as_ref().or_else(recorded) == Some(instance))
 }
 
 /// Whether the machine of a Node that is being deleted may be terminated: its pods have ended and its volumes

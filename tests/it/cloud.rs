@@ -53,9 +53,13 @@ async fn both_ways_send_the_same_requests() {
             .unwrap();
         world
             .cloud
-            .untag_resource(&instance.id.0, &identity::owner_tags(CLUSTER, Kind::Node, "node-1"))
+            .untag_resources(
+                std::slice::from_ref(&instance.id.0),
+                &identity::owner_tags(CLUSTER, Kind::Node, "node-1"),
+            )
             .await
             .unwrap();
+        world.cloud.describe_tagged("freehold.dev/cluster-id", CLUSTER).await.unwrap();
         world.cloud.describe_instances(&InstanceQuery::Ids(vec![instance.id.clone()])).await.unwrap();
         world.cloud.terminate_instances(&[instance.id]).await.unwrap();
         world.cloud.delete_volume(&volume.id).await.unwrap();

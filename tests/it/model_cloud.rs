@@ -103,8 +103,9 @@ fn tag_specification(index: usize, resource: &str, tags: &BTreeMap<String, Strin
 }
 
 /// What CreateTags and DeleteTags take.
-fn tag_list(id: &str, tags: &BTreeMap<String, String>) -> Params {
-    let mut params = vec![param("ResourceId.1", id)];
+fn tag_list(ids: &[String], tags: &BTreeMap<String, String>) -> Params {
+    let of_resource = |(number, id): (usize, &String)| param(format!("ResourceId.{number}"), id);
+    let mut params: Params = (1..).zip(ids).map(of_resource).collect();
     for (number, (key, value)) in tags.iter().enumerate() {
         params.push(param(format!("Tag.{}.Key", number + 1), key));
         params.push(param(format!("Tag.{}.Value", number + 1), value));
@@ -291,11 +292,25 @@ impl Cloud for ModelCloud {
     }
 
     async fn tag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
-        self.call("CreateTags", &tag_list(id, tags)).map(|_| ())
+        self.call("CreateTags", &tag_list(&[id.to_owned()], tags)).map(|_| ())
     }
 
-    async fn untag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
-        self.call("DeleteTags", &tag_list(id, tags)).map(|_| ())
+    async fn untag_resources(
+        &self,
+        ids: &[String],
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), CloudError> {
+        self.call("DeleteTags", &tag_list(ids, tags)).map(|_| ())
+    }
+
+    async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError> {
+        let kinds = vec!["instance", "network-interface", "volume"];
+        let names = ["key", "value", "resource-type"].map(str::to_owned);
+        let params = filters(names.into_iter().zip([vec![key], vec![value], kinds]));
+        let tags = self.list("DescribeTags", &params, |answer| {
+            if let Response::Tags(page) = answer { Some(page) } else { None }
+        })?;
+        Ok(tags.into_iter().map(|tag| tag.resource_id).collect())
     }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {

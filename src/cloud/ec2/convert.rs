@@ -50,6 +50,11 @@ fn instance_state(name: &str) -> InstanceState {
     }
 }
 
+/// The id of what carries a tag.
+pub(super) fn tagged(call: Call, tag: sdk::TagDescription) -> Result<String, CloudError> {
+    tag.resource_id.ok_or_else(|| incomplete(call, "resource id"))
+}
+
 /// `Code: message`, with the code in front even where EC2's message does not repeat it.
 fn reason(reason: sdk::StateReason) -> Option<String> {
     let code = reason.code.filter(|code| !code.is_empty());

@@ -269,12 +269,28 @@ impl Cloud for Ec2 {
         Ok(())
     }
 
-    async fn untag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
-        requests::delete_tags(&self.writes, id, tags)
+    async fn untag_resources(
+        &self,
+        ids: &[String],
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), CloudError> {
+        requests::delete_tags(&self.writes, ids, tags)
             .send()
             .await
             .map_err(|error| failed(Call::DeleteTags, &error))?;
         Ok(())
+    }
+
+    async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError> {
+        let call = Call::DescribeTags;
+        let mut gathered = Gathered::new(call);
+        let request = self.reads.describe_tags().set_filters(Some(requests::tagged_filters(key, value)));
+        let mut pages = request.into_paginator().page_size(requests::INSTANCE_PAGE).send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| failed(call, &error))?;
+            gathered.add(page.tags, page.next_token)?;
+        }
+        gathered.finish()?.into_iter().map(|tag| convert::tagged(call, tag)).collect()
     }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {

@@ -146,10 +146,10 @@ pub(super) fn create_tags(
 
 pub(super) fn delete_tags(
     client: &Client,
-    id: &str,
+    ids: &[String],
     tags: &BTreeMap<String, String>,
 ) -> DeleteTagsFluentBuilder {
-    client.delete_tags().resources(id).set_tags(Some(tag_list(tags)))
+    client.delete_tags().set_resources(Some(ids.to_vec())).set_tags(Some(tag_list(tags)))
 }
 
 fn tag_list(tags: &BTreeMap<String, String>) -> Vec<Tag> {
@@ -198,6 +198,17 @@ pub(super) fn volume_filters(query: &VolumeQuery) -> Vec<Vec<Filter>> {
 /// "Eventual consistency"): an empty answer is a fact with a time, never a verdict.
 pub(super) fn tag_filters(tags: &BTreeMap<String, String>) -> Vec<Filter> {
     tags.iter().map(|(key, value)| filter(&format!("tag:{key}"), [literal(value)])).collect()
+}
+
+/// What carries the tag with this value, of the kinds that a launch tags. Backups copy the tags of a volume
+/// to snapshots, which are not meant.
+pub(super) fn tagged_filters(key: &str, value: &str) -> Vec<Filter> {
+    let kinds = [ResourceType::Instance, ResourceType::NetworkInterface, ResourceType::Volume];
+    vec![
+        filter("key", [literal(key)]),
+        filter("value", [literal(value)]),
+        filter("resource-type", kinds.map(|kind| kind.as_str().to_owned())),
+    ]
 }
 
 /// Three lists that together name every unhealthy instance, however many there are.

@@ -176,8 +176,16 @@ impl Cloud for Small {
         unreachable!("the inventory only reads")
     }
 
-    async fn untag_resource(&self, _id: &str, _tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+    async fn untag_resources(
+        &self,
+        _ids: &[String],
+        _tags: &BTreeMap<String, String>,
+    ) -> Result<(), CloudError> {
         unreachable!("the inventory only reads")
+    }
+
+    async fn describe_tagged(&self, _key: &str, _value: &str) -> Result<Vec<String>, CloudError> {
+        unreachable!("the inventory searches for no single tag")
     }
 
     async fn modify_volume(&self, _request: &ModifyVolumeRequest) -> Result<(), CloudError> {

@@ -14,9 +14,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::apply::{Answers, apply, apply_config_map, apply_stateful_set, merge, release};
+use super::apply::{Answers, apply, apply_config_map, apply_stateful_set, merge, release_child};
 use super::build;
-use super::messages::events as notes;
+use super::messages::{self, events as notes};
 use super::observe::child::HeldSecret;
 use super::password::Password;
 use super::plan::action::{Action, ChildKind, Plan};
@@ -93,14 +93,18 @@ async fn one(
         }
         Action::RestoreStatefulSet(object) => apply_set(object, acted, answers, ctx).await?,
         Action::ReleaseStatefulSet(live, found) => {
-            release(&of_namespace(live.as_ref(), ctx), live, found).await?;
-            let note = notes::released(&names.stateful_set);
+            release_child(ChildKind::StatefulSet, &live.metadata, found, client()).await?;
+            let note = messages::release::released(&names.stateful_set, found.get("spec").is_some());
             report(EventReason::StatefulSetReleased, note, acted, events).await;
         }
         Action::RecordAdoption(adoption) => {
             write_down(acted, ctx, |status| status.adoption = Some(adoption.as_ref().clone())).await?;
         }
         Action::GoBack(back) => go_back(back, acted, ctx, events).await?,
+        Action::RecordRelease(release) => {
+            write_down(acted, ctx, |status| status.release = Some(release.clone())).await?;
+        }
+        Action::ReleaseChild(kind, live, to) => release_child(*kind, live, to, client()).await?,
         Action::AdoptStatefulSet(object, adoption) => {
             adopt(object, adoption, acted, answers, ctx).await?;
             let note = notes::adopted(&names.stateful_set);
@@ -145,6 +149,7 @@ async fn one(
             label(name, uid, Some(&names.uid), ctx).await?;
         }
         Action::Unlabel(name, uid) => label(name, uid, None, ctx).await?,
+        Action::Relabel(name, uid, former) => label(name, uid, Some(former), ctx).await?,
         Action::ReplacePod(name, uid, why) => {
             announce(Occurrence::Restarted, &why.message(), acted, ctx, events).await?;
             delete::delete(&Api::<Pod>::namespaced(client(), namespace), name, uid).await?;

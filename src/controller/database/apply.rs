@@ -4,14 +4,17 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, Patch, PatchParams};
-use kube::{Resource, ResourceExt};
+use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::build::with_unknown;
+use super::plan::action::ChildKind;
 use crate::api::keys::DATABASE_FIELD_MANAGER;
 
 /// The ConfigMap and the StatefulSet as the API server answered the last write to each: with its defaults,
@@ -75,26 +78,51 @@ fn whole(object: &StatefulSet, found: Option<&Value>) -> Value {
     whole
 }
 
-/// Makes an adopted StatefulSet what it was when it was found, if it is still as it was read.
-pub(super) async fn release(
-    api: &Api<StatefulSet>,
-    live: &StatefulSet,
-    found: &Value,
-) -> Result<(), kube::Error> {
+/// Gives an object that is released these labels, annotations and owners, and this spec if there is one, if
+/// it is still as it was read. Of a spec that stays nothing is written: it may have fields that this release
+/// does not know.
+pub(super) async fn release<K>(api: &Api<K>, live: &ObjectMeta, to: &Value) -> Result<(), kube::Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
     let of_metadata = |field: &str, none: Value| {
-        let value = found["metadata"].get(field).cloned().unwrap_or(none);
+        let value = to["metadata"].get(field).cloned().unwrap_or(none);
         json!({"op": "add", "path": format!("/metadata/{field}"), "value": value})
     };
-    let patch = json!([
-        {"op": "test", "path": "/metadata/uid", "value": live.metadata.uid},
-        {"op": "replace", "path": "/metadata/resourceVersion", "value": live.metadata.resource_version},
+    let mut patch = vec![
+        json!({"op": "test", "path": "/metadata/uid", "value": live.uid}),
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": live.resource_version}),
         of_metadata("labels", json!({})),
         of_metadata("annotations", json!({})),
         of_metadata("ownerReferences", json!([])),
-        {"op": "replace", "path": "/spec", "value": found["spec"]},
-    ]);
-    let patch = Patch::Json::<()>(serde_json::from_value(patch).map_err(kube::Error::SerdeError)?);
-    api.patch(&live.name_any(), &written(), &patch).await.map(drop)
+    ];
+    patch.extend(to.get("spec").map(|spec| json!({"op": "replace", "path": "/spec", "value": spec})));
+    let patch = serde_json::from_value(Value::Array(patch)).map_err(kube::Error::SerdeError)?;
+    let name = live.name.as_deref().unwrap_or_default();
+    api.patch(name, &written(), &Patch::Json::<()>(patch)).await.map(drop)
+}
+
+/// The same for an object of this kind.
+pub(super) async fn release_child(
+    kind: ChildKind,
+    live: &ObjectMeta,
+    to: &Value,
+    client: Client,
+) -> Result<(), kube::Error> {
+    let namespace = live.namespace.clone().unwrap_or_default();
+    match kind {
+        ChildKind::StatefulSet => {
+            release(&Api::<StatefulSet>::namespaced(client, &namespace), live, to).await
+        }
+        ChildKind::Service => release(&Api::<Service>::namespaced(client, &namespace), live, to).await,
+        ChildKind::ConfigMap => release(&Api::<ConfigMap>::namespaced(client, &namespace), live, to).await,
+        ChildKind::ServiceAccount => {
+            release(&Api::<ServiceAccount>::namespaced(client, &namespace), live, to).await
+        }
+        ChildKind::NetworkPolicy => {
+            release(&Api::<NetworkPolicy>::namespaced(client, &namespace), live, to).await
+        }
+    }
 }
 
 /// Changes these fields of an object.

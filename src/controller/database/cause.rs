@@ -296,7 +296,7 @@ impl ReplaceCause {
 pub enum NodeDeletion {
     /// Its Database is being deleted.
     DatabaseDeleted,
-    /// Its Database is being deleted and releases what it adopted.
+    /// Its Database is being deleted and releases its database.
     DatabaseReleased,
     /// Its Database is paused.
     DatabasePaused,

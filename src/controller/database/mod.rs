@@ -17,7 +17,8 @@ pub mod plan;
 pub mod pod;
 mod remember;
 pub mod status;
-pub mod wait;
+pub mod unreleasable;
+mod wait;
 mod written;
 
 use std::sync::Arc;

@@ -18,6 +18,7 @@ use super::plan::drift;
 use super::plan::facts::{
     condition_message, engine_waiting, inputs_of_pod, node_awaited, volume_awaited, wanted_inputs,
 };
+use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
 use super::plan::{going_back, next_start};
@@ -48,7 +49,7 @@ impl Decided {
     /// What this pass decided.
     pub fn of(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Self {
         Self {
-            is_deleting: observed.is_leaving(),
+            is_deleting: leaving::is_leaving(observed),
             waiting: waiting(plan, acted),
             engine: engine(observed),
             answers: Answers::default(),
@@ -112,6 +113,7 @@ pub fn status(
             .or_else(|| observed.database.spec.adopt.as_ref()?.credentials_secret_name.clone())
             .or(old.credentials_secret_name),
         adoption: going_back::record(observed, old.adoption),
+        release: old.release,
         zone: old.zone,
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, old.replacement),
@@ -239,7 +241,7 @@ fn engine(observed: &Observed) -> Option<DatabaseWait> {
 
 /// Why something is not there: because it is not wanted now, or because it is awaited.
 fn idle(observed: &Observed) -> Idle {
-    if observed.is_leaving() {
+    if leaving::is_leaving(observed) {
         Idle::Deleting
     } else if observed.database.spec.running {
         Idle::Awaited

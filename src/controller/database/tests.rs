@@ -14,6 +14,7 @@ mod permission;
 mod plan;
 mod pod;
 mod random;
+mod releasing;
 mod replacing;
 mod status;
 
@@ -307,7 +308,9 @@ fn word(action: &Action) -> String {
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
         Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),
+        Action::RecordRelease(release) => format!("record release, as found {}", release.as_found),
         Action::ReleaseStatefulSet(object, _) => applied("release", &object.metadata.uid),
+        Action::ReleaseChild(kind, live, _) => format!("release {kind:?} {}", live.name.as_deref().unwrap()),
         Action::AdoptStatefulSet(object, _) => applied("adopt", &object.metadata.uid),
         Action::RecordAdoption(_) => "record adoption".to_owned(),
         Action::GoBack(back) => format!("go back, {:?}", back.why),
@@ -348,6 +351,7 @@ fn word(action: &Action) -> String {
         Action::Label(name, uid, None) => format!("label {name} {uid}"),
         Action::Label(name, _, Some(moved)) => format!("label {name}, moved {}", moved.message()),
         Action::Unlabel(name, uid) => format!("unlabel {name} {uid}"),
+        Action::Relabel(name, uid, former) => format!("relabel {name} {uid} {former}"),
         Action::ReplacePod(name, uid, why) => format!("replace {name} {uid}: {}", why.message()),
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),
         Action::DeleteChild(kind, name, _) => format!("delete {kind:?} {name}"),

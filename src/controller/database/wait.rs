@@ -10,6 +10,7 @@ use super::claim_fault::ClaimFault;
 use super::legacy_refusal::LegacyRefusal;
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
+use super::unreleasable::Unreleasable;
 use crate::api::{DeletionPolicy, Reason, VolumeId};
 use crate::controller::blocker::Blocker;
 
@@ -43,12 +44,17 @@ pub enum DatabaseWait {
     NotAdoptable(LegacyRefusal),
     /// The StatefulSet is being adopted.
     AdoptingStatefulSet(String),
-    /// The StatefulSet is being made what it was.
-    Releasing(String),
+    /// The StatefulSet and the other objects are being released.
+    Releasing {
+        /// The StatefulSet.
+        set: String,
+        /// It becomes what it was before it was adopted.
+        as_found: bool,
+    },
     /// The Volume releases what it has.
     ReleasingVolume(String),
-    /// The StatefulSet cannot become what it was without a restart of its pod.
-    NotReleasable(String),
+    /// The Database was deleted to be released, and goes on until it can be.
+    NotReleasable(Unreleasable),
     /// No pod is started with this claim of an adopted database.
     ClaimUnusable(String, ClaimFault),
     /// The StatefulSet of an adopted database was deleted, and the API server rejects it with this answer.
@@ -315,7 +321,7 @@ impl DatabaseWait {
             Self::Paused => Reason::Paused,
             Self::ResourcesDeleted
             | Self::OtherFinalizers
-            | Self::Releasing(_)
+            | Self::Releasing { .. }
             | Self::ReleasingVolume(_)
             | Self::NotReleasable(_) => Reason::Deleting,
             Self::ChildRefused { .. } | Self::NotRecreatable(..) => Reason::ChildRefused,
@@ -333,7 +339,7 @@ impl DatabaseWait {
             | Self::CredentialsUnusable { .. }
             | Self::AdoptionRefused(_)
             | Self::VolumeLost { .. }
-            | Self::NotReleasable(_)
+            | Self::NotReleasable(Unreleasable::Paused)
             | Self::NotRecreatable(..)
             | Self::WentBack(..)
             | Self::NotGoingBack { .. }
@@ -344,8 +350,9 @@ impl DatabaseWait {
             | Self::FormerVolumeExists(_)
             | Self::Adopting { .. }
             | Self::AdoptingStatefulSet(_)
-            | Self::Releasing(_)
+            | Self::Releasing { .. }
             | Self::ReleasingVolume(_)
+            | Self::NotReleasable(_)
             | Self::CreatingNode(_)
             | Self::NodeUnusable { .. }
             | Self::NodeNotInitialized(_)

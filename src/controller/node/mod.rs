@@ -79,6 +79,11 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
             .await
             .map_err(|error| PassError::Observe(error.into()))?;
     }
+    if plan::needs_tagged(&observed) {
+        observed.tagged = observe::tagged(&observed.node, observed.priority, ctx)
+            .await
+            .map_err(|error| PassError::Observe(error.into()))?;
+    }
     let plan = plan::plan(&observed, ctx.clock.now());
     let acted = act::act(&plan, observed.node.clone(), ctx, events).await;
     if acted.finished {

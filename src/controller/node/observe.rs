@@ -10,7 +10,7 @@ use kube::{Client, ResourceExt};
 
 use super::pods;
 use super::registration::{self, is_live, provider_id};
-use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER, INSTANCE_TYPE_LABEL, ZONE_LABEL};
+use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER, INSTANCE_TYPE_LABEL, NODE_UID_TAG, ZONE_LABEL};
 use crate::api::{InstanceId, Node, NodeClass, NodeStatus, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
@@ -40,6 +40,8 @@ pub struct Observed {
     /// What EC2 shows of the instance that the spec names, when it is requested by its id: one or none; read
     /// only while the inventory does not show it under this Node's UID.
     pub shown_by_id: Option<Vec<Instance>>,
+    /// The ids of what carries this Node's tag in EC2; read only while a launched instance is released.
+    pub tagged: Option<Vec<String>>,
     /// Which types have no capacity where.
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
@@ -131,6 +133,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         issued_tags: issued(Call::CreateTags),
         issued_untags: issued(Call::DeleteTags),
         shown_by_id: None,
+        tagged: None,
         fleet,
         instances,
         ownership: ownership::of(&node, &ctx.client).await?,
@@ -170,6 +173,20 @@ pub async fn shown_by_id(
         return Ok(None);
     }
     ctx.cloud.describe_instances(&InstanceQuery::Among(vec![id.clone()])).await.map(Some)
+}
+
+/// What carries this Node's tag in EC2; nothing while the rate limit does not allow the call.
+pub async fn tagged(
+    node: &Node,
+    priority: Priority,
+    ctx: &Context,
+) -> Result<Option<Vec<String>>, CloudError> {
+    let (namespace, object) = (node.namespace().unwrap_or_default(), node.uid().unwrap_or_default());
+    let caller = Caller { namespace: &namespace, object: &object, priority };
+    if ctx.limits.try_take(Call::DescribeTags, &caller, ctx.clock.now()).is_err() {
+        return Ok(None);
+    }
+    ctx.cloud.describe_tagged(NODE_UID_TAG, &object).await.map(Some)
 }
 
 /// When this process last requested the termination of which instance; of the Node's own also while EC2 does

@@ -57,16 +57,18 @@ pub(super) fn dedicated_effect(node: &Node) -> Option<&'static str> {
     }
 }
 
-/// Whether the Kubernetes node carries anything that Freehold puts on that of an adopted instance.
-pub(super) fn is_marked(core_node: &CoreNode) -> bool {
-    let labels = core_node.labels();
-    finalizer::has(core_node)
-        || MARKS.iter().any(|label| labels.contains_key(*label))
-        || taints(core_node).any(is_mark)
+/// Whether the Kubernetes node carries anything that is removed from it when its machine is released.
+pub(super) fn is_marked(node: &Node, core_node: &CoreNode) -> bool {
+    let is_dedicated = || core_node.labels().contains_key(DEDICATED_LABEL) || taints(core_node).any(is_mark);
+    finalizer::has(core_node) || (!stays_dedicated(node, core_node) && is_dedicated())
 }
 
-/// The labels that Freehold puts on the Kubernetes node of an adopted instance.
-pub(super) const MARKS: [&str; 2] = [DEDICATED_LABEL, DATABASE_NODE_LABEL];
+/// Whether the label and the taint of a database's machine stay when the machine is released: its own kubelet
+/// has set them, or a pod is placed there by the label of its database. Of a database that becomes what it
+/// was, the Database's controller has removed that label before.
+pub(super) fn stays_dedicated(node: &Node, core_node: &CoreNode) -> bool {
+    node.spec.instance_id.is_none() || core_node.labels().contains_key(DATABASE_NODE_LABEL)
+}
 
 /// Whether Freehold puts this taint on the Kubernetes node of an adopted instance.
 pub(super) fn is_mark(taint: &Taint) -> bool {

@@ -48,7 +48,8 @@ pub(super) fn forget(uid: &str, ctx: &Context) {
 pub(super) fn forget_released(observed: &Observed, ctx: &Context) {
     forget(&observed.node.uid().unwrap_or_default(), ctx);
     let shown = observed.instances.instances.iter().map(|instance| &instance.id);
-    for id in shown.chain(&observed.node.spec.instance_id) {
+    let recorded = observed.node.status.iter().filter_map(|status| status.instance_id.as_ref());
+    for id in shown.chain(&observed.node.spec.instance_id).chain(recorded) {
         ctx.issued.forget(&id.0);
     }
 }

@@ -114,6 +114,7 @@ fn world() -> Observed {
             empty: EmptyRuns::default(),
         },
         shown_by_id: None,
+        tagged: None,
         offerings: OfferingsView::default(),
         sent: None,
         issued_terminations: BTreeMap::new(),

@@ -1,9 +1,9 @@
 //! What is put on the PersistentVolume and the claim of an EBS volume that was adopted in place, and taken
-//! off when it is given back: nothing else of the two ever changes. And each of the two again, where it is
-//! gone. Pure.
+//! off when it is released: nothing else of the two ever changes. Of those that Freehold has created the same
+//! is taken off. And each of the two again, where it is gone. Pure.
 //!
-//! Of the Database's labels these are ours alone: what has another prefix may have been there before, and
-//! could not be given back.
+//! Of the Database's labels these are ours alone: what has another prefix may have been there before an
+//! adoption, and could not be restored.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use kube::{Resource, ResourceExt};
 use super::build;
 use crate::api::keys::{
     DATABASE_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, FORMER_RECLAIM_POLICY_ANNOTATION,
-    VOLUME_UID_LABEL,
+    MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL, VOLUME_UID_LABEL,
 };
 use crate::api::names::VolumeNames;
 use crate::api::{Size, Volume, VolumeId};
@@ -66,10 +66,10 @@ pub fn own(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Change<
     Change::of(found, to)
 }
 
-/// Makes the claim what it was before this Volume.
+/// Makes the claim what it was before this Volume, or, if Freehold has created it, one that is no Volume's.
 pub fn disown(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Change<PersistentVolumeClaim>>> {
     let mut to = found.clone();
-    remove(&mut to.metadata.labels, &labels(volume));
+    remove(&mut to.metadata.labels, &removed_labels(volume));
     if is_owned(found, volume) {
         to.owner_references_mut().retain(|owner| Some(&owner.uid) != volume.metadata.uid.as_ref());
         to.metadata.owner_references = to.metadata.owner_references.filter(|owners| !owners.is_empty());
@@ -88,7 +88,9 @@ pub fn give_back(
         return None;
     }
     let mut to = found.clone();
-    remove(&mut to.metadata.labels, &record_labels(volume));
+    let mut labels = removed_labels(volume);
+    labels.extend(record_labels(volume));
+    remove(&mut to.metadata.labels, &labels);
     to.annotations_mut().remove(DATABASE_ANNOTATION);
     let former = to.annotations_mut().remove(FORMER_RECLAIM_POLICY_ANNOTATION);
     let is_staying = claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_none());
@@ -200,6 +202,15 @@ fn labels(volume: &Volume) -> BTreeMap<String, String> {
     let is_ours = |key: &str| [DATABASE_NAME_LABEL, DATABASE_UID_LABEL].contains(&key);
     let labels = volume.labels().iter().filter(|(key, _)| is_ours(key));
     labels.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// What a release removes: of what Freehold has created also who manages it.
+fn removed_labels(volume: &Volume) -> BTreeMap<String, String> {
+    let mut removed = labels(volume);
+    if volume.spec.adopt.is_none() {
+        removed.insert(MANAGED_BY_LABEL.to_owned(), MANAGED_BY_FREEHOLD.to_owned());
+    }
+    removed
 }
 
 /// Removes those of these labels that still have our value.

@@ -32,7 +32,8 @@ pub(super) fn forget(uid: &str, ctx: &Context) {
 pub(super) fn forget_released(observed: &Observed, ctx: &Context) {
     forget(&observed.volume.uid().unwrap_or_default(), ctx);
     let adopted = observed.volume.spec.adopt.iter().map(|adopt| &adopt.volume_id);
-    for id in observed.volumes.volumes.iter().map(|volume| &volume.id).chain(adopted) {
+    let recorded = observed.volume.status.iter().filter_map(|status| status.volume_id.as_ref());
+    for id in observed.volumes.volumes.iter().map(|volume| &volume.id).chain(adopted).chain(recorded) {
         ctx.issued.forget(&id.0);
     }
 }

@@ -28,7 +28,7 @@ const OURS: &str = "freehold.dev/cluster-id";
 const HOP_LIMIT: &str = "MetadataOptions.HttpPutResponseHopLimit";
 const ROOT: &str = "BlockDeviceMapping.1.Ebs";
 
-pub static CALLS: [Row; 86] = [
+pub static CALLS: [Row; 91] = [
     // Reading.
     row("DescribeInstances", || call("DescribeInstances", &[])),
     row("DescribeInstances by id, of another cluster", || {
@@ -150,7 +150,16 @@ pub static CALLS: [Row; 86] = [
     row("DeleteTags, of what is another cluster's", || untake("{i:adopted elsewhere}", &[])),
     row("DeleteTags, the tag of adoption", || untake("{i:adopted}", &[("Tag.3.Key", "freehold.dev/adopt")])),
     row("DeleteTags, every tag of what was adopted", || on("DeleteTags", "ResourceId.1", "{i:adopted}")),
-    row("DeleteTags, of what was launched", || untake("{i:ours}", &[])),
+    row("DeleteTags, of what was launched", || {
+        untake("{i:ours}", &[("Tag.4.Key", "freehold.dev/attempt"), ("Tag.4.Value", "1")])
+    }),
+    row("DeleteTags, of a volume that was created", || untake("{vol:ours}", &[])),
+    row("DeleteTags, of a machine and a disk that has none of ours", || {
+        untake("{i:ours}", &[("ResourceId.2", "{vol:none}")])
+    }),
+    row("DeleteTags, another key of ours", || untake("{i:ours}", &[("Tag.3.Key", "team")])),
+    row("DeleteTags, of a snapshot of ours", || untake("{snap:ours}", &[])),
+    row("DescribeTags", || call("DescribeTags", &[("Filter.1.Name", "key"), ("Filter.1.Value.1", OURS)])),
     row("DeleteTags, ours", || call("DeleteTags", &[("ResourceId.1", "{vol:ours}"), ("Tag.1.Key", OURS)])),
 ];
 

@@ -41,8 +41,18 @@ fn foreign_calls(env: &TestEnv, calls: &[JournalEntry]) {
     let untags = |entry: &&JournalEntry| {
         entry.action == "DeleteTags" && !entry.resources.iter().all(|id| may_be_adopted(env, id))
     };
-    let found: Vec<_> = calls.iter().filter(untags).collect();
-    assert!(found.is_empty(), "tags are taken off what ran before, and of nothing else: {found:?}");
+    let is_requested = |entry: &JournalEntry| {
+        let releases = |seen: &Seen| seen.is_write() && seen.body.contains("\"release\":true");
+        env.tap.seen().iter().any(|seen| seen.journal < entry.seq && seen.status < 300 && releases(seen))
+    };
+    let found: Vec<_> = calls.iter().filter(untags).filter(|entry| !is_requested(entry)).collect();
+    assert!(found.is_empty(), "tags are taken off what ran before or is released: {found:?}");
+}
+
+/// The instances and volumes that were released: untagged by the operator.
+fn released(env: &TestEnv) -> BTreeSet<String> {
+    let calls = env.calls_since(0).into_iter().filter(|entry| entry.action == "DeleteTags");
+    calls.flat_map(|entry| entry.resources).collect()
 }
 
 /// Whether a person allows the adoption of this instance or volume.
@@ -105,8 +115,9 @@ fn tags(env: &TestEnv) {
         let machine = env.ec2().instance(id);
         machine.is_some_and(|machine| !machine.tags.contains_key("freehold.dev/attempt"))
     };
+    let released = released(env);
     for (machine, id, tags) in machines.chain(disks) {
-        if found(&machine) || may_be_adopted(env, &id) {
+        if found(&machine) || may_be_adopted(env, &id) || released.contains(&id) {
             continue;
         }
         let says = ["freehold.dev/cluster-id", "freehold.dev/database", "freehold.dev/attempt", "Name"];

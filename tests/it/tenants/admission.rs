@@ -289,7 +289,7 @@ fn tenants_and_a_stolen_token_are_refused_with_a_sentence_and_databases_live_as_
 }
 
 /// The deletion of a Database with the propagation policy Orphan is refused, whoever tries and however the
-/// policy is given; any other is not.
+/// policy is given, and with the policy Foreground that of one that is to be released; any other is not.
 async fn orphaning(env: &TestEnv) {
     let databases = env.api::<Database>();
     let params = |propagation_policy: Option<PropagationPolicy>| DeleteParams {
@@ -309,6 +309,13 @@ async fn orphaning(env: &TestEnv) {
         let refused = answer.unwrap_err().to_string();
         assert!(refused.contains("propagation policy Orphan"), "{refused}");
     }
+    let foreground = || params(Some(PropagationPolicy::Foreground));
+    databases.delete("orders", &foreground()).await.unwrap();
+    env.edit("orders", &json!({"release": true})).await;
+    databases.delete("orders", &params(None)).await.unwrap();
+    let refused = databases.delete("orders", &foreground()).await.unwrap_err().to_string();
+    assert!(refused.contains("before it is released"), "{refused}");
+    env.edit("orders", &json!({"release": false})).await;
 }
 
 /// What exists is not edited by others; that it may be deleted, and a finalizer removed, stays.

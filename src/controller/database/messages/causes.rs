@@ -206,7 +206,7 @@ impl NodeDeletion {
     pub fn message(&self) -> String {
         match self {
             Self::DatabaseDeleted => "the Database is being deleted".to_owned(),
-            Self::DatabaseReleased => "its Database is being deleted and releases what it adopted".to_owned(),
+            Self::DatabaseReleased => "its Database is being deleted and releases its database".to_owned(),
             Self::DatabasePaused => "the Database is paused".to_owned(),
             Self::MovedTo(node) => format!("the database has moved to Node {node}"),
             Self::NotNeeded(node) => format!(

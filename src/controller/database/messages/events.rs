@@ -37,11 +37,6 @@ pub fn adopted(name: &str) -> String {
     format!("StatefulSet {name} was adopted; its pod goes on running as it was")
 }
 
-/// The StatefulSet was released.
-pub fn released(name: &str) -> String {
-    format!("StatefulSet {name} is what it was before it was adopted; its pod goes on running")
-}
-
 /// The database goes back to what it ran as before.
 pub fn goes_back(message: &str) -> String {
     format!("the pod did not start as the spec requests, and goes back to what it ran as before: {message}")

@@ -1,27 +1,8 @@
-//! The sentences for why a database that runs cannot be adopted, and for its release. Pure.
+//! The sentences for why a database that runs cannot be adopted. Pure.
 
 use crate::api::keys::ZONE_LABEL;
 use crate::controller::database::claim_fault::ClaimFault;
 use crate::controller::database::legacy_refusal::LegacyRefusal;
-
-/// The StatefulSet becomes what it was.
-pub fn releasing(set: &str) -> String {
-    format!("StatefulSet {set} becomes what it was before it was adopted, and its pod goes on running")
-}
-
-/// The Volume releases what it has.
-pub fn releasing_volume(volume: &str) -> String {
-    format!("Volume {volume} is releasing its EBS volume and its claim")
-}
-
-/// The StatefulSet cannot become what it was.
-pub fn not_releasable(set: &str) -> String {
-    format!(
-        "StatefulSet {set} cannot become what it was before it was adopted without a restart: its pod was \
-         replaced since, or runs on a machine that Freehold launched. Set spec.release to false, and the \
-         deletion follows spec.deletionPolicy; Retain keeps the volume"
-    )
-}
 
 /// The StatefulSet was deleted, and cannot be created again by the operator.
 pub fn not_recreatable(set: &str, answer: &str) -> String {

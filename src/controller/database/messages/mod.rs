@@ -5,6 +5,7 @@ pub mod engine;
 pub mod events;
 mod legacy;
 pub mod next_start;
+pub mod release;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
@@ -59,9 +60,9 @@ impl DatabaseWait {
             Self::NotAdoptable(refusal) => {
                 format!("the database is not adopted, and its pod is left alone: {}", refusal.message())
             }
-            Self::Releasing(set) => legacy::releasing(set),
-            Self::ReleasingVolume(volume) => legacy::releasing_volume(volume),
-            Self::NotReleasable(set) => legacy::not_releasable(set),
+            Self::Releasing { set, as_found } => release::releasing(set, *as_found),
+            Self::ReleasingVolume(volume) => release::releasing_volume(volume),
+            Self::NotReleasable(cause) => cause.message(),
             Self::NotRecreatable(set, answer) => legacy::not_recreatable(set, answer),
             Self::ClaimUnusable(claim, fault) => fault.message(claim),
             Self::AdoptingStatefulSet(set) => {

@@ -113,10 +113,9 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Whether the Database is on its way out: deleted, and not protected from it. In a namespace that is
-    /// being deleted nothing can be created any more, so that protection ends there, and with our
-    /// definitions.
-    pub fn is_leaving(&self) -> bool {
+    /// Whether the Database was deleted, and is not protected from it. In a namespace that is being deleted
+    /// nothing can be created any more, so that protection ends there, and with our definitions.
+    pub fn is_deleted(&self) -> bool {
         self.database.metadata.deletion_timestamp.is_some() && !self.is_protected()
     }
 

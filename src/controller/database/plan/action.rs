@@ -5,9 +5,10 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use crate::api::database::{Adoption, Occurrence, Replacement, WentBack};
+use crate::api::database::{Adoption, Occurrence, Release, Replacement, WentBack};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::object_name::ObjectName;
@@ -50,8 +51,13 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
-    /// Make the adopted StatefulSet what it was: as it is, as it was found.
+    /// Write down that the release begins.
+    RecordRelease(Release),
+    /// Release the StatefulSet: as it is; and labels, annotations and owners as they are to be, with the spec
+    /// where that becomes what it was, too.
     ReleaseStatefulSet(Box<StatefulSet>, Box<Value>),
+    /// The same for another object of the database.
+    ReleaseChild(ChildKind, Box<ObjectMeta>, Box<Value>),
     /// Adopt the StatefulSet of a database that runs, found as the record says.
     AdoptStatefulSet(Box<StatefulSet>, Box<Adoption>),
     /// Write down how the database was found, as its StatefulSet has it noted.
@@ -105,6 +111,8 @@ pub enum Action {
     Label(String, String, Option<Move>),
     /// Take the Database's label off a core Node: name, UID.
     Unlabel(String, String),
+    /// Give the Database's label on a core Node the value that it had before an adoption: name, UID, value.
+    Relabel(String, String, String),
     /// Delete the pod so that it comes back from the new template: name, UID, why.
     ReplacePod(String, String, RestartCause),
     /// Keep the credentials with the disk, under the name of what is retained.

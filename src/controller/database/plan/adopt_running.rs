@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::action::{Action, Plan};
 use super::facts::{adoption, node_awaited, recorded_zone, replicas, slowly, volume_awaited};
+use super::leaving::is_leaving;
 use super::{access, permission, validation};
 use crate::api::database::{Adopt, Adoption};
 use crate::api::keys::{
@@ -78,7 +79,7 @@ pub(super) fn remembered(observed: &Observed) -> Option<Plan> {
 /// The plan, and first of all that Volume and Node are kept once the StatefulSet is adopted, whatever else
 /// the plan waits for: what would be released is neither repaired nor changed.
 pub(super) fn kept(mut plan: Plan, observed: &Observed) -> Plan {
-    if observed.stateful_set.ours().is_some() && !observed.is_leaving() {
+    if observed.stateful_set.ours().is_some() && !is_leaving(observed) {
         plan.actions.splice(0..0, kept_all(observed));
     }
     plan
@@ -87,11 +88,11 @@ pub(super) fn kept(mut plan: Plan, observed: &Observed) -> Plan {
 /// Has Node and Volume keep what they would release.
 pub(super) fn kept_all(observed: &Observed) -> Vec<Action> {
     let release = || json!({"release": null});
-    let nodes = observed.nodes.iter().filter(|node| node.spec.instance_id.is_some() && node.spec.release);
+    let nodes = observed.nodes.iter().filter(|node| node.spec.release);
     let mut first: Vec<Action> = nodes
         .map(|node| Action::UpdateNode(node.name_any(), node.uid().unwrap_or_default(), release()))
         .collect();
-    let volume = observed.volume.ours().filter(|volume| volume.spec.adopt.is_some() && volume.spec.release);
+    let volume = observed.volume.ours().filter(|volume| volume.spec.release);
     first.extend(volume.map(|it| Action::UpdateVolume(it.uid().unwrap_or_default(), release())));
     first
 }

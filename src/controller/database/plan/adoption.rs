@@ -7,6 +7,7 @@
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
+use super::leaving::is_leaving;
 use crate::api::keys::TAKEN_FROM_ANNOTATION;
 use crate::api::{ConditionType, Reason};
 use crate::controller::conditions::Entry;
@@ -113,7 +114,7 @@ pub(super) fn after(observed: &Observed, actions: &mut Vec<Action>) {
     let is_taken = own.0.annotations().get(TAKEN_FROM_ANNOTATION) == kept.0.metadata.name.as_ref();
     let has_disk = match &observed.volume {
         Child::Ours(volume) => volume.status.as_ref().is_some_and(|status| status.volume_id.is_some()),
-        Child::Absent | Child::Foreign => observed.is_leaving(),
+        Child::Absent | Child::Foreign => is_leaving(observed),
     };
     // The Volume deletes the record when it has its own: that is the proof.
     if is_taken && has_disk && observed.kept.record.is_none() {

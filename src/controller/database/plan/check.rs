@@ -4,10 +4,12 @@
 use kube::ResourceExt;
 
 use super::action::{Action, ChildKind, Plan};
+use super::leaving::is_leaving;
 use super::machines;
 use super::wakes::{is_registered, wake};
 use crate::api::Node;
 use crate::cluster::finalizer;
+use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::wait::DatabaseWait;
@@ -20,7 +22,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             broken.push(sentence.to_owned());
         }
     };
-    let is_deleting = observed.is_leaving();
+    let is_deleting = is_leaving(observed);
     let is_stalled = plan.waiting.as_ref().is_some_and(DatabaseWait::is_stalled);
     let status = observed.database.status.as_ref();
     for action in &plan.actions {
@@ -64,7 +66,17 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::RecordZone(_) => {
                 rule(!is_deleting, "nothing is created for a database that is deleted");
             }
-            Action::DeleteNode(name, uid, _) | Action::UpdateNode(name, uid, _) => {
+            Action::DeleteNode(name, uid, why) => {
+                let is_it = |node: &&Node| node.name_any() == *name && node.uid().as_deref() == Some(uid);
+                let node = observed.nodes.iter().find(is_it);
+                rule(node.is_some(), "only a Node of this Database is changed or deleted");
+                let is_released = node.is_some_and(|node| node.spec.release) || releases(plan, name);
+                rule(
+                    *why != NodeDeletion::DatabaseReleased || is_released,
+                    "a Node of a database that is released is deleted only when it releases its machine",
+                );
+            }
+            Action::UpdateNode(name, uid, _) => {
                 let is_ours = |node: &Node| node.name_any() == *name && node.uid().as_deref() == Some(uid);
                 rule(
                     observed.nodes.iter().any(is_ours),
@@ -87,6 +99,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             Action::KeepCredentials(_)
             | Action::DeleteCredentials(_)
             | Action::DeleteChild(..)
+            | Action::RecordRelease(_)
+            | Action::ReleaseChild(..)
             | Action::ReleaseStatefulSet(..) => {
                 rule(is_deleting, "what ends a Database is done only to one that is being deleted");
             }
@@ -104,6 +118,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::DeleteRetainedCredentials(..)
             | Action::UpdateVolume(..)
             | Action::Unlabel(..)
+            | Action::Relabel(..)
             | Action::ReplacePod(..) => {}
         }
     }
@@ -112,6 +127,17 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
         rule(wake.is_some(), &format!("a wait has a wake, and {wait:?} has none"));
     }
     broken
+}
+
+/// Whether this plan has the Node release its machine.
+fn releases(plan: &Plan, name: &str) -> bool {
+    plan.actions.iter().any(|action| {
+        if let Action::UpdateNode(updated, _, spec) = action {
+            updated == name && spec["release"] == true
+        } else {
+            false
+        }
+    })
 }
 
 /// Whether a machine is lost, and every other one is lost, too, or leaves, if only with this very plan.

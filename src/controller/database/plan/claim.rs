@@ -18,6 +18,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::facts::{adoption, replicas};
+use super::leaving::is_leaving;
 use super::machines::{self, is_lost};
 use crate::controller::database::claim_fault::ClaimFault;
 use crate::controller::database::observe::Observed;
@@ -51,7 +52,7 @@ fn fault(observed: &Observed) -> Option<(String, ClaimFault, Option<&Pod>)> {
     let (adopt, legacy) = (observed.database.spec.adopt.as_ref()?, observed.legacy.as_ref()?);
     let is_adopted = observed.stateful_set.ours().is_some() || adoption(observed).is_some();
     let wanted = observed.volume.ours()?.spec.adopt.as_ref()?.persistent_volume_name.clone();
-    if !is_adopted || observed.is_leaving() || !observed.database.spec.running {
+    if !is_adopted || is_leaving(observed) || !observed.database.spec.running {
         return None;
     }
     let name = adopt.claim_name.clone();

@@ -22,7 +22,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.database) {
         return Plan::act(actions, DatabaseWait::OtherFinalizers);
     }
-    if let Some(plan) = release::plan(observed) {
+    if let Some(plan) = release::plan(observed, now) {
         return plan;
     }
     // What was adopted follows the policy; what was not is released.

@@ -17,6 +17,7 @@ use super::access::{bound_set, rewritten};
 use super::action::{Action, ChildKind, Plan};
 use super::comparison::{Finding, applied_before, config_map, stateful_set};
 use super::facts::{replicas, template, wanted_inputs};
+use super::leaving::is_leaving;
 use super::{permission, validation};
 use crate::api::database::{Applied, AppliedStatefulSet, EngineStart, HistoryEntry, Occurrence};
 use crate::api::keys::{INPUTS_HASH_ANNOTATION, REVISION_LABEL};
@@ -112,7 +113,7 @@ impl Compared {
 /// keeps those after it from being done. What is not known is applied last: it may be what the API server
 /// refused before.
 pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Plan {
-    if observed.is_leaving() || !finalizer::has(&observed.database) {
+    if is_leaving(observed) || !finalizer::has(&observed.database) {
         return plan;
     }
     let is_applied = |object: Compared| plan.actions.iter().any(|action| object.is_applied_by(action));
@@ -240,7 +241,7 @@ pub(super) fn template_settled(observed: &Observed, now: Timestamp) -> Result<()
 
 /// Says what was changed outside Freehold and is not as it should be.
 pub(in crate::controller::database) fn reported(observed: &Observed, now: Timestamp) -> Option<Entry> {
-    if observed.is_leaving() {
+    if is_leaving(observed) {
         return None;
     }
     let is_refused = rendered(observed).is_none();
@@ -273,7 +274,7 @@ pub(in crate::controller::database) fn record(
     answers: &Answers,
     has_failed: bool,
 ) -> Option<Applied> {
-    if observed.is_leaving() {
+    if is_leaving(observed) {
         return before;
     }
     let before = before.unwrap_or_default();

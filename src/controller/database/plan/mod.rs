@@ -7,6 +7,7 @@ pub(super) mod drift;
 pub(super) mod facts;
 pub(super) mod going_back;
 mod gone_back;
+pub(super) mod leaving;
 pub(super) mod machines;
 pub(super) mod next_start;
 
@@ -33,6 +34,7 @@ use kube::ResourceExt;
 
 use self::action::{Action, Plan};
 use self::facts::{next_zone, node_awaited};
+use self::leaving::is_leaving;
 use self::machines::{is_initialized, misplaced};
 use super::cause::NodeDeletion;
 use super::observe::Observed;
@@ -66,9 +68,19 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
     if let Some(plan) = adopt_running::remembered(observed) {
         return plan;
     }
-    if observed.is_leaving() {
+    if let Some(cause) = leaving::postponed(observed) {
+        let plan = lasting(observed, now);
+        let requeue = sooner(observed.timing.requeue_interval, plan.requeue);
+        return Plan { waiting: Some(DatabaseWait::NotReleasable(cause)), ..plan.requeue(requeue) };
+    }
+    if is_leaving(observed) {
         return deletion::plan(observed, now);
     }
+    lasting(observed, now)
+}
+
+/// The plan of a Database that stays.
+fn lasting(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.database) {
         return Plan::act(vec![Action::AddFinalizer], DatabaseWait::AddingFinalizer);
     }

@@ -2,14 +2,16 @@
 //! Pure.
 
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
-use super::facts::{condition_message, replicas};
+use super::facts::{adoption, condition_message, replicas};
 use super::machines::{self, is_lost};
 use super::placement::{volume_lost, volume_update};
 use super::prerequisites;
 use crate::api::ConditionType;
+use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::wait::DatabaseWait;
@@ -62,8 +64,33 @@ pub(super) fn give_back(
     actions: &mut Vec<Action>,
 ) -> Option<DatabaseWait> {
     for core_node in &observed.labelled {
-        actions.push(Action::Unlabel(core_node.name_any(), core_node.uid().unwrap_or_default()));
+        let (name, uid) = (core_node.name_any(), core_node.uid().unwrap_or_default());
+        actions.push(match former_label(observed) {
+            Some(former) => Action::Relabel(name, uid, former),
+            None => Action::Unlabel(name, uid),
+        });
     }
+    delete_nodes(observed, why, actions)
+}
+
+/// The label by which the StatefulSet that was found places its pod, where the machines are released: a
+/// database that was released as it ran, and adopted again, finds its machine by the label of its former
+/// Database.
+fn former_label(observed: &Observed) -> Option<String> {
+    let is_released = observed.nodes.iter().any(|node| node.spec.release);
+    let recorded = || serde_json::from_value(adoption(observed)?.stateful_set.clone()).ok();
+    let live = || observed.legacy.as_ref()?.stateful_set.clone();
+    let found: StatefulSet = if is_released { recorded().or_else(live)? } else { return None };
+    let selector = found.spec?.template.spec?.node_selector?;
+    selector.get(DATABASE_NODE_LABEL).filter(|label| **label != observed.names.uid).cloned()
+}
+
+/// Deletes every Node, and leaves the labels of the Kubernetes nodes.
+pub(super) fn delete_nodes(
+    observed: &Observed,
+    why: &NodeDeletion,
+    actions: &mut Vec<Action>,
+) -> Option<DatabaseWait> {
     for node in observed.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none()) {
         actions.push(Action::DeleteNode(node.name_any(), node.uid().unwrap_or_default(), why.clone()));
     }

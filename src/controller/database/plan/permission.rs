@@ -10,6 +10,7 @@ use kube::core::{Selector, SelectorExt};
 
 use super::action::Plan;
 use super::facts::{is_outdated, slowly};
+use super::leaving::is_leaving;
 use super::total_storage;
 use crate::api::ConditionType;
 use crate::api::database::{DatabaseSpec, EngineType, Storage};
@@ -81,7 +82,7 @@ pub(super) fn template(observed: &Observed, live: &StatefulSet) -> Option<ClassR
 
 /// Says what of the spec is not permitted, whether it is carried out or not.
 pub(in crate::controller::database) fn reported(observed: &Observed) -> Option<Entry> {
-    if observed.is_leaving() {
+    if is_leaving(observed) {
         return None;
     }
     let refusal = creation(observed).or_else(|| refusal(observed)).filter(ClassRefusal::is_final)?;

@@ -1,29 +1,37 @@
-//! The plan of a Database that is deleted and releases the database that it adopted: the StatefulSet becomes
-//! what it was, then Node and Volume release what they have. Nothing is stopped. Pure.
+//! The plan of a Database that is deleted and releases its database: the StatefulSet becomes what it was, or
+//! is left as it runs, then the other objects, then Node and Volume release what they have. Nothing is
+//! stopped. Pure.
 
-use kube::ResourceExt;
-use serde_json::json;
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
 
-use super::action::{Action, Plan};
-use super::facts::{adoption, slowly};
-use super::pause::give_back;
+use super::action::{Action, ChildKind, Plan};
+use super::facts::adoption;
+use super::leaving::{is_as_found, is_begun, is_requested, unreleasable};
+use super::pause::{delete_nodes, give_back};
+use crate::api::database::Release;
+use crate::controller::database::build;
 use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::wait::DatabaseWait;
+use crate::time::whole_second;
 
 /// The next step; `None` when nothing is to be released.
-pub(super) fn plan(observed: &Observed) -> Option<Plan> {
-    if observed.database.spec.adopt.is_none() || !observed.database.spec.release {
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
+    // What cannot go on by itself in a teardown is deleted as any other.
+    let is_possible = is_requested(observed) && unreleasable(observed).is_none();
+    if !is_begun(observed) && !is_possible {
         return None;
     }
-    // Nothing is released before it is known that it can be. What was never adopted is as it was found.
-    if !is_as_found(observed) {
-        let wait = DatabaseWait::NotReleasable(observed.names.stateful_set.clone());
-        return Some(Plan::wait(wait).requeue(slowly(observed)));
-    }
+    let as_found = is_as_found(observed);
     let mut actions = Vec::new();
-    for node in observed.nodes.iter().filter(|node| node.spec.instance_id.is_some() && !node.spec.release) {
+    actions.extend(recorded(observed, as_found, now));
+    // What would be released is neither repaired nor changed from here on.
+    for node in observed.nodes.iter().filter(|node| !node.spec.release) {
         let (name, uid) = (node.name_any(), node.uid().unwrap_or_default());
         actions.push(Action::UpdateNode(name, uid, json!({"release": true})));
     }
@@ -32,13 +40,24 @@ pub(super) fn plan(observed: &Observed) -> Option<Plan> {
     {
         actions.push(Action::UpdateVolume(volume.uid().unwrap_or_default(), json!({"release": true})));
     }
+    let before = actions.len();
     if let Child::Ours(live) = &observed.stateful_set {
-        let found = adoption(observed).map(|adoption| adoption.stateful_set.clone()).unwrap_or_default();
-        actions.push(Action::ReleaseStatefulSet(live.clone(), Box::new(found)));
-        let wait = DatabaseWait::Releasing(live.name_any());
+        actions
+            .push(Action::ReleaseStatefulSet(live.clone(), Box::new(released_set(observed, live, as_found))));
+    }
+    actions.extend(children(observed));
+    if actions.len() > before {
+        let wait = DatabaseWait::Releasing { set: observed.names.stateful_set.clone(), as_found };
         return Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval));
     }
-    if let Some(waiting) = give_back(observed, &NodeDeletion::DatabaseReleased, &mut actions) {
+    let why = NodeDeletion::DatabaseReleased;
+    // The pod of a database that goes on as it runs finds its machine by the label.
+    let deleting = if as_found {
+        give_back(observed, &why, &mut actions)
+    } else {
+        delete_nodes(observed, &why, &mut actions)
+    };
+    if let Some(waiting) = deleting {
         return Some(Plan::act(actions, waiting));
     }
     if let Child::Ours(volume) = &observed.volume {
@@ -51,11 +70,42 @@ pub(super) fn plan(observed: &Observed) -> Option<Plan> {
     Some(Plan::act(actions, DatabaseWait::ResourcesDeleted))
 }
 
-/// Whether the pod is the one that was found, on the instance that was found: the StatefulSet that it was
-/// then restarts nothing, and finds its machine again.
-fn is_as_found(observed: &Observed) -> bool {
-    let pod = observed.pod.as_ref().and_then(ResourceExt::uid);
-    let found = adoption(observed).map(|adoption| adoption.pod_uid.clone());
-    let has_its_pod = observed.stateful_set.ours().is_none() || (pod.is_some() && pod == found);
-    has_its_pod && observed.nodes.iter().all(|node| node.spec.instance_id.is_some())
+/// Writes the release down, as long as the StatefulSet is there to be released. The pod may have been
+/// replaced since the last time.
+fn recorded(observed: &Observed, as_found: bool, now: Timestamp) -> Option<Action> {
+    observed.stateful_set.ours()?;
+    let known = observed.database.status.as_ref().and_then(|status| status.release.as_ref());
+    let started_at = known.map_or_else(|| Time(whole_second(now)), |known| known.started_at.clone());
+    let release = Release { started_at, as_found };
+    (known != Some(&release)).then_some(Action::RecordRelease(release))
+}
+
+/// What the StatefulSet becomes: with a spec if that changes, too.
+fn released_set(observed: &Observed, live: &StatefulSet, as_found: bool) -> Value {
+    let found = adoption(observed).map(|adoption| &adoption.stateful_set);
+    if as_found {
+        return found.cloned().unwrap_or_default();
+    }
+    let found = found.and_then(|found| serde_json::from_value(found.clone()).ok());
+    build::released(
+        &live.metadata,
+        &observed.names,
+        found.as_ref().map(|found: &StatefulSet| &found.metadata),
+    )
+}
+
+/// The other objects that the database needs. An adopted database has none of Freehold's.
+fn children(observed: &Observed) -> impl Iterator<Item = Action> {
+    let release = |kind: ChildKind, child: Option<&ObjectMeta>| {
+        let live = child?;
+        let to = build::released(live, &observed.names, None);
+        Some(Action::ReleaseChild(kind, Box::new(live.clone()), Box::new(to)))
+    };
+    let children = [
+        release(ChildKind::Service, observed.service.ours().map(Resource::meta)),
+        release(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
+        release(ChildKind::ServiceAccount, observed.service_account.ours().map(Resource::meta)),
+        release(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
+    ];
+    children.into_iter().flatten()
 }

@@ -29,7 +29,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::AdoptionRefused(_)
         | DatabaseWait::NotAdoptable(_)
         | DatabaseWait::AdoptingStatefulSet(_)
-        | DatabaseWait::Releasing(_)
+        | DatabaseWait::Releasing { .. }
         | DatabaseWait::NotReleasable(_)
         | DatabaseWait::ClaimUnusable(..)
         | DatabaseWait::FormerVolumeExists(_)

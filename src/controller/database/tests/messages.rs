@@ -9,7 +9,7 @@ use crate::controller::database::build::CredentialsError;
 use crate::controller::database::cause::*;
 use crate::controller::database::claim_fault::ClaimFault;
 use crate::controller::database::legacy_refusal::LegacyRefusal;
-use crate::controller::database::messages::{self, events};
+use crate::controller::database::messages::{self, events, release};
 use crate::controller::database::object_name::*;
 use crate::controller::database::pod::*;
 use crate::controller::database::wait::*;
@@ -328,15 +328,16 @@ fn waits() -> Vec<DatabaseWait> {
     for idle in [Idle::Deleting, Idle::Paused, Idle::Awaited] {
         waits.extend([DatabaseWait::NoEngine(idle), DatabaseWait::NoMachine(idle)]);
     }
+    waits.extend(releasing::unreleasable().into_iter().map(DatabaseWait::NotReleasable));
     waits.extend(invalid_specs().into_iter().map(DatabaseWait::InvalidSpec));
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
     waits.extend([
         DatabaseWait::AdoptingStatefulSet(t("pg")),
-        DatabaseWait::Releasing(t("pg")),
+        DatabaseWait::Releasing { set: t("pg"), as_found: true },
+        DatabaseWait::Releasing { set: t("orders"), as_found: false },
         DatabaseWait::ReleasingVolume(volume()),
-        DatabaseWait::NotReleasable(t("pg")),
         DatabaseWait::NotRecreatable(t("pg"), t("ANSWER")),
     ]);
     waits.extend(claim_faults().map(|fault| DatabaseWait::ClaimUnusable(t("data-pg-0"), fault)));
@@ -368,7 +369,8 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::stateful_set_applied", events::stateful_set_applied("orders", false)),
         ("events::altered", events::altered(&ObjectName::new(ObjectKind::StatefulSet, "orders"))),
         ("events::adopted", events::adopted("pg")),
-        ("events::released", events::released("pg")),
+        ("release::released", release::released("pg", true)),
+        ("release::released", release::released("orders", false)),
         ("events::image_source_changed", events::image_source_changed("orders")),
         ("events::engine_stopping", events::engine_stopping("orders")),
         ("events::node_created", events::node_created(&settled().nodes[0], None)),

@@ -65,10 +65,11 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         first_ready_at,
         applied,
         adoption: None,
+        release: None,
         history,
     } = new
     else {
-        panic!("nothing was adopted");
+        panic!("nothing was adopted or is released");
     };
     assert_eq!(first_ready_at.map(|at| at.0), Some(now()));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The writes about an adopted instance: recorded and tagged, and released as it was.
+//! The writes about an adopted instance: recorded and tagged; and those that release a machine.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use crate::api::keys::FINALIZER;
+use crate::api::keys::{DEDICATED_LABEL, FINALIZER};
 use crate::api::{EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
@@ -15,7 +15,7 @@ use crate::cloud::turns::Priority;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{is_not_found, status};
 use crate::controller::node::messages;
-use crate::controller::node::registration::{MARKS, is_mark};
+use crate::controller::node::registration::{is_mark, stays_dedicated};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 
@@ -55,9 +55,10 @@ pub(super) async fn tag(
     ctx.inventory.request_sync(Kind::Node);
 }
 
-/// Takes the tags off the instance.
+/// Takes the tags off these resources of the instance.
 pub(super) async fn untag(
     id: &InstanceId,
+    resources: &[String],
     tags: &BTreeMap<String, String>,
     priority: Priority,
     acted: &mut Acted<Node>,
@@ -67,27 +68,31 @@ pub(super) async fn untag(
     if !acted.may_call(call, priority, ctx) {
         return;
     }
-    let answer = ctx.cloud.untag_resource(&id.0, tags).await;
+    let answer = ctx.cloud.untag_resources(resources, tags).await;
     acted.answered(call, &id.0, answer, ctx);
     ctx.inventory.request_sync(Kind::Node);
 }
 
-/// Takes our finalizer, labels and taint off a Kubernetes node, which stays. One that is gone is no error.
-pub(super) async fn restore_core_node(core_node: &CoreNode, ctx: &Context) -> Result<(), kube::Error> {
-    let mut taints = core_node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
-    taints.retain(|taint| !is_mark(taint));
+/// Takes our finalizer off a Kubernetes node, which stays, and label and taint where the machine is not a
+/// database's any more. One that is gone is no error.
+pub(super) async fn restore_core_node(
+    node: &Node,
+    core_node: &CoreNode,
+    ctx: &Context,
+) -> Result<(), kube::Error> {
     let finalizers: Vec<&String> = core_node.finalizers().iter().filter(|it| *it != FINALIZER).collect();
-    let labels: BTreeMap<&str, Option<()>> = MARKS.iter().map(|label| (*label, None)).collect();
     // Both lists are atomic: with the resourceVersion, so that nothing of another client is lost.
-    let patch = json!({
-        "metadata": {
-            "uid": core_node.metadata.uid,
-            "resourceVersion": core_node.metadata.resource_version,
-            "finalizers": finalizers,
-            "labels": labels,
-        },
-        "spec": {"taints": taints},
-    });
+    let mut patch = json!({"metadata": {
+        "uid": core_node.metadata.uid,
+        "resourceVersion": core_node.metadata.resource_version,
+        "finalizers": finalizers,
+    }});
+    if !stays_dedicated(node, core_node) {
+        let mut taints = core_node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+        taints.retain(|taint| !is_mark(taint));
+        patch["metadata"]["labels"] = json!({DEDICATED_LABEL: null});
+        patch["spec"] = json!({"taints": taints});
+    }
     let core_nodes = Api::<CoreNode>::all(ctx.client.clone());
     match core_nodes.patch(&core_node.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await {
         Ok(_) => Ok(()),

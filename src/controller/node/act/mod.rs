@@ -75,8 +75,12 @@ async fn one(
         }
         Action::Adopt(id, tags) => adoption::adopt(id, tags, priority, acted, ctx, events).await?,
         Action::Tag(id, tags) => adoption::tag(id, tags, priority, acted, ctx).await,
-        Action::Untag(id, tags) => adoption::untag(id, tags, priority, acted, ctx).await,
-        Action::RestoreCoreNode(core_node) => adoption::restore_core_node(core_node, ctx).await?,
+        Action::Untag(id, resources, tags) => {
+            adoption::untag(id, resources, tags, priority, acted, ctx).await;
+        }
+        Action::RestoreCoreNode(core_node) => {
+            adoption::restore_core_node(&acted.object, core_node, ctx).await?;
+        }
         Action::MarkUnavailable(instance_type, zone) => {
             ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now());
         }

@@ -27,12 +27,10 @@ impl DeletionWait {
             }
             Self::Attached(attached) => attached.message(),
             Self::Releasing(id) => format!(
-                "releasing the adopted instance {id}, which goes on running: removing Freehold's tags from \
-                it, and label, taint and finalizer from its Kubernetes node"
+                "releasing instance {id}, which goes on running: removing what Freehold has put on it and on its \
+                Kubernetes node"
             ),
-            Self::Released(id) => format!(
-                "the adopted instance {id} is released: it goes on running as it was before its adoption"
-            ),
+            Self::Released(id) => format!("instance {id} is released: it goes on running without Freehold"),
             Self::Gone => "the machine is gone".to_owned(),
         }
     }

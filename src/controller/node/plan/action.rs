@@ -73,8 +73,8 @@ pub enum Action {
     Adopt(InstanceId, BTreeMap<String, String>),
     /// CreateTags again, identical.
     Tag(InstanceId, BTreeMap<String, String>),
-    /// Take these tags off an adopted instance.
-    Untag(InstanceId, BTreeMap<String, String>),
+    /// Take off an instance that is released, and off these resources that were made with it, these tags.
+    Untag(InstanceId, Vec<String>, BTreeMap<String, String>),
     /// Note that EC2 has no capacity for this type in this zone.
     MarkUnavailable(String, String),
     /// Write the console's tail to the operator's log.
@@ -117,7 +117,8 @@ pub enum Action {
     },
     /// Delete the core Node and take our finalizer off it.
     ReleaseCoreNode(Box<CoreNode>),
-    /// Take our finalizer, labels and taint off the core Node of an adopted instance, which goes on running.
+    /// Take our finalizer off the core Node of an instance that is released and goes on running; label and
+    /// taint only where no database is placed there by them.
     RestoreCoreNode(Box<CoreNode>),
     /// Take our finalizer off the Node: its machine is gone, or released.
     RemoveFinalizer,

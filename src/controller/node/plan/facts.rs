@@ -68,14 +68,15 @@ fn looked_up(observed: &Observed) -> bool {
 }
 
 /// The proof that this attempt's instance does not exist. Without the attempt (the status was lost) there is
-/// no token to look up. What was adopted must be unknown to EC2 by its id, too: its tags were put on later,
-/// and can be taken off.
+/// no token to look up. What was adopted or is released must be unknown to EC2 by its id, too: its tags were
+/// put on later, or are taken off.
 pub(in crate::controller::node) fn proven_absent(
     observed: &Observed,
     launch: Option<&NodeCreation>,
 ) -> Option<AbsenceProven> {
     let is_unknown = observed.shown_by_id.as_ref().is_some_and(Vec::is_empty);
-    if observed.node.spec.instance_id.is_some() && !is_unknown {
+    let has_other_tags = observed.node.spec.instance_id.is_some() || observed.node.spec.release;
+    if has_other_tags && !is_unknown {
         return None;
     }
     let empty = observed.instances.empty;

@@ -14,8 +14,9 @@ use crate::controller::node::pods;
 /// pod, the next look is soon: what created it may create it anew.
 pub(super) fn evicted(observed: &Observed, status: &NodeStatus, mut plan: Plan) -> Plan {
     let instance = status.instance_id.as_ref().and_then(|id| observed.instances.by_id(id));
-    // The pods that ran on a machine before it was adopted stay: one of them is the database.
-    if observed.node.spec.instance_id.is_some() {
+    // The pods that ran on a machine before it was adopted stay: one of them is the database. On one that is
+    // released nothing is ended.
+    if observed.node.spec.instance_id.is_some() || observed.node.spec.release {
         return plan;
     }
     // What is left on a machine that has ended is deleted at once with everything else.

@@ -30,7 +30,7 @@ pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgem
     };
     let mut causes = causes(observed, status, id, now);
     // What would be released is fenced for nothing, and what has not joined is waited for.
-    if is_adopted && (spec.release || !has_joined) {
+    if spec.release || (is_adopted && !has_joined) {
         causes.retain(|(cause, _)| *cause == Cause::Terminated);
     }
     let timing = &observed.timing;

@@ -57,14 +57,27 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     plan
 }
 
-/// The adopted instance, if EC2 must be requested to show it by its id: the inventory has only what carries
-/// this Node's tags.
+/// The instance that was adopted or is being released, if EC2 must be requested to show it by its id: the
+/// inventory has only what carries this Node's tags.
 pub(super) fn unlisted(observed: &Observed) -> Option<InstanceId> {
-    let named = observed.node.spec.instance_id.as_ref()?;
+    let released = || observed.node.status.as_ref()?.instance_id.as_ref().filter(|_| is_releasing(observed));
+    let named = observed.node.spec.instance_id.as_ref().or_else(released)?;
     let is_needed = finalizer::has(&observed.node)
         && observed.instances.swept_at.is_some()
         && observed.instances.by_id(named).is_none();
     is_needed.then(|| named.clone())
+}
+
+/// Whether EC2 must be requested to show everything that carries this Node's tags: a launch has tagged more
+/// than the instance.
+pub(super) fn needs_tagged(observed: &Observed) -> bool {
+    let is_launched = observed.node.spec.instance_id.is_none();
+    is_launched && is_releasing(observed) && observed.instances.swept_at.is_some()
+}
+
+/// Whether the Node is deleted, and its machine released.
+fn is_releasing(observed: &Observed) -> bool {
+    observed.node.spec.release && observed.node.metadata.deletion_timestamp.is_some()
 }
 
 fn decide(observed: &Observed, status: &NodeStatus, judged: &Judged, now: Timestamp) -> Plan {

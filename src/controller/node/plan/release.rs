@@ -1,5 +1,7 @@
-//! The plan of a Node that is deleted, and whose adopted instance goes on running: what Freehold has put on
-//! its Kubernetes node and on the instance is taken off. Pure.
+//! The plan of a Node that is deleted, and whose instance goes on running without Freehold: what Freehold has
+//! put on its Kubernetes node, on the instance and on what was launched with it is taken off. Pure.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -7,6 +9,8 @@ use super::action::{Action, Plan};
 use super::adoption;
 use super::facts::proven_absent;
 use crate::api::InstanceId;
+use crate::api::keys::ATTEMPT_TAG;
+use crate::cloud::Instance;
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::{is_live, is_marked};
@@ -16,7 +20,7 @@ use crate::time::later;
 
 /// First the Kubernetes node, which is found by the tags of the instance, then those, then the finalizer.
 pub(super) fn plan(observed: &Observed, id: &InstanceId, now: Timestamp) -> Plan {
-    let marked = observed.core_node.as_ref().filter(|core_node| is_marked(core_node));
+    let marked = observed.core_node.as_ref().filter(|core_node| is_marked(&observed.node, core_node));
     let mut actions: Vec<Action> =
         marked.map(|core_node| Action::RestoreCoreNode(Box::new(core_node.clone()))).into_iter().collect();
     let Some(shown) = adoption::shown(observed, id) else {
@@ -24,39 +28,90 @@ pub(super) fn plan(observed: &Observed, id: &InstanceId, now: Timestamp) -> Plan
     };
     // Of one that has ended there is nothing to take off.
     let live = shown.iter().find(|instance| is_live(instance));
-    let is_tagged = live.is_some_and(|instance| adoption::is_tagged(observed, instance));
+    let tagged = match live {
+        Some(instance) => tagged(observed, instance),
+        None => Some(Tagged::Nothing),
+    };
     let releasing = DeletionWait::Releasing(id.clone());
-    if is_tagged {
-        let interval = observed.timing.requeue_interval;
-        return match again(observed.issued_untags.as_ref(), observed.instances.swept_at, interval, now) {
-            Again::Now => {
-                actions.push(Action::Untag(id.clone(), adoption::tags(observed)));
-                Plan::act(actions, releasing)
+    match tagged {
+        None => return Plan { actions, ..adoption::not_read(observed, id) },
+        Some(Tagged::Nothing) => {}
+        Some(Tagged::NotShownYet) => return Plan::act(actions, releasing).pending(),
+        Some(Tagged::Resources(resources, tags)) => {
+            let interval = observed.timing.requeue_interval;
+            return match again(observed.issued_untags.as_ref(), observed.instances.swept_at, interval, now) {
+                Again::Now => {
+                    actions.push(Action::Untag(id.clone(), resources, tags));
+                    Plan::act(actions, releasing)
+                }
+                Again::OnceShown => Plan::act(actions, releasing),
+                Again::Later(call_blocked, until) => {
+                    Plan::act(actions, NodeWait::CallBlocked(call_blocked.clone())).until(until, now)
+                }
             }
-            Again::OnceShown => Plan::act(actions, releasing),
-            Again::Later(call_blocked, until) => {
-                Plan::act(actions, NodeWait::CallBlocked(call_blocked.clone())).until(until, now)
-            }
+            .pending();
         }
-        .pending();
     }
     if live.is_some() && may_be_tagged_yet(observed) {
         return Plan::act(actions, releasing).pending();
     }
     // That EC2 does not show it for a moment is no proof that it has ended, and it would keep the tags.
-    let is_recorded = observed.node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
-    if shown.is_empty() && is_recorded && proven_absent(observed, None).is_none() {
+    let status = observed.node.status.as_ref();
+    let is_recorded = status.is_some_and(|status| status.instance_id.is_some());
+    let creation = status.and_then(|status| status.creation.as_ref());
+    if shown.is_empty() && is_recorded && proven_absent(observed, creation).is_none() {
         return Plan::act(actions, DeletionWait::Absence(id.clone())).pending();
     }
     actions.push(Action::RemoveFinalizer);
     Plan::act(actions, if live.is_some() { DeletionWait::Released(id.clone()) } else { DeletionWait::Gone })
 }
 
+/// What still carries tags of this Node.
+enum Tagged {
+    /// These resources, and these tags.
+    Resources(Vec<String>, BTreeMap<String, String>),
+    /// Nothing does, and the inventory is older.
+    NotShownYet,
+    /// Nothing.
+    Nothing,
+}
+
+/// What still carries tags; `None` if EC2 was not requested to show it. An adopted instance was tagged alone.
+/// A launch has tagged disks and network interface, too: all are untagged by one call, which EC2 carries out
+/// as a whole, so that the instance is the last of them.
+fn tagged(observed: &Observed, instance: &Instance) -> Option<Tagged> {
+    let mut tags = adoption::tags(observed);
+    if observed.node.spec.instance_id.is_some() {
+        let is_tagged = adoption::is_tagged(observed, instance);
+        let resources = || Tagged::Resources(vec![instance.id.0.clone()], tags);
+        return Some(if is_tagged { resources() } else { Tagged::Nothing });
+    }
+    let is_of = |id: &&String| {
+        let is_disk = instance.volumes.iter().any(|disk| disk.0 == **id);
+        // Those of an earlier attempt ended with its instance.
+        **id == instance.id.0 || is_disk || id.starts_with("eni-")
+    };
+    let resources: Vec<String> = observed.tagged.as_ref()?.iter().filter(is_of).cloned().collect();
+    // By its token it is found without tags, too.
+    let is_listed = adoption::is_tagged(observed, instance);
+    Some(match (resources.is_empty(), is_listed) {
+        (true, true) => Tagged::NotShownYet,
+        (true, false) => Tagged::Nothing,
+        (false, _) => {
+            let attempt = instance.tags.get(ATTEMPT_TAG).cloned();
+            tags.extend(attempt.map(|attempt| (ATTEMPT_TAG.to_owned(), attempt)));
+            Tagged::Resources(resources, tags)
+        }
+    })
+}
+
 /// Whether tags may have been requested that EC2 does not show yet: it shows them late.
 fn may_be_tagged_yet(observed: &Observed) -> bool {
     let is_recorded = observed.node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
+    let is_adopted = observed.node.spec.instance_id.is_some();
     let is_taken_off = observed.issued_untags.as_ref().is_some_and(|issued| issued.call_blocked.is_none());
     let requested = observed.issued_tags.as_ref().map_or(observed.process_started, |issued| issued.at);
     let shows_from = later(requested, observed.timing.requeue_interval);
-    is_recorded && !is_taken_off && observed.instances.swept_at.is_none_or(|swept_at| swept_at <= shows_from)
+    let is_shown = observed.instances.swept_at.is_some_and(|swept_at| swept_at > shows_from);
+    is_adopted && is_recorded && !is_taken_off && !is_shown
 }

@@ -34,10 +34,17 @@ pub(super) fn plan(observed: &Observed, judged: &Judged, now: Timestamp) -> Plan
     let status = observed.node.status.clone().unwrap_or_default();
     let live: Vec<&Instance> =
         observed.instances.instances.iter().filter(|instance| is_live(instance)).collect();
-    if let Some(named) = &observed.node.spec.instance_id {
-        if !safety::may_end(&observed.node, named) {
-            return release::plan(observed, named, now);
+    let own = observed.node.spec.instance_id.as_ref().or(status.instance_id.as_ref());
+    if let Some(own) = own.filter(|own| !safety::may_end(&observed.node, own)) {
+        // A second instance was never a database's.
+        let others: Vec<&Instance> = live.iter().copied().filter(|other| other.id != *own).collect();
+        let is_adopted = observed.node.spec.instance_id.is_some();
+        if !others.is_empty() && !is_adopted {
+            return released(observed, &others, now);
         }
+        return release::plan(observed, own, now);
+    }
+    if let Some(named) = &observed.node.spec.instance_id {
         if status.instance_id.as_ref() != Some(named) {
             return unrecorded(observed, named, &live, now);
         }

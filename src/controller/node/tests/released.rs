@@ -1,11 +1,13 @@
 //! The rows of an adopted machine that is lost, released, or ended with its Node.
 
+use kube::ResourceExt as _;
+
 use super::adopted::{
     dedicated_core_node, issued, kept, legacy, named, own_tags, owned, plain_core_node, proven, recorded,
     served, tagged, with, with_tag,
 };
 use super::*;
-use crate::api::keys::NODE_UID_TAG;
+use crate::api::keys::{DATABASE_NODE_LABEL, NODE_UID_TAG};
 use crate::api::node::Fence;
 use crate::controller::memory::issued_requests::IssuedRequest;
 
@@ -42,7 +44,7 @@ fn what_would_be_released_is_fenced_for_nothing_and_a_loss_is_as_others() {
 #[test]
 fn a_machine_is_released_as_it_was_and_goes_on_running() {
     let restore = || Action::RestoreCoreNode(Box::new(dedicated_core_node()));
-    let untag = || Action::Untag(id("i-1"), own_tags());
+    let untag = || Action::Untag(id("i-1"), vec!["i-1".to_owned()], own_tags());
     let served = |change: fn(&mut Observed)| deleting(with(served(InstanceState::Running), change));
     let blocked = answered(Call::DeleteTags, "UnauthorizedOperation", Some(at(300)));
     let finalizer = || vec![Action::RemoveFinalizer];
@@ -178,4 +180,106 @@ fn a_node_that_is_deleted_without_a_release_ends_its_machine_as_any_other() {
             acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
         ),
     ]);
+}
+
+/// A machine that Freehold launched, in use, whose Node is deleted and releases it.
+fn launched(change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = settled();
+    observed.node.spec.release = true;
+    let labels = observed.core_node.as_mut().unwrap().labels_mut();
+    labels.insert(DATABASE_NODE_LABEL.to_owned(), "database-uid".to_owned());
+    observed.pods = vec![pod("orders-0", false)];
+    observed.tagged = Some(vec!["i-1".to_owned(), "vol-root-of-i-1".to_owned(), "eni-1".to_owned()]);
+    change(&mut observed);
+    deleting(observed)
+}
+
+#[test]
+fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_places_the_pod_is_removed() {
+    let restore = |it: &Observed| Action::RestoreCoreNode(Box::new(it.core_node.clone().unwrap()));
+    let tags: BTreeMap<String, String> =
+        launch(1).tags.into_iter().filter(|(key, _)| key.starts_with("freehold.dev/")).collect();
+    assert_eq!(tags.len(), 4, "{tags:?}");
+    let untag = |resources: &[&str]| {
+        Action::Untag(id("i-1"), resources.iter().map(|it| (*it).to_owned()).collect(), tags.clone())
+    };
+    let released = |it: &mut Observed| it.core_node.as_mut().unwrap().metadata.finalizers = None;
+    let bare = |it: &mut Observed| {
+        it.tagged = Some(Vec::new());
+        for instance in &mut it.instances.instances {
+            instance.tags.retain(|key, _| !tags.contains_key(key));
+        }
+    };
+    let releasing = |actions| acts(actions, Reason::Deleting).pending();
+    let all = ["i-1", "vol-root-of-i-1", "eni-1"];
+    let whole = launched(|_| {});
+    let restored = restore(&whole);
+    hold(vec![
+        ("it serves", whole, now(), releasing(vec![restored, untag(&all)])),
+        ("its Kubernetes node is released", launched(released), now(), releasing(vec![untag(&all)])),
+        (
+            "an instance of an earlier attempt still has the tags",
+            launched(|it| {
+                released(it);
+                it.tagged = Some(vec!["i-1".to_owned(), "i-0".to_owned(), "vol-of-i-0".to_owned()]);
+            }),
+            now(),
+            releasing(vec![untag(&["i-1"])]),
+        ),
+        (
+            "EC2 was not requested to show what has the tags",
+            launched(|it| {
+                released(it);
+                it.tagged = None;
+            }),
+            now(),
+            waits(Reason::Adopting).again(5),
+        ),
+        (
+            "nothing has the tags any more, and the inventory is older",
+            launched(|it| {
+                released(it);
+                it.tagged = Some(Vec::new());
+            }),
+            now(),
+            releasing(Vec::new()),
+        ),
+        (
+            "the tags are off, and it is found by its token",
+            launched(|it| {
+                released(it);
+                bare(it);
+            }),
+            now(),
+            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+        ),
+        (
+            "the tags are off",
+            launched(|it| {
+                released(it);
+                bare(it);
+                it.shown_by_id = Some(it.instances.instances.drain(..).collect());
+            }),
+            now(),
+            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+        ),
+    ]);
+}
+
+#[test]
+fn a_machine_that_freehold_launched_and_is_to_be_released_is_neither_repaired_nor_emptied() {
+    let stays = |change: fn(&mut Observed)| {
+        let mut observed = settled();
+        observed.node.spec.release = true;
+        change(&mut observed);
+        let plan = plan(&observed, now());
+        assert!(plan.actions.is_empty() && !plan.declares_lost(), "{plan:?}");
+    };
+    stays(|it| {
+        it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status
+    });
+    stays(|it| it.pods = vec![pod("stranger", false)]);
+    // The status was lost while it was released: recorded, and released.
+    let lost = launched(|it| it.node.status = None);
+    assert_eq!(plan(&lost, now()).actions, [Action::RecordInstance(id("i-1"))]);
 }

@@ -31,9 +31,9 @@ pub enum DeletionWait {
     Duplicates(Vec<Blocker>),
     /// VolumeAttachments still exist.
     Attached(Attached),
-    /// What Freehold has put on an adopted instance is taken off.
+    /// What Freehold has put on an instance is taken off.
     Releasing(InstanceId),
-    /// The adopted instance goes on running without Freehold.
+    /// The instance goes on running without Freehold.
     Released(InstanceId),
     /// The machine is gone.
     Gone,

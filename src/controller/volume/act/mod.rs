@@ -234,7 +234,7 @@ async fn tag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<V
 }
 
 async fn untag(id: &VolumeId, tags: &BTreeMap<String, String>, acted: &mut Acted<Volume>, ctx: &Context) {
-    let answer = ctx.cloud.untag_resource(&id.0, tags).await;
+    let answer = ctx.cloud.untag_resources(std::slice::from_ref(&id.0), tags).await;
     acted.answered(Call::DeleteTags, &id.0, answer, ctx);
 }
 

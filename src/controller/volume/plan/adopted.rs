@@ -1,10 +1,8 @@
 //! The plan of a Volume that adopts an EBS volume in place, which a database uses: identified by its id and a
-//! tag, announced, tagged, its PersistentVolume made the record, and its claim owned last; or all of that
-//! given back. Pure.
+//! tag, announced, tagged, its PersistentVolume made the record, and its claim owned last. Pure.
 //!
 //! Nothing here creates or ends anything in EC2: what is gone there is lost (`docs/decisions/0020`).
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,34 +10,31 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
-use super::facts::owner_of;
-use super::{adoption, modification, restored};
+use super::facts::{is_tagged, owner_of, ownership_tags};
+use super::{adoption, modification, release, restored};
 use crate::api::names::VolumeNames;
 use crate::api::volume::AdoptedVolume;
 use crate::api::{VolumeStatus, keys};
-use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, VolumeState, identity};
 use crate::cluster::persistent_volume::file_system;
-use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::volume::adopted;
 use crate::controller::volume::observe::{ById, Observed};
 use crate::controller::volume::wait::VolumeWait;
 use crate::controller::volume::wait::adopted::{AdoptedRefusal, AdoptedWait};
 use crate::controller::volume::wait::creation::AdoptionWait;
-use crate::time::later;
 
 /// Nothing is announced yet: the EBS volume is adopted, or the plan says why not.
 pub(super) fn take(observed: &Observed, adopt: &AdoptedVolume, size: i32) -> Plan {
     let id = &adopt.volume_id;
     let fits = match &observed.by_id {
-        ById::NotRead => return reads(observed, adopt, Vec::new()),
+        ById::NotRead => return release::reads(observed, id, Vec::new()),
         // A tenant does not learn which EBS volumes exist: the same answer.
         ById::NotShown => Err(AdoptedRefusal::NotTagged(adopter(observed))),
         ById::Shown(volume) => fits(observed, volume, size).and_then(|()| bound(observed, adopt).map(drop)),
     };
     match fits {
         Ok(()) => {
-            let actions = vec![Action::Adopt(id.clone(), tags(observed))];
+            let actions = vec![Action::Adopt(id.clone(), ownership_tags(observed))];
             Plan::act(Stage::Nothing, actions, AdoptionWait::Adopting(id.clone())).pending()
         }
         Err(cause) => {
@@ -132,7 +127,7 @@ pub(super) fn moving(observed: &Observed, adopt: &AdoptedVolume, now: Timestamp)
         let wait = VolumeWait::WithoutTags(id.clone());
         return Some(Plan::wait(Stage::Nothing, wait).pending().after(rarely(observed)));
     }
-    let plan = adoption::tagging(observed, id, tags(observed), Some(now), now);
+    let plan = adoption::tagging(observed, id, ownership_tags(observed), Some(now), now);
     Some(Plan { requeue: plan.requeue.or(Some(recheck)), ..plan })
 }
 
@@ -178,72 +173,15 @@ pub(super) fn bind(
     }
 }
 
-/// The Volume is being deleted, and everything is to be as it was found: the claim is not owned any more
-/// before the PersistentVolume has its reclaim policy back, and the tags are seen to be gone last.
-pub(super) fn release(observed: &Observed, adopt: &AdoptedVolume, now: Timestamp) -> Plan {
-    let (id, volume) = (&adopt.volume_id, &observed.volume);
-    let claim = observed.claim.as_ref();
-    let mut actions = Vec::new();
-    actions.extend(claim.and_then(|claim| adopted::disown(claim, volume)).map(Action::DisownClaim));
-    let record = observed.persistent_volume.as_ref();
-    let given_back = record.and_then(|record| adopted::give_back(record, claim, volume));
-    actions.extend(given_back.map(Action::GiveBackRecord));
-    let shown = match &observed.by_id {
-        ById::NotRead => return reads(observed, adopt, actions),
-        ById::NotShown => None,
-        ById::Shown(shown) => Some(shown),
-    };
-    let recheck = observed.timing.requeue_interval;
-    if shown.is_none_or(|shown| !is_tagged(observed, shown)) {
-        let tagged = observed.issued.get(&Call::CreateTags).map(|tagged| later(tagged.at, recheck));
-        // What was tagged a moment ago may not be shown yet.
-        if let Some(shown_from) = tagged.filter(|shown_from| now < *shown_from) {
-            let wait = AdoptedWait::GivingBack(id.clone());
-            return Plan::act(Stage::Nothing, actions, wait).until(shown_from, now);
-        }
-        actions.push(Action::RemoveFinalizer);
-        return Plan::act(Stage::Nothing, actions, AdoptedWait::GivenBack(id.clone()));
-    }
-    // EC2 was just read.
-    match again(observed.issued.get(&Call::DeleteTags), Some(now), recheck, now) {
-        Again::Now => actions.push(Action::Untag(id.clone(), tags(observed))),
-        Again::OnceShown => {}
-        Again::Later(call_blocked, until) => {
-            let wait = VolumeWait::Blocked(call_blocked.clone());
-            return Plan::act(Stage::Nothing, actions, wait).until(until, now);
-        }
-    }
-    Plan::act(Stage::Nothing, actions, AdoptedWait::GivingBack(id.clone())).after(recheck)
-}
-
-/// EC2 is to be read first; this much can be done before.
-fn reads(observed: &Observed, adopt: &AdoptedVolume, actions: Vec<Action>) -> Plan {
-    let id = &adopt.volume_id;
-    let plan = Plan::act(Stage::Nothing, actions, AdoptedWait::Reading(id.clone()));
-    Plan { look_up: Some(id.clone()), ..plan.after(observed.timing.requeue_interval) }
-}
-
 /// Only a person helps, and nothing of this is watched.
 fn rarely(observed: &Observed) -> Duration {
     observed.timing.requeue_interval.saturating_mul(12)
-}
-
-/// Whose the EBS volume is, but not its Name, which stays as it was found.
-fn tags(observed: &Observed) -> BTreeMap<String, String> {
-    identity::ownership_tags(&owner_of(&observed.volume, &observed.cluster_id))
 }
 
 /// What the tag `freehold.dev/adopt` must say.
 fn adopter(observed: &Observed) -> String {
     let owner = owner_of(&observed.volume, &observed.cluster_id);
     identity::adopter(&owner.cluster_id, &owner.database)
-}
-
-/// Whether it carries this Volume's tags.
-pub(super) fn is_tagged(observed: &Observed, volume: &EbsVolume) -> bool {
-    let owner = owner_of(&observed.volume, &observed.cluster_id);
-    let tags = identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid);
-    tags.iter().all(|(key, value)| volume.tags.get(key) == Some(value))
 }
 
 /// Whether the tag of the person who adopts allows this Database to have it.

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
 use super::facts::{attempt_facts, blocked, once_confirmed, owner_of, proven_absent};
-use super::{adopted, adoption, snapshot};
+use super::{adopted, adoption, release, snapshot};
 use crate::api::names::VolumeNames;
 use crate::api::{DeletionPolicy, Size, VolumeId, VolumeStatus, keys};
 use crate::cloud::call::Call;
@@ -27,8 +27,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.volume) {
         return Plan::wait(Stage::Nothing, DeletionWait::OtherFinalizers);
     }
-    if let Some(adopt) = observed.volume.spec.adopt.as_ref().filter(|_| observed.volume.spec.release) {
-        return adopted::release(observed, adopt, now);
+    if let Some(id) = released(observed) {
+        return release::plan(observed, &id, now);
     }
     if observed.volumes.swept_at.is_none() {
         return Plan::wait(Stage::Nothing, VolumeWait::FirstSync);
@@ -40,7 +40,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
             .after(observed.timing.requeue_interval.saturating_mul(12));
     }
     let status = observed.volume.status.clone().unwrap_or_default();
-    if let Some(claim) = observed.claim.as_ref().filter(|claim| {
+    let owned = observed.claim.as_ref().filter(|_| !observed.volume.spec.release);
+    if let Some(claim) = owned.filter(|claim| {
         claim
             .metadata
             .owner_references
@@ -76,6 +77,14 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
             }
         }
     }
+}
+
+/// The EBS volume that is released; `None` as well while it is not known.
+fn released(observed: &Observed) -> Option<VolumeId> {
+    let spec = &observed.volume.spec;
+    let recorded = || observed.volume.status.as_ref()?.volume_id.clone();
+    let adopted = spec.adopt.as_ref().map(|adopt| adopt.volume_id.clone());
+    adopted.or_else(recorded).filter(|_| spec.release)
 }
 
 /// Nothing was ever requested; a resource that carries this Volume's identity all the same is adopted first.
@@ -291,7 +300,7 @@ fn finished(observed: &Observed) -> Plan {
     let mut actions: Vec<Action> = observed
         .persistent_volume
         .iter()
-        .filter(|record| build::is_record_of(record, &observed.volume))
+        .filter(|record| build::is_record_of(record, &observed.volume) && !observed.volume.spec.release)
         .map(|record| Action::DeletePersistentVolume(Box::new(record.clone())))
         .collect();
     let taken = observed.volume.status.as_ref().and_then(|status| status.volume_id.as_ref());

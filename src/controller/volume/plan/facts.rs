@@ -1,12 +1,15 @@
 //! What the parts of the plan of the Volume controller share: questions about what was observed, and plans
 //! that several parts make. Pure.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::action::{Plan, Stage};
 use crate::api::volume::VolumeCreation;
 use crate::api::{Volume, VolumeId};
+use crate::cloud::EbsVolume;
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
@@ -87,6 +90,18 @@ pub(in crate::controller::volume) fn owner_of(volume: &Volume, cluster_id: &str)
         database: build::database_of(volume),
         name: volume.name_any(),
     }
+}
+
+/// Whose the EBS volume is, but not its Name.
+pub(super) fn ownership_tags(observed: &Observed) -> BTreeMap<String, String> {
+    identity::ownership_tags(&owner_of(&observed.volume, &observed.cluster_id))
+}
+
+/// Whether it carries this Volume's tags.
+pub(super) fn is_tagged(observed: &Observed, volume: &EbsVolume) -> bool {
+    let owner = owner_of(&observed.volume, &observed.cluster_id);
+    let tags = identity::owner_tags(&owner.cluster_id, owner.kind, &owner.uid);
+    tags.iter().all(|(key, value)| volume.tags.get(key) == Some(value))
 }
 
 pub(super) fn class_not_found(observed: &Observed, stage: Stage) -> Plan {

@@ -10,6 +10,7 @@ mod creation;
 mod deletion;
 pub(super) mod facts;
 mod modification;
+mod release;
 mod restored;
 mod snapshot;
 mod wakes;
@@ -82,6 +83,8 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i
         Some((volume, VolumeState::Available | VolumeState::InUse | VolumeState::Unknown)) => {
             match &observed.volume.spec.adopt {
                 Some(adopt) => adopted::bind(observed, status, adopt, volume, size, now),
+                // Nothing that is to be released is changed.
+                None if observed.volume.spec.release => Plan::done(),
                 None => binding::plan(observed, status, volume, size, now),
             }
         }

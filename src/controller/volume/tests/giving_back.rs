@@ -248,3 +248,64 @@ fn one_that_is_kept_is_deleted_as_the_policy_says_and_under_its_own_names() {
         ),
     ]);
 }
+
+/// A volume that Freehold has created, in use, and whose Volume is released.
+fn made(change: impl FnOnce(&mut Observed)) -> Observed {
+    let mut observed = super::settled();
+    observed.volume.spec.release = true;
+    let mut shown = observed.volumes.volumes[0].clone();
+    shown.tags.insert("team".to_owned(), "platform".to_owned());
+    observed.by_id = ById::Shown(Box::new(shown));
+    change(&mut observed);
+    deleting(DeletionPolicy::Delete, observed)
+}
+
+#[test]
+fn a_volume_that_freehold_created_is_released_with_claim_and_record_whatever_the_policy_says() {
+    let actions = plan(&made(|_| {}), now()).actions;
+    let [Action::DisownClaim(claim), Action::GiveBackRecord(record), Action::Untag(of, gone)] =
+        actions.as_slice()
+    else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(claim.to.metadata.owner_references, None);
+    assert_eq!(claim.to.labels().keys().filter(|key| key.starts_with("freehold.dev/")).count(), 0);
+    assert_eq!(claim.to.spec, claim.from.spec);
+    let left = record.to.labels().keys().chain(record.to.annotations().keys());
+    assert_eq!(left.filter(|key| key.starts_with("freehold.dev/")).count(), 0, "{record:?}");
+    assert_eq!(record.to.spec, record.from.spec, "it is retained, and its claim is the same");
+    assert_eq!(of, &id("vol-1"));
+    let keys: Vec<&str> = gone.keys().map(String::as_str).collect();
+    let ours = [
+        "freehold.dev/attempt",
+        "freehold.dev/cluster-id",
+        "freehold.dev/database",
+        "freehold.dev/volume-uid",
+    ];
+    assert_eq!(keys, ours, "Name and the tags of the class stay");
+
+    let untagged = plan(&made(|it| it.by_id = shown_without(&gone.clone())), now());
+    assert_eq!(untagged.actions.last(), Some(&Action::RemoveFinalizer));
+    let unread = plan(&made(|it| it.by_id = ById::NotRead), now());
+    assert_eq!(unread.look_up, Some(id("vol-1")));
+    // The status was lost: it is found by its tags, and nothing is deleted meanwhile.
+    let lost = plan(&made(|it| it.volume.status = None), now());
+    assert_eq!(lost.actions, [Action::RecordVolume(id("vol-1"))]);
+}
+
+/// The EBS volume without these tags.
+fn shown_without(tags: &BTreeMap<String, String>) -> ById {
+    let mut shown = super::settled().volumes.volumes.remove(0);
+    shown.tags.retain(|key, _| !tags.contains_key(key));
+    ById::Shown(Box::new(shown))
+}
+
+#[test]
+fn a_volume_that_is_to_be_released_is_neither_changed_nor_bound_anew() {
+    let mut observed = super::settled();
+    observed.volume.spec.release = true;
+    observed.volume.spec.size = Size("200Gi".to_owned());
+    assert_eq!(plan(&observed, now()).actions, []);
+    observed.claim = None;
+    assert_eq!(plan(&observed, now()).actions, []);
+}

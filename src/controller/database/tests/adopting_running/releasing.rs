@@ -1,8 +1,10 @@
 //! How an adopted database is released: before it was adopted, and after.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::api::database::Release;
 
 #[test]
 fn a_database_that_is_deleted_before_it_is_adopted_is_released() {
@@ -27,14 +29,12 @@ fn an_adopted_database_is_released_as_it_was_found_as_long_as_its_pod_is_the_one
     let first = plan(&world, now());
     let released =
         "update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}, update volume-uid {\"release\":true}";
-    assert_eq!(line(&first), format!("[{released}, release legacy-set-uid] Deleting"));
+    let recorded = format!("record release, as found true, {released}");
+    assert_eq!(line(&first), format!("[{recorded}, release legacy-set-uid] Deleting"));
     let Some(Action::ReleaseStatefulSet(_, found)) = first.actions.last() else { panic!("{first:?}") };
     assert_eq!(from_json::<StatefulSet>(found.as_ref().clone()), as_recorded());
 
-    let mut replaced = world.clone();
-    replaced.pod.as_mut().unwrap().metadata.uid = Some("another".to_owned());
-    assert_eq!(line(&plan(&replaced, now())), "[] stalled Deleting");
-
+    recorded_as(&mut world, true);
     (world.stateful_set, world.pod) = (Child::Absent, None);
     change(&mut world.volume, |volume| volume.spec.release = true);
     world.nodes[0].spec.release = true;
@@ -46,4 +46,55 @@ fn an_adopted_database_is_released_as_it_was_found_as_long_as_its_pod_is_the_one
     assert_eq!(line(&plan(&world, now())), "[delete volume-uid] Deleting");
     world.volume = Child::Absent;
     assert_eq!(line(&plan(&world, now())), "[remove finalizer] Deleting");
+}
+
+#[test]
+fn a_database_that_was_released_as_it_ran_and_adopted_again_is_left_with_the_label_that_places_its_pod() {
+    let mut set = legacy_set();
+    let pod = set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+    pod.node_selector = Some(BTreeMap::from([(DATABASE_NODE_LABEL.to_owned(), "former-uid".to_owned())]));
+    let mut world = prepared();
+    world.legacy.as_mut().unwrap().stateful_set = Some(set);
+    world.labelled = vec![core_node("ip-10-0-0-1", true)];
+    deleting(&mut world.database, 1);
+    assert_eq!(
+        line(&plan(&world, now())),
+        "[relabel ip-10-0-0-1 ip-10-0-0-1-uid former-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode"
+    );
+}
+
+/// The release is written down.
+fn recorded_as(world: &mut Observed, as_found: bool) {
+    let status = world.database.status.get_or_insert_default();
+    status.release = Some(Release { started_at: Time(at(10)), as_found });
+}
+
+#[test]
+fn an_adopted_database_whose_pod_was_replaced_is_released_as_it_runs_with_the_metadata_that_was_found() {
+    let mut world = adopted();
+    world.database.spec.release = true;
+    deleting(&mut world.database, 1);
+    world.pod.as_mut().unwrap().metadata.uid = Some("another".to_owned());
+    let first = plan(&world, now());
+    assert!(
+        line(&first).ends_with("record release, as found false, release legacy-set-uid] Deleting"),
+        "{first:?}"
+    );
+    let Some(Action::ReleaseStatefulSet(live, to)) = first.actions.last() else { panic!("{first:?}") };
+    assert!(live.labels().contains_key("freehold.dev/database-uid"), "{live:?}");
+    let metadata = json!({
+        "labels": {"app": "pg", "app.kubernetes.io/managed-by": "provisioner"},
+        "annotations": {}, "ownerReferences": [],
+    });
+    assert_eq!(**to, json!({"metadata": metadata}), "and nothing is written of the spec");
+
+    recorded_as(&mut world, false);
+    (world.stateful_set, world.pod) = (Child::Absent, None);
+    world.nodes[0].spec.release = true;
+    change(&mut world.volume, |volume| volume.spec.release = true);
+    assert_eq!(
+        line(&plan(&world, now())),
+        "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode",
+        "the pod goes on finding its machine by the label"
+    );
 }

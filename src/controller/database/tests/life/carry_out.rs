@@ -146,6 +146,9 @@ impl Life {
             | Action::AdoptStatefulSet(..)
             | Action::RecordAdoption(_)
             | Action::GoBack(..)
+            | Action::RecordRelease(_)
+            | Action::Relabel(..)
+            | Action::ReleaseChild(..)
             | Action::ReleaseStatefulSet(..)
             | Action::DeleteRetainedCredentials(..) => panic!("nothing is adopted in the model: {action:?}"),
         }

@@ -1,4 +1,5 @@
-//! What no plan of a Node whose spec names its instance may ever do. Pure.
+//! What no plan of a Node whose spec names its instance, or whose instance is to be released, may ever do.
+//! Pure.
 
 use crate::api::InstanceId;
 use crate::cloud::Instance;
@@ -12,7 +13,8 @@ use crate::controller::safety;
 pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
     let named = observed.node.spec.instance_id.as_ref();
     let is_deleting = observed.node.metadata.deletion_timestamp.is_some();
-    let is_released = named.is_some() && observed.node.spec.release && is_deleting;
+    let is_released = observed.node.spec.release && is_deleting;
+    let own = named.or_else(|| observed.node.status.as_ref().and_then(|status| status.instance_id.as_ref()));
     let mut broken = Vec::new();
     let mut rule = |holds: bool, sentence: &str| {
         if !holds {
@@ -27,7 +29,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             Action::Terminate(id, _) | Action::Stop(id, _) => {
                 rule(
                     safety::may_end(&observed.node, id),
-                    "an adopted instance that is to be released is neither stopped nor terminated",
+                    "an instance that is to be released is neither stopped nor terminated",
                 );
                 rule(
                     named != Some(id) || is_deleting || has_joined(observed) || is_declared_lost(observed),
@@ -44,14 +46,20 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(is_released, "what Freehold has put on a machine is taken off only with its release");
             }
             Action::RemoveFinalizer => {
-                let is_left = |it: &Instance| named == Some(&it.id) && registration::is_live(it);
+                let is_kept = named.or(own.filter(|_| is_released));
+                let is_left = |it: &Instance| {
+                    is_kept == Some(&it.id) && registration::is_live(it) && adoption::is_tagged(observed, it)
+                };
                 rule(
                     !observed.instances.instances.iter().any(is_left),
-                    "the finalizer is removed only when an adopted instance has lost this Node's tags",
+                    "the finalizer is removed only when an instance that goes on has lost this Node's tags",
                 );
             }
             Action::EvictForeignPod { .. } => {
-                rule(named.is_none(), "no pod on an adopted machine is deleted as a foreign one");
+                rule(
+                    named.is_none() && !is_released,
+                    "no pod on a machine that was adopted or is released is deleted as a foreign one",
+                );
             }
             Action::Cordon(..)
             | Action::EvictPod { .. }

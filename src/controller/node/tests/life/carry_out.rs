@@ -1,7 +1,7 @@
 //! How the plans of a Node are carried out in the model: what each action changes, and what EC2 answers.
 
 use super::*;
-use crate::api::keys::OUT_OF_SERVICE_TAINT;
+use crate::api::keys::{DEDICATED_LABEL, OUT_OF_SERVICE_TAINT};
 use crate::controller::node::registration;
 use crate::controller::safety::{Kubelet, kubelet};
 
@@ -36,7 +36,7 @@ impl Life {
                 self.tag(id, tags);
             }
             Action::Tag(id, tags) => self.tag(id, tags),
-            Action::Untag(id, tags) => {
+            Action::Untag(id, _, tags) => {
                 let before = self.untagged.replace(issued());
                 assert!(before.is_none_or(|before| before.at < now), "tags are taken off twice at once");
                 for machine in self.machines.iter_mut().filter(|machine| machine.instance.id == *id) {
@@ -111,7 +111,7 @@ impl Life {
         let Some(core_node) = &mut self.core_node else { return };
         core_node.metadata.finalizers = None;
         let labels = core_node.metadata.labels.get_or_insert_default();
-        labels.retain(|label, _| !registration::MARKS.contains(&label.as_str()));
+        labels.remove(DEDICATED_LABEL);
         let taints = &mut core_node.spec.get_or_insert_default().taints;
         taints.get_or_insert_default().retain(|taint| !registration::is_mark(taint));
         self.core_node = self.core_node.take().filter(|it| it.metadata.deletion_timestamp.is_none());

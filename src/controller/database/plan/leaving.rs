@@ -1,0 +1,101 @@
+//! Whether a Database that was deleted leaves now, or goes on until it can be released; and as what it is
+//! released. Pure.
+
+use kube::ResourceExt;
+
+use super::facts::{adoption, condition_message, node_awaited, replicas, volume_awaited};
+use super::machines::{self, can_serve};
+use crate::api::ConditionType;
+use crate::cluster::finalizer;
+use crate::controller::conditions;
+use crate::controller::database::object_name::{ObjectKind, ObjectName};
+use crate::controller::database::observe::Observed;
+use crate::controller::database::pod;
+use crate::controller::database::unreleasable::Unreleasable;
+
+/// Whether the Database is on its way out: deleted, not protected from it, and not to be released later.
+pub(in crate::controller::database) fn is_leaving(observed: &Observed) -> bool {
+    observed.is_deleted() && postponed(observed).is_none()
+}
+
+/// Why the Database was deleted, is to be released, and goes on all the same.
+pub(super) fn postponed(observed: &Observed) -> Option<Unreleasable> {
+    // In a teardown nothing can be completed any more.
+    let is_to_release = observed.is_deleted() && is_requested(observed) && !observed.torn_down.any();
+    if is_to_release { unreleasable(observed) } else { None }
+}
+
+/// Whether the spec releases the database. In a namespace that is being deleted no pod goes on; what was
+/// adopted is released there all the same, since it was there before.
+pub(super) fn is_requested(observed: &Observed) -> bool {
+    let spec = &observed.database.spec;
+    let is_gone_anyway = observed.torn_down.namespace && spec.adopt.is_none();
+    spec.release && finalizer::has(&observed.database) && !is_gone_anyway
+}
+
+/// Whether the release has gone so far that it is completed, whatever the spec says: the StatefulSet is not
+/// the Database's any more. If the status was lost, Node and Volume say it; those of a database that is to be
+/// adopted say it from the beginning.
+pub(super) fn is_begun(observed: &Observed) -> bool {
+    let is_recorded = observed.database.status.as_ref().is_some_and(|status| status.release.is_some());
+    let releases = observed.volume.ours().is_some_and(|volume| volume.spec.release)
+        || observed.nodes.iter().any(|node| node.spec.release);
+    let is_known = is_recorded || (releases && observed.database.spec.adopt.is_none());
+    is_known && observed.stateful_set.ours().is_none()
+}
+
+/// Whether an adopted database becomes what it was: the pod is the one that was found, on the instance that
+/// was found, so that the StatefulSet that was found restarts nothing and finds its machine again. What was
+/// never adopted is as it was found.
+pub(super) fn is_as_found(observed: &Observed) -> bool {
+    let recorded = observed.database.status.as_ref().and_then(|status| status.release.as_ref());
+    if let Some(release) = recorded.filter(|_| is_begun(observed)) {
+        return release.as_found;
+    }
+    let pod = observed.pod.as_ref().and_then(ResourceExt::uid);
+    let found = adoption(observed).map(|adoption| adoption.pod_uid.clone());
+    let has_its_pod = observed.stateful_set.ours().is_none() || (pod.is_some() && pod == found);
+    let has_its_machine = observed.nodes.iter().all(|node| node.spec.instance_id.is_some());
+    observed.database.spec.adopt.is_some() && has_its_pod && has_its_machine
+}
+
+/// What stands before the release: only what is complete can go on by itself.
+pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
+    if is_begun(observed) || is_as_found(observed) {
+        return None;
+    }
+    if !observed.database.spec.running {
+        return Some(Unreleasable::Paused);
+    }
+    let Some(machines) = machines::of(observed) else { return Some(Unreleasable::NoMachine) };
+    let host = machines.host;
+    if let Some(other) = machines.successor.or_else(|| machines.former.first().copied()) {
+        return Some(Unreleasable::Moving { from: host.name_any(), to: other.name_any() });
+    }
+    let is_kept = host.metadata.deletion_timestamp.is_none() && can_serve(observed, host);
+    if node_awaited(host).is_some() || !is_kept {
+        let object = ObjectName::new(ObjectKind::Node, host.name_any());
+        let message = condition_message(host.conditions(), ConditionType::Ready);
+        return Some(Unreleasable::NotReady { object, message });
+    }
+    if !is_complete(observed) {
+        let object = ObjectName::new(ObjectKind::Volume, observed.names.volume.clone());
+        let volume = observed.volume.ours();
+        let message = volume.and_then(|it| condition_message(it.conditions(), ConditionType::Ready));
+        return Some(Unreleasable::NotReady { object, message });
+    }
+    let is_started = observed.stateful_set.ours().is_some_and(|set| replicas(set) == 1);
+    let core_node = host.status.as_ref().and_then(|status| status.core_node_name.as_deref());
+    let pod = observed.pod.as_ref().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let runs = pod.is_some_and(|pod| pod::has_started(pod) && pod::machine(pod) == core_node);
+    let is_placed = is_started && runs && observed.carries_label(host);
+    (!is_placed).then(|| Unreleasable::NoPod(observed.names.pod()))
+}
+
+/// Whether the volume is bound, and as the spec wants it. What only a person could mend stays as it is.
+fn is_complete(observed: &Observed) -> bool {
+    observed.volume.ours().is_some_and(|volume| {
+        conditions::is_true(volume.conditions(), ConditionType::Bound)
+            && volume_awaited(volume).is_none_or(|wait| wait.is_stalled())
+    })
+}
