@@ -14,7 +14,7 @@
 //! * [`cluster`]: the API server: apply, finalizer, events; knows `api`.
 //! * [`engine`]: what a database engine needs; knows `api`.
 //! * [`controller`]: the four controllers; knows all four.
-//! * [`adopt`], [`retained`]: commands for people; [`command`] is what they have in common.
+//! * [`adopt`], [`release`], [`retained`]: commands for people; [`command`] is what they have in common.
 
 pub mod adopt;
 pub mod api;
@@ -28,6 +28,7 @@ pub mod engine;
 pub mod error_chain;
 pub mod metrics;
 pub mod operator;
+pub mod release;
 pub mod retained;
 pub mod server;
 pub mod settings;

@@ -1,6 +1,6 @@
-//! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions,
-//! `freehold retained` lists the retained volumes, `freehold adopt` adopts a database that runs. As
-//! `kubectl-freehold` on the PATH it is a plugin: `kubectl freehold adopt`.
+//! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions, `freehold
+//! retained` lists the retained volumes, `freehold adopt` adopts a database that runs, `freehold release`
+//! releases one. As `kubectl-freehold` on the PATH it is a plugin: `kubectl freehold adopt`.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use freehold::cloud::ec2::Ec2;
 use freehold::error_chain::Chain;
 use freehold::metrics::Metrics;
 use freehold::settings::{LogFormat, Settings};
-use freehold::{adopt, definitions, operator, retained};
+use freehold::{adopt, definitions, operator, release, retained};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -43,9 +43,12 @@ enum Command {
     /// --write begin to adopt it. The API server comes from KUBECONFIG, AWS' credentials and the Region from
     /// the default chain. Ends with 2 if it cannot be adopted yet.
     Adopt(Box<adopt::Options>),
+    /// Show what becomes of a database without Freehold, and with --write release it: it goes on running, and
+    /// nothing restarts. The API server comes from KUBECONFIG. Ends with 2 if it cannot be released.
+    Release(release::Options),
 }
 
-/// The exit code of a database that cannot be adopted yet.
+/// The exit code of a database that cannot be adopted or released yet.
 const BLOCKED: u8 = 2;
 
 /// The stack of each worker thread, in bytes: a template that another program wrote nests deep, and a debug
@@ -78,6 +81,11 @@ async fn execute(cli: Cli) -> ExitCode {
             Ok(adopt::Outcome::Adoptable) => Ok(()),
             Err(error) => Err(error),
         },
+        Command::Release(options) => match release_database(&options).await {
+            Ok(release::Outcome::Blocked) => return ExitCode::from(BLOCKED),
+            Ok(release::Outcome::Releasable) => Ok(()),
+            Err(error) => Err(error),
+        },
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -106,6 +114,14 @@ async fn adopt_database(options: &adopt::Options) -> Result<adopt::Outcome, Box<
     let client = kube::Client::try_default().await?;
     let cloud = Ec2::from_env(&Metrics::new()).await;
     Ok(adopt::run(options, &client, &cloud).await?)
+}
+
+async fn release_database(
+    options: &release::Options,
+) -> Result<release::Outcome, Box<dyn std::error::Error>> {
+    use_our_tls()?;
+    let client = kube::Client::try_default().await?;
+    Ok(release::run(options, &client).await?)
 }
 
 /// kube and the AWS SDK use the same provider; rustls must know which.

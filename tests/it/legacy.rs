@@ -31,7 +31,8 @@ pub struct Found {
     pub legacy: Legacy,
     /// Its EBS volume.
     pub volume: String,
-    objects: Value,
+    /// Its objects as a person would keep them in Git.
+    pub objects: Value,
     resources: Value,
     /// Which pod runs, and since when.
     pub run: Value,
@@ -66,7 +67,7 @@ pub async fn record_of(env: &TestEnv, legacy: &Legacy) -> PersistentVolume {
 }
 
 /// The objects of the database as a person would keep them in Git, and the Kubernetes node of its machine.
-async fn objects(env: &TestEnv, legacy: &Legacy) -> Value {
+pub async fn objects(env: &TestEnv, legacy: &Legacy) -> Value {
     let set = env.api::<StatefulSet>().get(&legacy.name).await.unwrap();
     let claim = env.api::<PersistentVolumeClaim>().get(&legacy.claim()).await.unwrap();
     let record = record_of(env, legacy).await;

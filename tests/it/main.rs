@@ -30,6 +30,7 @@ mod pages;
 mod purity;
 mod real;
 mod reference;
+mod releasing;
 mod repair_table;
 mod rules;
 mod schema;

@@ -1,0 +1,35 @@
+//! Reads a Database and what it has. Only reads: no call here changes anything, not even as a dry run.
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
+use kube::Client;
+use kube::api::{Api, ListParams};
+
+use super::error::ReleaseError;
+use super::found::Found;
+use crate::api::keys::DATABASE_UID_LABEL;
+use crate::api::names::{Names, VolumeNames};
+use crate::api::{Database, Node, Volume};
+use crate::command::target::Target;
+
+/// What there is.
+pub async fn inspect(client: &Client, target: &Target) -> Result<Found, ReleaseError> {
+    let Target { namespace, name } = target;
+    let databases = Api::<Database>::namespaced(client.clone(), namespace);
+    let database = databases
+        .get_opt(name)
+        .await?
+        .ok_or_else(|| ReleaseError::NoDatabase { namespace: namespace.clone(), name: name.clone() })?;
+    let names = Names::of(&database);
+    let of_database = ListParams::default().labels(&format!("{DATABASE_UID_LABEL}={}", names.uid));
+    let nodes = Api::<Node>::namespaced(client.clone(), namespace).list(&of_database).await?.items;
+    let volume = Api::<Volume>::namespaced(client.clone(), namespace).get_opt(&names.volume).await?;
+    let persistent_volume = match volume.as_ref().map(VolumeNames::of) {
+        Some(names) => Api::<PersistentVolume>::all(client.clone()).get_opt(&names.persistent_volume).await?,
+        None => None,
+    };
+    let sets = Api::<StatefulSet>::namespaced(client.clone(), namespace);
+    let stateful_set = sets.get_opt(&names.stateful_set).await?;
+    let pod = Api::<Pod>::namespaced(client.clone(), namespace).get_opt(&names.pod()).await?;
+    Ok(Found { database, names, nodes, volume, persistent_volume, stateful_set, pod })
+}
