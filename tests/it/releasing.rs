@@ -225,7 +225,7 @@ async fn adopted_again(env: &mut TestEnv, former: &str) {
 #[test]
 fn an_adopted_database_that_was_moved_is_released_as_it_runs_with_the_metadata_that_it_was_found_with() {
     run(async {
-        let mut env = TestEnv::start("releasing-moved").await;
+        let env = TestEnv::start("releasing-moved").await;
         let found = found(&env).await;
         permit(&env, &found, "orders");
         env.create("orders", &legacy::spec(&found)).await;

@@ -72,8 +72,8 @@ fn waiting(plan: &Plan, acted: &Acted<Database>) -> Option<DatabaseWait> {
     })
 }
 
-/// The StatefulSet of an adopted database, if this plan creates it anew: the chart's admission policies let no
-/// operator create one that has the rights of a template from before Freehold.
+/// The StatefulSet of an adopted database, if this plan creates it anew: the chart's admission policies let
+/// no operator create one that has the rights of a template from before Freehold.
 fn adopted_set_anew(plan: &Plan, acted: &Acted<Database>) -> Option<String> {
     let is_new =
         |action: &Action| matches!(action, Action::ApplyStatefulSet(set) if set.metadata.uid.is_none());

@@ -101,8 +101,8 @@ pub fn give_back(
     Change::of(found, to)
 }
 
-/// The PersistentVolume again, for the claim that is there, if there is one: Kubernetes binds a claim that has
-/// lost its PersistentVolume only to one that names its UID (`syncBoundClaim` in
+/// The PersistentVolume again, for the claim that is there, if there is one: Kubernetes binds a claim that
+/// has lost its PersistentVolume only to one that names its UID (`syncBoundClaim` in
 /// pkg/controller/volume/persistentvolume/pv_controller.go).
 pub fn persistent_volume(
     volume: &Volume,

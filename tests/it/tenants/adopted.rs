@@ -107,8 +107,8 @@ async fn other_clients(env: &TestEnv, found: &Found) {
     Api::<StatefulSet>::namespaced(collector, OURS).delete(name, &params).await.unwrap();
 }
 
-/// The StatefulSet is deleted by who may: the operator is not allowed to create it again with what it was found
-/// with, says so, and adopts the one that a person creates from the record.
+/// The StatefulSet is deleted by who may: the operator is not allowed to create it again with what it was
+/// found with, says so, and adopts the one that a person creates from the record.
 async fn stateful_set_deleted(env: &TestEnv, found: &Found) {
     let collector = acting_as(&env.control_plane, COLLECTOR).await;
     let sets = Api::<StatefulSet>::namespaced(collector, OURS);

@@ -210,7 +210,8 @@ fn type_is_wanted(observed: &Observed, node: &Node) -> Result<(), LegacyRefusal>
     }
 }
 
-/// How it was found, as it can be created again. One that Freehold has changed already is as it was recorded before that.
+/// How it was found, as it can be created again. One that Freehold has changed already is as it was recorded
+/// before that.
 fn recorded(observed: &Observed, found: &Found<'_>, now: Timestamp) -> Adoption {
     let Found { stateful_set, pod_uid, .. } = found;
     let is_changed = stateful_set.annotations().contains_key(INPUTS_HASH_ANNOTATION);

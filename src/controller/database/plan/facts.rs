@@ -99,8 +99,9 @@ fn in_force(observed: &Observed) -> Option<Cow<'_, Adoption>> {
 }
 
 /// The hash of the inputs that the pod was made from. The pod that was found with an adopted database has
-/// none: it counts as made from what the spec requested when the database was adopted. Another pod without one
-/// was made from a template that Freehold has not written; one that runs all the same is not restarted for it.
+/// none: it counts as made from what the spec requested when the database was adopted. Another pod without
+/// one was made from a template that Freehold has not written; one that runs all the same is not restarted
+/// for it.
 pub(in crate::controller::database) fn inputs_of_pod(observed: &Observed, pod: &Pod) -> Option<String> {
     let of_found = || {
         observed.database.spec.adopt.as_ref()?;

@@ -87,7 +87,8 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
     let is_started = observed.stateful_set.ours().is_some_and(|set| replicas(set) == 1);
     let core_node = host.status.as_ref().and_then(|status| status.core_node_name.as_deref());
     let pod = observed.pod.as_ref().filter(|pod| pod.metadata.deletion_timestamp.is_none());
-    let runs = pod.is_some_and(|pod| pod::has_started(pod) && pod::machine(pod) == core_node);
+    let runs =
+        pod.is_some_and(|pod| pod::has_started(pod, observed.engine()) && pod::machine(pod) == core_node);
     let is_placed = is_started && runs && observed.carries_label(host);
     (!is_placed).then(|| Unreleasable::NoPod(observed.names.pod()))
 }

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use kube::ResourceExt;
 
 use super::facts::{adoption, inputs_of_pod, inputs_of_set, wanted_inputs};
+use super::leaving::is_leaving;
 use super::{going_back, permission};
 use crate::api::{ConditionType, Reason};
 use crate::controller::conditions::Entry;
@@ -17,7 +18,7 @@ use crate::controller::database::observe::Observed;
 
 /// Says what changes for the pod when it is started the next time, and whether that is soon.
 pub(in crate::controller::database) fn reported(observed: &Observed) -> Option<Entry> {
-    let adoption = adoption(observed).filter(|_| !observed.is_leaving())?;
+    let adoption = adoption(observed).filter(|_| !is_leaving(observed))?;
     let (live, pod) = (observed.stateful_set.ours()?, observed.pod.as_ref()?);
     let kind = ConditionType::RestartPending;
     let is_outdated = inputs_of_pod(observed, pod) != Some(wanted_inputs(observed));

@@ -95,8 +95,8 @@ pub struct Launch<'a> {
     pub user_data: &'a str,
 }
 
-/// Launches it, with a token of the SDK's own, so that a call that is repeated launches nothing twice; none if
-/// EC2 answers without an instance.
+/// Launches it, with a token of the SDK's own, so that a call that is repeated launches nothing twice; none
+/// if EC2 answers without an instance.
 pub async fn launch(client: &aws_sdk_ec2::Client, launch: Launch<'_>) -> Result<Option<String>, Error> {
     let name = Tag::builder().key("Name").value(launch.name).build();
     let tags = TagSpecification::builder().resource_type(ResourceType::Instance).tags(name).build();

@@ -125,8 +125,8 @@ impl Observer {
         Ok(calls)
     }
 
-    /// What the operator and the person changed in EC2, by action: a creating call that was sent again with its token, or an
-    /// instance that was terminated once more, counts once.
+    /// What the operator and the person changed in EC2, by action: a creating call that was sent again with
+    /// its token, or an instance that was terminated once more, counts once.
     pub async fn changes(&self) -> Result<Calls, Failure> {
         Ok(changes(&self.journal(0).await?))
     }
