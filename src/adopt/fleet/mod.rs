@@ -113,7 +113,7 @@ impl Fleet<'_> {
             if let Some(there) = entries.get_mut(index) {
                 *there = entry;
             }
-            saved = saved.and(save(many.report.as_ref(), entries));
+            saved = saved.and_then(|()| save(many.report.as_ref(), entries));
         }
         progress.close();
         saved
