@@ -5,6 +5,8 @@
 //! `FREEHOLD_ADOPT_DATABASES` is how many, `FREEHOLD_ADOPT_KILLS` how often something is killed, and
 //! `FREEHOLD_ADOPT_SEED` repeats the kills of an earlier run.
 
+mod random;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ use crate::kit::permits::Share;
 use crate::kit::process::binary;
 use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
+use random::{Random, number};
 
 /// How many databases there are, unless the environment says otherwise.
 const DATABASES: usize = 12;
@@ -42,23 +45,6 @@ const WRITES_EACH: usize = 16;
 /// How long everything may take, for each database, and beside that.
 const LIMIT_EACH: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(300);
-
-fn number(variable: &str, otherwise: u64) -> u64 {
-    std::env::var(variable).ok().map_or(otherwise, |value| value.parse().unwrap())
-}
-
-/// Numbers by a seed (splitmix64, Steele, Lea and Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((bits ^ (bits >> 31)) % u64::try_from(bound).unwrap()).unwrap()
-    }
-}
 
 /// Databases that a provisioner made, and what they were found as.
 struct Scene {

@@ -40,7 +40,7 @@ pub fn sum(entries: &[Entry]) -> String {
 pub fn table<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(["NAME", "ENGINE", "VOLUME", "INSTANCE", "RESULT"]);
+    table.set_header(["STATEFULSET", "ENGINE", "VOLUME", "INSTANCE", "RESULT"]);
     for entry in entries {
         let with = |id: Option<&str>, more: Option<String>| match (id, more) {
             (Some(id), Some(more)) => format!("{id} {more}"),

@@ -37,7 +37,7 @@ fn entries() -> Vec<Entry> {
 fn each_of_many_has_a_row_and_what_stands_before_it_has_a_way_out() {
     let entries = entries();
     let expected = "\
-NAME            ENGINE         VOLUME                         INSTANCE                      RESULT
+STATEFULSET     ENGINE         VOLUME                         INSTANCE                      RESULT
 team-a/orders   questdb 8.2.0  vol-0123456789abcdef0 200 GiB  i-0123456789abcdef0 r5.large  adoptable
 team-a/ledger   questdb 8.2.0  vol-0123456789abcdef0 200 GiB  i-0123456789abcdef0 r5.large  BLOCKED: \
 NodeClass default: it is not there, or the cluster has no Freehold: the next machine is launched as it says \
