@@ -52,9 +52,12 @@ impl Steps<'_> {
         self.instance_killed(writer).await?;
         self.paused().await?;
         self.resumed(writer).await?;
-        if let Some(writer) = found.writer {
+        let now = self.as_it_runs_now(found).await?;
+        self.released_as_it_runs(&now).await?;
+        self.adopted("adopted as it runs now", &now).await?;
+        if let Some(writer) = now.writer {
             let started = Instant::now();
-            let rows = stop(writer, target(&found.legacy)).await?;
+            let rows = stop(writer, target(&now.legacy)).await?;
             let step = Step::new("all rows read back", started.elapsed(), Calls::new());
             self.report.add(Step { rows: Some(rows), ..step });
         }
@@ -145,6 +148,25 @@ impl Steps<'_> {
         self.ended(found, reporter).await
     }
 
+    /// The database on the machine that Freehold launched last.
+    async fn as_it_runs_now(&self, found: Found) -> Result<Found, Failure> {
+        let world = self.observer.observe().await?;
+        let instance = world.running_instance().ok_or("no instance runs")?.id.clone();
+        Found::of(Legacy { instance, ..found.legacy }, found.writer, &world).await
+    }
+
+    /// Released by the command of a person, with the template that it has now, and not disturbed.
+    async fn released_as_it_runs(&mut self, found: &Found) -> Result<(), Failure> {
+        let mut reporter = StepReporter::begin(&self.observer, "released as it runs now").await?;
+        self.freehold(&["release", &format!("{NAMESPACE}/{DATABASE}"), "--write"]).await?;
+        reporter.wait_for(&milestones::release(&found.legacy), STEP_LIMIT).await?;
+        for _ in 0..2 {
+            self.expect_call("DeleteTags");
+        }
+        self.ended(found, reporter).await?;
+        Ok(())
+    }
+
     /// Waits until all manifests are as they were found.
     async fn as_found(&self, found: &Found) -> Result<Vec<Fact>, Failure> {
         let started = Instant::now();
@@ -179,7 +201,7 @@ impl Steps<'_> {
         Ok(files)
     }
 
-    /// `freehold adopt` with these arguments more, as a person runs it; it must end well.
+    /// `freehold adopt` with these arguments more.
     async fn freehold_adopt(&self, more: &[&str]) -> Result<(), Failure> {
         let target = format!("{NAMESPACE}/{DATABASE}");
         let mut arguments = vec!["adopt", "--statefulset", &target, "--instance-type", NEXT_TYPE];
@@ -192,9 +214,14 @@ impl Steps<'_> {
             arguments.extend(["--engine-version", version]);
         }
         arguments.extend(more);
+        self.freehold(&arguments).await
+    }
+
+    /// `freehold` with these arguments, as a person runs it; it must end well.
+    async fn freehold(&self, arguments: &[&str]) -> Result<(), Failure> {
         println!("\n── freehold {}", arguments.join(" "));
         let status = Command::new(self.binary)
-            .args(&arguments)
+            .args(arguments)
             .env("KUBECONFIG", &self.record.kubeconfig)
             .env("AWS_ENDPOINT_URL_EC2", &self.record.endpoint)
             .env("AWS_REGION", &self.record.region)
@@ -204,8 +231,8 @@ impl Steps<'_> {
             .kill_on_drop(true)
             .status();
         let status = tokio::time::timeout(STEP_LIMIT, status).await;
-        let status = status.map_err(|_| format!("freehold adopt took longer than {STEP_LIMIT:?}"))??;
-        if status.success() { Ok(()) } else { Err(format!("freehold adopt ended with {status}").into()) }
+        let status = status.map_err(|_| format!("freehold took longer than {STEP_LIMIT:?}"))??;
+        if status.success() { Ok(()) } else { Err(format!("freehold ended with {status}").into()) }
     }
 }
 
