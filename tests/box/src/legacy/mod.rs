@@ -130,6 +130,12 @@ pub enum Error {
 }
 
 impl Legacy {
+    /// The same database, on another instance.
+    #[must_use]
+    pub fn on(self, instance: String) -> Self {
+        Self { instance, ..self }
+    }
+
     /// Makes the database: its `StorageClass` unless the cluster has it, its machine, then its objects. It
     /// serves some time later.
     pub async fn create(client: &Client, account: &Account, order: Order<'_>) -> Result<Self, Error> {

@@ -152,7 +152,7 @@ impl Steps<'_> {
     async fn as_it_runs_now(&self, found: Found) -> Result<Found, Failure> {
         let world = self.observer.observe().await?;
         let instance = world.running_instance().ok_or("no instance runs")?.id.clone();
-        Found::of(Legacy { instance, ..found.legacy }, found.writer, &world).await
+        Found::of(found.legacy.on(instance), found.writer, &world).await
     }
 
     /// Released by the command of a person, with the template that it has now, and not disturbed.
