@@ -8,6 +8,7 @@ mod report;
 mod write;
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
 mod tests;
 
 use std::time::Duration;

@@ -10,15 +10,18 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 35] = [
+const PURE: [&str; 43] = [
     "adopt/choices.rs",
     "adopt/engine.rs",
-    "adopt/finding.rs",
+    "adopt/fleet/entry.rs",
+    "adopt/fleet/list.rs",
+    "adopt/fleet/report.rs",
     "adopt/found.rs",
     "adopt/later.rs",
     "adopt/preflight/database.rs",
     "adopt/preflight/machine.rs",
     "adopt/preflight/mod.rs",
+    "adopt/preflight/operator.rs",
     "adopt/preflight/storage.rs",
     "adopt/preflight/workload.rs",
     "adopt/render.rs",
@@ -27,6 +30,8 @@ const PURE: [&str; 35] = [
     "cloud/identity.rs",
     "cloud/quota.rs",
     "cloud/turns.rs",
+    "command/difference.rs",
+    "command/finding.rs",
     "controller/blocker.rs",
     "controller/conditions.rs",
     "controller/creation/judge.rs",
@@ -46,6 +51,9 @@ const PURE: [&str; 35] = [
     "controller/volume/recorded.rs",
     "controller/call_blocked.rs",
     "time.rs",
+    "release/found.rs",
+    "release/preflight.rs",
+    "release/report.rs",
 ];
 
 /// What decides, what is waited for and why, what is said of it, and what is made, in every controller.

@@ -262,6 +262,13 @@ fn the_machine_is_checked() {
             "and not aws:///us-east-1b/i-0123456789abcdef0",
             "--provider-id",
         ),
+    ]);
+}
+
+#[test]
+fn whose_the_machine_is_is_checked() {
+    use Level::Blocker;
+    each(&[
         (
             |found, _| tag(found, "freehold.dev/node-uid", "former"),
             Blocker,

@@ -72,7 +72,9 @@ fn an_engine_behind_sidecars_is_found_by_mount_image_and_port_and_named() {
     ] {
         let mut found = running(&engine);
         let spec = found.stateful_set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
-        sidecars.iter().for_each(|it| spec.containers.insert(0, from_json((*it).clone())));
+        for it in &sidecars {
+            spec.containers.insert(0, from_json((*it).clone()));
+        }
         let adopt = render::database(&found, &wanted()).unwrap().spec.adopt.unwrap();
         assert_eq!(adopt.container_name, *expected, "{sidecars:?}");
     }

@@ -14,14 +14,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::apply::{Answers, apply, apply_config_map, apply_stateful_set, merge, release_child};
+use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set};
+use super::apply::{Answers, apply, apply_config_map, merge, release_child};
 use super::build;
-use super::messages::{self, events as notes};
+use super::child_kind::ChildKind;
+use super::messages::events as notes;
 use super::observe::child::HeldSecret;
 use super::password::Password;
-use super::plan::action::{Action, ChildKind, Plan};
+use super::plan::action::{Action, Plan};
 use super::written::{announce, forget_applied, go_back, of_namespace, report, report_altered, write_down};
-use crate::api::database::{Adoption, Occurrence, Replacement};
+use crate::api::database::{Occurrence, Replacement};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, EventReason, Node, Volume};
@@ -86,16 +88,11 @@ async fn one(
         Action::CreateServiceAccount(object) => apply_in(namespace, object.as_ref(), ctx).await?,
         Action::MendServiceAccount(patch) => mend_account(patch, names, ctx).await?,
         Action::ApplyStatefulSet(object) => {
-            apply_set(object, acted, answers, ctx).await?;
-            let is_new = object.metadata.uid.is_none();
-            let reason = if is_new { EventReason::StatefulSetCreated } else { EventReason::TemplateChanged };
-            report(reason, notes::stateful_set_applied(&names.stateful_set, is_new), acted, events).await;
+            apply_template(object, names, acted, answers, ctx, events).await?;
         }
         Action::RestoreStatefulSet(object) => apply_set(object, acted, answers, ctx).await?,
         Action::ReleaseStatefulSet(live, found) => {
-            release_child(ChildKind::StatefulSet, &live.metadata, found, client()).await?;
-            let note = messages::release::released(&names.stateful_set, found.get("spec").is_some());
-            report(EventReason::StatefulSetReleased, note, acted, events).await;
+            release_set(live, found, names, acted, ctx, events).await?;
         }
         Action::RecordAdoption(adoption) => {
             write_down(acted, ctx, |status| status.adoption = Some(adoption.as_ref().clone())).await?;
@@ -106,14 +103,10 @@ async fn one(
         }
         Action::ReleaseChild(kind, live, to) => release_child(*kind, live, to, client()).await?,
         Action::AdoptStatefulSet(object, adoption) => {
-            adopt(object, adoption, acted, answers, ctx).await?;
-            let note = notes::adopted(&names.stateful_set);
-            report(EventReason::StatefulSetAdopted, note, acted, events).await;
+            adopt(object, adoption, acted, answers, ctx, events).await?;
         }
         Action::ChangeImageSource(object) => {
-            change_image(object, acted, answers, ctx).await?;
-            let note = notes::image_source_changed(&names.stateful_set);
-            report(EventReason::ImageSourceChanged, note, acted, events).await;
+            change_source(object, names, acted, answers, ctx, events).await?;
         }
         Action::Scale(uid, replicas) => scale(uid, *replicas, names, acted, ctx, events).await?,
         Action::CreateNode(ordinal, node, replacement) => {
@@ -237,56 +230,6 @@ async fn apply_files(
 ) -> Result<(), ActError> {
     forget_applied(object, Occurrence::ConfigMapAltered, acted, ctx).await?;
     answers.config_map = Some(apply_config_map(&of_namespace(object, ctx), object).await?);
-    Ok(())
-}
-
-/// Gives the StatefulSet this spec, or creates it.
-async fn apply_set(
-    object: &StatefulSet,
-    acted: &mut Acted<Database>,
-    answers: &mut Answers,
-    ctx: &Context,
-) -> Result<(), ActError> {
-    forget_applied(object, Occurrence::StatefulSetAltered, acted, ctx).await?;
-    let found = as_found(&acted.object);
-    answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object, found).await?);
-    Ok(())
-}
-
-/// The StatefulSet of an adopted database, as the API server sent it when it was found.
-fn as_found(database: &Database) -> Option<&Value> {
-    database.spec.adopt.as_ref()?;
-    database.status.as_ref()?.adoption.as_ref().map(|adoption| &adoption.stateful_set)
-}
-
-/// Adopts a StatefulSet that was found: how it was found is written down first. The write names the
-/// resourceVersion that was read, so that it replaces nothing that was changed since.
-async fn adopt(
-    object: &StatefulSet,
-    adoption: &Adoption,
-    acted: &mut Acted<Database>,
-    answers: &mut Answers,
-    ctx: &Context,
-) -> Result<(), ActError> {
-    write_down(acted, ctx, |status| {
-        status.adoption = Some(adoption.clone());
-        status.forget_applied(Occurrence::StatefulSetAltered);
-    })
-    .await?;
-    let found = Some(&adoption.stateful_set);
-    answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object, found).await?);
-    Ok(())
-}
-
-/// Changes the image of the StatefulSet, in the spec that was read.
-async fn change_image(
-    object: &StatefulSet,
-    acted: &mut Acted<Database>,
-    answers: &mut Answers,
-    ctx: &Context,
-) -> Result<(), ActError> {
-    forget_applied(object, Occurrence::StatefulSetAltered, acted, ctx).await?;
-    answers.stateful_set = Some(apply(&of_namespace(object, ctx), object).await?);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::build::with_unknown;
-use super::plan::action::ChildKind;
+use super::child_kind::ChildKind;
 use crate::api::keys::DATABASE_FIELD_MANAGER;
 
 /// The ConfigMap and the StatefulSet as the API server answered the last write to each: with its defaults,

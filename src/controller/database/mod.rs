@@ -1,12 +1,15 @@
 //! The Database controller: children in order, up and down again. It never talks to EC2.
 
 pub mod act;
+mod act_stateful_set;
 pub mod apply;
 pub mod build;
 pub mod cause;
+pub mod child_kind;
 pub mod child_state;
 pub mod claim_fault;
 mod history;
+pub mod idle;
 pub mod legacy_refusal;
 pub mod messages;
 mod object_name;

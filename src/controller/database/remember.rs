@@ -79,6 +79,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::large_stack_arrays, reason = "the rows of a table")]
     fn a_database_that_is_ready_again_is_counted_once_with_what_it_is_ready_after() {
         let first = json!({"firstReadyAt": at(40).to_string()});
         let entry = |what: &str, second: i64| json!({"at": at(second).to_string(), "what": what, "cause": "c", "count": 1});

@@ -7,6 +7,7 @@ use super::cause::{
 };
 pub use super::child_state::ChildState;
 use super::claim_fault::ClaimFault;
+pub use super::idle::Idle;
 use super::legacy_refusal::LegacyRefusal;
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
@@ -206,27 +207,6 @@ pub enum DatabaseWait {
         /// The error with its causes.
         error: String,
     },
-}
-
-/// Why a part of a Database is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Idle {
-    /// The Database is being deleted.
-    Deleting,
-    /// The Database is paused.
-    Paused,
-    /// The part is on its way.
-    Awaited,
-}
-
-impl Idle {
-    fn reason(self, awaited: Reason) -> Reason {
-        match self {
-            Self::Deleting => Reason::Deleting,
-            Self::Paused => Reason::Paused,
-            Self::Awaited => awaited,
-        }
-    }
 }
 
 /// How far the replacement of a machine is.

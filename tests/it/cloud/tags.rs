@@ -68,7 +68,8 @@ async fn what_a_launch_tagged_is_found_by_one_tag_and_untagged_at_once() {
         let disks = world.simulator.volumes().into_iter().filter(of_it);
         let mut wanted: Vec<String> = disks.map(|disk| disk.id).collect();
         wanted.push(launched.0.clone());
-        (wanted.sort(), found.sort());
+        wanted.sort();
+        found.sort();
         assert_eq!(found, wanted, "{face:?}: the instance and its disk");
         let owner = identity::owner_tags(CLUSTER, Kind::Node, "node-1");
         world.cloud.untag_resources(&found, &owner).await.unwrap();

@@ -309,13 +309,6 @@ async fn orphaning(env: &TestEnv) {
         let refused = answer.unwrap_err().to_string();
         assert!(refused.contains("propagation policy Orphan"), "{refused}");
     }
-    let foreground = || params(Some(PropagationPolicy::Foreground));
-    databases.delete("orders", &foreground()).await.unwrap();
-    env.edit("orders", &json!({"release": true})).await;
-    databases.delete("orders", &params(None)).await.unwrap();
-    let refused = databases.delete("orders", &foreground()).await.unwrap_err().to_string();
-    assert!(refused.contains("before it is released"), "{refused}");
-    env.edit("orders", &json!({"release": false})).await;
 }
 
 /// What exists is not edited by others; that it may be deleted, and a finalizer removed, stays.

@@ -40,9 +40,9 @@ fn changed_containers(before: &[Container], after: &[Container]) -> Vec<String> 
     let named = |containers: &[Container], name: &str| {
         containers.iter().find(|container| container.name == name).cloned()
     };
-    let names: BTreeSet<&str> = before.iter().chain(after).map(|it| it.name.as_str()).collect();
+    let all: BTreeSet<&str> = before.iter().chain(after).map(|it| it.name.as_str()).collect();
     let mut changed = Vec::new();
-    for name in names {
+    for name in all {
         let path = format!("containers[{name}]");
         let (Some(before), Some(after)) = (named(before, name), named(after, name)) else {
             changed.push(path);

@@ -27,8 +27,9 @@ impl ClaimFault {
             ),
             Self::BeingDeleted { pod: Some(pod) } => format!(
                 "PersistentVolumeClaim {claim} was deleted outside Freehold, which cannot be undone, and ends \
-                 when pod {pod} does, which goes on running. Delete the pod at a quiet hour: Freehold then \
-                 creates the claim again for its PersistentVolume, and starts the pod with the same data"
+                 when pod {pod} does, which goes on running. Set spec.running to false at a quiet hour, \
+                 and to true again when the database is paused: Freehold creates the claim again for its \
+                 PersistentVolume, and starts the pod with the same data"
             ),
             Self::Other { found, wanted } => {
                 let (bound, first) = match found.as_str() {
@@ -41,8 +42,8 @@ impl ClaimFault {
                 format!(
                     "PersistentVolumeClaim {claim} is bound to {bound}, and the data is in PersistentVolume \
                      {wanted}: Kubernetes or another client created the claim when the one of the data was \
-                     gone, and no pod is started with it. Delete this claim{first}; Freehold creates it again \
-                     for PersistentVolume {wanted}, and starts the pod"
+                     gone, and no pod is started with it. Delete this claim{first}; Freehold creates it \
+                     again for PersistentVolume {wanted}, and starts the pod"
                 )
             }
         }

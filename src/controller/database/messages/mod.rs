@@ -82,10 +82,9 @@ impl DatabaseWait {
                 .to_owned(),
             Self::ResourcesDeleted => "all resources of this Database are deleted".to_owned(),
             Self::OtherFinalizers => "waiting for other controllers to remove their finalizers".to_owned(),
-            Self::ChildRefused { answer } => format!(
-                "the API server rejected an object of this Database: \
-                {answer}"
-            ),
+            Self::ChildRefused { answer } => {
+                format!("the API server rejected an object of this Database: {answer}")
+            }
             Self::StepFailed { error } => messages::step_failed(error),
             Self::StoppingEngine(blocker) => blocker.message(),
             Self::UpdatingChild(object) => {

@@ -31,10 +31,10 @@ impl Unreleasable {
     pub fn message(&self) -> String {
         let cause = match self {
             Self::Paused => {
-                return "the Database was deleted to be released, and is paused: nothing runs that could go on \
-                    without Freehold. Set spec.release to false, and the deletion follows spec.deletionPolicy \
-                    (Retain keeps the volume); or set spec.running to true, and the database is released once \
-                    it runs"
+                return "the Database was deleted to be released, and is paused: nothing runs that could go \
+                    on without Freehold. Set spec.release to false, and the deletion follows \
+                    spec.deletionPolicy (Retain keeps the volume); or set spec.running to true, and the \
+                    database is released once it runs"
                     .to_owned();
             }
             Self::NoMachine => "it has no machine yet".to_owned(),

@@ -5,9 +5,10 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Resource, ResourceExt};
 
-use super::action::{Action, ChildKind};
+use super::action::Action;
 use crate::controller::database::build;
 use crate::controller::database::cause::SecretFault;
+use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::{Child, Credentials};

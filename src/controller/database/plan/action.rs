@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::api::database::{Adoption, Occurrence, Release, Replacement, WentBack};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
+use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::object_name::ObjectName;
 use crate::controller::database::observe::child::HeldSecret;
 use crate::controller::database::wait::DatabaseWait;
@@ -123,19 +124,4 @@ pub enum Action {
     DeleteChild(ChildKind, String, String),
     /// Remove our finalizer from the Database: all its resources are deleted.
     RemoveFinalizer,
-}
-
-/// The kinds of a Database's children that are neither Node, Volume nor Secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChildKind {
-    /// The StatefulSet.
-    StatefulSet,
-    /// The Service.
-    Service,
-    /// The ConfigMap.
-    ConfigMap,
-    /// The NetworkPolicy.
-    NetworkPolicy,
-    /// The ServiceAccount.
-    ServiceAccount,
 }

@@ -3,13 +3,14 @@
 
 use kube::ResourceExt;
 
-use super::action::{Action, ChildKind, Plan};
+use super::action::{Action, Plan};
 use super::leaving::is_leaving;
 use super::machines;
 use super::wakes::{is_registered, wake};
 use crate::api::Node;
 use crate::cluster::finalizer;
 use crate::controller::database::cause::NodeDeletion;
+use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::wait::DatabaseWait;
@@ -27,18 +28,6 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
     let status = observed.database.status.as_ref();
     for action in &plan.actions {
         match action {
-            Action::CreateNode(..) => {
-                rule(
-                    !is_deleting && observed.database.spec.running,
-                    "no machine is created for a database that is deleted or paused",
-                );
-                rule(finalizer::has(&observed.database), "nothing is created before the finalizer is there");
-                rule(
-                    observed.nodes.len() < 2 || is_repair(observed, plan),
-                    "no more than two machines of one database live at once, but to replace a lost one",
-                );
-                rule(!is_stalled, "a stalled Database costs nothing more");
-            }
             Action::CreateVolume(_) => {
                 rule(!is_deleting, "no volume is created for a database that is deleted");
                 rule(observed.volume == Child::Absent, "a volume is created only where there is none");
@@ -66,22 +55,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::RecordZone(_) => {
                 rule(!is_deleting, "nothing is created for a database that is deleted");
             }
-            Action::DeleteNode(name, uid, why) => {
-                let is_it = |node: &&Node| node.name_any() == *name && node.uid().as_deref() == Some(uid);
-                let node = observed.nodes.iter().find(is_it);
-                rule(node.is_some(), "only a Node of this Database is changed or deleted");
-                let is_released = node.is_some_and(|node| node.spec.release) || releases(plan, name);
-                rule(
-                    *why != NodeDeletion::DatabaseReleased || is_released,
-                    "a Node of a database that is released is deleted only when it releases its machine",
-                );
-            }
-            Action::UpdateNode(name, uid, _) => {
-                let is_ours = |node: &Node| node.name_any() == *name && node.uid().as_deref() == Some(uid);
-                rule(
-                    observed.nodes.iter().any(is_ours),
-                    "only a Node of this Database is changed or deleted",
-                );
+            Action::CreateNode(..) | Action::DeleteNode(..) | Action::UpdateNode(..) => {
+                of_nodes(observed, plan, action, &mut rule);
             }
             Action::DeleteVolume(uid) => {
                 rule(is_deleting, "the Volume is deleted only with its Database");
@@ -127,6 +102,34 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
         rule(wake.is_some(), &format!("a wait has a wake, and {wait:?} has none"));
     }
     broken
+}
+
+/// What holds where a Node is created, changed or deleted.
+fn of_nodes(observed: &Observed, plan: &Plan, action: &Action, rule: &mut impl FnMut(bool, &str)) {
+    if let Action::CreateNode(..) = action {
+        rule(
+            !is_leaving(observed) && observed.database.spec.running,
+            "no machine is created for a database that is deleted or paused",
+        );
+        rule(finalizer::has(&observed.database), "nothing is created before the finalizer is there");
+        rule(
+            observed.nodes.len() < 2 || is_repair(observed, plan),
+            "no more than two machines of one database live at once, but to replace a lost one",
+        );
+        let is_stalled = plan.waiting.as_ref().is_some_and(DatabaseWait::is_stalled);
+        rule(!is_stalled, "a stalled Database costs nothing more");
+    }
+    if let Action::DeleteNode(name, uid, _) | Action::UpdateNode(name, uid, _) = action {
+        let is_it = |node: &&Node| node.name_any() == *name && node.uid().as_deref() == Some(uid);
+        let node = observed.nodes.iter().find(is_it);
+        rule(node.is_some(), "only a Node of this Database is changed or deleted");
+        let is_released = node.is_some_and(|node| node.spec.release) || releases(plan, name);
+        let for_release = matches!(action, Action::DeleteNode(_, _, NodeDeletion::DatabaseReleased));
+        rule(
+            !for_release || is_released,
+            "a Node of a database that is released is deleted only when it releases its machine",
+        );
+    }
 }
 
 /// Whether this plan has the Node release its machine.

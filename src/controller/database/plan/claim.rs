@@ -29,8 +29,12 @@ use crate::time::sooner;
 /// The plan without what would start a pod on another volume than the one that was adopted.
 pub(super) fn guarded(mut plan: Plan, observed: &Observed) -> Plan {
     let Some((claim, fault, running)) = fault(observed) else { return plan };
-    // A pod that is to be replaced ends, and another one follows once the claim is there.
-    let is_replaced = plan.actions.iter().any(|action| matches!(action, Action::ReplacePod(..)));
+    // A pod that is to be replaced, or to have another template, ends, and another one follows once the claim
+    // is there.
+    let is_replaced = plan
+        .actions
+        .iter()
+        .any(|action| matches!(action, Action::ReplacePod(..) | Action::ApplyStatefulSet(_)));
     plan.actions.retain(|action| !starts_a_pod(action));
     if let Some(live) = observed.stateful_set.ours()
         && replicas(live) != 0

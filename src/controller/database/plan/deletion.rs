@@ -6,13 +6,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use super::action::{Action, ChildKind, Plan};
+use super::action::{Action, Plan};
 use super::facts::condition_message;
 use super::pause::{give_back, stop};
 use super::{adopt_running, adoption, release};
 use crate::api::{ConditionType, DeletionPolicy, Volume};
 use crate::cluster::finalizer;
 use crate::controller::database::cause::{NodeDeletion, SecretFault};
+use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::{Child, Credentials};
 use crate::controller::database::wait::DatabaseWait;

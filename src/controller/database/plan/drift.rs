@@ -14,7 +14,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::{Resource, ResourceExt};
 
 use super::access::{bound_set, rewritten};
-use super::action::{Action, ChildKind, Plan};
+use super::action::{Action, Plan};
 use super::comparison::{Finding, applied_before, config_map, stateful_set};
 use super::facts::{replicas, template, wanted_inputs};
 use super::leaving::is_leaving;
@@ -27,6 +27,7 @@ use crate::controller::conditions::Entry;
 use crate::controller::database::apply::Answers;
 use crate::controller::database::build;
 use crate::controller::database::cause::{Alteration, RestartCause};
+use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod;

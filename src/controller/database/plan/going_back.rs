@@ -16,8 +16,8 @@ use super::action::{Action, Plan};
 use super::comparison::{self, Finding};
 use super::facts::{adoption, inputs_of_set};
 use super::{gone_back, machines};
-use crate::api::ConditionType;
 use crate::api::database::{Adoption, ServedAs, StartFailure, WentBack};
+use crate::api::{ConditionType, Volume};
 use crate::controller::conditions;
 use crate::controller::database::build;
 use crate::controller::database::observe::Observed;
@@ -182,7 +182,7 @@ fn since(observed: &Observed, pod: &Pod) -> Timestamp {
         .filter(|it| it.status == "True" && BEFORE_START.contains(&it.type_.as_str()))
         .filter_map(|it| it.last_transition_time.as_ref().map(|it| it.0));
     let node = machines::of(observed).map(|machines| machines.host.conditions());
-    let volume = observed.volume.ours().map(|volume| volume.conditions());
+    let volume = observed.volume.ours().map(Volume::conditions);
     let ready = [node, volume].into_iter().flatten();
     let ready = ready.filter_map(|conditions| conditions::since(conditions, ConditionType::Ready, true));
     created.into_iter().chain(passed).chain(ready).max().unwrap_or(Timestamp::MAX)

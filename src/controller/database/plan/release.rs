@@ -8,13 +8,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use super::action::{Action, ChildKind, Plan};
+use super::action::{Action, Plan};
 use super::facts::adoption;
 use super::leaving::{is_as_found, is_begun, is_requested, unreleasable};
 use super::pause::{delete_nodes, give_back};
 use crate::api::database::Release;
 use crate::controller::database::build;
 use crate::controller::database::cause::NodeDeletion;
+use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::wait::DatabaseWait;

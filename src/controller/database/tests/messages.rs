@@ -392,10 +392,8 @@ fn others() -> Vec<(&'static str, String)> {
 
 #[test]
 fn every_sentence_is_in_the_golden_file() {
-    let waits = complete(waits());
-    let waits = waits
-        .iter()
-        .map(|wait| Sentence::wait(variant(wait), wait.reason(), wait.is_stalled(), wait.message()));
+    let all = complete(waits());
+    let waits = all.iter().map(|it| Sentence::wait(variant(it), it.reason(), it.is_stalled(), it.message()));
     let others = others().into_iter().map(|(name, sentence)| Sentence::other(name, sentence));
     compare_sentences("database", &waits.chain(others).collect::<Vec<_>>());
 }

@@ -44,10 +44,10 @@ pub(super) fn plan(observed: &Observed, judged: &Judged, now: Timestamp) -> Plan
         }
         return release::plan(observed, own, now);
     }
-    if let Some(named) = &observed.node.spec.instance_id {
-        if status.instance_id.as_ref() != Some(named) {
-            return unrecorded(observed, named, &live, now);
-        }
+    if let Some(named) = &observed.node.spec.instance_id
+        && status.instance_id.as_ref() != Some(named)
+    {
+        return unrecorded(observed, named, &live, now);
     }
     if let Some(id) = &status.instance_id {
         let shown = observed.instances.by_id(id);

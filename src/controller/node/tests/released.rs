@@ -276,7 +276,7 @@ fn a_machine_that_freehold_launched_and_is_to_be_released_is_neither_repaired_no
         assert!(plan.actions.is_empty() && !plan.declares_lost(), "{plan:?}");
     };
     stays(|it| {
-        it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status
+        it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status;
     });
     stays(|it| it.pods = vec![pod("stranger", false)]);
     // The status was lost while it was released: recorded, and released.

@@ -32,18 +32,16 @@ pub(super) fn plan(observed: &Observed, adopt: &AdoptedVolume, volume: &EbsVolum
         return None;
     }
     let plan = match &observed.claim {
-        None => match adopted::record(record, &observed.volume) {
-            Some(change) => Plan::act(
-                Stage::Created,
-                vec![Action::RecordAdopted(change)],
-                AdoptedWait::Recording(record.name_any()),
-            ),
-            None => {
+        None => {
+            if let Some(change) = adopted::record(record, &observed.volume) {
+                let wait = AdoptedWait::Recording(record.name_any());
+                Plan::act(Stage::Created, vec![Action::RecordAdopted(change)], wait)
+            } else {
                 let claim = adopted::claim(record, &observed.volume);
                 let actions = vec![Action::CreateClaim(Box::new(claim))];
                 Plan::act(Stage::Created, actions, BindingWait::CreatingClaim)
             }
-        },
+        }
         Some(claim) if claim.metadata.deletion_timestamp.is_some() => {
             Plan::wait(Stage::Created, BindingWait::ClaimDeleted(claim.name_any()))
         }

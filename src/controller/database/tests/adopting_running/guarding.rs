@@ -125,6 +125,12 @@ fn a_restart_that_is_due_is_the_moment_in_which_a_claim_that_was_deleted_is_crea
         deleted(it);
     });
     assert_eq!(stops, format!("[{STOPS}] stalled AwaitingBinding"));
+    let edited = with(|it| {
+        it.database.spec.engine.version = Some("17.6".to_owned());
+        it.profile = engine::profile(&it.database.spec.engine, &it.database.spec.config);
+        deleted(it);
+    });
+    assert_eq!(edited, format!("[{STOPS}] stalled AwaitingBinding"), "before the template is applied, too");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 use crate::api::database::Occurrence;
+use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::history::{extended, is_announced};
 use crate::controller::database::messages::events::altered;
-use crate::controller::database::plan::action::ChildKind;
 
 impl Life {
     /// Whether the operator goes on to this write.

@@ -46,7 +46,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(is_released, "what Freehold has put on a machine is taken off only with its release");
             }
             Action::RemoveFinalizer => {
-                let is_kept = named.or(own.filter(|_| is_released));
+                let is_kept = named.or_else(|| own.filter(|_| is_released));
                 let is_left = |it: &Instance| {
                     is_kept == Some(&it.id) && registration::is_live(it) && adoption::is_tagged(observed, it)
                 };

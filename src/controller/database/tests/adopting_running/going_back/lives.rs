@@ -100,6 +100,7 @@ impl Life {
         panic!("no end: {}", line(&plan(&self.world, at(self.now))));
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other action is none of this model")]
     fn carry_out(&mut self, action: &Action) {
         match action {
             Action::ApplyStatefulSet(set) => {
