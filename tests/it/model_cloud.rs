@@ -306,7 +306,8 @@ impl Cloud for ModelCloud {
     async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError> {
         let kinds = vec!["instance", "network-interface", "volume"];
         let names = ["key", "value", "resource-type"].map(str::to_owned);
-        let params = filters(names.into_iter().zip([vec![key], vec![value], kinds]));
+        let mut params = filters(names.into_iter().zip([vec![key], vec![value], kinds]));
+        params.extend([("MaxResults".to_owned(), "1000".to_owned())]);
         let tags = self.list("DescribeTags", &params, |answer| {
             if let Response::Tags(page) = answer { Some(page) } else { None }
         })?;
