@@ -96,6 +96,13 @@ def is_ready(thing, generation=None):
     )
 
 
+def names(database, row):
+    """Whether the Database adopts what the row says."""
+    adopt = at(database, "spec", "adopt") or {}
+    named = [adopt.get("statefulSetName"), adopt.get("volumeID"), adopt.get("instanceID")]
+    return named == [row["statefulset"], row["volume_id"], row["instance_id"]]
+
+
 def plan(row, facts, node_class):
     """What is to be done with a row: only decides."""
     namespace, name = row["namespace"], row["statefulset"]
@@ -144,7 +151,7 @@ def plan(row, facts, node_class):
             f"the tag {TAG} permits another Database",
         ),
         (
-            not database or at(database, "spec", "adopt", "statefulSetName") == name,
+            not database or names(database, row),
             f"Database {namespace}/{name} adopts something else, or nothing",
         ),
     ]
@@ -208,7 +215,11 @@ def adopt(entry, database, timeout):
         taken = ec2("create-snapshot", "--volume-id", volume, "--tag-specifications", specification)
         entry["snapshot"] = taken["SnapshotId"]
     ec2("create-tags", "--resources", volume, entry["instance"], "--tags", f"Key={TAG},Value={tag}")
-    kubectl("apply", "--filename", "-", stdin=json.dumps(database))
+    try:
+        kubectl("create", "--filename", "-", stdin=json.dumps(database))
+    except RuntimeError as error:
+        if "AlreadyExists" not in str(error):  # one that is there is not written again: it may have been changed since
+            raise
     resource, within = f"databases.freehold.dev/{name}", ("--namespace", namespace)
     try:
         kubectl("wait", "--for=condition=Ready", resource, *within, "--timeout", f"{timeout}s")

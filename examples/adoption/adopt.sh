@@ -60,7 +60,8 @@ adopt() { # adopt FILE: the plan of one database; writes FILE.done
       --tag-specifications "ResourceType=snapshot,Tags=[{Key=freehold.dev/adopt,Value=$tag},{Key=Name,Value=$name before its adoption}]")
   fi
   aws ec2 create-tags --resources "$volume" "$instance" --tags "Key=freehold.dev/adopt,Value=$tag"
-  jq .manifest "$plan" | kubectl apply --filename -
+  # One that is there is not written again: its spec may have been changed since.
+  kubectl get "databases.freehold.dev/$database" --namespace "$namespace" > /dev/null 2>&1 || jq .manifest "$plan" | kubectl create --filename -
   kubectl wait --for=condition=Ready "databases.freehold.dev/$database" --namespace "$namespace" --timeout "${timeout}s" || {
     kubectl get "databases.freehold.dev/$database" --namespace "$namespace" \
       --output jsonpath='Ready: {.status.conditions[?(@.type=="Ready")].message}' >&2

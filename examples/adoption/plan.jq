@@ -41,7 +41,8 @@ INDEX($objects[].items[]; "\(.kind)/\(.metadata.namespace // "")/\(.metadata.nam
     unless(any(($instance.Tags // [])[]; .Key == "aws:autoscaling:groupName") | not; "an Auto Scaling group may end \(.instance_id)"),
     unless(all(($volume.Tags // [], $instance.Tags // [])[]; .Key != "freehold.dev/adopt" or .Value == $tag);
       "the tag freehold.dev/adopt permits another Database"),
-    unless($database == null or $database.spec.adopt.statefulSetName == .statefulset; "Database \($name) adopts something else, or nothing")
+    unless($database == null or ($database.spec.adopt | [.statefulSetName, .volumeID, .instanceID])
+        == [.statefulset, .volume_id, .instance_id]; "Database \($name) adopts something else, or nothing")
   ] as $problems
 | (if $done then "already adopted" elif $problems != [] then "blocked" else "adoptable" end) as $state
 | {

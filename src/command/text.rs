@@ -62,7 +62,7 @@ pub fn table<'a, const N: usize>(text: &mut String, rows: impl Iterator<Item = [
     }
 }
 
-/// Words in lines of at most [`WIDTH`] columns, after this head, each further line below the first.
+/// Words in lines of at most `WIDTH` columns, after this head, each further line below the first.
 pub fn prose(text: &mut String, head: &str, words: &str) {
     let indent = head.chars().count();
     let mut line = head.to_owned();

@@ -27,6 +27,12 @@ pub enum ReleaseError {
         /// How long was waited.
         limit: Duration,
     },
+    /// Another client set `spec.release` to false again.
+    #[error(
+        "spec.release of Database {0} is false again, and the Database is deleted: it ends as \
+        spec.deletionPolicy says. Set spec.release to true at once if it is to go on, and look at what writes it"
+    )]
+    Withdrawn(String),
     /// JSON.
     #[error("failed to write the report as JSON")]
     Json(#[from] serde_json::Error),

@@ -38,6 +38,10 @@ pub async fn release(
             let line = format!("done          {namespace}/{name} runs on without Freehold");
             return Ok(Look::Over(Some(line)));
         };
+        let is_begun = there.status.as_ref().is_some_and(|status| status.release.is_some());
+        if !there.spec.release && !is_begun {
+            return Err(ReleaseError::Withdrawn(name.clone()));
+        }
         let is_ready = |it: &&Condition| it.type_ == ConditionType::Ready.as_str();
         let ready = there.conditions().iter().find(is_ready);
         let line = ready.map(|ready| format!("{:<13} {}", ready.reason, ready.message));

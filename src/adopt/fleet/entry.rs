@@ -126,8 +126,9 @@ impl Entry {
         let stateful_set = wanted.stateful_set.to_string();
         let database = format!("{}/{}", wanted.stateful_set.namespace, wanted.database());
         let pod = found.pod.as_ref().and_then(ResourceExt::uid);
-        let adopted = found.database.as_ref().filter(|it| is_adopted(found, wanted) && is_ready(it));
-        let status = adopted.and_then(|it| it.status.as_ref()?.adoption.as_ref());
+        let owner = found.database.as_ref().filter(|_| is_adopted(found, wanted));
+        let status = owner.and_then(|it| it.status.as_ref()?.adoption.as_ref());
+        let adopted = owner.filter(|it| is_ready(it));
         let of = |level| findings.iter().filter(move |it: &&Finding| it.level == level);
         let problems: Vec<Problem> = of(Level::Blocker).map(problem).collect();
         let (state, problems) = match (adopted, problems) {

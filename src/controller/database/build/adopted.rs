@@ -35,8 +35,8 @@ pub fn adopted_set(
         owner_references: Some(vec![owner_reference(names)]),
         labels: found.metadata.labels.clone(),
         annotations: found.metadata.annotations.clone(),
-        name: found.metadata.name.clone(),
-        namespace: found.metadata.namespace.clone(),
+        name: Some(names.stateful_set.clone()),
+        namespace: Some(names.namespace.clone()),
         ..ObjectMeta::default()
     };
     metadata.labels.get_or_insert_default().extend(names.labels.clone());

@@ -49,8 +49,12 @@ struct Found<'a> {
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let adopt = observed.database.spec.adopt.as_ref()?;
     let legacy = observed.legacy.as_ref()?;
-    if observed.stateful_set.ours().is_some() {
-        return None;
+    if let Some(set) = observed.stateful_set.ours() {
+        // An owner reference alone, which any client of the namespace can write, makes nothing adopted.
+        let owner = format!("Database {}", observed.names.database);
+        let refusal = LegacyRefusal::Owned { set: set.name_any(), by: owner };
+        let plan = || Plan::wait(DatabaseWait::NotAdoptable(refusal)).requeue(slowly(observed));
+        return (!is_proven(observed) && !was_adopted(observed)).then(plan);
     }
     if legacy.stateful_set.is_none() && was_adopted(observed) {
         // Another client has deleted it since: it is created anew.
@@ -63,15 +67,29 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     Some(plan.requeue(pause))
 }
 
+/// Whether what the spec names may be adopted, by a proof that no client of the namespace can write: the
+/// Volume has adopted its EBS volume, by the tag on it in EC2.
+fn is_proven(observed: &Observed) -> bool {
+    observed.volume.ours().is_some_and(|volume| {
+        volume.spec.adopt.is_some() && conditions::is_true(volume.conditions(), ConditionType::Bound)
+    })
+}
+
 /// A status that was lost: how the database was found is noted on its StatefulSet, too.
 pub(super) fn remembered(observed: &Observed) -> Option<Plan> {
-    observed.database.spec.adopt.as_ref()?;
+    observed.database.spec.adopt.as_ref().filter(|_| is_proven(observed))?;
     let of_legacy = || {
         let is_ours = |set: &&StatefulSet| set.labels().get(DATABASE_UID_LABEL) == Some(&observed.names.uid);
         observed.legacy.as_ref()?.stateful_set.as_ref().filter(is_ours)
     };
     let set = observed.stateful_set.ours().or_else(of_legacy).filter(|_| adoption(observed).is_none())?;
-    let actions = vec![Action::RecordAdoption(Box::new(build::noted(set)?))];
+    let mut noted = build::noted(set)?;
+    // The note is as old as the template: whether that one was ever started is not in it.
+    let live = build::served_as(set, &observed.names, String::new());
+    if live.image != build::served_before(&noted, &observed.names).image {
+        noted.unproven_image = live.image;
+    }
+    let actions = vec![Action::RecordAdoption(Box::new(noted))];
     let wait = DatabaseWait::AdoptingStatefulSet(observed.names.stateful_set.clone());
     Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval))
 }

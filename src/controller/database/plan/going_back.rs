@@ -59,19 +59,19 @@ pub(super) fn considered(mut plan: Plan, observed: &Observed, now: Timestamp) ->
         }
     };
     let Some(attempt) = attempt(observed) else { return plan };
-    let Some(why) = failure(&wait, has_started(attempt.pod, observed.engine())) else { return plan };
+    let is_started = has_started(attempt.pod, observed.engine());
+    let Some(why) = failure(&wait, is_started) else { return plan };
+    if is_preparing(attempt.pod) || !may_be_the_cause(&attempt, &wait, is_started) {
+        return plan;
+    }
     let deadline = later(since(observed, attempt.pod), bound(observed, &wait));
     if now < deadline {
         plan.requeue = Some(sooner(until(deadline, now), plan.requeue));
         return plan;
     }
-    let Attempt { adoption, pod, before, tried } = attempt;
+    let Attempt { adoption, before, tried, .. } = attempt;
     let is_other_image = before.image != tried.image;
-    let started = if has_started(pod, observed.engine()) {
-        tried.image.clone()
-    } else {
-        adoption.unproven_image.clone()
-    };
+    let started = if is_started { tried.image.clone() } else { adoption.unproven_image.clone() };
     match started.filter(|_| is_other_image) {
         Some(started) => {
             let before = before.image.unwrap_or_default();
@@ -160,14 +160,38 @@ fn failure(wait: &EngineWait, has_started: bool) -> Option<StartFailure> {
     }
 }
 
+/// Whether the volume is being mounted, or containers run that come before the engine: neither image nor
+/// resources of the engine have a part in it.
+fn is_preparing(pod: &Pod) -> bool {
+    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|it| {
+        it.status != "True" && ["PodReadyToStartContainers", "Initialized"].contains(&it.type_.as_str())
+    }) && pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())
+}
+
+/// Whether what differs can be the cause: an image keeps no pod from being scheduled, and requests keep none
+/// from being pulled.
+fn may_be_the_cause(attempt: &Attempt<'_>, wait: &EngineWait, is_started: bool) -> bool {
+    if let EngineWait::Unschedulable { .. } = wait {
+        return attempt.before.resources != attempt.tried.resources;
+    }
+    let is_pulled_or_made = matches!(
+        wait,
+        EngineWait::ContainerStarting { .. } | EngineWait::Failing { failure: Failure::Container { .. }, .. }
+    );
+    is_started || !is_pulled_or_made || attempt.before.image != attempt.tried.image
+}
+
 fn bound(observed: &Observed, wait: &EngineWait) -> Duration {
     let timeout = observed.timing.adopted_start_timeout;
     match wait {
-        EngineWait::ProbeFailing { last: None, .. } => timeout.saturating_mul(RECOVERY),
+        // A pull that fails is `Failing`: this one is slow.
+        EngineWait::ProbeFailing { last: None, .. } | EngineWait::ContainerStarting { .. } => {
+            timeout.saturating_mul(RECOVERY)
+        }
         EngineWait::NoPod
         | EngineWait::NotScheduled { .. }
         | EngineWait::Unschedulable { .. }
-        | EngineWait::ContainerStarting { .. }
         | EngineWait::Failing { .. }
         | EngineWait::ProbeFailing { last: Some(_), .. }
         | EngineWait::Stopping { .. } => timeout,
@@ -179,7 +203,8 @@ fn since(observed: &Observed, pod: &Pod) -> Timestamp {
     let created = pod.metadata.creation_timestamp.as_ref().map(|it| it.0);
     let passed = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let passed = passed
-        .filter(|it| it.status == "True" && BEFORE_START.contains(&it.type_.as_str()))
+        // A pod that was Ready while no operator ran has served: its time begins when it ended.
+        .filter(|it| it.type_ == "Ready" || it.status == "True" && BEFORE_START.contains(&it.type_.as_str()))
         .filter_map(|it| it.last_transition_time.as_ref().map(|it| it.0));
     let node = machines::of(observed).map(|machines| machines.host.conditions());
     let volume = observed.volume.ours().map(Volume::conditions);

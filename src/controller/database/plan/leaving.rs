@@ -52,7 +52,8 @@ pub(super) fn is_as_found(observed: &Observed) -> bool {
     if let Some(release) = recorded.filter(|_| is_begun(observed)) {
         return release.as_found;
     }
-    let pod = observed.pod.as_ref().and_then(ResourceExt::uid);
+    let pod = observed.pod.as_ref().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let pod = pod.and_then(ResourceExt::uid).filter(|_| !observed.nodes.is_empty());
     let found = adoption(observed).map(|adoption| adoption.pod_uid.clone());
     let has_its_pod = observed.stateful_set.ours().is_none() || (pod.is_some() && pod == found);
     let has_its_machine = observed.nodes.iter().all(|node| node.spec.instance_id.is_some());
@@ -61,7 +62,8 @@ pub(super) fn is_as_found(observed: &Observed) -> bool {
 
 /// What stands before the release: only what is complete can go on by itself.
 pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
-    if is_begun(observed) || is_as_found(observed) {
+    let was_adopted = observed.stateful_set.ours().is_some();
+    if is_begun(observed) || (is_as_found(observed) && !was_adopted) {
         return None;
     }
     if !observed.database.spec.running {

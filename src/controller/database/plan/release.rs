@@ -85,7 +85,11 @@ fn recorded(observed: &Observed, as_found: bool, now: Timestamp) -> Option<Actio
 fn released_set(observed: &Observed, live: &StatefulSet, as_found: bool) -> Value {
     let found = adoption(observed).map(|adoption| &adoption.stateful_set);
     if as_found {
-        return found.cloned().unwrap_or_default();
+        let mut found = found.cloned().unwrap_or_default();
+        // An owner that is gone since would have Kubernetes delete what it owned.
+        let owners = build::released(&live.metadata, &observed.names, None);
+        found["metadata"]["ownerReferences"] = owners["metadata"]["ownerReferences"].clone();
+        return found;
     }
     let found = found.and_then(|found| serde_json::from_value(found.clone()).ok());
     build::released(

@@ -321,3 +321,22 @@ fn a_record_of_going_back_is_read_by_its_fields_only() {
     *back = WentBack { why: StartFailure::ProbeFails, message: String::new(), ..back.clone() };
     assert_eq!(line(&after_minutes(&world, 16)), before);
 }
+
+#[test]
+fn what_the_change_cannot_be_the_cause_of_goes_back_to_nothing() {
+    let goes_back = |spec: Value, status: Value| {
+        let mut world = kept(spec);
+        applied(&mut world, status);
+        let plan = after_minutes(&world, 600);
+        plan.actions.iter().any(|it| matches!(it, Action::GoBack(_)))
+    };
+    assert!(goes_back(version("17.6"), no_image()));
+    assert!(goes_back(memory("2Ti"), fits_nowhere()));
+    assert!(!goes_back(version("17.6"), fits_nowhere()), "an image keeps no pod from being scheduled");
+    assert!(!goes_back(memory("2Ti"), no_image()), "memory keeps no image from being pulled");
+    let mounting = json!({"phase": "Pending",
+        "conditions": [{"type": "PodReadyToStartContainers", "status": "False"}],
+        "containerStatuses": [{"name": "postgres", "image": "i", "imageID": "i", "ready": false,
+            "restartCount": 0, "state": {"waiting": {"reason": "ContainerCreating"}}}]});
+    assert!(!goes_back(version("17.6"), mounting), "the volume is being mounted");
+}

@@ -4,7 +4,9 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::api::keys::ADOPTION_ANNOTATION;
+use crate::controller::database::legacy_refusal::LegacyRefusal;
 use crate::controller::database::status::Decided;
+use crate::controller::database::wait::DatabaseWait;
 use crate::controller::pass::acted::{ActError, Acted};
 
 /// The adopted StatefulSet of this world, and its annotations.
@@ -36,6 +38,29 @@ fn a_status_that_was_lost_is_recorded_again_from_the_stateful_set() {
 
     annotations(&mut lost).insert(ADOPTION_ANNOTATION.to_owned(), "of another client".to_owned());
     assert!(!line(&plan(&lost, now())).contains("record adoption"), "what cannot be read is no record");
+}
+
+#[test]
+fn neither_a_note_nor_an_owner_reference_adopts_without_the_proof_of_ec2() {
+    let mut forged = adopted();
+    forged.database.status = None;
+    change(&mut forged.volume, |volume| volume.status = None);
+    let stopped = plan(&forged, now());
+    assert!(!line(&stopped).contains("record adoption"), "{stopped:?}");
+    let Some(DatabaseWait::NotAdoptable(refusal)) = &stopped.waiting else { panic!("{stopped:?}") };
+    assert!(matches!(refusal, LegacyRefusal::Owned { .. }), "{refusal:?}");
+}
+
+#[test]
+fn a_note_that_is_older_than_the_template_says_that_the_image_of_that_may_have_run() {
+    let mut lost = adopted();
+    lost.database.status = None;
+    let Child::Ours(set) = &mut lost.stateful_set else { panic!("no StatefulSet") };
+    let pod = set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+    pod.containers[0].image = Some("postgres:17.9".to_owned());
+    let plan = plan(&lost, now());
+    let Some(Action::RecordAdoption(recorded)) = plan.actions.last() else { panic!("{plan:?}") };
+    assert_eq!(recorded.unproven_image.as_deref(), Some("postgres:17.9"));
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub fn of_pod(
     let host = host_address(node);
     let status = json!({
         "phase": if is_running { "Running" } else { "Pending" },
-        "conditions": conditions(before.conditions.as_deref().unwrap_or_default(), is_running, now),
+        "conditions": conditions(before.conditions.as_deref().unwrap_or_default(), pod, &state, now),
         "containerStatuses": statuses,
         "initContainerStatuses": init_statuses(pod, is_running, now),
         "hostIP": host,
@@ -180,14 +180,23 @@ fn init_statuses(pod: &Pod, is_running: bool, now: Timestamp) -> Value {
 }
 
 /// The kubelet's own conditions beside those of others; a transition time changes only with its status.
-fn conditions(before: &[PodCondition], is_running: bool, now: Timestamp) -> Vec<Value> {
-    let status = if is_running { "True" } else { "False" };
+/// A kubelet makes the sandbox when the volumes are there, and pulls an image for each container then.
+fn conditions(before: &[PodCondition], pod: &Pod, state: &State, now: Timestamp) -> Vec<Value> {
+    let is_running = matches!(state, State::Running);
+    let has_sandbox = !matches!(state, State::Waiting { reason: "ContainerCreating", .. });
+    let is_prepared = pod.spec.as_ref().is_some_and(|spec| spec.init_containers.is_none()) && has_sandbox;
     let own = OWN_CONDITIONS.map(|kind| {
+        let is_so = match kind {
+            "PodReadyToStartContainers" => has_sandbox,
+            "Initialized" => is_prepared || is_running,
+            _ => is_running,
+        };
+        let status = if is_so { "True" } else { "False" };
         let same = before.iter().find(|condition| condition.type_ == kind && condition.status == status);
         let since =
             same.and_then(|condition| condition.last_transition_time.as_ref()).map_or(now, |time| time.0);
         let mut condition = json!({"type": kind, "status": status, "lastTransitionTime": since});
-        if !is_running {
+        if !is_so {
             condition["reason"] = json!("ContainersNotReady");
         }
         condition
