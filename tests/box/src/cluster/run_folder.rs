@@ -93,8 +93,12 @@ fn sweep_held(runs: &Path) -> io::Result<usize> {
             process.kill_group();
         }
         host_cleanup::sweep(&path);
-        std::fs::remove_dir_all(&path)?;
-        swept += 1;
+        match std::fs::remove_dir_all(&path) {
+            Ok(()) => swept += 1,
+            // A process that is just ending has a disk mounted there: the next start removes it.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(swept)
 }
