@@ -1,5 +1,6 @@
 //! What a Database says of a database that ran before it, and what is known of its adoption.
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -99,6 +100,14 @@ pub struct Adoption {
     /// Not there once the spec requests something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub went_back: Option<WentBack>,
+}
+
+impl Adoption {
+    /// The StatefulSet as it was found, as far as the types of this program know it; `None` if what is
+    /// recorded is none.
+    pub fn found_set(&self) -> Option<StatefulSet> {
+        serde_json::from_value(self.stateful_set.clone()).ok()
+    }
 }
 
 /// What of an adopted database's engine follows the spec, as it last accepted connections.

@@ -8,7 +8,7 @@ use strum::IntoStaticStr;
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Level {
-    /// The database is not adopted before this is mended.
+    /// The command does not begin before this is mended.
     Blocker,
     /// Something that a person must know and agree with.
     Warning,
@@ -43,12 +43,12 @@ impl Finding {
         Self { level, object: object.into(), message: message.into(), way_out: None }
     }
 
-    /// Stops the adoption.
+    /// The command does not begin.
     pub fn blocker(object: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Level::Blocker, object, message)
     }
 
-    /// Does not stop it.
+    /// The command begins all the same.
     pub fn warning(object: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Level::Warning, object, message)
     }

@@ -2,11 +2,11 @@
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
-use kube::ResourceExt;
 
 use crate::api::database::Adoption;
 use crate::api::names::Names;
 use crate::api::{Database, Node, Volume};
+use crate::controller::database::plan::leaving::{is_on_found, runs_as_found};
 
 /// A Database with its objects.
 #[derive(Clone, Debug)]
@@ -43,16 +43,17 @@ impl Found {
         self.database.status.as_ref()?.adoption.as_ref()
     }
 
-    /// Whether it becomes what it was before it was adopted: the operator decides by the same facts.
+    /// Whether it becomes what it was before it was adopted, as the operator decides it.
     pub fn is_as_found(&self) -> bool {
-        let pod = self.pod.as_ref().and_then(ResourceExt::uid);
-        let found = self.adoption().map(|adoption| adoption.pod_uid.clone());
-        let has_its_pod = found.is_none() || pod == found;
-        self.is_adopted() && has_its_pod && self.nodes.iter().all(|node| node.spec.instance_id.is_some())
+        let has_what_was_found = match self.adoption() {
+            Some(adoption) => runs_as_found(adoption, self.pod.as_ref(), &self.nodes),
+            None => is_on_found(&self.nodes),
+        };
+        self.is_adopted() && has_what_was_found
     }
 
     /// The StatefulSet as it was found.
     pub fn found_set(&self) -> Option<StatefulSet> {
-        serde_json::from_value(self.adoption()?.stateful_set.clone()).ok()
+        self.adoption()?.found_set()
     }
 }

@@ -24,7 +24,7 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::kit::adopter::PERSON;
+use crate::kit::adopter::{PERSON, environment};
 use crate::kit::aws;
 use crate::kit::objects::Told as _;
 use crate::kit::permits::Share;
@@ -104,19 +104,14 @@ impl Scene {
         let kubectl = self.env.control_plane.kubectl();
         let path = [kubectl.parent().unwrap(), aws::program().await.parent().unwrap()];
         let path = path.map(|folder| folder.display().to_string()).join(":");
-        let region = self.env.site.region();
         let mut args = vec![
             format!("PATH={path}:{}", std::env::var("PATH").unwrap()),
-            format!("KUBECONFIG={}", self.env.control_plane.kubeconfig().display()),
-            format!("AWS_ENDPOINT_URL_EC2={}", self.env.site.endpoint()),
-            format!("AWS_REGION={region}"),
-            format!("AWS_DEFAULT_REGION={region}"),
-            format!("AWS_ACCESS_KEY_ID={PERSON}"),
-            "AWS_SECRET_ACCESS_KEY=of-nothing".to_owned(),
-            "AWS_EC2_METADATA_DISABLED=true".to_owned(),
+            format!("AWS_DEFAULT_REGION={}", self.env.site.region()),
             format!("FREEHOLD_CLUSTER_ID={}", self.env.name),
-            program.display().to_string(),
         ];
+        let environment = environment(&self.env, &self.env.site.endpoint());
+        args.extend(environment.iter().map(|(key, value)| format!("{key}={value}")));
+        args.push(program.display().to_string());
         args.extend(arguments.iter().cloned());
         let folder = self.folder.path();
         Process::start(Launch { name: "adopter", program: Path::new("/usr/bin/env"), args, folder }).unwrap()

@@ -130,15 +130,16 @@ pub async fn as_found(env: &TestEnv, found: &Found) {
 /// Which pod runs, since when, and how often its containers were started again.
 pub async fn pod_run(env: &TestEnv, legacy: &Legacy) -> Value {
     let pod = env.api::<Pod>().get(&format!("{}-0", legacy.name)).await.unwrap();
-    let status = pod.status.clone().unwrap();
-    let containers: Vec<Value> = status
-        .container_statuses
-        .iter()
-        .flatten()
-        .map(|it| json!([it.name, it.restart_count, it.container_id, it.state]))
-        .collect();
-    json!({"uid": pod.uid(), "node": pod.spec.unwrap().node_name, "started": status.start_time,
+    let started = pod.status.as_ref().unwrap().start_time.clone();
+    let containers = containers(&pod);
+    json!({"uid": pod.uid(), "node": pod.spec.unwrap().node_name, "started": started,
         "containers": containers})
+}
+
+/// Which containers run, since when, and how often each was started again.
+pub fn containers(pod: &Pod) -> Vec<Value> {
+    let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    statuses.map(|it| json!([it.name, it.restart_count, it.container_id, it.state])).collect()
 }
 
 /// Tags instance and volume, as who may tag in EC2 does to permit the adoption.

@@ -1,8 +1,6 @@
 //! `freehold release`: a database goes on running without Freehold, as it runs, or as it was found; its pod
 //! can come back on its machine without the operator; and it can be adopted again.
 
-use std::process::Command;
-
 use ec2sim::InstanceState;
 use freehold_box::legacy::Legacy;
 use k8s_openapi::api::apps::v1::StatefulSet;
@@ -17,32 +15,20 @@ use kube::api::{Api, DeleteParams};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::adopter;
 use crate::kit::test_env::{OPERATOR, TestEnv, run};
 use crate::kit::wait::{seen, until};
 use crate::legacy::{self, found, permit};
 
 /// Runs the command for `orders` with these arguments more; gives its exit code and what it printed.
 async fn release(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_freehold"));
-    command
-        .args(["release", &format!("{}/orders", env.name)])
-        .args(arguments)
-        .env("KUBECONFIG", env.control_plane.kubeconfig());
-    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    adopter::freehold(env, &[&["release", &format!("{}/orders", env.name)], arguments].concat()).await
 }
 
 /// The pod, since when it runs, and where.
 async fn pod(env: &TestEnv) -> Result<Value, String> {
     let pod = env.api::<Pod>().get("orders-0").await.map_err(|error| error.to_string())?;
-    let status = pod.status.clone().unwrap_or_default();
-    let containers: Vec<Value> = status
-        .container_statuses
-        .iter()
-        .flatten()
-        .map(|it| json!([it.name, it.restart_count, it.container_id, it.state]))
-        .collect();
+    let (status, containers) = (pod.status.clone().unwrap_or_default(), legacy::containers(&pod));
     let is_ready = status.conditions.iter().flatten().any(|it| it.type_ == "Ready" && it.status == "True");
     Ok(json!({"uid": pod.uid(), "labels": pod.labels(), "node": pod.spec.and_then(|spec| spec.node_name),
         "started": status.start_time, "containers": containers, "isReady": is_ready}))

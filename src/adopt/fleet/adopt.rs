@@ -21,7 +21,7 @@ use crate::cloud::{Class, Cloud};
 /// How long EC2 may go on asking to slow down before a database counts as failed: hundreds of tags use up
 /// what an account may write in a burst, and some calls a second go on (EC2 developer guide, "Request
 /// throttling").
-const PATIENCE: Duration = Duration::from_secs(120);
+const THROTTLING_LIMIT: Duration = Duration::from_secs(120);
 
 /// Who adopts.
 pub struct Adopter<'a> {
@@ -89,7 +89,8 @@ impl Adopter<'_> {
         database: &Database,
         wanted: &Wanted,
     ) -> Result<Option<SnapshotId>, AdoptError> {
-        let mut pauses = ExponentialBackoffBuilder::new().with_max_elapsed_time(Some(PATIENCE)).build();
+        let mut pauses =
+            ExponentialBackoffBuilder::new().with_max_elapsed_time(Some(THROTTLING_LIMIT)).build();
         loop {
             match writer.begin(cluster_id, database, wanted).await {
                 Err(AdoptError::Cloud(error)) if error.class == Class::Throttled => {

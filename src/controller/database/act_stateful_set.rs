@@ -31,7 +31,7 @@ pub(super) async fn apply_template(
     Ok(())
 }
 
-/// Makes the StatefulSet what it was, or one that is nobody's.
+/// Makes the StatefulSet what it was when it was found, or one that no Database owns.
 pub(super) async fn release_set(
     live: &StatefulSet,
     to: &Value,
@@ -46,7 +46,7 @@ pub(super) async fn release_set(
     Ok(())
 }
 
-/// Changes where the images of the template are pulled from.
+/// Changes where the images of the template are pulled from, in the spec that was read.
 pub(super) async fn change_source(
     object: &StatefulSet,
     names: &Names,
@@ -55,7 +55,8 @@ pub(super) async fn change_source(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    change_image(object, acted, answers, ctx).await?;
+    forget_applied(object, Occurrence::StatefulSetAltered, acted, ctx).await?;
+    answers.stateful_set = Some(apply(&of_namespace(object, ctx), object).await?);
     let note = notes::image_source_changed(&names.stateful_set);
     report(EventReason::ImageSourceChanged, note, acted, events).await;
     Ok(())
@@ -98,17 +99,5 @@ pub(super) async fn adopt(
     let found = Some(&adoption.stateful_set);
     answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object, found).await?);
     report(EventReason::StatefulSetAdopted, notes::adopted(&object.name_any()), acted, events).await;
-    Ok(())
-}
-
-/// Changes the image of the StatefulSet, in the spec that was read.
-async fn change_image(
-    object: &StatefulSet,
-    acted: &mut Acted<Database>,
-    answers: &mut Answers,
-    ctx: &Context,
-) -> Result<(), ActError> {
-    forget_applied(object, Occurrence::StatefulSetAltered, acted, ctx).await?;
-    answers.stateful_set = Some(apply(&of_namespace(object, ctx), object).await?);
     Ok(())
 }

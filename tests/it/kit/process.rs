@@ -14,13 +14,18 @@ const STOP_LIMIT: Duration = Duration::from_secs(30);
 /// The operator's access key id: how EC2's journal tells it from the box.
 pub const OPERATOR: &str = "AKIAFREEHOLD";
 
-/// The environment of an operator for this API server and this EC2.
-pub fn environment(kubeconfig: &Path, endpoint: &str, region: &str) -> [(&'static str, String); 6] {
+/// The environment of the binary for this API server and this EC2, with the access key id of who runs it.
+pub fn environment(
+    kubeconfig: &Path,
+    endpoint: &str,
+    region: &str,
+    access_key: &str,
+) -> [(&'static str, String); 6] {
     [
         ("KUBECONFIG", kubeconfig.display().to_string()),
         ("AWS_ENDPOINT_URL_EC2", endpoint.to_owned()),
         ("AWS_REGION", region.to_owned()),
-        ("AWS_ACCESS_KEY_ID", OPERATOR.to_owned()),
+        ("AWS_ACCESS_KEY_ID", access_key.to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "of-nothing".to_owned()),
         ("AWS_EC2_METADATA_DISABLED", "true".to_owned()),
     ]

@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::process::{Child, Command};
 
 use super::{Found, as_found, calls_that_matter, found, permit, pod_run, spec};
+use crate::kit::adopter::environment;
 use crate::kit::objects::Told as _;
 use crate::kit::tap::{ANY_CHANGE, Point, Which};
 use crate::kit::test_env::{Options, TestEnv, run};
@@ -30,12 +31,7 @@ fn adopter(env: &TestEnv, found: &Found) -> Child {
         .args(["adopt", "--write", "--timeout", "0", "--database", "orders", "--node-class", &env.name])
         .args(["--statefulset", &format!("{}/{}", env.name, found.legacy.name)])
         .args(["--instance-type", "m7i.large", "--cluster-id", &env.name])
-        .env("KUBECONFIG", env.control_plane.kubeconfig())
-        .env("AWS_ENDPOINT_URL_EC2", env.tapped_ec2())
-        .env("AWS_REGION", env.site.region())
-        .env("AWS_ACCESS_KEY_ID", "AKIAPERSON")
-        .env("AWS_SECRET_ACCESS_KEY", "of-nothing")
-        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .envs(environment(env, env.tapped_ec2()))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)

@@ -17,7 +17,7 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 
 use crate::kit::objects;
 use crate::kit::permits;
-use crate::kit::process::{Operator, environment};
+use crate::kit::process::{OPERATOR, Operator, environment};
 use crate::kit::real::{LIMIT, postgresql, questdb};
 use crate::kit::rights;
 use crate::kit::statements;
@@ -59,7 +59,8 @@ impl Kept {
         let settings = "--cluster-id kept --listen 127.0.0.1:0 --time-scale 10 --registration-timeout 7200 \
             --loss-grace-period 7200";
         let settings: Vec<String> = settings.split(' ').map(str::to_owned).collect();
-        let environment = environment(control_plane.operator_kubeconfig(), &site.endpoint(), site.region());
+        let environment =
+            environment(control_plane.operator_kubeconfig(), &site.endpoint(), site.region(), OPERATOR);
         Operator::start(
             control_plane.folder(),
             control_plane.folder(),

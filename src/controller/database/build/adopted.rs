@@ -98,7 +98,7 @@ fn is_back(spec: &DatabaseSpec, adoption: &Adoption) -> bool {
 /// What the engine last accepted connections as: what was found, until another template has served.
 pub fn served_before(adoption: &Adoption, names: &Names) -> ServedAs {
     let of_found = || {
-        let found = serde_json::from_value(adoption.stateful_set.clone()).unwrap_or_default();
+        let found = adoption.found_set().unwrap_or_default();
         served_as(&found, names, adoption.inputs_hash.clone())
     };
     adoption.served.clone().unwrap_or_else(of_found)

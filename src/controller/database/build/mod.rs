@@ -34,7 +34,7 @@ pub use fingerprint::{of_config_map, of_stateful_set};
 pub use network_policy::network_policy;
 pub use node::{node, node_spec};
 pub use noted::noted;
-pub use released::released;
+pub use released::{released, released_as_found};
 pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};
 pub use service::{host, service};
 pub use service_account::{service_account, service_account_patch};

@@ -1,6 +1,6 @@
 //! Builds what an object is that was a Database's and goes on without it.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};
 
 use crate::api::keys::{
@@ -25,12 +25,23 @@ pub fn released(live: &ObjectMeta, names: &Names, found: Option<&ObjectMeta>) ->
     }
     let mut annotations = live.annotations.clone().unwrap_or_default();
     annotations.retain(|key, _| ![INPUTS_HASH_ANNOTATION, ADOPTION_ANNOTATION].contains(&key.as_str()));
-    let owners = live.owner_references.iter().flatten().filter(|owner| owner.uid != names.uid);
     json!({"metadata": {
         "labels": labels,
         "annotations": annotations,
-        "ownerReferences": owners.collect::<Vec<_>>(),
+        "ownerReferences": other_owners(live, names),
     }})
+}
+
+/// What was found, once it is released. Its owners are those that it has today: one that is gone since would
+/// have Kubernetes delete it.
+pub fn released_as_found(mut found: Value, live: &ObjectMeta, names: &Names) -> Value {
+    found["metadata"]["ownerReferences"] = json!(other_owners(live, names));
+    found
+}
+
+/// The owners but the Database.
+fn other_owners<'a>(live: &'a ObjectMeta, names: &Names) -> Vec<&'a OwnerReference> {
+    live.owner_references.iter().flatten().filter(|owner| owner.uid != names.uid).collect()
 }
 
 fn live_has(live: &ObjectMeta, key: &str, value: &str) -> bool {

@@ -187,7 +187,7 @@ fn step(observed: &Observed, profile: &Profile, found: &Found<'_>, now: Timestam
 
 /// The StatefulSet as it is adopted. What was changed since it was read is not replaced.
 fn adopted(observed: &Observed, profile: &Profile, live: &StatefulSet, adoption: &Adoption) -> StatefulSet {
-    let found = serde_json::from_value(adoption.stateful_set.clone()).unwrap_or_else(|_| live.clone());
+    let found = adoption.found_set().unwrap_or_else(|| live.clone());
     let mut set = build::adopted_set(&found, &observed.database, &observed.names, profile, Some(adoption));
     set.metadata.uid.clone_from(&live.metadata.uid);
     set.metadata.resource_version.clone_from(&live.metadata.resource_version);

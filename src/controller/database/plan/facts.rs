@@ -135,7 +135,7 @@ pub(super) fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
 pub(super) fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
     let adoption = in_force(observed);
     let adoption = adoption.as_deref();
-    let recorded = adoption.and_then(|adoption| serde_json::from_value(adoption.stateful_set.clone()).ok());
+    let recorded = adoption.and_then(Adoption::found_set);
     let live = || observed.stateful_set.ours().cloned();
     let found: Option<StatefulSet> =
         if observed.database.spec.adopt.is_some() { recorded.or_else(live) } else { None };

@@ -166,7 +166,7 @@ fn is_preparing(pod: &Pod) -> bool {
     let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.any(|it| {
         it.status != "True" && ["PodReadyToStartContainers", "Initialized"].contains(&it.type_.as_str())
-    }) && pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())
+    })
 }
 
 /// Whether what differs can be the cause: an image keeps no pod from being scheduled, and requests keep none

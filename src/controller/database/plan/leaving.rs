@@ -1,11 +1,13 @@
 //! Whether a Database that was deleted leaves now, or goes on until it can be released; and as what it is
 //! released. Pure.
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::facts::{adoption, condition_message, node_awaited, replicas, volume_awaited};
 use super::machines::{self, can_serve};
-use crate::api::ConditionType;
+use crate::api::database::Adoption;
+use crate::api::{ConditionType, Node};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
@@ -52,18 +54,30 @@ pub(super) fn is_as_found(observed: &Observed) -> bool {
     if let Some(release) = recorded.filter(|_| is_begun(observed)) {
         return release.as_found;
     }
-    let pod = observed.pod.as_ref().filter(|pod| pod.metadata.deletion_timestamp.is_none());
-    let pod = pod.and_then(ResourceExt::uid).filter(|_| !observed.nodes.is_empty());
-    let found = adoption(observed).map(|adoption| adoption.pod_uid.clone());
-    let has_its_pod = observed.stateful_set.ours().is_none() || (pod.is_some() && pod == found);
-    let has_its_machine = observed.nodes.iter().all(|node| node.spec.instance_id.is_some());
-    observed.database.spec.adopt.is_some() && has_its_pod && has_its_machine
+    let has_what_was_found = match observed.stateful_set.ours() {
+        Some(_) => adoption(observed)
+            .is_some_and(|adoption| runs_as_found(adoption, observed.pod.as_ref(), &observed.nodes)),
+        None => is_on_found(&observed.nodes),
+    };
+    observed.database.spec.adopt.is_some() && has_what_was_found
+}
+
+/// Whether an adopted database runs in the pod that was found, on the instance that was found.
+pub fn runs_as_found(adoption: &Adoption, pod: Option<&Pod>, nodes: &[Node]) -> bool {
+    let stays = |pod: &&Pod| pod.metadata.deletion_timestamp.is_none();
+    let pod = pod.filter(stays).and_then(|pod| pod.metadata.uid.as_ref());
+    pod == Some(&adoption.pod_uid) && !nodes.is_empty() && is_on_found(nodes)
+}
+
+/// Whether every Node has an instance that was found.
+pub fn is_on_found(nodes: &[Node]) -> bool {
+    nodes.iter().all(|node| node.spec.instance_id.is_some())
 }
 
 /// What stands before the release: only what is complete can go on by itself.
 pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
-    let was_adopted = observed.stateful_set.ours().is_some();
-    if is_begun(observed) || (is_as_found(observed) && !was_adopted) {
+    let was_never_adopted = observed.stateful_set.ours().is_none() && is_as_found(observed);
+    if is_begun(observed) || was_never_adopted {
         return None;
     }
     if !observed.database.spec.running {

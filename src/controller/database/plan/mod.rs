@@ -7,7 +7,7 @@ pub(super) mod drift;
 pub(super) mod facts;
 pub(super) mod going_back;
 mod gone_back;
-pub(super) mod leaving;
+pub mod leaving;
 pub(super) mod machines;
 pub(super) mod next_start;
 

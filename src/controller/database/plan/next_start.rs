@@ -28,8 +28,7 @@ pub(in crate::controller::database) fn reported(observed: &Observed) -> Option<E
         return Some(Entry::no(kind, Reason::WentBack, going_back::went_back(back).message()));
     }
     let before = if pod.metadata.uid.as_ref() == Some(&adoption.pod_uid) {
-        let found = serde_json::from_value::<StatefulSet>(adoption.stateful_set.clone()).ok();
-        found.and_then(|found| found.spec).map(|spec| spec.template)
+        adoption.found_set().and_then(|found| found.spec).map(|spec| spec.template)
     } else {
         made_from(observed, live, pod)
     };

@@ -2,7 +2,6 @@
 //! Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
@@ -78,9 +77,9 @@ pub(super) fn give_back(
 /// Database.
 fn former_label(observed: &Observed) -> Option<String> {
     let is_released = observed.nodes.iter().any(|node| node.spec.release);
-    let recorded = || serde_json::from_value(adoption(observed)?.stateful_set.clone()).ok();
+    let recorded = || adoption(observed)?.found_set();
     let live = || observed.legacy.as_ref()?.stateful_set.clone();
-    let found: StatefulSet = if is_released { recorded().or_else(live)? } else { return None };
+    let found = if is_released { recorded().or_else(live)? } else { return None };
     let selector = found.spec?.template.spec?.node_selector?;
     selector.get(DATABASE_NODE_LABEL).filter(|label| **label != observed.names.uid).cloned()
 }

@@ -12,7 +12,7 @@ use super::action::{Action, Plan};
 use super::facts::adoption;
 use super::leaving::{is_as_found, is_begun, is_requested, unreleasable};
 use super::pause::{delete_nodes, give_back};
-use crate::api::database::Release;
+use crate::api::database::{Adoption, Release};
 use crate::controller::database::build;
 use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::child_kind::ChildKind;
@@ -83,20 +83,13 @@ fn recorded(observed: &Observed, as_found: bool, now: Timestamp) -> Option<Actio
 
 /// What the StatefulSet becomes: with a spec if that changes, too.
 fn released_set(observed: &Observed, live: &StatefulSet, as_found: bool) -> Value {
-    let found = adoption(observed).map(|adoption| &adoption.stateful_set);
+    let (adoption, names) = (adoption(observed), &observed.names);
     if as_found {
-        let mut found = found.cloned().unwrap_or_default();
-        // An owner that is gone since would have Kubernetes delete what it owned.
-        let owners = build::released(&live.metadata, &observed.names, None);
-        found["metadata"]["ownerReferences"] = owners["metadata"]["ownerReferences"].clone();
-        return found;
+        let found = adoption.map(|adoption| adoption.stateful_set.clone()).unwrap_or_default();
+        return build::released_as_found(found, &live.metadata, names);
     }
-    let found = found.and_then(|found| serde_json::from_value(found.clone()).ok());
-    build::released(
-        &live.metadata,
-        &observed.names,
-        found.as_ref().map(|found: &StatefulSet| &found.metadata),
-    )
+    let found = adoption.and_then(Adoption::found_set).map(|found| found.metadata);
+    build::released(&live.metadata, names, found.as_ref())
 }
 
 /// The other objects that the database needs. An adopted database has none of Freehold's.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use super::comparison::{self, Finding};
@@ -71,7 +70,7 @@ fn adopted_image(observed: &Observed) -> Option<InvalidSpec> {
     if now.kind == EngineType::Custom || then.version == now.version {
         return None;
     }
-    let found: StatefulSet = serde_json::from_value(adoption.stateful_set.clone()).ok()?;
+    let found = adoption.found_set()?;
     let image = build::engine_of(&found.spec?.template.spec?.containers, observed.engine())?.image.clone()?;
     let (then, now) = (then.version.as_deref(), now.version.as_deref());
     build::of_version(&image, then, now)

@@ -111,7 +111,7 @@ fn pods_of_daemon_sets_and_static_pods_are_the_machines() {
         ("static", owned("v1", "Node", mirror, true), true),
         ("owned by a Node, and no mirror", owned("v1", "Node", json!({}), true), false),
         ("a Deployment's", owned("apps/v1", "ReplicaSet", json!({}), true), false),
-        ("nobody's", foreign_pod("stray", 30), false),
+        ("without a controller", foreign_pod("stray", 30), false),
     ];
     for (name, pod, expected) in rows {
         assert_eq!(crate::controller::node::pods::is_of_the_machine(&pod), expected, "{name}");

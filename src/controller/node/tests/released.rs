@@ -278,7 +278,7 @@ fn a_machine_that_freehold_launched_and_is_to_be_released_is_neither_repaired_no
     stays(|it| {
         it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status;
     });
-    stays(|it| it.pods = vec![pod("stranger", false)]);
+    stays(|it| it.pods = vec![pod("other", false)]);
     // The status was lost while it was released: recorded, and released.
     let lost = launched(|it| it.node.status = None);
     assert_eq!(plan(&lost, now()).actions, [Action::RecordInstance(id("i-1"))]);

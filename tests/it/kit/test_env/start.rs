@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 
 use super::{Options, TestEnv};
 use crate::kit::permits::{self, Permit};
-use crate::kit::process::environment;
+use crate::kit::process::{OPERATOR, environment};
 use crate::kit::proxy::Proxy;
 use crate::kit::rights;
 use crate::kit::statements;
@@ -136,7 +136,7 @@ impl TestEnv {
         settings.extend(["--ec2-share".to_owned(), options.ec2_share.to_string()]);
         settings
             .extend(options.settings.iter().flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
-        let environment = environment(&kubeconfig, &endpoint, site.region());
+        let environment = environment(&kubeconfig, &endpoint, site.region(), OPERATOR);
         Self {
             name: name.to_owned(),
             client,
