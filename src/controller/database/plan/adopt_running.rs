@@ -115,10 +115,13 @@ pub(super) fn kept_all(observed: &Observed) -> Vec<Action> {
     first
 }
 
-/// Whether the StatefulSet was adopted: how it was found is recorded before that, and what was applied after.
+/// Whether the StatefulSet was adopted: how it was found is recorded before that, and after it what was
+/// applied, and that the Volume keeps what it has. What was applied is forgotten again before each write.
 fn was_adopted(observed: &Observed) -> bool {
     let applied = observed.database.status.as_ref().and_then(|status| status.applied.as_ref());
-    adoption(observed).is_some() && applied.is_some_and(|applied| applied.stateful_set.is_some())
+    let is_applied = applied.is_some_and(|applied| applied.stateful_set.is_some());
+    let is_kept = || observed.volume.ours().is_some_and(|it| it.spec.adopt.is_some() && !it.spec.release);
+    adoption(observed).is_some() && (is_applied || is_kept())
 }
 
 fn next(observed: &Observed, adopt: &Adopt, legacy: &Legacy, now: Timestamp) -> Plan {

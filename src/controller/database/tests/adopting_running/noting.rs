@@ -93,6 +93,11 @@ fn a_stateful_set_that_another_client_created_again_is_adopted_again() {
     let recorded = before.database.status.unwrap().adoption.unwrap().stateful_set;
     legacy_of(&mut again).stateful_set = Some(with_uid(from_json(recorded), "set-uid-2"));
     assert_eq!(line(&plan(&again, now())), "[adopt set-uid-2] Adopting");
+    // What was applied is forgotten before the write, which may have met a conflict.
+    change(&mut again.volume, |volume| volume.spec.release = false);
+    let status = again.database.status.as_mut().unwrap();
+    status.applied.as_mut().unwrap().stateful_set = None;
+    assert_eq!(line(&plan(&again, now())), "[adopt set-uid-2] Adopting");
 
     // Its pod was made from the template that was found, which finds no machine any more.
     let mut running = adopted();
