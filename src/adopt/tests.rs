@@ -82,7 +82,7 @@ pub fn running(container: &Value) -> Found {
         }))),
         claims: vec![FoundClaim {
             name: claim.to_owned(),
-            claim: Some(from_json(json!({"metadata": {"name": claim}}))),
+            claim: Some(from_json(json!({"metadata": {"name": claim}, "spec": {"storageClassName": "gp3"}}))),
             persistent_volume: Some(from_json(json!({
                 "metadata": {"name": "pvc-1"},
                 "spec": {"accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Delete",

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use freehold::api::Database;
-use freehold_box::legacy::{Account, FileSystem, Legacy, Order};
+use freehold_box::legacy::{Account, Disk, FileSystem, Legacy, Order};
 use freehold_box::writer::Dialect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
@@ -44,6 +44,7 @@ fn what_would_be_done_is_shown_without_a_change_and_is_begun_once_however_often_
             namespace: &env.name,
             name: "orders",
             file_system: FileSystem::Ext4,
+            disk: Disk::Claimed,
         };
         let legacy = Legacy::create(&env.client, &Account::of(&env.site), order).await.unwrap();
         legacy.serves(LIMIT).await.unwrap();

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use ec2sim::{Fate, JournalEntry};
 use freehold::api::Database;
 use freehold_box::base::process::{Launch, Process};
-use freehold_box::legacy::{Account, FileSystem, Legacy, Order};
+use freehold_box::legacy::{Account, Disk, FileSystem, Legacy, Order};
 use freehold_box::writer::Dialect;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
@@ -68,7 +68,7 @@ impl Scene {
         // Again while EC2 asks to slow down, which it does before anything is made.
         let made = stream::iter(&names).map(async |name| {
             let (namespace, file_system) = (env.name.as_str(), FileSystem::Ext4);
-            let order = Order { engine: Dialect::Questdb, namespace, name, file_system };
+            let order = Order { engine: Dialect::Questdb, namespace, name, file_system, disk: Disk::Claimed };
             until(&format!("the legacy database {name}"), || async {
                 Legacy::create(&env.client, &Account::of(&env.site), order)
                     .await

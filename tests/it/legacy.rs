@@ -3,12 +3,14 @@
 
 mod going_back;
 mod kills;
+mod volumes;
 
 use std::collections::BTreeMap;
 
 use ec2sim::InstanceState;
 use freehold::api::keys::FINALIZER;
-use freehold_box::legacy::{Account, FileSystem, Legacy, Order};
+use freehold_box::base::persistent_volume::ebs_volume;
+use freehold_box::legacy::{Account, Disk, FileSystem, Legacy, Order};
 use freehold_box::writer::Dialect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod};
@@ -42,13 +44,23 @@ pub struct Found {
 /// A QuestDB that a provisioner made, on its own machine. Its pod selects its Kubernetes node by its name:
 /// tests share a cluster.
 pub async fn found(env: &TestEnv) -> Found {
+    found_on(env, Disk::Claimed).await
+}
+
+/// The same, with a volume that came to be in this way.
+pub async fn found_on(env: &TestEnv, disk: Disk) -> Found {
     let name = format!("{}-old", env.name);
-    let order =
-        Order { engine: Dialect::Questdb, namespace: &env.name, name: &name, file_system: FileSystem::Ext4 };
+    let order = Order {
+        engine: Dialect::Questdb,
+        namespace: &env.name,
+        name: &name,
+        file_system: FileSystem::Ext4,
+        disk,
+    };
     let legacy = Legacy::create(&env.client, &Account::of(&env.site), order).await.unwrap();
     legacy.serves(LIMIT).await.unwrap();
     let record = record_of(env, &legacy).await;
-    let volume = record.spec.unwrap().csi.unwrap().volume_handle;
+    let volume = ebs_volume(&record).unwrap().to_owned();
     Found {
         objects: objects(env, &legacy).await,
         resources: resources(env, &legacy, &volume),

@@ -7,6 +7,7 @@ use crate::adopt::render::file_system;
 use crate::adopt::wanted::Wanted;
 use crate::cloud::{Attachment, ModificationState};
 use crate::command::finding::Finding;
+use crate::controller::volume::expansion::{self, NotExpandable};
 
 pub(super) fn claims(found: &Found, _: &Wanted) -> Vec<Finding> {
     let Some(pod) = &found.pod else { return Vec::new() };
@@ -62,16 +63,33 @@ pub(super) fn retention(found: &Found, _: &Wanted) -> Vec<Finding> {
             claim deletes the data";
         findings.push(Finding::note(format!("PersistentVolume {name}"), message));
     }
-    let class = found.storage_class.as_ref();
-    if class.is_none_or(|class| class.allow_volume_expansion != Some(true)) {
-        let name = class.map_or_else(|| "of the claim".to_owned(), ResourceExt::name_any);
-        let message =
-            "it is not there or does not set allowVolumeExpansion: a larger spec.storage.size is refused";
-        findings.push(Finding::warning(format!("StorageClass {name}"), message).way_out(format!(
-            "kubectl patch storageclass {name} --patch '{{\"allowVolumeExpansion\":true}}'"
-        )));
-    }
+    let claim = data.claim.as_ref();
+    let cause = claim.and_then(|claim| expansion::refused(claim, found.storage_class.as_ref()));
+    findings.extend(
+        cause.map(|cause| growth_refused(&claim.map(ResourceExt::name_any).unwrap_or_default(), cause)),
+    );
     findings
+}
+
+/// What Kubernetes would say to a larger size later.
+fn growth_refused(claim: &str, cause: NotExpandable) -> Finding {
+    let is_refused = |why: &str| format!("{why}: a larger spec.storage.size is refused");
+    match cause {
+        NotExpandable::WithoutClass => {
+            Finding::warning(format!("claim {claim}"), is_refused("it names no StorageClass"))
+                .way_out("docs/adopt.md, \"A claim that cannot grow\"")
+        }
+        NotExpandable::ClassNotFound(name) => {
+            Finding::warning(format!("StorageClass {name}"), is_refused("it is not there"))
+                .way_out("create it again, with allowVolumeExpansion: true")
+        }
+        NotExpandable::ClassFixed(name) => {
+            let message = is_refused("it does not set allowVolumeExpansion");
+            Finding::warning(format!("StorageClass {name}"), message).way_out(format!(
+                "kubectl patch storageclass {name} --patch '{{\"allowVolumeExpansion\":true}}'"
+            ))
+        }
+    }
 }
 
 pub(super) fn volume(found: &Found, _: &Wanted) -> Vec<Finding> {

@@ -5,6 +5,7 @@ pub mod adopted;
 pub mod build;
 mod create_snapshot;
 mod create_volume;
+pub mod expansion;
 pub mod messages;
 pub mod observe;
 pub mod plan;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
-use k8s_openapi::api::storage::v1::VolumeAttachment;
+use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttachment};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
-use super::build;
+use super::{build, expansion};
 use crate::api::keys::VOLUME_UID_LABEL;
 use crate::api::names::VolumeNames;
 use crate::api::{Database, NodeClass, Volume, VolumeId, names};
@@ -65,6 +65,8 @@ pub struct Observed {
     pub former: VolumeView,
     /// The claim of its name.
     pub claim: Option<PersistentVolumeClaim>,
+    /// The StorageClass of the claim; read only while the claim requests less than the spec.
+    pub storage_class: Option<StorageClass>,
     /// VolumeAttachments of the PersistentVolume; read only while the Volume is being deleted.
     pub attachments: Vec<String>,
     /// The Database that owns it, read fresh; read only while the Volume is being deleted.
@@ -125,6 +127,12 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     // A record of an EBS volume that was adopted in place has any name; one that is gone, its name alone.
     let former = record.as_ref().and_then(|record| record.labels().get(VOLUME_UID_LABEL)).map(String::as_str);
     let former = former.or_else(|| adopted.and_then(names::volume_uid_of));
+    let claim =
+        Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace).get_opt(&claim).await?;
+    let storage_class = match claim.as_ref().filter(|claim| is_to_grow(claim, &volume)) {
+        Some(claim) => storage_class_of(claim, ctx).await?,
+        None => None,
+    };
     Ok(Some(Observed {
         issued: issued(&volume, ctx),
         ownership: ownership::of(&volume, &ctx.client).await?,
@@ -141,9 +149,8 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
             .and_then(|status| status.creation.as_ref())
             .and_then(|creation| ctx.sends.of(&creation.client_token)),
         persistent_volume: Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?,
-        claim: Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace)
-            .get_opt(&claim)
-            .await?,
+        claim,
+        storage_class,
         attachments,
         owner,
         teardown,
@@ -173,6 +180,19 @@ pub async fn by_id(volume: &Volume, id: &VolumeId, ctx: &Context) -> Result<ById
     }
     let shown = ctx.cloud.describe_volumes(&VolumeQuery::Ids(vec![id.clone()])).await?;
     Ok(shown.into_iter().next().map_or(ById::NotShown, |shown| ById::Shown(Box::new(shown))))
+}
+
+fn is_to_grow(claim: &PersistentVolumeClaim, volume: &Volume) -> bool {
+    let wanted = volume.spec.size.gib();
+    expansion::requested(claim).zip(wanted).is_some_and(|(requested, wanted)| requested < wanted)
+}
+
+async fn storage_class_of(
+    claim: &PersistentVolumeClaim,
+    ctx: &Context,
+) -> Result<Option<StorageClass>, kube::Error> {
+    let Some(name) = expansion::class_of(claim) else { return Ok(None) };
+    Api::<StorageClass>::all(ctx.client.clone()).get_opt(name).await
 }
 
 /// The Database that controls the Volume, if it is still there.

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde_json::json;
@@ -134,6 +135,7 @@ fn world() -> Observed {
             empty: None,
         },
         claim: None,
+        storage_class: Some(storage_class(true)),
         attachments: Vec::new(),
         owner: None,
         teardown: false,
@@ -257,6 +259,11 @@ fn claim(requested: &str, capacity: &str) -> PersistentVolumeClaim {
     "capacity": {"storage": capacity}}))
     .unwrap();
     claim
+}
+
+fn storage_class(permits_expansion: bool) -> StorageClass {
+    let class = json!({"provisioner": "ebs.csi.aws.com", "allowVolumeExpansion": permits_expansion});
+    serde_json::from_value(class).unwrap()
 }
 
 fn run(first: i64, last: i64) -> EmptyRun {

@@ -2,7 +2,7 @@
 //! and adopted again without an error at the client; it loses no row with its machine.
 
 use ec2sim::Outside;
-use freehold_box::legacy::{Account, FileSystem, Legacy, Order};
+use freehold_box::legacy::{Account, Disk, FileSystem, Legacy, Order};
 use freehold_box::writer::{Dialect, PACE, Target, Writer};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -28,6 +28,7 @@ impl Served {
             namespace: &env.name,
             name: "orders",
             file_system: FileSystem::Ext4,
+            disk: Disk::Claimed,
         };
         let legacy = Legacy::create(&env.client, &Account::of(&env.site), order).await.unwrap();
         legacy.serves(LIMIT).await.unwrap();

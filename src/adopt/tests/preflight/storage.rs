@@ -66,6 +66,13 @@ fn the_volume_is_checked() {
             "allowVolumeExpansion",
             "kubectl patch storageclass gp3",
         ),
+        (|found, _| found.storage_class = None, Warning, "it is not there", "create it again"),
+        (
+            |found, _| found.claims[0].claim.as_mut().unwrap().spec = None,
+            Warning,
+            "it names no StorageClass",
+            "A claim that cannot grow",
+        ),
         (
             |found, _| {
                 let mut second = found.claims[0].clone();

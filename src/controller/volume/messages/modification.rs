@@ -1,5 +1,6 @@
 //! The sentences of an EBS volume that is not bound or not as wanted yet. Pure.
 
+use crate::controller::volume::expansion::NotExpandable;
 use crate::controller::volume::wait::modification::{BindingWait, ModificationWait};
 use crate::time::whole_second;
 
@@ -41,6 +42,7 @@ impl ModificationWait {
                 "spec.size asks for {wanted} GiB, but the EBS volume has {size} GiB, and EBS volumes only \
                 grow: set spec.size to {size} GiB or more"
             ),
+            Self::NotExpandable { claim, wanted, cause } => not_expandable(claim, *wanted, cause),
             Self::Refused(refusal) => refusal.message.clone(),
             Self::Running { id, state } => {
                 format!(
@@ -74,4 +76,24 @@ impl ModificationWait {
             ),
         }
     }
+}
+
+fn not_expandable(claim: &str, wanted: i32, cause: &NotExpandable) -> String {
+    let (why, way_out) = match cause {
+        NotExpandable::WithoutClass => (
+            "it names no StorageClass".to_owned(),
+            "create it again with one (docs/adopt.md, \"A claim that cannot grow\")".to_owned(),
+        ),
+        NotExpandable::ClassNotFound(name) => {
+            (format!("its StorageClass {name} is not there"), format!("create StorageClass {name} again"))
+        }
+        NotExpandable::ClassFixed(name) => (
+            format!("its StorageClass {name} does not set allowVolumeExpansion"),
+            format!("run kubectl patch storageclass {name} --patch '{{\"allowVolumeExpansion\":true}}'"),
+        ),
+    };
+    format!(
+        "PersistentVolumeClaim {claim} cannot be expanded to {wanted} GiB: {why}; {way_out}, or set the size \
+        back"
+    )
 }

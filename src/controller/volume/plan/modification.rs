@@ -14,6 +14,7 @@ use crate::api::volume::{ModificationRecord, VolumeSpec};
 use crate::api::{Size, VolumeId, VolumeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::{Class, EbsVolume, Modification, ModificationState, ModifyVolumeRequest};
+use crate::controller::volume::expansion::{self, gib, requested};
 use crate::controller::volume::observe::Observed;
 use crate::controller::volume::recorded;
 use crate::controller::volume::wait::VolumeWait;
@@ -76,8 +77,15 @@ pub(super) fn plan(
     size: i32,
     now: Timestamp,
 ) -> Plan {
-    if size < volume.size && claim_request(claim).is_some_and(|requested| size < requested) {
+    if size < volume.size && requested(claim).is_some_and(|requested| size < requested) {
         return Plan::wait(Stage::Bound, ModificationWait::ShrinkRefused { wanted: size, size: volume.size });
+    }
+    // Before EC2 is asked: what it has grown by stays, and is charged.
+    let grows = requested(claim).is_some_and(|requested| requested < size);
+    if let Some(cause) = expansion::refused(claim, observed.storage_class.as_ref()).filter(|_| grows) {
+        let wait = ModificationWait::NotExpandable { claim: claim.name_any(), wanted: size, cause };
+        // A StorageClass is not watched.
+        return Plan::wait(Stage::Bound, wait).after(observed.timing.requeue_interval.saturating_mul(12));
     }
     // What EC2 has more of than is requested stays: EBS volumes only grow.
     let wanted = Shape::wanted(&observed.volume.spec, size.max(volume.size));
@@ -215,7 +223,7 @@ fn next_allowed(past: &[ModificationRecord], window: Duration, now: Timestamp) -
 
 /// EC2 shows what is wanted: the claim asks for it, the CSI resizer and the kubelet grow the file system.
 fn grow_claim(claim: &PersistentVolumeClaim, size: i32) -> Plan {
-    if claim_request(claim).is_some_and(|requested| requested < size) {
+    if requested(claim).is_some_and(|requested| requested < size) {
         let mut grown = claim.clone();
         if let Some(requests) = grown
             .spec
@@ -237,22 +245,4 @@ fn grow_claim(claim: &PersistentVolumeClaim, size: i32) -> Plan {
         return Plan::wait(Stage::Bound, ModificationWait::GrowingFileSystem(size));
     }
     Plan::done()
-}
-
-fn claim_request(claim: &PersistentVolumeClaim) -> Option<i32> {
-    claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?.get("storage").and_then(gib)
-}
-
-/// The GiB of a quantity that Kubernetes may have written in a form of its own (`2Ti` for `2048Gi`, or
-/// bytes).
-fn gib(quantity: &Quantity) -> Option<i32> {
-    let text = quantity.0.as_str();
-    if let Some(gib) = Size(text.to_owned()).gib() {
-        return Some(gib);
-    }
-    let bytes: i64 = match text.strip_suffix("Mi") {
-        Some(mib) => mib.parse::<i64>().ok()?.checked_mul(1 << 20)?,
-        None => text.parse().ok()?,
-    };
-    i32::try_from(bytes >> 30).ok()
 }

@@ -119,7 +119,10 @@ fn of_modification(wait: &ModificationWait) -> &'static [Wake] {
         ModificationWait::NotShown(_) | ModificationWait::LookingUp(_) => {
             &[Wake::ModificationInterest, Wake::Time]
         }
-        ModificationWait::Coalescing(_) | ModificationWait::Budget { .. } => &[Wake::Time],
+        // StorageClasses are not watched.
+        ModificationWait::NotExpandable { .. }
+        | ModificationWait::Coalescing(_)
+        | ModificationWait::Budget { .. } => &[Wake::Time],
         ModificationWait::GrowingClaim { .. } | ModificationWait::GrowingFileSystem(_) => &[Wake::Claim],
     }
 }

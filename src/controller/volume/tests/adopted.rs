@@ -42,7 +42,8 @@ pub(super) fn found_claim() -> PersistentVolumeClaim {
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "orders", "uid": "set",
                 "controller": true}],
         },
-        "spec": {"volumeName": "pvc-5a1c", "resources": {"requests": {"storage": "100Gi"}}},
+        "spec": {"volumeName": "pvc-5a1c", "storageClassName": "gp3",
+            "resources": {"requests": {"storage": "100Gi"}}},
         "status": {"phase": "Bound", "capacity": {"storage": "100Gi"}},
     }))
     .unwrap()

@@ -317,3 +317,31 @@ fn shrinking_is_refused_with_a_way_out_and_costs_no_call() {
         assert!(message(&plan(&smaller, now())).contains(word));
     }
 }
+
+#[test]
+fn a_claim_that_kubernetes_does_not_expand_is_refused_with_a_way_out_before_ec2_is_asked() {
+    let larger = with(settled(), |it| it.volume.spec.size = Size("200Gi".into()));
+    let without_class = |it: &mut Observed| {
+        it.claim.as_mut().unwrap().spec.as_mut().unwrap().storage_class_name = Some(String::new());
+    };
+    let fixed = with(larger.clone(), |it| it.storage_class = Some(storage_class(false)));
+    let refused = || stalls(Stage::Bound, Reason::ClaimNotExpandable).again(60);
+    hold(vec![
+        ("a class that does not permit it", fixed.clone(), now(), refused()),
+        ("a class that is gone", with(larger.clone(), |it| it.storage_class = None), now(), refused()),
+        ("no class", with(larger.clone(), without_class), now(), refused()),
+        (
+            "EC2 has grown it already",
+            with(fixed.clone(), |it| it.volumes.volumes[0].size = 200),
+            now(),
+            refused(),
+        ),
+        (
+            "nothing to grow",
+            with(settled(), |it| it.storage_class = Some(storage_class(false))),
+            now(),
+            done(),
+        ),
+    ]);
+    assert!(message(&plan(&fixed, now())).contains("kubectl patch storageclass freehold"));
+}

@@ -10,6 +10,7 @@ use crate::controller::blocker::Blocker;
 use crate::controller::creation::judge::Doubt;
 use crate::controller::messages as shared;
 use crate::controller::tests::golden::{Sentence, compare_sentences, complete, variant};
+use crate::controller::volume::expansion::NotExpandable;
 use crate::controller::volume::messages;
 use crate::controller::volume::wait::adopted::{AdoptedRefusal, AdoptedWait};
 use crate::controller::volume::wait::creation::{AdoptionRefusal, AdoptionWait, CreationWait, Found};
@@ -130,6 +131,9 @@ fn binding() -> Vec<BindingWait> {
 fn modification() -> Vec<ModificationWait> {
     complete(vec![
         ModificationWait::ShrinkRefused { wanted: 100, size: 200 },
+        not_expandable(NotExpandable::WithoutClass),
+        not_expandable(NotExpandable::ClassNotFound("gp2".into())),
+        not_expandable(NotExpandable::ClassFixed("gp2".into())),
         ModificationWait::Refused(ModificationRefusal { generation: 3, message: "what EC2 says".into() }),
         ModificationWait::Running { id: vol(), state: ModificationState::Optimizing },
         ModificationWait::Coalescing(vol()),
@@ -140,6 +144,10 @@ fn modification() -> Vec<ModificationWait> {
         ModificationWait::GrowingClaim { claim: claim_name(), size: 200 },
         ModificationWait::GrowingFileSystem(200),
     ])
+}
+
+fn not_expandable(cause: NotExpandable) -> ModificationWait {
+    ModificationWait::NotExpandable { claim: claim_name(), wanted: 200, cause }
 }
 
 fn deletion() -> Vec<DeletionWait> {

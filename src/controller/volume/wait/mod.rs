@@ -96,7 +96,12 @@ impl VolumeWait {
                 matches!(wait, BindingWait::NameConflict { .. } | BindingWait::OtherVolume { .. })
             }
             Self::Modification(wait) => {
-                matches!(wait, ModificationWait::ShrinkRefused { .. } | ModificationWait::Refused(_))
+                matches!(
+                    wait,
+                    ModificationWait::ShrinkRefused { .. }
+                        | ModificationWait::NotExpandable { .. }
+                        | ModificationWait::Refused(_)
+                )
             }
             Self::Deletion(wait) => {
                 matches!(wait, DeletionWait::Several(_) | DeletionWait::RecordNotOurs { .. })

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::api::volume::ModificationRefusal;
 use crate::api::{Reason, VolumeId};
 use crate::cloud::ModificationState;
+use crate::controller::volume::expansion::NotExpandable;
 
 /// Why the PersistentVolume and the claim are not bound to each other yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +52,15 @@ pub enum ModificationWait {
         wanted: i32,
         /// The GiB of the EBS volume.
         size: i32,
+    },
+    /// Kubernetes would refuse to expand the claim.
+    NotExpandable {
+        /// The claim.
+        claim: String,
+        /// The GiB that the spec asks for.
+        wanted: i32,
+        /// Why.
+        cause: NotExpandable,
     },
     /// EC2 refused the modification of this generation as invalid.
     Refused(ModificationRefusal),
@@ -112,6 +122,7 @@ impl ModificationWait {
     pub(super) fn reason(&self) -> Reason {
         match self {
             Self::ShrinkRefused { .. } => Reason::ShrinkRefused,
+            Self::NotExpandable { .. } => Reason::ClaimNotExpandable,
             Self::Refused(_) => Reason::ModificationRefused,
             Self::Budget { .. } => Reason::ModificationBudget,
             Self::Running { .. }

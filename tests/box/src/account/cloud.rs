@@ -4,7 +4,7 @@
 use aws_sdk_ec2::config::retry::RetryConfig;
 use aws_sdk_ec2::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_ec2::error::ProvideErrorMetadata;
-use aws_sdk_ec2::types::{Instance, InstanceType, ResourceType, Tag, TagSpecification, Volume};
+use aws_sdk_ec2::types::{Instance, InstanceType, ResourceType, Tag, TagSpecification, Volume, VolumeType};
 use data_encoding::BASE64;
 
 /// The access key id by which the journal distinguishes the CSI driver from the operator.
@@ -57,6 +57,19 @@ pub async fn volume(client: &aws_sdk_ec2::Client, id: &str) -> Result<Option<Vol
         Err(error) if error.code == "InvalidVolume.NotFound" => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Creates a gp3 volume of this many GiB, with a token of the SDK's own; its id.
+pub async fn create_volume(client: &aws_sdk_ec2::Client, zone: &str, size: i32) -> Result<String, Error> {
+    let created = client
+        .create_volume()
+        .availability_zone(zone)
+        .size(size)
+        .volume_type(VolumeType::Gp3)
+        .send()
+        .await
+        .map_err(failed(format!("create a volume in {zone}")))?;
+    Ok(created.volume_id.unwrap_or_default())
 }
 
 /// The instance as EC2 shows it; none if it is not there.

@@ -2,6 +2,7 @@
 
 pub mod host_cleanup;
 pub mod names;
+pub mod persistent_volume;
 pub mod quantity;
 pub mod watching;
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use ec2sim::World;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Secret, Service};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Secret, Service};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
@@ -28,7 +28,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use manifests::Manifests;
-pub use objects::{FileSystem, LABEL, Order};
+pub use objects::{Disk, FileSystem, LABEL, Order};
 
 use crate::account::{Site, cloud};
 use crate::machines::user_data::BOOTSTRAP;
@@ -139,13 +139,13 @@ impl Legacy {
     /// Makes the database: its `StorageClass` unless the cluster has it, its machine, then its objects. It
     /// serves some time later.
     pub async fn create(client: &Client, account: &Account, order: Order<'_>) -> Result<Self, Error> {
-        let Order { engine, namespace, name, file_system } = order;
-        let classes = Api::<StorageClass>::all(client.clone());
-        let platform = PatchParams::apply(PLATFORM).force();
-        let class = Patch::Apply(objects::storage_class(file_system));
-        let class_name = file_system.storage_class();
-        let written = classes.patch(class_name, &platform, &class).await;
-        written.map_err(|source| Error::Write { what: format!("StorageClass {class_name}"), source })?;
+        let Order { engine, namespace, name, disk, .. } = order;
+        if let Some((class_name, class)) = objects::storage_class(order) {
+            let classes = Api::<StorageClass>::all(client.clone());
+            let platform = PatchParams::apply(PLATFORM).force();
+            let written = classes.patch(class_name, &platform, &Patch::Apply(class)).await;
+            written.map_err(|source| Error::Write { what: format!("StorageClass {class_name}"), source })?;
+        }
         let instance = launch(account, name).await?;
         let legacy = Self {
             engine,
@@ -154,9 +154,18 @@ impl Legacy {
             instance,
             client: client.clone(),
         };
-        legacy.write::<Secret>(objects::secret(order)).await?;
-        legacy.write::<Service>(objects::service(order)).await?;
-        legacy.write::<StatefulSet>(objects::stateful_set(order)).await?;
+        write(Api::<Secret>::namespaced(client.clone(), namespace), objects::secret(order)).await?;
+        write(Api::<Service>::namespaced(client.clone(), namespace), objects::service(order)).await?;
+        if disk != Disk::Claimed {
+            let zone = account.world.subnets.first().map(|subnet| subnet.zone.as_str()).unwrap_or_default();
+            let ec2 = cloud::client_of(CALLER, &account.endpoint, &account.world.region);
+            let id = cloud::create_volume(&ec2, zone, objects::SIZE_GIB).await?;
+            write(Api::<PersistentVolume>::all(client.clone()), objects::record(order, &id, zone)).await?;
+            let claims = Api::<PersistentVolumeClaim>::namespaced(client.clone(), namespace);
+            write(claims, objects::claim(order)).await?;
+        }
+        let sets = Api::<StatefulSet>::namespaced(client.clone(), namespace);
+        write(sets, objects::stateful_set(order)).await?;
         Ok(legacy)
     }
 
@@ -196,25 +205,20 @@ impl Legacy {
 
     /// The name of its claim.
     pub fn claim(&self) -> String {
-        format!("{}-{}-0", objects::VOLUME, self.name)
+        objects::claim_name(&self.name)
     }
+}
 
-    async fn write<K>(&self, object: Value) -> Result<(), Error>
-    where
-        K: Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
-            + Clone
-            + Debug
-            + Serialize
-            + DeserializeOwned,
-    {
-        let what = format!("{} {}", K::kind(&()), object["metadata"]["name"]);
-        let api = Api::<K>::namespaced(self.client.clone(), &self.namespace);
-        let written = match serde_json::from_value(object) {
-            Ok(object) => api.create(&PostParams::default(), &object).await,
-            Err(error) => Err(kube::Error::SerdeError(error)),
-        };
-        written.map(drop).map_err(|source| Error::Write { what, source })
-    }
+async fn write<K>(api: Api<K>, object: Value) -> Result<(), Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
+{
+    let what = format!("{} {}", K::kind(&()), object["metadata"]["name"]);
+    let written = match serde_json::from_value(object) {
+        Ok(object) => api.create(&PostParams::default(), &object).await,
+        Err(error) => Err(kube::Error::SerdeError(error)),
+    };
+    written.map(drop).map_err(|source| Error::Write { what, source })
 }
 
 /// Launches the machine as a person does: no tag but its name. Its user data gives the Node the

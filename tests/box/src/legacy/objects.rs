@@ -9,10 +9,16 @@ use crate::writer::Dialect;
 pub const LABEL: &str = "example.com/database";
 
 /// The name of the volume in the pod, with which the claim's name begins.
-pub const VOLUME: &str = "data";
+const VOLUME: &str = "data";
 
-/// The size of the volume: small, since real machines make a file of it.
-const SIZE: &str = "2Gi";
+/// The label of the zone, of Kubernetes nodes and of what is in one.
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// The size of the volume in GiB: small, since real machines make a file of it.
+pub const SIZE_GIB: i32 = 2;
+
+/// What Kubernetes' own plugin was called.
+const IN_TREE: &str = "kubernetes.io/aws-ebs";
 
 /// What its volume is formatted with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +38,25 @@ impl FileSystem {
         }
     }
 
-    /// The `StorageClass` that makes such volumes: EKS clusters have the first one.
+    /// The `StorageClass` of the EBS CSI driver that makes such volumes.
     pub fn storage_class(self) -> &'static str {
         match self {
             Self::Ext4 => "gp3",
             Self::Xfs => "gp3-xfs",
         }
     }
+}
+
+/// How its volume came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// Its claim asked for it, and the EBS CSI driver's provisioner made it.
+    Claimed,
+    /// A person made the EBS volume, the PersistentVolume and the claim, which names no `StorageClass`.
+    ByHand,
+    /// Kubernetes' own plugin made it before Kubernetes 1.23: its PersistentVolume names it in
+    /// `awsElasticBlockStore`. Its `StorageClass` is the one that EKS creates, which permits no expansion.
+    InTree,
 }
 
 /// Which database is made.
@@ -52,6 +70,19 @@ pub struct Order<'a> {
     pub name: &'a str,
     /// The file system of its volume.
     pub file_system: FileSystem,
+    /// How its volume came to be.
+    pub disk: Disk,
+}
+
+impl Order<'_> {
+    /// The name of the `StorageClass` of its claim, which may be empty.
+    fn storage_class(self) -> &'static str {
+        match self.disk {
+            Disk::Claimed => self.file_system.storage_class(),
+            Disk::ByHand => "",
+            Disk::InTree => "gp2",
+        }
+    }
 }
 
 /// Who a client is.
@@ -139,17 +170,84 @@ pub fn login(engine: Dialect, name: &str) -> Login {
     }
 }
 
-/// The `StorageClass` of this file system.
-pub fn storage_class(file_system: FileSystem) -> Value {
-    json!({
+/// The `StorageClass` of its claim, if it names one.
+pub fn storage_class(order: Order<'_>) -> Option<(&'static str, Value)> {
+    let (name, file_system) = (order.storage_class(), order.file_system.as_str());
+    let (provisioner, parameters, permits_expansion) = match order.disk {
+        Disk::ByHand => return None,
+        Disk::Claimed => (EBS_DRIVER, json!({"type": "gp3", "csi.storage.k8s.io/fstype": file_system}), true),
+        Disk::InTree => (IN_TREE, json!({"type": "gp2", "fsType": file_system}), false),
+    };
+    let class = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-        "metadata": {"name": file_system.storage_class()},
-        "provisioner": EBS_DRIVER,
-        "parameters": {"type": "gp3", "csi.storage.k8s.io/fstype": file_system.as_str()},
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "parameters": parameters,
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "WaitForFirstConsumer",
-        "allowVolumeExpansion": true,
+        "allowVolumeExpansion": permits_expansion,
+    });
+    Some((name, class))
+}
+
+/// The PersistentVolume of an EBS volume that no claim asked for.
+pub fn record(order: Order<'_>, id: &str, zone: &str) -> Value {
+    let file_system = order.file_system.as_str();
+    let mut record = json!({
+        "metadata": {"name": record_name(order), "labels": labels(order.name)},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": size()},
+            "claimRef": {"namespace": order.namespace, "name": claim_name(order.name)},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{
+                "matchExpressions": [{"key": ZONE, "operator": "In", "values": [zone]}],
+            }]}},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": order.storage_class(),
+        },
+    });
+    if order.disk == Disk::InTree {
+        record["metadata"]["annotations"] = json!({"pv.kubernetes.io/provisioned-by": IN_TREE});
+        record["metadata"]["labels"] = json!({ZONE: zone});
+        record["spec"]["persistentVolumeReclaimPolicy"] = json!("Delete");
+        record["spec"]["awsElasticBlockStore"] =
+            json!({"volumeID": format!("aws://{zone}/{id}"), "fsType": file_system});
+    } else {
+        record["spec"]["csi"] = json!({"driver": EBS_DRIVER, "volumeHandle": id, "fsType": file_system});
+    }
+    record
+}
+
+/// The claim on it.
+pub fn claim(order: Order<'_>) -> Value {
+    let mut claim = json!({
+        "metadata": {"name": claim_name(order.name), "labels": labels(order.name)},
+        "spec": claim_spec(order),
+    });
+    claim["spec"]["volumeName"] = record_name(order).into();
+    claim
+}
+
+/// The name of the claim.
+pub fn claim_name(name: &str) -> String {
+    format!("{VOLUME}-{name}-0")
+}
+
+/// PersistentVolumes are in no namespace.
+fn record_name(order: Order<'_>) -> String {
+    format!("{}-{}", order.namespace, order.name)
+}
+
+fn claim_spec(order: Order<'_>) -> Value {
+    json!({
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": order.storage_class(),
+        "resources": {"requests": {"storage": size()}},
     })
+}
+
+fn size() -> String {
+    format!("{SIZE_GIB}Gi")
 }
 
 fn labels(name: &str) -> Value {
@@ -234,11 +332,7 @@ pub fn stateful_set(order: Order<'_>) -> Value {
             },
             "volumeClaimTemplates": [{
                 "metadata": {"name": VOLUME, "labels": labels(name)},
-                "spec": {
-                    "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": order.file_system.storage_class(),
-                    "resources": {"requests": {"storage": SIZE}},
-                },
+                "spec": claim_spec(order),
             }],
         },
     })

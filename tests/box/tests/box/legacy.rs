@@ -8,7 +8,7 @@ use freehold_box::base::names::EBS_DRIVER;
 use freehold_box::base::progress::Progress;
 use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use freehold_box::cluster::shared;
-use freehold_box::legacy::{Account, FileSystem, LABEL, Legacy, Order};
+use freehold_box::legacy::{Account, Disk, FileSystem, LABEL, Legacy, Order};
 use freehold_box::writer::{Dialect, PACE, Target, Writer};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service};
@@ -139,8 +139,13 @@ fn a_legacy_database_of_each_engine_runs_on_a_virtual_machine_and_its_volume_goe
         let world = World::start("legacy", SiteOptions::fast()).await;
         let (client, site) = (&world.client, &world.site);
         for engine in ENGINES {
-            let order =
-                Order { engine, namespace: world.namespace, name: engine.as_str(), file_system: FILE_SYSTEM };
+            let order = Order {
+                engine,
+                namespace: world.namespace,
+                name: engine.as_str(),
+                file_system: FILE_SYSTEM,
+                disk: Disk::Claimed,
+            };
             let legacy = Legacy::create(client, &Account::of(site), order).await.unwrap();
             legacy.serves(LIMIT).await.unwrap();
             let view = View { client, site, legacy: &legacy };
@@ -176,8 +181,13 @@ fn a_legacy_database_of_each_engine_serves_rows_on_a_real_machine_and_keeps_them
         let client = control_plane.client();
         let mut databases = Vec::new();
         for engine in ENGINES {
-            let order =
-                Order { engine, namespace: "default", name: engine.as_str(), file_system: FILE_SYSTEM };
+            let order = Order {
+                engine,
+                namespace: "default",
+                name: engine.as_str(),
+                file_system: FILE_SYSTEM,
+                disk: Disk::Claimed,
+            };
             databases.push(Legacy::create(&client, &Account::of(&site), order).await.unwrap());
         }
         for legacy in &databases {

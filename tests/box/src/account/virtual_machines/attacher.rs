@@ -21,6 +21,7 @@ use super::error::Error;
 use crate::account::context::Context;
 use crate::account::{cloud, membership};
 use crate::base::names::EBS_DRIVER;
+use crate::base::persistent_volume::ebs_volume;
 use crate::base::watching::Watching;
 
 /// The finalizer that the external-attacher of this driver uses on `VolumeAttachments` and PVs.
@@ -137,11 +138,6 @@ async fn persistent_volume(
     Ok(Api::<PersistentVolume>::all(context.client.clone()).get_opt(name).await?)
 }
 
-fn handle(volume: &PersistentVolume) -> Option<String> {
-    let csi = volume.spec.as_ref()?.csi.as_ref()?;
-    (csi.driver == EBS_DRIVER).then(|| csi.volume_handle.clone())
-}
-
 async fn attach(
     context: &Context,
     attachments: &Api<VolumeAttachment>,
@@ -149,7 +145,8 @@ async fn attach(
     instance: &str,
 ) -> Result<(), Error> {
     let source = persistent_volume(context, attachment).await?;
-    let Some((source, id)) = source.and_then(|source| handle(&source).map(|id| (source, id))) else {
+    let Some((source, id)) = source.and_then(|it| ebs_volume(&it).map(str::to_owned).map(|id| (it, id)))
+    else {
         return Err(Error::State("the PersistentVolume is not there or not of this driver".to_owned()));
     };
     add_finalizer(context, attachments, attachment, &source, instance).await?;
@@ -191,22 +188,22 @@ async fn detach(
 ) -> Result<(), Error> {
     // A PV that is gone cannot say which volume it was; the real attacher has the finalizer on the PV against
     // that, as this one has.
-    if let Some(id) = persistent_volume(context, attachment).await?.as_ref().and_then(handle) {
+    if let Some(id) = persistent_volume(context, attachment).await?.as_ref().and_then(ebs_volume) {
         loop {
-            let volume = cloud::volume(&context.cloud, &id).await?;
+            let volume = cloud::volume(&context.cloud, id).await?;
             match volume.as_ref().and_then(attachment_of) {
                 Some((holder, state, _)) if holder == instance => {
                     let is_leaving = state == VolumeAttachmentState::Detaching;
                     if !is_leaving && !is_ending(context, instance).await? {
                         let doing = format!("detach volume {id} from {instance}");
-                        let request = context.cloud.detach_volume().volume_id(&id).instance_id(instance);
+                        let request = context.cloud.detach_volume().volume_id(id).instance_id(instance);
                         request.send().await.map_err(cloud::failed(doing))?;
                     }
                 }
                 // Gone, free, or at another machine already.
                 None | Some(_) => break,
             }
-            until_changed(context, &id).await;
+            until_changed(context, id).await;
         }
     }
     let finalizers: Vec<&String> =

@@ -156,6 +156,8 @@ fn registration(instance: &InstanceView, user_data: &UserData, boot: &str, shape
     for (label, value) in [
         (HEARTBEAT_LABEL, HEARTBEAT_VALUE),
         ("topology.kubernetes.io/zone", &instance.zone),
+        // The driver's own: the scheduler asks for it where it translates a volume of Kubernetes' own plugin.
+        ("topology.ebs.csi.aws.com/zone", &instance.zone),
         (
             "topology.kubernetes.io/region",
             instance.zone.trim_end_matches(|letter: char| letter.is_ascii_lowercase()),
@@ -223,6 +225,8 @@ async fn register_driver(context: &Context, instance: &InstanceView, node: &Node
         "apiVersion": "storage.k8s.io/v1", "kind": "CSINode",
         "metadata": {
             "name": name,
+            // As the kubelet does: else the attach/detach controller looks for Kubernetes' own plugin.
+            "annotations": {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"},
             "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": name,
             "uid": node.uid().unwrap_or_default()}],
         },

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::error::Error;
 use crate::account::cloud;
 use crate::account::context::Context;
-use crate::base::names::EBS_DRIVER;
+use crate::base::persistent_volume::ebs_volume;
 use crate::base::quantity;
 use crate::base::watching::Watching;
 
@@ -62,8 +62,7 @@ fn growth(claim: Arc<PersistentVolumeClaim>, volumes: &[Arc<PersistentVolume>]) 
     let volume = volumes.iter().find(|volume| volume.name_any() == name)?.clone();
     let has_bound = claim.status.as_ref()?.phase.as_deref() == Some("Bound");
     let source = volume.spec.as_ref()?;
-    let csi = source.csi.as_ref().filter(|csi| csi.driver == EBS_DRIVER)?;
-    let id = csi.volume_handle.clone();
+    let id = ebs_volume(&volume)?.to_owned();
     let wanted = quantity::bytes(spec.resources.as_ref()?.requests.as_ref()?.get("storage")?)?;
     let capacity = quantity::bytes(source.capacity.as_ref()?.get("storage")?)?;
     (has_bound && wanted > capacity).then_some(Growth { claim, volume, id, wanted })

@@ -9,6 +9,7 @@ use kube::ResourceExt as _;
 use super::action::Action;
 use super::world::World;
 use crate::base::names::EBS_DRIVER;
+use crate::base::persistent_volume::ebs_volume;
 use crate::base::quantity;
 
 /// The PVCs of a pod, by name.
@@ -54,10 +55,10 @@ pub fn in_use<'a>(world: &World, node: &Node, pods: impl Iterator<Item = &'a Arc
     let mut wanted = BTreeSet::new();
     for pod in pods {
         let volumes = claim_names(pod).filter_map(|name| volume(world, claim(world, pod, name)?));
-        wanted.extend(volumes.filter_map(|volume| {
-            let csi = volume.spec.as_ref()?.csi.as_ref().filter(|csi| csi.driver == EBS_DRIVER)?;
-            Some(format!("kubernetes.io/csi/{}^{}", csi.driver, csi.volume_handle))
-        }));
+        wanted
+            .extend(volumes.filter_map(|volume| {
+                Some(format!("kubernetes.io/csi/{EBS_DRIVER}^{}", ebs_volume(volume)?))
+            }));
     }
     let before: BTreeSet<String> =
         node.status.iter().flat_map(|status| status.volumes_in_use.iter().flatten().cloned()).collect();

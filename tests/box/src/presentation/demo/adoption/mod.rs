@@ -20,7 +20,7 @@ use super::reporter::{StepReporter, wait_with_progress};
 use super::rows::{counted, served, stop};
 use super::steps::{STEP_LIMIT, Steps, TABLE};
 use crate::account::node_kind::NodeKind;
-use crate::legacy::{Account, FileSystem, Legacy, Order};
+use crate::legacy::{Account, Disk, FileSystem, Legacy, Order};
 use crate::machines::images;
 use crate::writer::{Dialect, PACE, Target, Writer};
 use unchanged::Found;
@@ -83,8 +83,13 @@ impl Steps<'_> {
         );
         let reporter = StepReporter::begin(&self.observer, "made without Freehold").await?;
         let account = Account { endpoint: self.record.endpoint.clone(), world: Surroundings::default() };
-        let order =
-            Order { engine: self.engine, namespace: NAMESPACE, name: DATABASE, file_system: FileSystem::Xfs };
+        let order = Order {
+            engine: self.engine,
+            namespace: NAMESPACE,
+            name: DATABASE,
+            file_system: FileSystem::Xfs,
+            disk: Disk::Claimed,
+        };
         let legacy = Legacy::create(&self.client, &account, order).await?;
         reporter.print(&format!("RunInstances: {}", legacy.instance));
         wait_with_progress("the pod to be ready", STEP_LIMIT, legacy.serves(STEP_LIMIT)).await??;
