@@ -173,7 +173,8 @@ pub struct DatabaseSpec {
     /// it was before, as long as its pod is the one that was found; any other database goes on as it runs
     /// now, with its StatefulSet, Service, ConfigMap, Secret, ServiceAccount, NetworkPolicy and claim. A
     /// database that is created, moved or repaired is released once that is over, and one that is paused is
-    /// not. `freehold release` does it. Default: false.
+    /// not. `freehold release` does it. The chart's admission policies let only users with the verb `release`
+    /// on databases.freehold.dev set it. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
 

@@ -25,6 +25,9 @@ pub struct Found {
     pub stateful_set: Option<StatefulSet>,
     /// Its pod.
     pub pod: Option<Pod>,
+    /// Whether the person has the verb `release` on this Database, which the chart's policy requires of who
+    /// sets `spec.release`.
+    pub may_release: bool,
 }
 
 impl Found {

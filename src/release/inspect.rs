@@ -1,9 +1,12 @@
 //! Reads a Database and what it has. Only reads: no call here changes anything, not even as a dry run.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
 use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
-use kube::Client;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ListParams, PostParams};
+use kube::{Client, Resource};
 
 use super::error::ReleaseError;
 use super::found::Found;
@@ -31,5 +34,23 @@ pub async fn inspect(client: &Client, target: &Target) -> Result<Found, ReleaseE
     let sets = Api::<StatefulSet>::namespaced(client.clone(), namespace);
     let stateful_set = sets.get_opt(&names.stateful_set).await?;
     let pod = Api::<Pod>::namespaced(client.clone(), namespace).get_opt(&names.pod()).await?;
-    Ok(Found { database, names, nodes, volume, persistent_volume, stateful_set, pod })
+    let may_release = may_release(client, target).await?;
+    Ok(Found { database, names, nodes, volume, persistent_volume, stateful_set, pod, may_release })
+}
+
+/// Whether the person may release this Database. The review is answered, and stored nowhere.
+async fn may_release(client: &Client, target: &Target) -> Result<bool, ReleaseError> {
+    let attributes = ResourceAttributes {
+        group: Some(Database::group(&()).into_owned()),
+        resource: Some(Database::plural(&()).into_owned()),
+        verb: Some("release".to_owned()),
+        namespace: Some(target.namespace.clone()),
+        name: Some(target.name.clone()),
+        ..ResourceAttributes::default()
+    };
+    let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+    let review = SelfSubjectAccessReview { spec, ..Default::default() };
+    let reviews = Api::<SelfSubjectAccessReview>::all(client.clone());
+    let answer = reviews.create(&PostParams::default(), &review).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
 }

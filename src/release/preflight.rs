@@ -11,6 +11,14 @@ pub fn check(found: &Found) -> Vec<Finding> {
     let spec = &found.database.spec;
     let object = || format!("Database {}", found.subject());
     let mut findings = Vec::new();
+    if !spec.release && !found.may_release {
+        let message = "its release takes the verb release on databases.freehold.dev, which the user of this \
+            kubeconfig does not have";
+        findings.push(Finding::blocker(object(), message).way_out(
+            "ask the platform team to release it, or to bind the chart's ClusterRole freehold-release to this \
+             user in the namespace",
+        ));
+    }
     if !spec.running {
         let message = "it is paused: nothing runs that could go on without Freehold";
         findings.push(Finding::blocker(object(), message).way_out(

@@ -74,6 +74,7 @@ fn made() -> Found {
         stateful_set: Some(from_json(set("orders", "OnDelete", "questdb/questdb:8.2.0"))),
         pod: Some(from_json(json!({"metadata": {"name": "orders-0", "uid": "pod-uid"}}))),
         database,
+        may_release: true,
     }
 }
 
@@ -141,9 +142,15 @@ fn what_stands_before_a_release_is_a_blocker_and_what_is_awaited_a_warning() {
     assert_eq!(levels(json!({}), json!({"conditions": ready("False")})), (0, 1));
     let replacement = json!({"from": "a", "to": "b", "cause": "c", "startedAt": "2026-01-01T00:00:00Z"});
     assert_eq!(levels(json!({}), json!({"replacement": replacement})), (0, 1));
+    let without_right = Found { may_release: false, ..made() };
+    let finding = &check(&without_right)[0];
+    assert_eq!(finding.level, Level::Blocker);
+    assert!(finding.message.contains("the verb release on databases.freehold.dev"), "{finding:?}");
     let mut deleted = made();
     deleted.database.metadata.deletion_timestamp = Some(from_json(json!("2026-01-01T00:00:00Z")));
     assert_eq!(check(&deleted)[0].level, Level::Blocker, "its machine is being terminated");
     deleted.database.spec.release = true;
+    // It was requested by who had the right.
+    deleted.may_release = false;
     assert!(check(&deleted).iter().all(|finding| finding.level == Level::Note));
 }

@@ -12,3 +12,4 @@ mod left_behind;
 mod protection;
 mod quota;
 mod recreated;
+mod release;

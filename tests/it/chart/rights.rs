@@ -137,6 +137,7 @@ fn tenants_write_databases_and_never_what_they_are_made_of() {
                     );
                 }
             }
+            assert!(!may(&client, user, "release", "databases", name).await, "{user} releases databases");
             for resource in ["databases/status", "nodes/status", "volumes/status", "nodeclasses"] {
                 for verb in writes {
                     assert!(!may(&client, user, verb, resource, name).await, "{user} {verb} {resource}");

@@ -17,8 +17,16 @@ pub async fn adopt(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, String) {
 
 /// Runs the shipped binary with these arguments; gives its exit code and what it printed.
 pub async fn freehold(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, String) {
+    freehold_in(&environment(env, &env.site.endpoint()), arguments).await
+}
+
+/// The same in this environment.
+pub async fn freehold_in(
+    environment: &[(&'static str, String)],
+    arguments: &[&str],
+) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_freehold"));
-    command.args(arguments).envs(environment(env, &env.site.endpoint()));
+    command.args(arguments).envs(environment.iter().cloned());
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))

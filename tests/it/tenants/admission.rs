@@ -80,6 +80,8 @@ async fn users(env: &TestEnv) {
     let rules = json!([
         {"apiGroups": ["", "apps", "batch"], "resources": all, "verbs": all},
         {"apiGroups": ["freehold.dev"], "resources": ["nodes", "volumes"], "verbs": all},
+        {"apiGroups": ["freehold.dev"], "resources": ["databases"],
+            "verbs": ["get", "list", "create", "update", "patch", "delete"]},
     ]);
     let role = serde_json::from_value(json!({"metadata": {"name": "tenant"}, "rules": rules})).unwrap();
     Api::<ClusterRole>::all(env.client.clone()).create(&PostParams::default(), &role).await.unwrap();
@@ -276,6 +278,7 @@ fn tenants_and_a_stolen_token_are_refused_with_a_sentence_and_databases_live_as_
         env.ready("orders").await;
         existing_objects(&env, &tenant).await;
         orphaning(&env).await;
+        super::release::takes_a_right_of_its_own(&env, TENANT).await;
         env.edit("orders", &json!({"storage": {"size": "200Gi"}})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"running": false})).await;
