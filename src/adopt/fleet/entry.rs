@@ -1,5 +1,7 @@
 //! What is known of one database of many: a row of the table, an entry of the report. Pure.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
@@ -193,6 +195,29 @@ impl Entry {
             (State::Blocked | State::Failed | State::Unknown, _) => {
                 format!("{}: {first}{others}", self.state.words().to_uppercase())
             }
+        }
+    }
+}
+
+/// Blocks each database whose instance another one of the run has: the tag on an instance permits one
+/// Database, and the second would overwrite that of the first. What is adopted already comes before what is
+/// not.
+pub fn refuse_shared(entries: &mut [&mut Entry]) {
+    let mut holders: BTreeMap<String, String> = BTreeMap::new();
+    for state in [State::AlreadyAdopted, State::Adoptable] {
+        for entry in entries.iter_mut().filter(|entry| entry.state == state) {
+            let Some(instance) = entry.instance_id.clone() else { continue };
+            let Some(holder) = holders.get(&instance) else {
+                holders.insert(instance, entry.stateful_set.clone());
+                continue;
+            };
+            let message = format!(
+                "Instance {instance}: StatefulSet {holder} runs on it, too, and comes first; a machine is one \
+                Database's alone"
+            );
+            let way_out = "move one of the two to a machine of its own, and run the same command again";
+            entry.problems.push(Problem { message, way_out: Some(way_out.to_owned()) });
+            entry.state = State::Blocked;
         }
     }
 }

@@ -3,7 +3,7 @@
 use futures::{StreamExt as _, stream};
 use kube::Client;
 
-use super::entry::Entry;
+use super::entry::{Entry, refuse_shared};
 use crate::adopt::error::AdoptError;
 use crate::adopt::found::Found;
 use crate::adopt::inspect::{in_ec2, in_kubernetes};
@@ -80,11 +80,10 @@ impl Look<'_> {
             Some(error) => Some(Err(error)),
             None => readable.next().map(Ok),
         });
-        Ok(all_wanted
-            .into_iter()
-            .zip(found.flatten())
-            .map(|(wanted, found)| Job::new(wanted, found))
-            .collect())
+        let jobs = all_wanted.into_iter().zip(found.flatten());
+        let mut jobs: Vec<Job> = jobs.map(|(wanted, found)| Job::new(wanted, found)).collect();
+        refuse_shared(&mut jobs.iter_mut().map(|job| &mut job.entry).collect::<Vec<_>>());
+        Ok(jobs)
     }
 
     /// At one of them again, just before it is begun. EC2 is asked again only for another instance or volume

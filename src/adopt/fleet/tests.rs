@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use pretty_assertions::assert_eq;
 
-use super::entry::Entry;
+use super::entry::{Entry, refuse_shared};
 use super::{State, outcome, report};
 use crate::adopt::error::AdoptError;
 use crate::adopt::found::Found;
@@ -104,4 +104,37 @@ fn one_that_an_earlier_run_adopted_is_recognised_by_the_cluster_alone() {
     );
     found.database = Some(database);
     assert_eq!(state(&found), State::AlreadyAdopted);
+}
+
+#[test]
+fn of_two_databases_on_one_instance_the_second_is_refused() {
+    let row = |name: &str, instance: &str, state: State| {
+        let wanted = named(name);
+        let entry = Entry::new(&running(&questdb()), &wanted, &[]);
+        Entry { state, instance_id: Some(instance.to_owned()), ..entry }
+    };
+    let judged = |rows: &mut [Entry]| {
+        refuse_shared(&mut rows.iter_mut().collect::<Vec<_>>());
+        rows.iter().map(|row| (row.state, row.result())).collect::<Vec<_>>()
+    };
+    let refused = |holder: &str| {
+        let message = format!(
+            "BLOCKED: Instance i-1: StatefulSet team-a/{holder} runs on it, too, and comes first; a machine is \
+            one Database's alone"
+        );
+        (State::Blocked, message)
+    };
+    let adoptable = (State::Adoptable, "adoptable".to_owned());
+    let mut rows = [
+        row("orders", "i-1", State::Adoptable),
+        row("ledger", "i-2", State::Adoptable),
+        row("events", "i-1", State::Adoptable),
+    ];
+    assert_eq!(judged(&mut rows), [adoptable.clone(), adoptable.clone(), refused("orders")]);
+    let mut rows = [row("orders", "i-1", State::Adoptable), row("events", "i-1", State::AlreadyAdopted)];
+    let already = (State::AlreadyAdopted, "already adopted".to_owned());
+    assert_eq!(judged(&mut rows), [refused("events"), already]);
+    // What is blocked by something else holds nothing.
+    let mut rows = [row("orders", "i-1", State::Blocked), row("events", "i-1", State::Adoptable)];
+    assert_eq!(judged(&mut rows)[1], adoptable);
 }
