@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::action::{Action, Plan, Stage};
-use super::facts::{is_tagged, ownership_tags};
+use super::facts::{is_tagged, ownership_tags, proven_absent};
 use crate::api::VolumeId;
 use crate::api::keys::ATTEMPT_TAG;
 use crate::cloud::EbsVolume;
@@ -16,6 +16,7 @@ use crate::controller::volume::adopted;
 use crate::controller::volume::observe::{ById, Observed};
 use crate::controller::volume::wait::VolumeWait;
 use crate::controller::volume::wait::adopted::AdoptedWait;
+use crate::controller::volume::wait::deletion::DeletionWait;
 use crate::time::later;
 
 /// The claim is not owned any more before the PersistentVolume may have its former reclaim policy back, and
@@ -28,12 +29,17 @@ pub(super) fn plan(observed: &Observed, id: &VolumeId, now: Timestamp) -> Plan {
     let record = observed.persistent_volume.as_ref();
     let given_back = record.and_then(|record| adopted::give_back(record, claim, volume));
     actions.extend(given_back.map(Action::GiveBackRecord));
+    let recheck = observed.timing.requeue_interval;
     let shown = match &observed.by_id {
-        ById::NotRead => return reads(observed, id, actions),
+        // Pending, since a proof of absence would be forgotten otherwise.
+        ById::NotRead => return reads(observed, id, actions).pending(),
+        ById::NotShown if is_awaited(observed) => {
+            let plan = Plan::act(Stage::Nothing, actions, DeletionWait::ProvingAbsence(id.clone()));
+            return plan.pending().after(recheck.saturating_mul(12));
+        }
         ById::NotShown => None,
         ById::Shown(shown) => Some(shown),
     };
-    let recheck = observed.timing.requeue_interval;
     let Some(shown) = shown.filter(|shown| is_tagged(observed, shown)) else {
         let tagged = observed.issued.get(&Call::CreateTags).map(|tagged| later(tagged.at, recheck));
         // What was tagged a moment ago may not be shown yet.
@@ -54,6 +60,15 @@ pub(super) fn plan(observed: &Observed, id: &VolumeId, now: Timestamp) -> Plan {
         }
     }
     Plan::act(Stage::Nothing, actions, AdoptedWait::GivingBack(id.clone())).after(recheck)
+}
+
+/// Whether EC2 must still show the EBS volume: one that it does not show for a moment would keep its tags.
+/// One that was never recorded has none.
+fn is_awaited(observed: &Observed) -> bool {
+    let status = observed.volume.status.as_ref();
+    let is_recorded = status.is_some_and(|status| status.volume_id.is_some());
+    let creation = status.and_then(|status| status.creation.as_ref());
+    is_recorded && proven_absent(observed, creation).is_none()
 }
 
 /// EC2 is to be read first; this much can be done before.

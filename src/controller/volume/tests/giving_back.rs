@@ -144,7 +144,7 @@ fn a_release_removes_tags_calmly_and_ends_only_when_ec2_shows_them_gone() {
             "EC2 is read first",
             leaves(|_| {}),
             now(),
-            waits(Stage::Nothing, Reason::Adopting).again(5).looks_up("vol-9"),
+            waits(Stage::Nothing, Reason::Adopting).again(5).looks_up("vol-9").pending(),
         ),
         ("it carries our tags", leaves(|it| shows(it, tagged())), now(), untags.clone()),
         (
@@ -167,7 +167,24 @@ fn a_release_removes_tags_calmly_and_ends_only_when_ec2_shows_them_gone() {
             now(),
             waits(Stage::Nothing, Reason::Deleting).again(3),
         ),
-        ("it is gone", leaves(|it| it.by_id = ById::NotShown), now(), ends()),
+        (
+            "EC2 does not show it for a moment, and it would keep the tags",
+            leaves(|it| it.by_id = ById::NotShown),
+            now(),
+            waits(Stage::Nothing, Reason::AwaitingVolumeDeletion).pending().again(60),
+        ),
+        (
+            "its absence is proven",
+            leaves(|it| (it.by_id, it.volumes.empty) = (ById::NotShown, Some(run(1, 1201)))),
+            at(1202),
+            ends(),
+        ),
+        (
+            "EC2 has never shown it, and nothing was put on it",
+            leaves(|it| (it.by_id, it.volume.status) = (ById::NotShown, None)),
+            now(),
+            ends(),
+        ),
         (
             "it is another Volume's, with our cluster's tag",
             leaves(|it| {
