@@ -124,10 +124,11 @@ impl Seen<'_> {
         self.is_deleting() && !self.is_released() && is_silent
     }
 
-    /// Whether the adopted instance goes on running without its Node.
+    /// Whether the instance goes on running without its Node: nothing of its end is reported then.
     fn is_released(&self) -> bool {
         let node = &self.observed.node;
-        node.spec.instance_id.as_ref().is_some_and(|id| !safety::may_end(node, id))
+        let recorded = || node.status.as_ref()?.instance_id.as_ref();
+        node.spec.instance_id.as_ref().or_else(recorded).is_some_and(|id| !safety::may_end(node, id))
     }
 
     fn is_deleting(&self) -> bool {

@@ -69,13 +69,15 @@ fn looked_up(observed: &Observed) -> bool {
 
 /// The proof that this attempt's instance does not exist. Without the attempt (the status was lost) there is
 /// no token to look up. What was adopted or is released must be unknown to EC2 by its id, too: its tags were
-/// put on later, or are taken off.
+/// put on later, or are taken off. A launch in doubt has no id: its token shows it, which nothing takes off.
 pub(in crate::controller::node) fn proven_absent(
     observed: &Observed,
     launch: Option<&NodeCreation>,
 ) -> Option<AbsenceProven> {
     let is_unknown = observed.shown_by_id.as_ref().is_some_and(Vec::is_empty);
-    let has_other_tags = observed.node.spec.instance_id.is_some() || observed.node.spec.release;
+    let is_recorded = observed.node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
+    let has_lost_tags = observed.node.spec.release && (is_recorded || launch.is_none());
+    let has_other_tags = observed.node.spec.instance_id.is_some() || has_lost_tags;
     if has_other_tags && !is_unknown {
         return None;
     }

@@ -267,6 +267,37 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
 }
 
 #[test]
+fn a_launch_in_doubt_of_a_node_that_is_released_ends_when_its_absence_is_proven() {
+    let doubtful = |change: fn(&mut Observed)| {
+        deleting(with(attempted(), |it| {
+            it.node.spec.release = true;
+            change(it);
+        }))
+    };
+    hold(vec![
+        ("it is not proven", doubtful(|_| {}), now(), waits(Reason::InDoubt).pending()),
+        (
+            "by its tag alone, which is taken off",
+            doubtful(|it| it.instances.empty = EmptyRuns { by_token: None, ..empty(1, 1201) }),
+            at(1202),
+            waits(Reason::InDoubt).pending(),
+        ),
+        (
+            "by its token, too",
+            doubtful(|it| it.instances.empty = empty(1, 1201)),
+            at(1202),
+            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+        ),
+        (
+            "it was launched after all: it goes on running",
+            doubtful(|it| it.instances.instances = vec![instance("i-1", InstanceState::Running)]),
+            now(),
+            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
+        ),
+    ]);
+}
+
+#[test]
 fn a_machine_that_freehold_launched_and_is_to_be_released_is_neither_repaired_nor_emptied() {
     let stays = |change: fn(&mut Observed)| {
         let mut observed = settled();

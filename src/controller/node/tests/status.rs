@@ -166,6 +166,22 @@ fn a_deletion_shows_its_three_stages() {
 }
 
 #[test]
+fn of_a_machine_that_is_released_no_end_is_reported() {
+    let mut observed = deleting(settled());
+    observed.node.spec.release = true;
+    observed.core_node = Some(core_node_with(&[], &ready("Unknown", at(-5000))));
+    // Its tags are off: the inventory does not show it any more.
+    observed.instances.instances.clear();
+    let of_its_end = |status: &NodeStatus| {
+        let ends = ["Drained", "VolumeDetached", "InstanceTerminated", "Fenced"];
+        status.conditions.iter().any(|condition| ends.contains(&condition.type_.as_str()))
+    };
+    assert!(!of_its_end(&after(&observed, now())));
+    observed.node.spec.release = false;
+    assert!(of_its_end(&after(&observed, now())));
+}
+
+#[test]
 fn a_second_look_at_the_same_world_writes_nothing() {
     let mut terminating = deleting(settled());
     terminating.instances.instances[0].state = InstanceState::ShuttingDown;
