@@ -23,7 +23,7 @@ use super::observe::child::HeldSecret;
 use super::password::Password;
 use super::plan::action::{Action, Plan};
 use super::written::{announce, forget_applied, go_back, of_namespace, report, report_altered, write_down};
-use crate::api::database::{Occurrence, Replacement};
+use crate::api::database::{Occurrence, Release, Replacement};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, EventReason, Node, Volume};
@@ -98,9 +98,8 @@ async fn one(
             write_down(acted, ctx, |status| status.adoption = Some(adoption.as_ref().clone())).await?;
         }
         Action::GoBack(back) => go_back(back, acted, ctx, events).await?,
-        Action::RecordRelease(release) => {
-            write_down(acted, ctx, |status| status.release = Some(release.clone())).await?;
-        }
+        Action::RecordRelease(release) => record_release(Some(release), acted, ctx).await?,
+        Action::ForgetRelease => record_release(None, acted, ctx).await?,
         Action::ReleaseChild(kind, live, to) => release_child(*kind, live, to, client()).await?,
         Action::AdoptStatefulSet(object, adoption) => {
             adopt(object, adoption, acted, answers, ctx, events).await?;
@@ -272,6 +271,15 @@ async fn record_zone(
     write_down(acted, ctx, |status| status.zone = Some(zone.to_owned())).await?;
     report(EventReason::ZoneChosen, notes::zone_chosen(zone), acted, events).await;
     Ok(())
+}
+
+/// Writes down that the release begins, or that it does not.
+async fn record_release(
+    release: Option<&Release>,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    write_down(acted, ctx, |status| status.release = release.cloned()).await
 }
 
 async fn delete_child(

@@ -309,6 +309,7 @@ fn word(action: &Action) -> String {
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
         Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),
         Action::RecordRelease(release) => format!("record release, as found {}", release.as_found),
+        Action::ForgetRelease => "forget release".to_owned(),
         Action::ReleaseStatefulSet(object, _) => applied("release", &object.metadata.uid),
         Action::ReleaseChild(kind, live, _) => format!("release {kind:?} {}", live.name.as_deref().unwrap()),
         Action::AdoptStatefulSet(object, _) => applied("adopt", &object.metadata.uid),

@@ -54,6 +54,8 @@ pub enum Action {
     CreateCredentials(Box<Profile>),
     /// Write down that the release begins.
     RecordRelease(Release),
+    /// Take that back: nothing was released yet, and nothing is to be.
+    ForgetRelease,
     /// Release the StatefulSet: as it is; and labels, annotations and owners as they are to be, with the spec
     /// where that becomes what it was, too.
     ReleaseStatefulSet(Box<StatefulSet>, Box<Value>),

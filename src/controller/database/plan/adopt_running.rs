@@ -12,8 +12,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::action::{Action, Plan};
-use super::facts::{adoption, node_awaited, recorded_zone, replicas, slowly, volume_awaited};
-use super::leaving::is_leaving;
+use super::facts::{adoption, node_awaited, recorded_zone, replicas, slowly, volume_awaited, was_adopted};
 use super::{access, permission, validation};
 use crate::api::database::{Adopt, Adoption};
 use crate::api::keys::{
@@ -92,36 +91,6 @@ pub(super) fn remembered(observed: &Observed) -> Option<Plan> {
     let actions = vec![Action::RecordAdoption(Box::new(noted))];
     let wait = DatabaseWait::AdoptingStatefulSet(observed.names.stateful_set.clone());
     Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval))
-}
-
-/// The plan, and first of all that Volume and Node are kept once the StatefulSet is adopted, whatever else
-/// the plan waits for: what would be released is neither repaired nor changed.
-pub(super) fn kept(mut plan: Plan, observed: &Observed) -> Plan {
-    if observed.stateful_set.ours().is_some() && !is_leaving(observed) {
-        plan.actions.splice(0..0, kept_all(observed));
-    }
-    plan
-}
-
-/// Has Node and Volume keep what they would release.
-pub(super) fn kept_all(observed: &Observed) -> Vec<Action> {
-    let release = || json!({"release": null});
-    let nodes = observed.nodes.iter().filter(|node| node.spec.release);
-    let mut first: Vec<Action> = nodes
-        .map(|node| Action::UpdateNode(node.name_any(), node.uid().unwrap_or_default(), release()))
-        .collect();
-    let volume = observed.volume.ours().filter(|volume| volume.spec.release);
-    first.extend(volume.map(|it| Action::UpdateVolume(it.uid().unwrap_or_default(), release())));
-    first
-}
-
-/// Whether the StatefulSet was adopted: how it was found is recorded before that, and after it what was
-/// applied, and that the Volume keeps what it has. What was applied is forgotten again before each write.
-fn was_adopted(observed: &Observed) -> bool {
-    let applied = observed.database.status.as_ref().and_then(|status| status.applied.as_ref());
-    let is_applied = applied.is_some_and(|applied| applied.stateful_set.is_some());
-    let is_kept = || observed.volume.ours().is_some_and(|it| it.spec.adopt.is_some() && !it.spec.release);
-    adoption(observed).is_some() && (is_applied || is_kept())
 }
 
 fn next(observed: &Observed, adopt: &Adopt, legacy: &Legacy, now: Timestamp) -> Plan {

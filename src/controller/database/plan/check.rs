@@ -4,7 +4,7 @@
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
-use super::leaving::is_leaving;
+use super::leaving::{is_begun, is_leaving};
 use super::machines;
 use super::wakes::{is_registered, wake};
 use crate::api::Node;
@@ -78,6 +78,9 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ReleaseChild(..)
             | Action::ReleaseStatefulSet(..) => {
                 rule(is_deleting, "what ends a Database is done only to one that is being deleted");
+            }
+            Action::ForgetRelease => {
+                rule(!is_begun(observed), "a release that has begun is not forgotten");
             }
             Action::RemoveFinalizer => {
                 rule(is_deleting, "the finalizer is removed only from a Database that is being deleted");

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::action::{Action, Plan};
 use super::facts::condition_message;
 use super::pause::{give_back, stop};
-use super::{adopt_running, adoption, release};
+use super::{adoption, release};
 use crate::api::{ConditionType, DeletionPolicy, Volume};
 use crate::cluster::finalizer;
 use crate::controller::database::cause::{NodeDeletion, SecretFault};
@@ -27,9 +27,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
         return plan;
     }
     // What was adopted follows the policy; what was not is released.
-    if observed.stateful_set.ours().is_some() {
-        actions.extend(adopt_running::kept_all(observed));
-    }
+    actions.extend(release::withdrawn(observed));
     if let Some(waiting) = stop(observed, &mut actions, now) {
         return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval);
     }

@@ -93,6 +93,15 @@ pub(in crate::controller::database) fn adoption(observed: &Observed) -> Option<&
     observed.database.status.as_ref()?.adoption.as_ref()
 }
 
+/// Whether the StatefulSet was adopted: how it was found is recorded before that, and after it what was
+/// applied, and that the Volume keeps what it has. What was applied is forgotten again before each write.
+pub(super) fn was_adopted(observed: &Observed) -> bool {
+    let applied = observed.database.status.as_ref().and_then(|status| status.applied.as_ref());
+    let is_applied = applied.is_some_and(|applied| applied.stateful_set.is_some());
+    let is_kept = || observed.volume.ours().is_some_and(|it| it.spec.adopt.is_some() && !it.spec.release);
+    adoption(observed).is_some() && (is_applied || is_kept())
+}
+
 /// The same as it decides the template.
 fn in_force(observed: &Observed) -> Option<Cow<'_, Adoption>> {
     adoption(observed).map(|adoption| gone_back::in_force(observed, adoption))

@@ -2,16 +2,20 @@
 //! released. Pure.
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
-use super::facts::{adoption, condition_message, node_awaited, replicas, volume_awaited};
+use super::facts::{adoption, condition_message, node_awaited, replicas, volume_awaited, was_adopted};
 use super::machines::{self, can_serve};
-use crate::api::database::Adoption;
+use crate::api::database::{Adoption, Release};
+use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::api::{ConditionType, Node};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
+use crate::controller::database::observe::child::Child;
+use crate::controller::database::observe::legacy::Legacy;
 use crate::controller::database::pod;
 use crate::controller::database::unreleasable::Unreleasable;
 
@@ -35,31 +39,70 @@ pub(super) fn is_requested(observed: &Observed) -> bool {
     spec.release && finalizer::has(&observed.database) && !is_gone_anyway
 }
 
-/// Whether the release has gone so far that it is completed, whatever the spec says: the StatefulSet is not
-/// the Database's any more. If the status was lost, Node and Volume say it; those of a database that is to be
-/// adopted say it from the beginning.
+/// Whether the release has gone so far that it is completed, whatever the spec says: that something was
+/// released is seen, since a StatefulSet that is gone can have been deleted outside Freehold. The last
+/// evidence is that Node and Volume are gone.
 pub(super) fn is_begun(observed: &Observed) -> bool {
-    let is_recorded = observed.database.status.as_ref().is_some_and(|status| status.release.is_some());
+    let (nodes, volume) = (&observed.nodes, observed.volume.ours());
+    let is_left = |metadata: &ObjectMeta, release: bool| release && metadata.deletion_timestamp.is_some();
+    let is_seen = has_other_set(observed)
+        || nodes.iter().any(|node| is_left(&node.metadata, node.spec.release))
+        || volume.is_some_and(|volume| is_left(&volume.metadata, volume.spec.release))
+        || (nodes.is_empty() && volume.is_none());
+    is_known(observed) && observed.stateful_set.ours().is_none() && is_seen
+}
+
+/// Whether a StatefulSet of the name is there that is not the Database's.
+fn has_other_set(observed: &Observed) -> bool {
+    let has_legacy = |legacy: &Legacy| legacy.stateful_set.is_some();
+    observed.stateful_set == Child::Foreign || observed.legacy.as_ref().is_some_and(has_legacy)
+}
+
+/// Whether a release was decided. If the status was lost, Node and Volume say it; those of a database that is
+/// to be adopted say it from the beginning, until its StatefulSet has Freehold's template.
+fn is_known(observed: &Observed) -> bool {
     let releases = observed.volume.ours().is_some_and(|volume| volume.spec.release)
         || observed.nodes.iter().any(|node| node.spec.release);
-    let is_known = is_recorded || (releases && observed.database.spec.adopt.is_none());
-    is_known && observed.stateful_set.ours().is_none()
+    let was_ours = observed.database.spec.adopt.is_none() || is_placed(observed);
+    recorded(observed).is_some() || (releases && was_ours)
+}
+
+/// The release that was written down.
+pub(super) fn recorded(observed: &Observed) -> Option<&Release> {
+    observed.database.status.as_ref()?.release.as_ref()
+}
+
+/// Whether Node and Volume keep what they have: no release has begun, and the StatefulSet is or was the
+/// Database's. What is to be adopted is released until then.
+pub(super) fn keeps(observed: &Observed) -> bool {
+    let was_ours = observed.database.spec.adopt.is_none() || recorded(observed).is_some();
+    (observed.stateful_set.ours().is_some() || was_ours) && !is_begun(observed)
 }
 
 /// Whether an adopted database becomes what it was: the pod is the one that was found, on the instance that
 /// was found, so that the StatefulSet that was found restarts nothing and finds its machine again. What was
-/// never adopted is as it was found.
+/// never adopted is as it was found. A StatefulSet that was released with Freehold's template is released as
+/// it runs, also if the status was lost.
 pub(super) fn is_as_found(observed: &Observed) -> bool {
-    let recorded = observed.database.status.as_ref().and_then(|status| status.release.as_ref());
-    if let Some(release) = recorded.filter(|_| is_begun(observed)) {
+    if let Some(release) = recorded(observed).filter(|_| is_begun(observed)) {
         return release.as_found;
     }
     let has_what_was_found = match observed.stateful_set.ours() {
         Some(_) => adoption(observed)
             .is_some_and(|adoption| runs_as_found(adoption, observed.pod.as_ref(), &observed.nodes)),
-        None => is_on_found(&observed.nodes),
+        None => is_on_found(&observed.nodes) && !is_placed(observed),
     };
     observed.database.spec.adopt.is_some() && has_what_was_found
+}
+
+/// Whether the StatefulSet of a database that adopts, and that is not the Database's now, selects the machine
+/// by this Database's label: only Freehold's own template does.
+fn is_placed(observed: &Observed) -> bool {
+    let selector = || {
+        let set = observed.legacy.as_ref()?.stateful_set.as_ref()?;
+        set.spec.as_ref()?.template.spec.as_ref()?.node_selector.as_ref()
+    };
+    selector().and_then(|it| it.get(DATABASE_NODE_LABEL)) == Some(&observed.names.uid)
 }
 
 /// Whether an adopted database runs in the pod that was found, on the instance that was found.
@@ -76,7 +119,10 @@ pub fn is_on_found(nodes: &[Node]) -> bool {
 
 /// What stands before the release: only what is complete can go on by itself.
 pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
-    let was_never_adopted = observed.stateful_set.ours().is_none() && is_as_found(observed);
+    // One that was adopted, and whose StatefulSet another client has deleted, is created anew first, unless
+    // its namespace goes with it.
+    let is_missing = !has_other_set(observed) && was_adopted(observed) && !observed.torn_down.any();
+    let was_never_adopted = observed.stateful_set.ours().is_none() && !is_missing && is_as_found(observed);
     if is_begun(observed) || was_never_adopted {
         return None;
     }
@@ -89,7 +135,8 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
         return Some(Unreleasable::Moving { from: host.name_any(), to: other.name_any() });
     }
     let is_kept = host.metadata.deletion_timestamp.is_none() && can_serve(observed, host);
-    if node_awaited(host).is_some() || !is_kept {
+    // Of what says that it is released, the release itself waits for the conditions.
+    if (node_awaited(host).is_some() && !host.spec.release) || !is_kept {
         let object = ObjectName::new(ObjectKind::Node, host.name_any());
         let message = condition_message(host.conditions(), ConditionType::Ready);
         return Some(Unreleasable::NotReady { object, message });
@@ -113,6 +160,6 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
 fn is_complete(observed: &Observed) -> bool {
     observed.volume.ours().is_some_and(|volume| {
         conditions::is_true(volume.conditions(), ConditionType::Bound)
-            && volume_awaited(volume).is_none_or(|wait| wait.is_stalled())
+            && (volume.spec.release || volume_awaited(volume).is_none_or(|wait| wait.is_stalled()))
     })
 }

@@ -9,8 +9,8 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::action::{Action, Plan};
-use super::facts::adoption;
-use super::leaving::{is_as_found, is_begun, is_requested, unreleasable};
+use super::facts::{adoption, node_awaited, volume_awaited};
+use super::leaving::{is_as_found, is_begun, is_leaving, is_requested, keeps, recorded, unreleasable};
 use super::pause::{delete_nodes, give_back};
 use crate::api::database::{Adoption, Release};
 use crate::controller::database::build;
@@ -30,7 +30,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     }
     let as_found = is_as_found(observed);
     let mut actions = Vec::new();
-    actions.extend(recorded(observed, as_found, now));
+    actions.extend(record(observed, as_found, now));
     // What would be released is neither repaired nor changed from here on.
     for node in observed.nodes.iter().filter(|node| !node.spec.release) {
         let (name, uid) = (node.name_any(), node.uid().unwrap_or_default());
@@ -40,6 +40,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
         && !volume.spec.release
     {
         actions.push(Action::UpdateVolume(volume.uid().unwrap_or_default(), json!({"release": true})));
+    }
+    if let Some(wait) = awaited(observed, as_found) {
+        return Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval));
     }
     let before = actions.len();
     if let Child::Ours(live) = &observed.stateful_set {
@@ -71,11 +74,55 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     Some(Plan::act(actions, DatabaseWait::ResourcesDeleted))
 }
 
-/// Writes the release down, as long as the StatefulSet is there to be released. The pod may have been
-/// replaced since the last time.
-fn recorded(observed: &Observed, as_found: bool, now: Timestamp) -> Option<Action> {
-    observed.stateful_set.ours()?;
-    let known = observed.database.status.as_ref().and_then(|status| status.release.as_ref());
+/// What is awaited before the first object is released: that Node and Volume have seen that they are, and
+/// that EC2 lets the Node read what it is to release. In a teardown there is no time for it.
+fn awaited(observed: &Observed, as_found: bool) -> Option<DatabaseWait> {
+    observed.stateful_set.ours().filter(|_| !observed.torn_down.any())?;
+    let volume = observed.volume.ours();
+    let are_told = observed.nodes.iter().all(|node| node.spec.release)
+        && volume.is_none_or(|volume| volume.spec.release);
+    if !are_told {
+        return Some(DatabaseWait::Releasing { set: observed.names.stateful_set.clone(), as_found });
+    }
+    let of_volume = || volume.and_then(volume_awaited).filter(|wait| !wait.is_stalled());
+    observed.nodes.iter().find_map(node_awaited).or_else(of_volume)
+}
+
+/// The plan, and first of all that Node and Volume are kept, whatever else the plan waits for: what would be
+/// released is neither repaired nor changed.
+pub(super) fn kept(mut plan: Plan, observed: &Observed) -> Plan {
+    if !is_leaving(observed) {
+        plan.actions.splice(0..0, withdrawn(observed));
+    }
+    plan
+}
+
+/// Has Node and Volume keep what they would release, and forgets a release that was recorded and has not
+/// begun. Forgotten last: the record shows that the database was Freehold's.
+pub(super) fn withdrawn(observed: &Observed) -> Vec<Action> {
+    if !keeps(observed) {
+        return Vec::new();
+    }
+    let release = || json!({"release": null});
+    let nodes = observed.nodes.iter().filter(|node| node.spec.release);
+    let mut first: Vec<Action> = nodes
+        .map(|node| Action::UpdateNode(node.name_any(), node.uid().unwrap_or_default(), release()))
+        .collect();
+    let volume = observed.volume.ours().filter(|volume| volume.spec.release);
+    first.extend(volume.map(|it| Action::UpdateVolume(it.uid().unwrap_or_default(), release())));
+    first.extend(recorded(observed).map(|_| Action::ForgetRelease));
+    first
+}
+
+/// Writes the release down, as long as the StatefulSet is there to be released: the pod may have been
+/// replaced since the last time. One that was begun and is not known any more is written down again: when
+/// neither Node nor Volume is left, nothing else shows it.
+fn record(observed: &Observed, as_found: bool, now: Timestamp) -> Option<Action> {
+    let known = recorded(observed);
+    let is_settled = known.is_some() || !is_begun(observed);
+    if observed.stateful_set.ours().is_none() && is_settled {
+        return None;
+    }
     let started_at = known.map_or_else(|| Time(whole_second(now)), |known| known.started_at.clone());
     let release = Release { started_at, as_found };
     (known != Some(&release)).then_some(Action::RecordRelease(release))

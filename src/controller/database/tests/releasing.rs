@@ -57,6 +57,17 @@ fn begun(change: impl FnOnce(&mut Observed)) -> Observed {
     })
 }
 
+/// Node and Volume say that they are released, and nothing is yet.
+fn told(change: impl FnOnce(&mut Observed)) -> Observed {
+    begun(|world| {
+        let settled = settled();
+        world.stateful_set = settled.stateful_set;
+        (world.service, world.config_map) = (settled.service, settled.config_map);
+        (world.service_account, world.network_policy) = (settled.service_account, settled.network_policy);
+        change(world);
+    })
+}
+
 const UPDATES: &str =
     "update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}, update volume-uid {\"release\":true}";
 const OBJECTS: &str = "release set-uid, release Service orders, release ConfigMap orders-config, release \
@@ -64,10 +75,8 @@ const OBJECTS: &str = "release set-uid, release Service orders, release ConfigMa
 
 #[test]
 fn a_database_that_freehold_made_is_released_as_it_runs_step_by_step() {
-    assert_eq!(
-        planned_release(|_| {}),
-        format!("[record release, as found false, {UPDATES}, {OBJECTS}] Deleting")
-    );
+    assert_eq!(planned_release(|_| {}), format!("[record release, as found false, {UPDATES}] Deleting"));
+    assert_eq!(line(&plan(&told(|_| {}), now())), format!("[{OBJECTS}] Deleting"));
     assert_eq!(
         line(&plan(&begun(|_| {}), now())),
         "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode",
@@ -96,7 +105,7 @@ fn a_release_that_ends_anywhere_goes_on_where_it_was() {
     assert_eq!(half(|_| {}), "[release set-uid] Deleting");
     assert_eq!(
         half(|world| world.nodes[0].spec.release = false),
-        "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}, release set-uid] Deleting"
+        "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}] Deleting"
     );
     let late = line(&plan(&begun(|world| world.service = settled().service), now()));
     assert_eq!(late, "[release Service orders] Deleting");
@@ -112,7 +121,70 @@ fn a_release_that_ends_anywhere_goes_on_where_it_was() {
         world.database.spec.release = false;
         world.database.status = None;
     });
-    assert_eq!(line(&plan(&forgotten, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    let written = "record release, as found false, ";
+    let again = format!("[{written}delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
+    assert_eq!(line(&plan(&forgotten, now())), again, "when neither is left, nothing else would show it");
+}
+
+/// The same as `begun`, and another client has deleted the StatefulSet before anything was released.
+fn without_set(change: impl FnOnce(&mut Observed)) -> String {
+    let world = told(|world| {
+        (world.stateful_set, world.pod) = (Child::Absent, None);
+        change(world);
+    });
+    line(&plan(&world, now()))
+}
+
+const KEPT: &str =
+    "update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":null}, update volume-uid {\"release\":null}";
+
+#[test]
+fn a_stateful_set_that_is_gone_is_no_sign_of_a_release() {
+    let goes_on = without_set(|_| {});
+    assert!(goes_on.starts_with(&format!("[{KEPT}, forget release, ")), "{goes_on}");
+    assert!(goes_on.contains("apply set") && goes_on.ends_with("Deleting"), "{goes_on}");
+    let forgotten = without_set(|world| world.database.status.as_mut().unwrap().release = None);
+    assert!(
+        forgotten.starts_with(&format!("[{KEPT}, ")) && !forgotten.contains("release set"),
+        "{forgotten}"
+    );
+    let withdrawn = without_set(|world| world.database.spec.release = false);
+    let ends = "unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
+    assert_eq!(withdrawn, format!("[{KEPT}, forget release, {ends}"), "the machine is ended, not released");
+}
+
+#[test]
+fn a_release_whose_stateful_set_was_deleted_since_is_completed() {
+    let completes = |change: fn(&mut Observed)| {
+        line(&plan(
+            &begun(|world| {
+                world.stateful_set = Child::Absent;
+                world.database.spec.release = false;
+                change(world);
+            }),
+            now(),
+        ))
+    };
+    assert_eq!(completes(|world| deleting(&mut world.nodes[0], 1)), "[] AwaitingNode");
+    let volume = completes(|world| {
+        (world.nodes, world.core_nodes) = (Vec::new(), Vec::new());
+        self::change(&mut world.volume, |volume| deleting(volume, 1));
+    });
+    assert_eq!(volume, "[] Deleting");
+    let last = begun(|world| {
+        (world.nodes, world.core_nodes) = (Vec::new(), Vec::new());
+        (world.stateful_set, world.volume) = (Child::Absent, Child::Absent);
+    });
+    assert_eq!(line(&plan(&last, now())), "[remove finalizer] Deleting");
+}
+
+#[test]
+fn a_release_that_was_recorded_and_is_not_to_be_any_more_is_forgotten() {
+    let protected = told(|world| world.database.spec.deletion_protection = true);
+    assert_eq!(line(&plan(&protected, now())), format!("[{KEPT}, forget release] as wanted"));
+    let without_pod = told(|world| world.pod = None);
+    let postponed = line(&plan(&without_pod, now()));
+    assert!(postponed.starts_with(&format!("[{KEPT}, forget release")), "{postponed}");
 }
 
 #[test]
@@ -130,7 +202,7 @@ fn a_database_that_is_not_complete_goes_on_until_it_is_and_a_paused_one_says_the
     let moving = planned_release(|world| {
         world.nodes[0].status.as_mut().unwrap().instance_type = Some("m5.large".to_owned());
     });
-    assert!(moving.contains("release set-uid"), "a move that has not begun is none: {moving}");
+    assert!(moving.contains("record release"), "a move that has not begun is none: {moving}");
     let moving = planned_release(|world| {
         let mut other = ready_node(world, 2);
         other.status.as_mut().unwrap().core_node_name = Some("ip-10-0-0-2".to_owned());
@@ -180,4 +252,20 @@ fn what_is_released_keeps_what_selects_it_and_loses_what_freehold_looks_for() {
             "annotations": {}, "ownerReferences": [],
         }})
     );
+}
+
+#[test]
+fn nothing_is_released_before_node_and_volume_have_seen_it_and_can_be() {
+    let waits = |change: fn(&mut Observed)| plan(&told(change), now());
+    let says = |wait: Plan| wait.waiting.unwrap().message();
+    let not_seen = waits(|world| world.nodes[0].metadata.generation = Some(99));
+    assert_eq!(line(&not_seen), "[] AwaitingNode");
+    let not_seen = waits(|world| self::change(&mut world.volume, |it| it.metadata.generation = Some(99)));
+    assert_eq!(line(&not_seen), "[] AwaitingVolume");
+    let forbidden = waits(|world| {
+        let ready = &mut world.nodes[0].status.as_mut().unwrap().conditions[0];
+        (ready.status, ready.message) = ("False".to_owned(), "EC2 refuses DescribeTags".to_owned());
+    });
+    assert_eq!(line(&forbidden).split(']').next(), Some("["), "and it is withdrawn by nothing");
+    assert!(says(forbidden).contains("EC2 refuses DescribeTags"));
 }

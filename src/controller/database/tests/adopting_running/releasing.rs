@@ -5,6 +5,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::api::database::Release;
+use crate::controller::database::observe::TornDown;
 
 #[test]
 fn a_database_that_is_deleted_before_it_is_adopted_is_released() {
@@ -30,16 +31,18 @@ fn an_adopted_database_is_released_as_it_was_found_as_long_as_its_pod_is_the_one
     let released =
         "update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}, update volume-uid {\"release\":true}";
     let recorded = format!("record release, as found true, {released}");
-    assert_eq!(line(&first), format!("[{recorded}, release legacy-set-uid] Deleting"));
-    let Some(Action::ReleaseStatefulSet(_, found)) = first.actions.last() else { panic!("{first:?}") };
+    assert_eq!(line(&first), format!("[{recorded}] Deleting"));
+    recorded_as(&mut world, true);
+    change(&mut world.volume, |volume| volume.spec.release = true);
+    world.nodes[0].spec.release = true;
+    let second = plan(&world, now());
+    assert_eq!(line(&second), "[release legacy-set-uid] Deleting");
+    let Some(Action::ReleaseStatefulSet(_, found)) = second.actions.last() else { panic!("{second:?}") };
     let mut found = from_json::<StatefulSet>(found.as_ref().clone());
     found.metadata.owner_references.take_if(|owners| owners.is_empty());
     assert_eq!(found, as_recorded());
 
-    recorded_as(&mut world, true);
-    (world.stateful_set, world.pod) = (Child::Absent, None);
-    change(&mut world.volume, |volume| volume.spec.release = true);
-    world.nodes[0].spec.release = true;
+    let_go(&mut world, legacy_set());
     assert_eq!(
         line(&plan(&world, now())),
         "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode"
@@ -53,6 +56,8 @@ fn an_adopted_database_is_released_as_it_was_found_as_long_as_its_pod_is_the_one
 #[test]
 fn an_owner_that_is_gone_since_is_not_written_back() {
     let mut world = unreleased_and_deleted();
+    change(&mut world.volume, |volume| volume.spec.release = true);
+    world.nodes[0].spec.release = true;
     let adoption = world.database.status.as_mut().unwrap().adoption.as_mut().unwrap();
     adoption.stateful_set["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "example.com/v1", "kind": "Legacy", "name": "pg", "uid": "gone"}]);
@@ -66,7 +71,7 @@ fn an_adopted_database_whose_claim_or_machine_is_not_well_goes_on_until_it_can_b
     let begins = |change: fn(&mut Observed)| {
         let mut world = unreleased_and_deleted();
         change(&mut world);
-        line(&plan(&world, now())).contains("release legacy-set-uid")
+        line(&plan(&world, now())).contains("record release")
     };
     assert!(begins(|_| ()));
     assert!(!begins(|it| it.pod.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(now()))));
@@ -123,15 +128,44 @@ fn an_adopted_database_whose_pod_was_replaced_is_released_as_it_runs_with_the_me
         "labels": {"app": "pg", "app.kubernetes.io/managed-by": "provisioner"},
         "annotations": {}, "ownerReferences": [],
     });
-    assert_eq!(**to, json!({"metadata": metadata}), "and nothing is written of the spec");
+    assert_eq!(**to, json!({"metadata": metadata.clone()}), "and nothing is written of the spec");
 
     recorded_as(&mut world, false);
-    (world.stateful_set, world.pod) = (Child::Absent, None);
+    let mut set = world.stateful_set.ours().unwrap().clone();
+    set.metadata = from_json(metadata);
+    let_go(&mut world, set);
     world.nodes[0].spec.release = true;
     change(&mut world.volume, |volume| volume.spec.release = true);
-    assert_eq!(
-        line(&plan(&world, now())),
-        "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode",
-        "the pod goes on finding its machine by the label"
-    );
+    let delete = "delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode";
+    let labelled = "the pod goes on finding its machine by the label";
+    assert_eq!(line(&plan(&world, now())), format!("[{delete}"), "{labelled}");
+    // As found it would lose the label and the taint, and the next pod would find no machine.
+    world.database.status = None;
+    let lost = line(&plan(&world, now()));
+    assert_eq!(lost, format!("[record release, as found false, {delete}"), "{labelled}, by its template");
+    (world.nodes, world.labelled) = (Vec::new(), Vec::new());
+    let lost = line(&plan(&world, now()));
+    assert_eq!(lost, "[record release, as found false, delete volume-uid] Deleting");
+}
+
+/// The StatefulSet is no longer the Database's, and is this.
+fn let_go(world: &mut Observed, set: StatefulSet) {
+    (world.stateful_set, world.pod) = (Child::Absent, None);
+    legacy_of(world).stateful_set = Some(set);
+}
+
+#[test]
+fn an_adopted_database_whose_stateful_set_is_gone_is_not_released_without_it() {
+    let mut world = unreleased_and_deleted();
+    (world.stateful_set, world.pod) = (Child::Absent, None);
+    let planned = line(&plan(&world, now()));
+    assert!(!planned.contains("delete") && planned.ends_with("Deleting"), "{planned}");
+    let torn_down = TornDown { namespace: true, definitions: false };
+    let goes = line(&plan(&Observed { torn_down, ..world.clone() }, now()));
+    assert!(goes.contains("{\"release\":true}") && goes.ends_with("AwaitingNode"), "{goes}");
+    recorded_as(&mut world, true);
+    world.nodes[0].spec.release = true;
+    let planned = line(&plan(&world, now()));
+    let kept = "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":null}, forget release, ";
+    assert!(planned.starts_with(kept) && planned.ends_with("Deleting"), "{planned}");
 }

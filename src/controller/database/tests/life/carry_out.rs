@@ -147,6 +147,7 @@ impl Life {
             | Action::RecordAdoption(_)
             | Action::GoBack(..)
             | Action::RecordRelease(_)
+            | Action::ForgetRelease
             | Action::Relabel(..)
             | Action::ReleaseChild(..)
             | Action::ReleaseStatefulSet(..)
