@@ -16,12 +16,14 @@ use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
-use crate::cloud::{CloudError, Instance, InstanceQuery, InstanceState};
+use crate::cloud::{Class, CloudError, Instance, InstanceQuery, InstanceState};
 use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, if_served};
+use crate::controller::call_blocked::CallBlocked;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::repairs::FleetView;
 use crate::controller::memory::sends::Sent;
+use crate::controller::pass::call_blocked::call_blocked;
 use crate::controller::pass::context::Context;
 use crate::controller::safety::{self, Kubelet};
 use crate::settings::Timing;
@@ -40,8 +42,9 @@ pub struct Observed {
     /// What EC2 shows of the instance that the spec names, when it is requested by its id: one or none; read
     /// only while the inventory does not show it under this Node's UID.
     pub shown_by_id: Option<Vec<Instance>>,
-    /// The ids of what carries this Node's tag in EC2; read only while a launched instance is released.
-    pub tagged: Option<Vec<String>>,
+    /// The ids of what carries this Node's tag in EC2, or why EC2 does not show it; read only while a
+    /// launched instance is released, or is about to be.
+    pub tagged: Option<Result<Vec<String>, Box<CallBlocked>>>,
     /// Which types have no capacity where.
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
@@ -175,18 +178,26 @@ pub async fn shown_by_id(
     ctx.cloud.describe_instances(&InstanceQuery::Among(vec![id.clone()])).await.map(Some)
 }
 
-/// What carries this Node's tag in EC2; nothing while the rate limit does not allow the call.
+/// What carries this Node's tag in EC2; nothing while the rate limit does not allow the call. That the
+/// operator's role lacks the permission is for a person to know, and not an error of the pass.
 pub async fn tagged(
     node: &Node,
     priority: Priority,
     ctx: &Context,
-) -> Result<Option<Vec<String>>, CloudError> {
+) -> Result<Option<Result<Vec<String>, Box<CallBlocked>>>, CloudError> {
     let (namespace, object) = (node.namespace().unwrap_or_default(), node.uid().unwrap_or_default());
     let caller = Caller { namespace: &namespace, object: &object, priority };
-    if ctx.limits.try_take(Call::DescribeTags, &caller, ctx.clock.now()).is_err() {
+    let call = Call::DescribeTags;
+    if ctx.limits.try_take(call, &caller, ctx.clock.now()).is_err() {
         return Ok(None);
     }
-    ctx.cloud.describe_tagged(NODE_UID_TAG, &object).await.map(Some)
+    match ctx.cloud.describe_tagged(NODE_UID_TAG, &object).await {
+        Ok(tagged) => Ok(Some(Ok(tagged))),
+        Err(error) if error.class == Class::Forbidden => {
+            Ok(Some(Err(Box::new(call_blocked(call, &error, ctx)))))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// When this process last requested the termination of which instance; of the Node's own also while EC2 does

@@ -2,8 +2,10 @@
 //! right to delete a volume.
 
 use ec2sim::Policy;
-use freehold::api::{Database, Volume};
+use freehold::api::{Database, Node, Volume};
 use freehold_box::account::policy;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use kube::ResourceExt as _;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -62,6 +64,36 @@ fn without_the_right_to_delete_volumes_the_volume_stays_until_the_policy_is_one_
         env.gone("orders").await;
         assert_eq!(env.data_volumes().len(), 1);
         assert!(env.list::<Database>().await.is_empty());
+        env.close().await;
+    });
+}
+
+#[test]
+fn without_the_right_to_read_tags_nothing_is_released_and_the_database_names_the_right() {
+    run(async {
+        let mut options = Options::default();
+        let shipped = policy::text(&options.simulator.world, "reads-no-tags");
+        let policy = Policy::read(&shipped::without_action(&shipped, "ec2:DescribeTags")).unwrap();
+        options.simulator.policies.insert(OPERATOR.to_owned(), policy);
+        let mut env = TestEnv::start_with("reads-no-tags", options).await;
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        let instances = env.ec2().instances();
+        env.edit("orders", &json!({"release": true})).await;
+        env.delete("orders").await;
+        until("the Node and the Database reporting what is not allowed", || async {
+            let nodes: Vec<_> = env.list::<Node>().await.iter().map(|node| node.condition("Ready")).collect();
+            let ready = env.list::<Database>().await[0].condition("Ready");
+            let is_told = nodes.iter().all(|it| it.1 == "Forbidden") && ready.2.contains("ec2:DescribeTags");
+            seen(is_told.then_some(()), || format!("{nodes:?} {ready:?}"))
+        })
+        .await;
+        assert_eq!(env.list::<StatefulSet>().await[0].owner_references().len(), 1, "nothing is released");
+        assert_eq!(env.ec2().instances(), instances);
+
+        env.edit("orders", &json!({"release": false})).await;
+        env.gone("orders").await;
+        assert!(env.live_instances().is_empty(), "it is deleted as any other");
         env.close().await;
     });
 }

@@ -29,6 +29,17 @@ pub fn rendered(others: &[(&str, &str)]) -> String {
     policy::rendered(&[others, &usual[..]].concat())
 }
 
+/// The policy without this action.
+pub fn without_action(policy: &str, action: &str) -> String {
+    let mut document: Value = serde_json::from_str(policy).unwrap();
+    for statement in document["Statement"].as_array_mut().unwrap() {
+        if let Some(actions) = statement["Action"].as_array_mut() {
+            actions.retain(|it| it != action);
+        }
+    }
+    document.to_string()
+}
+
 /// The policy without the statement of this Sid.
 pub fn without_statement(policy: &str, sid: &str) -> String {
     let mut document: Value = serde_json::from_str(policy).unwrap();

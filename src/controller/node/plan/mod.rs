@@ -69,10 +69,11 @@ pub(super) fn unlisted(observed: &Observed) -> Option<InstanceId> {
 }
 
 /// Whether EC2 must be requested to show everything that carries this Node's tags: a launch has tagged more
-/// than the instance.
+/// than the instance. Also before the Node is deleted: whether the operator may read it must be known before
+/// anything is released.
 pub(super) fn needs_tagged(observed: &Observed) -> bool {
     let is_launched = observed.node.spec.instance_id.is_none();
-    is_launched && is_releasing(observed) && observed.instances.swept_at.is_some()
+    is_launched && observed.node.spec.release && observed.instances.swept_at.is_some()
 }
 
 /// Whether the Node is deleted, and its machine released.
@@ -96,6 +97,13 @@ fn decide(observed: &Observed, status: &NodeStatus, judged: &Judged, now: Timest
         (_, None, Some(launch)) => launch::unidentified(observed, launch, now),
         (_, None, None) => launch::unlaunched(observed, now),
     };
+    let unreadable = |id| release::unreadable(observed, id, now).filter(|_| observed.node.spec.release);
+    if let Some(unreadable) = status.instance_id.as_ref().and_then(unreadable)
+        && plan.waiting.is_none()
+    {
+        plan.requeue = unreadable.requeue.map(|requeue| sooner(requeue, plan.requeue));
+        plan.waiting = unreadable.waiting;
+    }
     let duplicates = duplicates(observed, status, now);
     // Before anything is launched; and pending, until EC2 shows them terminated.
     plan.pending |= duplicates.are_leaving;

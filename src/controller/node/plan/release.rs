@@ -28,16 +28,15 @@ pub(super) fn plan(observed: &Observed, id: &InstanceId, now: Timestamp) -> Plan
     };
     // Of one that has ended there is nothing to take off.
     let live = shown.iter().find(|instance| is_live(instance));
-    let tagged = match live {
-        Some(instance) => tagged(observed, instance),
-        None => Some(Tagged::Nothing),
-    };
+    if let Some(plan) = unreadable(observed, id, now).filter(|_| live.is_some()) {
+        return Plan { actions, ..plan };
+    }
+    let tagged = live.map_or(Tagged::Nothing, |instance| tagged(observed, instance));
     let releasing = DeletionWait::Releasing(id.clone());
     match tagged {
-        None => return Plan { actions, ..adoption::not_read(observed, id) },
-        Some(Tagged::Nothing) => {}
-        Some(Tagged::NotShownYet) => return Plan::act(actions, releasing).pending(),
-        Some(Tagged::Resources(resources, tags)) => {
+        Tagged::Nothing => {}
+        Tagged::NotShownYet => return Plan::act(actions, releasing).pending(),
+        Tagged::Resources(resources, tags) => {
             let interval = observed.timing.requeue_interval;
             return match again(observed.issued_untags.as_ref(), observed.instances.swept_at, interval, now) {
                 Again::Now => {
@@ -66,6 +65,21 @@ pub(super) fn plan(observed: &Observed, id: &InstanceId, now: Timestamp) -> Plan
     Plan::act(actions, if live.is_some() { DeletionWait::Released(id.clone()) } else { DeletionWait::Gone })
 }
 
+/// What is waited for as long as EC2 does not show what carries the tags of a launch: without that nothing
+/// can be released to the end, so that nothing is to begin.
+pub(super) fn unreadable(observed: &Observed, id: &InstanceId, now: Timestamp) -> Option<Plan> {
+    let is_launched = observed.node.spec.instance_id.is_none();
+    match observed.tagged.as_ref().filter(|_| is_launched) {
+        Some(Ok(_)) => None,
+        Some(Err(call_blocked)) => {
+            let plan = Plan::wait(NodeWait::CallBlocked(call_blocked.as_ref().clone()));
+            let again = later(now, observed.timing.requeue_interval.saturating_mul(12));
+            Some(plan.until(call_blocked.until().unwrap_or(again), now))
+        }
+        None => is_launched.then(|| adoption::not_read(observed, id)),
+    }
+}
+
 /// What still carries tags of this Node.
 enum Tagged {
     /// These resources, and these tags.
@@ -76,25 +90,26 @@ enum Tagged {
     Nothing,
 }
 
-/// What still carries tags; `None` if EC2 was not requested to show it. An adopted instance was tagged alone.
-/// A launch has tagged disks and network interface, too: all are untagged by one call, which EC2 carries out
-/// as a whole, so that the instance is the last of them.
-fn tagged(observed: &Observed, instance: &Instance) -> Option<Tagged> {
+/// What still carries tags. An adopted instance was tagged alone. A launch has tagged disks and network
+/// interface, too: all are untagged by one call, which EC2 carries out as a whole, so that the instance is
+/// the last of them.
+fn tagged(observed: &Observed, instance: &Instance) -> Tagged {
     let mut tags = adoption::tags(observed);
     if observed.node.spec.instance_id.is_some() {
         let is_tagged = adoption::is_tagged(observed, instance);
         let resources = || Tagged::Resources(vec![instance.id.0.clone()], tags);
-        return Some(if is_tagged { resources() } else { Tagged::Nothing });
+        return if is_tagged { resources() } else { Tagged::Nothing };
     }
     let is_of = |id: &&String| {
         let is_disk = instance.volumes.iter().any(|disk| disk.0 == **id);
         // Those of an earlier attempt ended with its instance.
         **id == instance.id.0 || is_disk || id.starts_with("eni-")
     };
-    let resources: Vec<String> = observed.tagged.as_ref()?.iter().filter(is_of).cloned().collect();
+    let all = observed.tagged.iter().flatten().flatten();
+    let resources: Vec<String> = all.filter(is_of).cloned().collect();
     // By its token it is found without tags, too.
     let is_listed = adoption::is_tagged(observed, instance);
-    Some(match (resources.is_empty(), is_listed) {
+    match (resources.is_empty(), is_listed) {
         (true, true) => Tagged::NotShownYet,
         (true, false) => Tagged::Nothing,
         (false, _) => {
@@ -102,7 +117,7 @@ fn tagged(observed: &Observed, instance: &Instance) -> Option<Tagged> {
             tags.extend(attempt.map(|attempt| (ATTEMPT_TAG.to_owned(), attempt)));
             Tagged::Resources(resources, tags)
         }
-    })
+    }
 }
 
 /// Whether tags may have been requested that EC2 does not show yet: it shows them late.

@@ -189,7 +189,7 @@ fn launched(change: impl FnOnce(&mut Observed)) -> Observed {
     let labels = observed.core_node.as_mut().unwrap().labels_mut();
     labels.insert(DATABASE_NODE_LABEL.to_owned(), "database-uid".to_owned());
     observed.pods = vec![pod("orders-0", false)];
-    observed.tagged = Some(vec!["i-1".to_owned(), "vol-root-of-i-1".to_owned(), "eni-1".to_owned()]);
+    observed.tagged = Some(Ok(vec!["i-1".to_owned(), "vol-root-of-i-1".to_owned(), "eni-1".to_owned()]));
     change(&mut observed);
     deleting(observed)
 }
@@ -205,12 +205,13 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
     };
     let released = |it: &mut Observed| it.core_node.as_mut().unwrap().metadata.finalizers = None;
     let bare = |it: &mut Observed| {
-        it.tagged = Some(Vec::new());
+        it.tagged = Some(Ok(Vec::new()));
         for instance in &mut it.instances.instances {
             instance.tags.retain(|key, _| !tags.contains_key(key));
         }
     };
     let releasing = |actions| acts(actions, Reason::Deleting).pending();
+    let forbidden = answered(Call::DescribeTags, "UnauthorizedOperation", Some(at(300)));
     let all = ["i-1", "vol-root-of-i-1", "eni-1"];
     let whole = launched(|_| {});
     let restored = restore(&whole);
@@ -221,7 +222,7 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
             "an instance of an earlier attempt still has the tags",
             launched(|it| {
                 released(it);
-                it.tagged = Some(vec!["i-1".to_owned(), "i-0".to_owned(), "vol-of-i-0".to_owned()]);
+                it.tagged = Some(Ok(vec!["i-1".to_owned(), "i-0".to_owned(), "vol-of-i-0".to_owned()]));
             }),
             now(),
             releasing(vec![untag(&["i-1"])]),
@@ -236,10 +237,19 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
             waits(Reason::Adopting).again(5),
         ),
         (
+            "EC2 does not let the operator read what has the tags",
+            launched(|it| {
+                released(it);
+                it.tagged = Some(Err(Box::new(forbidden.clone())));
+            }),
+            now(),
+            waits(Reason::Forbidden).again(290),
+        ),
+        (
             "nothing has the tags any more, and the inventory is older",
             launched(|it| {
                 released(it);
-                it.tagged = Some(Vec::new());
+                it.tagged = Some(Ok(Vec::new()));
             }),
             now(),
             releasing(Vec::new()),
@@ -310,6 +320,16 @@ fn a_machine_that_freehold_launched_and_is_to_be_released_is_neither_repaired_no
         it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status;
     });
     stays(|it| it.pods = vec![pod("other", false)]);
+    // Whether it can be is known before.
+    let tagged = |tagged: Option<Result<Vec<String>, Box<CallBlocked>>>| {
+        let mut observed = settled();
+        (observed.node.spec.release, observed.tagged) = (true, tagged);
+        plan(&observed, now()).waiting.map(|waiting| waiting.reason())
+    };
+    let forbidden = answered(Call::DescribeTags, "UnauthorizedOperation", Some(at(300)));
+    assert_eq!(tagged(Some(Ok(Vec::new()))), None);
+    assert_eq!(tagged(Some(Err(Box::new(forbidden)))), Some(Reason::Forbidden));
+    assert_eq!(tagged(None), Some(Reason::Adopting), "it is read by the next pass");
     // The status was lost while it was released: recorded, and released.
     let lost = launched(|it| it.node.status = None);
     assert_eq!(plan(&lost, now()).actions, [Action::RecordInstance(id("i-1"))]);
