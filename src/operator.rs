@@ -134,7 +134,7 @@ fn context(
         core_nodes: Arc::new(Mirror::empty()),
         attachments: Arc::new(Mirror::empty()),
         csi_nodes: Arc::new(Mirror::empty()),
-        fleet: Fleet::default(),
+        fleet: Fleet::of(scopes(settings).len()),
         metrics,
     }
 }
@@ -146,14 +146,21 @@ fn spawn_controllers(
     settings: &Settings,
     stop: &CancellationToken,
 ) {
-    for namespace in settings.namespace.iter().collect::<BTreeSet<_>>() {
-        spawn_of(tasks, ctx, Some(namespace), settings.concurrency, stop);
+    for scope in scopes(settings) {
+        spawn_of(tasks, ctx, scope, settings.concurrency, stop);
     }
     if settings.namespace.is_empty() {
-        spawn_of(tasks, ctx, None, settings.concurrency, stop);
         // A NodeClass is of the whole cluster: an operator of some namespaces does not see what else uses it.
         tasks.spawn(node_class::run(Arc::clone(ctx), settings.concurrency, stop.clone()));
     }
+}
+
+/// What is watched: each of the namespaces that were named, or all at once (`None`).
+fn scopes(settings: &Settings) -> BTreeSet<Option<&str>> {
+    if settings.namespace.is_empty() {
+        return BTreeSet::from([None]);
+    }
+    settings.namespace.iter().map(|namespace| Some(namespace.as_str())).collect()
 }
 
 /// Starts the controllers of one namespace, or of all. The API server has no watch of some namespaces.

@@ -23,6 +23,8 @@ pub enum Blocker {
         /// How long the move may take.
         bound: Duration,
     },
+    /// The Nodes of some watched namespace have not been listed since the operator started.
+    FleetPartial,
     /// As many databases as may be are being repaired.
     RepairsAtLimit {
         /// How many are.
@@ -102,7 +104,8 @@ impl Blocker {
             Self::PodsRemain(_) => Reason::AwaitingDrain,
             Self::NotDetached(_) | Self::StillAttached(_) | Self::NotAvailable(..) => Reason::AwaitingDetach,
             Self::DatabaseRuns { .. } => Reason::AwaitingMove,
-            Self::RepairsAtLimit { .. }
+            Self::FleetPartial
+            | Self::RepairsAtLimit { .. }
             | Self::NamespaceRepairsAtLimit { .. }
             | Self::InventoryOld
             | Self::ZoneRefused

@@ -74,6 +74,11 @@ impl Blocker {
                 "a database runs on {core_node}: its move to another machine is awaited, for {bound:?} at \
                     most"
             ),
+            Self::FleetPartial => {
+                "repair postponed: the Nodes of every watched namespace have not been listed yet since the \
+                operator started"
+                    .to_owned()
+            }
             Self::RepairsAtLimit { underway, limit } => {
                 format!("repair postponed: {underway} databases are already being repaired (limit {limit})")
             }

@@ -92,11 +92,12 @@ pub fn may_terminate(
     Ok(())
 }
 
-/// Whether a machine that looks lost may be declared lost now. Whatever its cause, not while as many repairs
-/// as may be are underway, of all or of its own namespace, and not while what is known of EC2 is old: a
-/// mistake about the whole fleet (a broken network, a wrong credential, a bug of ours) must stop after few
-/// machines. And not while its zone looks down: its machines come back with it, and there would be no
-/// capacity to replace them. A terminated one cannot come back, so the zone does not matter to it.
+/// Whether a machine that looks lost may be declared lost now. Whatever its cause, not while the other
+/// machines are not known, not while as many repairs as may be are underway, of all or of its own namespace,
+/// and not while what is known of EC2 is old: a mistake about the whole fleet (a broken network, a wrong
+/// credential, a bug of ours) must stop after few machines. And not while its zone looks down: its machines
+/// come back with it, and there would be no capacity to replace them. A terminated one cannot come back, so
+/// the zone does not matter to it.
 pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
@@ -104,6 +105,9 @@ pub fn may_give_up(
     timing: &Timing,
     now: Timestamp,
 ) -> Result<(), Blocker> {
+    if fleet.unlisted > 0 {
+        return Err(Blocker::FleetPartial);
+    }
     fleet.has_place().map_err(repairs_at_limit)?;
     let oldest = SignedDuration::try_from(timing.trust()).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {

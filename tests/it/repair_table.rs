@@ -118,11 +118,12 @@ pub const DECISIONS: [Decision; 16] = [
         cause: None,
     },
     Decision {
-        fact: "five repairs (or 1 % of the Nodes) are underway, or half of these in its own namespace while \
+        fact: "the Nodes of a watched namespace have not been listed since the operator started; or five \
+               repairs (or 1 % of the Nodes) are underway, or half of these in its own namespace while \
                others have Nodes; or the last full EC2 inventory sync is older than 3 × \
                `--instance-sync-interval`; or EC2 refuses to list the zone, or more than half of at least 4 \
-               machines in it look lost (not of one namespace alone), or did within `--loss-grace-period` (a \
-               terminated one is replaced all the same)",
+               machines in it look lost (not of one namespace alone), or did within `--loss-grace-period` \
+               (a terminated one is replaced all the same)",
         decision: "begin no repair",
         grace: AT_ONCE,
         fence: "none: nothing is done to the machine",

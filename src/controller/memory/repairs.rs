@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::FutureExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::reflector::Store;
@@ -47,6 +48,8 @@ pub struct FleetView {
     pub zone_down_at: Option<Timestamp>,
     /// EC2 refuses to list its zone.
     pub zone_refused: bool,
+    /// Watches that have not listed their Nodes yet: the numbers above may be too small.
+    pub unlisted: usize,
 }
 
 impl FleetView {
@@ -91,6 +94,8 @@ pub struct RepairsAtLimit {
 /// status shows the same.
 #[derive(Default)]
 pub struct Fleet {
+    /// How many watches bring them.
+    watches: usize,
     nodes: Mutex<Vec<Store<Node>>>,
     reserved: Mutex<BTreeSet<String>>,
     /// By zone and namespace.
@@ -98,6 +103,11 @@ pub struct Fleet {
 }
 
 impl Fleet {
+    /// All Nodes that so many watches bring: one for each namespace, or one for all.
+    pub fn of(watches: usize) -> Self {
+        Self { watches, ..Self::default() }
+    }
+
     /// Reads these Nodes, too: of one namespace, or of all.
     pub fn watch(&self, nodes: Store<Node>) {
         self.nodes.lock().push(nodes);
@@ -142,6 +152,7 @@ impl Fleet {
             zone_looks_down,
             zone_down_at: (is_lost && zone_looks_down).then_some(now).or(was_down_at),
             zone_refused,
+            unlisted: self.unlisted(),
         }
     }
 
@@ -204,6 +215,13 @@ impl Fleet {
         let mut nodes = self.state();
         nodes.retain(|node| node.spec.node_class_name == class);
         nodes
+    }
+
+    /// How many watches have not listed their Nodes once. The controller of one namespace waits for its own
+    /// watch alone.
+    fn unlisted(&self) -> usize {
+        let is_ready = |it: &&Store<Node>| it.wait_until_ready().now_or_never().is_some_and(|it| it.is_ok());
+        self.watches.saturating_sub(self.nodes.lock().iter().filter(is_ready).count())
     }
 
     fn state(&self) -> Vec<Arc<Node>> {

@@ -32,6 +32,7 @@ fn blockers() -> Vec<Blocker> {
         Blocker::NotDetached(vec!["csi-1".to_owned()]),
         Blocker::StillAttached(vec![volume(), VolumeId("vol-2".to_owned())]),
         Blocker::DatabaseRuns { core_node, bound: Duration::from_secs(600) },
+        Blocker::FleetPartial,
         Blocker::RepairsAtLimit { underway: 5, limit: 5 },
         Blocker::NamespaceRepairsAtLimit { underway: 3, limit: 3 },
         Blocker::InventoryOld,

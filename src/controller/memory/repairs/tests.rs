@@ -36,12 +36,17 @@ fn of_old_version(uid: &str, initialized: &str, ready: &str) -> Node {
 
 fn fleet(nodes: Vec<Node>) -> Fleet {
     let mut writer = Writer::<Node>::default();
-    let fleet = Fleet::default();
+    let fleet = Fleet::of(1);
     fleet.watch(writer.as_reader());
-    for node in nodes {
-        writer.apply_watcher_event(&Event::Apply(node));
-    }
+    list(&mut writer, nodes);
     fleet
+}
+
+/// The first list of a watch.
+fn list(writer: &mut Writer<Node>, nodes: Vec<Node>) {
+    writer.apply_watcher_event(&Event::Init);
+    nodes.into_iter().for_each(|node| writer.apply_watcher_event(&Event::InitApply(node)));
+    writer.apply_watcher_event(&Event::InitDone);
 }
 
 fn at(second: i64) -> Timestamp {
@@ -161,8 +166,27 @@ fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_the
         zone_looks_down: true,
         zone_down_at: Some(at(7)),
         zone_refused: false,
+        unlisted: 0,
     };
     assert_eq!(view, expected);
+}
+
+#[test]
+fn a_repair_knows_whether_the_nodes_of_every_watched_namespace_were_listed() {
+    let fleet = Fleet::of(2);
+    let me = node("me", "a", Some(MachineHealth::Suspected));
+    let unlisted = || fleet.view(&me, |_| false, false, at(0)).unlisted;
+    let (mut own, mut other) = (Writer::<Node>::default(), Writer::<Node>::default());
+    fleet.watch(own.as_reader());
+    list(&mut own, vec![me.clone()]);
+    assert_eq!(unlisted(), 1, "the controller of the other namespace was not started yet");
+    fleet.watch(other.as_reader());
+    assert_eq!(unlisted(), 1, "its watch has not listed them yet");
+    other.apply_watcher_event(&Event::Init);
+    other.apply_watcher_event(&Event::InitApply(of_namespace("team-b", node("b1", "a", None))));
+    assert_eq!(unlisted(), 1, "not all of them");
+    other.apply_watcher_event(&Event::InitDone);
+    assert_eq!(unlisted(), 0);
 }
 
 #[test]

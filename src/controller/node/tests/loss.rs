@@ -297,7 +297,7 @@ fn a_repair_that_another_pass_leaves_no_place_for_shows_as_postponed() {
 #[test]
 fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_looks_down() {
     type Change = fn(&mut Observed);
-    let rows: [(&str, InstanceState, Change, bool); 13] = [
+    let rows: [(&str, InstanceState, Change, bool); 15] = [
         ("alone", InstanceState::Running, |_| {}, true),
         ("four others", InstanceState::Running, |it| it.fleet.repairs = 4, true),
         ("five others", InstanceState::Running, |it| it.fleet.repairs = 5, false),
@@ -345,6 +345,8 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             true,
         ),
         ("its zone looks down", InstanceState::Running, |it| it.fleet.zone_looks_down = true, false),
+        ("not every Node is listed", InstanceState::Running, |it| it.fleet.unlisted = 1, false),
+        ("nor for one that ended", InstanceState::Terminated, |it| it.fleet.unlisted = 1, false),
         ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
     ];
     let more: [(&str, InstanceState, Change, bool); 5] = [

@@ -238,6 +238,7 @@ fn cluster_facts() -> Vec<Fact<Observed>> {
         fact("an attachment", |it, _| it.attachments.push("csi-1".to_owned())),
         fact("many repairs", |it, _| it.fleet.repairs = 10),
         fact("the zone looks down", |it, _| it.fleet.zone_looks_down = true),
+        fact("not every Node is listed", |it, _| it.fleet.unlisted = 1),
         fact("the zone is refused", |it, _| it.fleet.zone_refused = true),
     ]
 }
