@@ -129,6 +129,11 @@ pub struct VolumeSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
 
+    /// True once the Database, on its way out, has decided what becomes of the EBS volume. Until then this
+    /// object, if it is deleted, only waits, as long as its Database exists.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deletion_decided: bool,
+
     /// What becomes of the EBS volume when this object is deleted.
     pub deletion_policy: DeletionPolicy,
 }

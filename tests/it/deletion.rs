@@ -24,11 +24,12 @@ const fn ec2(body: &'static [&'static str]) -> Which {
 }
 
 /// What every deletion does until its Volume is deleted.
-const FIRST: [(&str, Which); 6] = [
+const FIRST: [(&str, Which); 7] = [
     ("stop", api("PATCH", "/statefulsets/", &["\"replicas\":0"])),
     ("delete-node", api("DELETE", "/nodes/orders", &[])),
     ("terminate", ec2(&["Action=TerminateInstances"])),
     ("release-node", api("PATCH", "/nodes/orders", &["\"finalizers\""])),
+    ("decide", api("PATCH", "/volumes/", &["deletionDecided"])),
     ("delete-volume-object", api("DELETE", "/volumes/", &[])),
     ("delete-claim", api("DELETE", "/persistentvolumeclaims/", &[])),
 ];
@@ -174,17 +175,22 @@ fn definitions_that_are_deleted_keep_the_volumes_of_all_databases() {
         env.start_operator();
         env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
         env.ready("orders").await;
-        let installed = Api::<CustomResourceDefinition>::all(env.client.clone());
-        for definition in definitions::all() {
-            installed.delete(&definition.name_any(), &DeleteParams::default()).await.unwrap();
-        }
-        until("the definitions being gone", || async {
-            let left = installed.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
-            let names: Vec<String> = left.items.iter().map(kube::ResourceExt::name_any).collect();
-            seen(names.is_empty().then_some(()), || format!("{names:?}"))
-        })
-        .await;
+        all_gone(&env).await;
         keeps_the_volume(&env).await;
         env.close_unchecked().await;
     });
+}
+
+/// Deletes the definitions, and waits until they are gone.
+async fn all_gone(env: &TestEnv) {
+    let installed = Api::<CustomResourceDefinition>::all(env.client.clone());
+    for definition in definitions::all() {
+        installed.delete(&definition.name_any(), &DeleteParams::default()).await.unwrap();
+    }
+    until("the definitions being gone", || async {
+        let left = installed.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        let names: Vec<String> = left.items.iter().map(kube::ResourceExt::name_any).collect();
+        seen(names.is_empty().then_some(()), || format!("{names:?}"))
+    })
+    .await;
 }

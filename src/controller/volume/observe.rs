@@ -19,7 +19,7 @@ use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
 use crate::cloud::{CloudError, EbsVolume, VolumeQuery};
 use crate::cluster::ownership::{self, Ownership};
-use crate::cluster::{self, controller_of, persistent_volume};
+use crate::cluster::{self, controller_of, if_served, persistent_volume};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
 use crate::controller::pass::context::Context;
@@ -198,7 +198,8 @@ async fn storage_class_of(
 /// The Database that controls the Volume, if it is still there.
 async fn owner_of(volume: &Volume, ctx: &Context, namespace: &str) -> Result<Option<Database>, kube::Error> {
     let Some(owner) = controller_of(volume) else { return Ok(None) };
-    let database = Api::<Database>::namespaced(ctx.client.clone(), namespace).get_opt(&owner.name).await?;
+    let databases = Api::<Database>::namespaced(ctx.client.clone(), namespace);
+    let database = if_served(databases.get_opt(&owner.name).await)?;
     Ok(database.filter(|database| database.metadata.uid.as_ref() == Some(&owner.uid)))
 }
 

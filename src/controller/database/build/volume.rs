@@ -21,15 +21,17 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         snapshot_id: None,
         adopt: None,
         release: false,
+        deletion_decided: false,
         adopt_retained: adopt_retained.clone(),
         deletion_policy,
     }
 }
 
-/// What becomes of the disk of a Database that is not on its way out: that of a protected one is retained,
-/// whatever deletes its Volume.
+/// What becomes of the disk of a Database that is not on its way out: that of one that is protected, or is to
+/// be released, is retained, whatever deletes its Volume.
 pub fn deletion_policy(database: &Database) -> DeletionPolicy {
-    if database.spec.deletion_protection { DeletionPolicy::Retain } else { database.spec.deletion_policy }
+    let stays = database.spec.deletion_protection || database.spec.release;
+    if stays { DeletionPolicy::Retain } else { database.spec.deletion_policy }
 }
 
 /// The Volume.

@@ -100,8 +100,8 @@ impl DatabaseWait {
                 format!("pod {pod} does not run what Freehold applied: {}", step.message())
             }
             Self::VolumeLost { volume, is_being_deleted: true } => format!(
-                "Volume {volume} is being deleted, but not by its Database; its deletionPolicy decides about \
-                 its EBS volume, and no empty Volume is created in its place"
+                "Volume {volume} was deleted outside Freehold, which cannot be undone, and ends with its \
+                 Database, which then decides about the EBS volume; no empty Volume takes its place"
             ),
             Self::VolumeLost { volume, is_being_deleted: false } => format!(
                 "Volume {volume} does not exist any more, and no empty Volume is created in its place; \

@@ -4,13 +4,12 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use serde_json::json;
 
 use super::action::{Action, Plan};
-use super::facts::condition_message;
+use super::facts::{condition_message, patch};
 use super::pause::{give_back, stop};
 use super::{adoption, release};
-use crate::api::{ConditionType, DeletionPolicy, Volume};
+use crate::api::{ConditionType, DeletionPolicy, Volume, VolumeSpec};
 use crate::cluster::finalizer;
 use crate::controller::database::cause::{NodeDeletion, SecretFault};
 use crate::controller::database::child_kind::ChildKind;
@@ -50,13 +49,13 @@ fn policy(observed: &Observed) -> DeletionPolicy {
     }
 }
 
-/// The Volume learns the policy before it is deleted.
+/// The Volume learns the policy, and that it is decided, before it is deleted. One that was deleted already
+/// has waited for that.
 fn disk(observed: &Observed, volume: &Volume, mut actions: Vec<Action>) -> Plan {
     let uid = volume.uid().unwrap_or_default();
     let policy = policy(observed);
-    if volume.spec.deletion_policy != policy {
-        actions.push(Action::UpdateVolume(uid.clone(), json!({"deletionPolicy": policy})));
-    }
+    let decided = VolumeSpec { deletion_policy: policy, deletion_decided: true, ..volume.spec.clone() };
+    actions.extend(patch(&volume.spec, &decided).map(|patch| Action::UpdateVolume(uid.clone(), patch)));
     if volume.metadata.deletion_timestamp.is_none() {
         actions.push(Action::DeleteVolume(uid));
     }

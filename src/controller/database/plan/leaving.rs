@@ -9,7 +9,7 @@ use super::facts::{adoption, condition_message, node_awaited, replicas, volume_a
 use super::machines::{self, can_serve};
 use crate::api::database::{Adoption, Release};
 use crate::api::keys::DATABASE_NODE_LABEL;
-use crate::api::{ConditionType, Node};
+use crate::api::{ConditionType, Node, Volume};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
@@ -26,8 +26,10 @@ pub(in crate::controller::database) fn is_leaving(observed: &Observed) -> bool {
 
 /// Why the Database was deleted, is to be released, and goes on all the same.
 pub(super) fn postponed(observed: &Observed) -> Option<Unreleasable> {
-    // In a teardown nothing can be completed any more.
-    let is_to_release = observed.is_deleted() && is_requested(observed) && !observed.torn_down.any();
+    // In a teardown nothing can be completed any more; nor once the Volume was let end.
+    let is_decided = observed.volume.ours().is_some_and(|volume| volume.spec.deletion_decided);
+    let is_possible = !observed.torn_down.any() && !is_decided;
+    let is_to_release = observed.is_deleted() && is_requested(observed) && is_possible;
     if is_to_release { unreleasable(observed) } else { None }
 }
 
@@ -156,10 +158,19 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
     (!is_placed).then(|| Unreleasable::NoPod(observed.names.pod()))
 }
 
-/// Whether the volume is bound, and as the spec wants it. What only a person could mend stays as it is.
+/// Whether the volume is bound, and as the spec wants it. What only a person could mend stays as it is, and
+/// so does a Volume that was deleted: it waits for its Database. Of a deleted claim an empty one would
+/// follow.
 fn is_complete(observed: &Observed) -> bool {
-    observed.volume.ours().is_some_and(|volume| {
+    let claim = observed.legacy.as_ref().and_then(|legacy| legacy.claim.as_ref());
+    let is_claim_going = claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some());
+    let is_kept = !is_claim_going || observed.torn_down.any();
+    let is_as_wanted = |volume: &Volume| {
+        let is_deleted = volume.metadata.deletion_timestamp.is_some();
         conditions::is_true(volume.conditions(), ConditionType::Bound)
-            && (volume.spec.release || volume_awaited(volume).is_none_or(|wait| wait.is_stalled()))
-    })
+            && (is_deleted
+                || volume.spec.release
+                || volume_awaited(volume).is_none_or(|wait| wait.is_stalled()))
+    };
+    is_kept && observed.volume.ours().is_some_and(is_as_wanted)
 }

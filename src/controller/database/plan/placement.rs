@@ -71,7 +71,7 @@ pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Acti
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
     wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     wanted.adopt.clone_from(&volume.spec.adopt);
-    wanted.release = volume.spec.release;
+    (wanted.release, wanted.deletion_decided) = (volume.spec.release, volume.spec.deletion_decided);
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
 }

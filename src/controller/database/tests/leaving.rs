@@ -46,8 +46,15 @@ fn the_deletion_of_the_namespace_takes_a_protected_database_and_retains_its_volu
     world.torn_down.namespace = true;
     assert!(line(&plan(&world, now())).starts_with("[scale set-uid to 0]"));
     let world = without_machine(stopped(world));
-    assert_eq!(line(&plan(&world, now())), "[delete volume-uid] AwaitingVolume", "its policy is Retain");
+    assert_eq!(
+        line(&plan(&world, now())),
+        format!("[{DECIDED}, delete volume-uid] AwaitingVolume"),
+        "its policy"
+    );
 }
+
+/// The Volume may end as its policy says.
+const DECIDED: &str = "update volume-uid {\"deletionDecided\":true}";
 
 /// The settled world of a Database with this policy, on its way out.
 fn leaving(policy: &str) -> Observed {
@@ -91,8 +98,10 @@ fn the_house_comes_down_in_order() {
     deleting(&mut world.nodes[0], 1);
     assert_eq!(planned(&world), "[] AwaitingNode");
     let mut world = without_machine(world);
-    assert_eq!(planned(&world), "[delete volume-uid] AwaitingVolume");
+    assert_eq!(planned(&world), format!("[{DECIDED}, delete volume-uid] AwaitingVolume"));
     change(&mut world.volume, |volume| deleting(volume, 1));
+    assert_eq!(planned(&world), format!("[{DECIDED}] AwaitingVolume"), "another client has deleted it");
+    change(&mut world.volume, |volume| volume.spec.deletion_decided = true);
     assert_eq!(planned(&world), "[] AwaitingVolume");
     let mut world = without_disk(world);
     assert_eq!(planned(&world), format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting"));
@@ -122,10 +131,13 @@ fn the_volume_learns_the_newest_policy_before_it_is_deleted() {
     world.database.spec.deletion_policy = crate::api::DeletionPolicy::Delete;
     assert_eq!(
         planned(&world),
-        "[update volume-uid {\"deletionPolicy\":\"Delete\"}, delete volume-uid] AwaitingVolume"
+        "[update volume-uid {\"deletionDecided\":true,\"deletionPolicy\":\"Delete\"}, delete volume-uid] AwaitingVolume"
     );
     change(&mut world.volume, |volume| deleting(volume, 1));
-    assert_eq!(planned(&world), "[update volume-uid {\"deletionPolicy\":\"Delete\"}] AwaitingVolume");
+    assert_eq!(
+        planned(&world),
+        "[update volume-uid {\"deletionDecided\":true,\"deletionPolicy\":\"Delete\"}] AwaitingVolume"
+    );
 }
 
 #[test]
@@ -134,7 +146,7 @@ fn nothing_is_destroyed_when_the_namespace_or_the_definitions_go() {
     let namespace = TornDown { namespace: true, definitions: false };
     for torn_down in [definitions, namespace] {
         let world = Observed { torn_down, ..without_machine(leaving("Delete")) };
-        let expected = "[update volume-uid {\"deletionPolicy\":\"Retain\"}, delete volume-uid] \
+        let expected = "[update volume-uid {\"deletionDecided\":true,\"deletionPolicy\":\"Retain\"}, delete volume-uid] \
             AwaitingVolume";
         assert_eq!(planned(&world), expected, "{torn_down:?}");
     }
@@ -228,8 +240,7 @@ fn a_database_that_is_deleted_with_the_policy_orphan_goes_as_ever_and_its_volume
         assert!(line(&stopped).contains("delete orders-gqmgm-1"), "{}", line(&stopped));
         assert!(stopped.requeue.is_some());
         let released = planned(&step(without_machine(leaving("Delete"))));
-        let expected =
-            "[update volume-uid {\"deletionPolicy\":\"Retain\"}, delete volume-uid] AwaitingVolume";
+        let expected = "[update volume-uid {\"deletionDecided\":true,\"deletionPolicy\":\"Retain\"}, delete volume-uid] AwaitingVolume";
         assert_eq!(released, expected);
         let last = planned(&step(without_disk(leaving("Delete"))));
         assert!(last.starts_with("[keep orders-admin"), "they stay with the data: {last}");

@@ -241,6 +241,45 @@ fn in_a_teardown_nothing_is_completed_and_what_cannot_go_on_is_deleted_as_any_ot
 }
 
 #[test]
+fn what_was_deleted_before_its_database_is_released_all_the_same() {
+    let deleted_volume = |world: &mut Observed| {
+        self::change(&mut world.volume, |volume| {
+            deleting(volume, 1);
+            volume.status.as_mut().unwrap().conditions[0].status = "False".to_owned();
+        });
+    };
+    let released = planned_release(deleted_volume);
+    assert!(released.contains(UPDATES) && released.contains("release set-uid"), "{released}");
+    let unbound = planned_release(|world| {
+        deleted_volume(world);
+        self::change(&mut world.volume, |it| it.status.as_mut().unwrap().conditions.clear());
+    });
+    assert_eq!(unbound, "[] Deleting", "it goes on until it can be released");
+    let torn_down = planned_release(|world| {
+        deleted_volume(world);
+        world.torn_down = TornDown { namespace: false, definitions: true };
+    });
+    assert!(torn_down.contains(UPDATES) && torn_down.contains("release set-uid"), "{torn_down}");
+}
+
+#[test]
+fn a_volume_that_was_let_end_is_released_no_more() {
+    let late = planned_release(|world| {
+        self::change(&mut world.volume, |volume| volume.spec.deletion_decided = true);
+        world.nodes.clear();
+        (world.stateful_set, world.pod) = (Child::Absent, None);
+    });
+    assert!(late.ends_with("delete volume-uid] AwaitingVolume"), "{late}");
+}
+
+#[test]
+fn the_volume_of_a_database_that_is_to_be_released_is_retained_whatever_deletes_it() {
+    let mut world = settled_as(json!({"deletionPolicy": "Delete"}));
+    world.database.spec.release = true;
+    assert_eq!(line(&plan(&world, now())), "[update volume-uid {\"deletionPolicy\":\"Retain\"}] Progressing");
+}
+
+#[test]
 fn what_is_released_keeps_what_selects_it_and_loses_what_freehold_looks_for() {
     let world = settled();
     let live = &world.service.ours().unwrap().metadata;

@@ -11,8 +11,8 @@ impl DeletionWait {
                 Volume"
                 .to_owned(),
             Self::DatabaseRemains => {
-                "the Volume was deleted, but its Database was not: nothing is deleted or retained before the \
-                Database is deleted, too"
+                "the Volume was deleted; waiting for its Database, which decides what becomes of the EBS volume \
+                once the Database is deleted, too: nothing is deleted, retained or released before"
                     .to_owned()
             }
             Self::ClaimRemains(claim) => {

@@ -3,7 +3,7 @@
 
 use super::action::{Action, Plan};
 use super::check_adopted;
-use super::facts::owner_of;
+use super::facts::{is_decided, owner_of};
 use super::wakes::{is_registered, wakes};
 use crate::api::DeletionPolicy;
 use crate::cloud::identity;
@@ -44,6 +44,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             }
             Action::DeleteVolume(id) => {
                 rule(is_deleting, "an EBS volume is deleted only with its Volume");
+                rule(is_decided(observed), "no EBS volume is deleted before its Database has decided");
                 rule(!observed.teardown, "an EBS volume is never deleted because its namespace is");
                 rule(
                     policy != DeletionPolicy::Retain,
@@ -71,6 +72,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::RemoveFinalizer => {
                 rule(is_deleting, "what ends a Volume is done only to one that is being deleted");
             }
+                rule(is_decided(observed), "nothing of a Volume ends before its Database has decided");
             Action::AddFinalizer
             | Action::Adopt(..)
             | Action::Retag(..)

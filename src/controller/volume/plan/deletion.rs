@@ -1,14 +1,14 @@
 //! The plan of a Volume that is being deleted: claim, then what the policy says, then the record. Pure.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
-use super::facts::{attempt_facts, blocked, once_confirmed, owner_of, proven_absent};
+use super::facts::{attempt_facts, blocked, is_decided, once_confirmed, owner_of, proven_absent};
 use super::{adopted, adoption, release, snapshot};
 use crate::api::names::VolumeNames;
-use crate::api::{DeletionPolicy, Size, VolumeId, VolumeStatus, keys};
+use crate::api::{ConditionType, DeletionPolicy, Size, VolumeId, VolumeStatus, keys};
 use crate::cloud::call::Call;
 use crate::cloud::identity;
 use crate::cloud::{EbsVolume, VolumeState};
@@ -21,7 +21,7 @@ use crate::controller::volume::wait::adopted::AdoptedWait;
 use crate::controller::volume::wait::creation::{CreationWait, Found};
 use crate::controller::volume::wait::deletion::DeletionWait;
 use crate::controller::volume::{adopted as adopted_objects, build, messages};
-use crate::controller::{retention, safety};
+use crate::controller::{conditions, retention, safety};
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.volume) {
@@ -33,28 +33,13 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if observed.volumes.swept_at.is_none() {
         return Plan::wait(Stage::Nothing, VolumeWait::FirstSync);
     }
-    if !observed.teardown
-        && observed.owner.as_ref().is_some_and(|owner| owner.metadata.deletion_timestamp.is_none())
-    {
-        return Plan::wait(Stage::Bound, DeletionWait::DatabaseRemains)
+    if !is_decided(observed) {
+        return Plan::wait(reached(observed), DeletionWait::DatabaseRemains)
             .after(observed.timing.requeue_interval.saturating_mul(12));
     }
     let status = observed.volume.status.clone().unwrap_or_default();
-    let owned = observed.claim.as_ref().filter(|_| !observed.volume.spec.release);
-    if let Some(claim) = owned.filter(|claim| {
-        claim
-            .metadata
-            .owner_references
-            .iter()
-            .flatten()
-            .any(|owner| Some(&owner.uid) == observed.volume.metadata.uid.as_ref())
-    }) {
-        let actions = if claim.metadata.deletion_timestamp.is_none() {
-            vec![Action::DeleteClaim(Box::new(claim.clone()))]
-        } else {
-            Vec::new()
-        };
-        return Plan::act(Stage::Bound, actions, DeletionWait::ClaimRemains(claim.name_any()));
+    if let Some(plan) = claim(observed) {
+        return plan;
     }
     if let Some(adopt) = &observed.volume.spec.adopt
         && status.volume_id.as_ref() != Some(&adopt.volume_id)
@@ -76,6 +61,28 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
                 .pending(),
             }
         }
+    }
+}
+
+/// The claim goes first, if it is this Volume's.
+fn claim(observed: &Observed) -> Option<Plan> {
+    let is_ours = |it: &&PersistentVolumeClaim| adopted_objects::is_owned(it, &observed.volume);
+    let claim = observed.claim.as_ref().filter(is_ours).filter(|_| !observed.volume.spec.release)?;
+    let mut actions = Vec::new();
+    if claim.metadata.deletion_timestamp.is_none() {
+        actions.push(Action::DeleteClaim(Box::new(claim.clone())));
+    }
+    Some(Plan::act(Stage::Bound, actions, DeletionWait::ClaimRemains(claim.name_any())))
+}
+
+/// How far the Volume was before it was deleted: until its Database has decided, nothing changes.
+fn reached(observed: &Observed) -> Stage {
+    let conditions = observed.volume.conditions();
+    let is_true = |kind: ConditionType| conditions::is_true(conditions, kind);
+    match (is_true(ConditionType::Created), is_true(ConditionType::Bound)) {
+        (_, true) => Stage::Bound,
+        (true, false) => Stage::Created,
+        (false, false) => Stage::Nothing,
     }
 }
 

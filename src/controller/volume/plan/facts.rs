@@ -8,12 +8,14 @@ use kube::ResourceExt;
 
 use super::action::{Plan, Stage};
 use crate::api::volume::VolumeCreation;
-use crate::api::{Volume, VolumeId};
+use crate::api::{Database, Volume, VolumeId};
 use crate::cloud::EbsVolume;
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::quota::Demand;
+use crate::cluster::finalizer;
+use crate::cluster::ownership::Ownership;
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
@@ -79,6 +81,15 @@ pub(super) fn once_confirmed(
 /// What an EBS volume asks of the account's quotas.
 pub(in crate::controller::volume) fn demand(creation: &VolumeCreation) -> Demand {
     Demand::volume(&creation.volume_type, creation.size, creation.iops)
+}
+
+/// Whether it is decided what becomes of the EBS volume: the Database has said so, or is gone. One that was
+/// deleted and has lost our finalizer says nothing any more, and may wait for this Volume.
+pub(super) fn is_decided(observed: &Observed) -> bool {
+    let spec = &observed.volume.spec;
+    let decides = |it: &Database| it.metadata.deletion_timestamp.is_none() || finalizer::has(it);
+    let is_awaited = observed.owner.as_ref().is_some_and(decides);
+    spec.release || spec.deletion_decided || !(is_awaited || observed.ownership == Ownership::Unowned)
 }
 
 /// Whom the EBS volume belongs to.

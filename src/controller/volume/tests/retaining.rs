@@ -68,6 +68,7 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
 fn the_record_names_the_engine_the_size_and_the_claim_that_it_had() {
     let observed = detached(DeletionPolicy::Retain, VolumeState::Available, |it| {
         it.owner = Some(owner("Retain", true));
+        it.volume.spec.deletion_decided = true;
         it.namespace_uid = Some("uid-of-namespace".into());
         it.volumes.volumes[0].size = 150;
         it.persistent_volume.as_mut().unwrap().spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid =
@@ -99,10 +100,59 @@ fn a_volume_deleted_by_hand_is_kept_as_long_as_its_database_lives() {
 }
 
 #[test]
+fn a_volume_that_is_deleted_ends_nothing_before_its_database_has_decided_or_is_gone() {
+    let claimed = |change: fn(&mut Observed)| {
+        let mut observed = deleting(DeletionPolicy::Delete, settled());
+        says(&mut observed, ConditionType::Bound, true, Reason::AsExpected, at(1));
+        observed.owner = Some(owner("Delete", true));
+        change(&mut observed);
+        observed
+    };
+    let waits = |stage: Stage| waits(stage, Reason::Deleting).again(60);
+    let ends = || {
+        let actions = vec![Action::DeleteClaim(Box::new(claim("100Gi", "100Gi")))];
+        acts(Stage::Bound, actions, Reason::AwaitingDetach)
+    };
+    hold(vec![
+        ("its Database has not decided", claimed(|_| {}), now(), waits(Stage::Bound)),
+        ("nor in a teardown", claimed(|it| it.teardown = true), now(), waits(Stage::Bound)),
+        (
+            "nor where only its own definition is deleted",
+            claimed(|it| (it.owner, it.teardown) = (Some(owner("Delete", false)), true)),
+            now(),
+            waits(Stage::Bound),
+        ),
+        (
+            "nor where Kubernetes has taken the owner off",
+            claimed(|it| (it.owner, it.ownership) = (None, Ownership::Unowned)),
+            now(),
+            waits(Stage::Bound).again(5),
+        ),
+        (
+            "and it is as far as it was",
+            claimed(|it| status(it).conditions.clear()),
+            now(),
+            waits(Stage::Nothing),
+        ),
+        ("decided", claimed(|it| it.volume.spec.deletion_decided = true), now(), ends()),
+        ("its Database is gone", claimed(|it| it.owner = None), now(), ends()),
+        (
+            "its Database has lost the finalizer, and Kubernetes deletes it once this Volume is gone",
+            claimed(|it| it.owner.as_mut().unwrap().metadata.finalizers = None),
+            now(),
+            ends(),
+        ),
+    ]);
+    let released = claimed(|it| it.volume.spec.release = true);
+    assert!(message(&plan(&released, now())).contains("vol-1"), "and a release needs no other decision");
+}
+
+#[test]
 fn the_policy_that_counts_is_the_newest_of_the_database() {
     let planned = plan(
         &detached(DeletionPolicy::Delete, VolumeState::Available, |it| {
             it.owner = Some(owner("Retain", true));
+            it.volume.spec.deletion_decided = true;
         }),
         now(),
     );
@@ -125,7 +175,8 @@ fn a_volume_is_retained_whatever_its_policy_while_kubernetes_takes_its_owner_off
     let expected = "the Database was deleted with the propagation policy Orphan, which keeps every volume";
     let orphaning = detached(DeletionPolicy::Delete, VolumeState::Available, |it| {
         let mut owner = owner("Delete", true);
-        owner.metadata.finalizers = Some(vec!["orphan".to_owned()]);
+        owner.metadata.finalizers.as_mut().unwrap().push("orphan".to_owned());
+        it.volume.spec.deletion_decided = true;
         it.owner = Some(owner);
     });
     assert_eq!(because(&orphaning).as_deref(), Some(expected));
@@ -138,7 +189,8 @@ fn a_volume_is_retained_whatever_its_policy_while_kubernetes_takes_its_owner_off
 
 /// The Database that owns the Volume, with this policy.
 fn owner(policy: &str, deleting: bool) -> crate::api::Database {
-    let mut metadata = serde_json::json!({"name": "orders", "namespace": "team-a", "uid": "database-uid"});
+    let mut metadata = serde_json::json!({"name": "orders", "namespace": "team-a", "uid": "database-uid",
+    "finalizers": [FINALIZER]});
     if deleting {
         metadata["deletionTimestamp"] = serde_json::json!("2027-01-01T00:00:00Z");
     }

@@ -10,7 +10,7 @@ use crate::controller::blocker::Blocker;
 pub enum DeletionWait {
     /// Other controllers have finalizers on the Volume.
     OtherFinalizers,
-    /// The Volume was deleted, and its Database was not.
+    /// The Volume was deleted, and its Database has not decided what becomes of the EBS volume.
     DatabaseRemains,
     /// The claim of this name is not gone yet.
     ClaimRemains(String),

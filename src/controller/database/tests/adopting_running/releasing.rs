@@ -14,7 +14,10 @@ fn a_database_that_is_deleted_before_it_is_adopted_is_released() {
     assert_eq!(line(&plan(&world, now())), "[delete orders-gqmgm-1 orders-gqmgm-1-uid] AwaitingNode");
     assert!(world.nodes[0].spec.release, "the Node releases its instance");
     world.nodes.clear();
-    assert_eq!(line(&plan(&world, now())), "[delete volume-uid] AwaitingVolume");
+    assert_eq!(
+        line(&plan(&world, now())),
+        "[update volume-uid {\"deletionDecided\":true}, delete volume-uid] AwaitingVolume"
+    );
     world.volume = Child::Absent;
     assert_eq!(line(&plan(&world, now())), "[remove finalizer] Deleting");
 }
@@ -75,6 +78,11 @@ fn an_adopted_database_whose_claim_or_machine_is_not_well_goes_on_until_it_can_b
     };
     assert!(begins(|_| ()));
     assert!(!begins(|it| it.pod.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(now()))));
+    let ending = |it: &mut Observed| {
+        legacy_of(it).claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(now()));
+        change(&mut it.volume, |volume| deleting(volume, 1));
+    };
+    assert!(!begins(ending), "Kubernetes makes an empty claim for its next pod");
     assert!(!begins(|it| it.nodes.clear()), "what has no Node was not adopted by Freehold");
     assert!(!begins(|it| change(&mut it.volume, |volume| {
         volume.status.as_mut().unwrap().conditions.retain(|condition| condition.type_ != "Bound");

@@ -119,6 +119,8 @@ fn owner(observed: &mut Observed, policy: DeletionPolicy, deleted: Option<Timest
     .unwrap();
     owner.spec.deletion_policy = policy;
     owner.metadata.deletion_timestamp = deleted.map(Time);
+    owner.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+    observed.volume.spec.deletion_decided = deleted.is_some();
     observed.owner = Some(owner);
 }
 
@@ -284,6 +286,15 @@ pub(super) fn spec_facts() -> Vec<Fact<Observed>> {
         fact("its Database keeps it", |it, now| owner(it, DeletionPolicy::Retain, Some(now))),
         fact("its Database saves it", |it, now| owner(it, DeletionPolicy::Snapshot, Some(now))),
         fact("its Database deletes it", |it, now| owner(it, DeletionPolicy::Delete, Some(now))),
+        fact("its Database has not decided", |it, now| {
+            owner(it, DeletionPolicy::Delete, Some(now));
+            it.volume.spec.deletion_decided = false;
+        }),
+        fact("its Database was deleted by force", |it, now| {
+            owner(it, DeletionPolicy::Delete, Some(now));
+            it.volume.spec.deletion_decided = false;
+            it.owner.iter_mut().for_each(|it| it.metadata.finalizers = None);
+        }),
         fact("torn down", |it, _| it.teardown = true),
         fact("no class", |it, _| it.class = None),
         fact("a changed class", |it, _| it.class.iter_mut().for_each(|it| it.spec.kms_key_id = None)),
