@@ -26,16 +26,39 @@ pub async fn delete_with<K>(
 where
     K: Clone + DeserializeOwned + Debug,
 {
-    let params = DeleteParams {
-        grace_period_seconds: grace_seconds,
-        propagation_policy: Some(PropagationPolicy::Background),
-        preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
-        ..DeleteParams::default()
-    };
-    match api.delete(name, &params).await {
+    match api.delete(name, &params(uid, None, grace_seconds)).await {
         Ok(_) => Ok(()),
         // 409: the UID differs, so the object that was meant is gone.
         Err(error) if is_not_found(&error) || is_conflict(&error) => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+/// Deletes this very object as long as it is as it was read; a conflict when it has changed since. One that
+/// is gone counts as deleted.
+pub async fn delete_as_read<K>(
+    api: &Api<K>,
+    name: &str,
+    uid: &str,
+    resource_version: &str,
+) -> Result<(), kube::Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    match api.delete(name, &params(uid, Some(resource_version), None)).await {
+        Err(error) if !is_not_found(&error) => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn params(uid: &str, resource_version: Option<&str>, grace_seconds: Option<u32>) -> DeleteParams {
+    DeleteParams {
+        grace_period_seconds: grace_seconds,
+        propagation_policy: Some(PropagationPolicy::Background),
+        preconditions: Some(Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: resource_version.map(str::to_owned),
+        }),
+        ..DeleteParams::default()
     }
 }

@@ -142,9 +142,13 @@ async fn one(
         }
         Action::Unlabel(name, uid) => label(name, uid, None, ctx).await?,
         Action::Relabel(name, uid, former) => label(name, uid, Some(former), ctx).await?,
-        Action::ReplacePod(name, uid, why) => {
+        Action::ReplacePod(name, uid, as_read, why) => {
             announce(Occurrence::Restarted, &why.message(), acted, ctx, events).await?;
-            delete::delete(&Api::<Pod>::namespaced(client(), namespace), name, uid).await?;
+            let pods = Api::<Pod>::namespaced(client(), namespace);
+            match as_read {
+                Some(version) => delete::delete_as_read(&pods, name, uid, version).await?,
+                None => delete::delete(&pods, name, uid).await?,
+            }
         }
         Action::KeepCredentials(held) => {
             keep_credentials(held, names, acted, ctx, events).await?;

@@ -353,7 +353,10 @@ fn word(action: &Action) -> String {
         Action::Label(name, _, Some(moved)) => format!("label {name}, moved {}", moved.message()),
         Action::Unlabel(name, uid) => format!("unlabel {name} {uid}"),
         Action::Relabel(name, uid, former) => format!("relabel {name} {uid} {former}"),
-        Action::ReplacePod(name, uid, why) => format!("replace {name} {uid}: {}", why.message()),
+        Action::ReplacePod(name, uid, None, why) => format!("replace {name} {uid}: {}", why.message()),
+        Action::ReplacePod(name, uid, Some(version), why) => {
+            format!("replace {name} {uid} of version {version}: {}", why.message())
+        }
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),
         Action::DeleteChild(kind, name, _) => format!("delete {kind:?} {name}"),
         Action::RemoveFinalizer => "remove finalizer".to_owned(),

@@ -116,8 +116,9 @@ pub enum Action {
     Unlabel(String, String),
     /// Give the Database's label on a core Node the value that it had before an adoption: name, UID, value.
     Relabel(String, String, String),
-    /// Delete the pod so that it comes back from the new template: name, UID, why.
-    ReplacePod(String, String, RestartCause),
+    /// Delete the pod so that it comes back from the new template: name, UID, the resourceVersion that it
+    /// must still have if its state decided, why.
+    ReplacePod(String, String, Option<String>, RestartCause),
     /// Keep the credentials with the disk, under the name of what is retained.
     KeepCredentials(Box<HeldSecret>),
     /// Delete the Secret of the credentials: UID.

@@ -127,7 +127,8 @@ pub(super) fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>)
     let is_on_lost = observed.nodes.iter().any(|node| is_lost(node) && is_named(node, elsewhere));
     let blocker = observed.stateful_set.ours().and_then(|live| safety::may_replace_pod(live).err());
     if pod.metadata.deletion_timestamp.is_none() && !is_on_lost && blocker.is_none() {
-        actions.push(Action::ReplacePod(pod.name_any(), pod.uid().unwrap_or_default(), cause.clone()));
+        let uid = pod.uid().unwrap_or_default();
+        actions.push(Action::ReplacePod(pod.name_any(), uid, None, cause.clone()));
     }
     Some(DatabaseWait::MovingPod(cause))
 }

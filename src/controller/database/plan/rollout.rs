@@ -172,7 +172,10 @@ fn end(live: &StatefulSet, pod: &Pod, why: RestartCause, actions: &mut Vec<Actio
     }
     match safety::may_replace_pod(live) {
         Ok(()) => {
-            actions.push(Action::ReplacePod(pod.name_any(), pod.uid().unwrap_or_default(), why.clone()));
+            // One that starts after all is not ended.
+            let as_read = pod.resource_version().filter(|_| why == RestartCause::WentBack);
+            let uid = pod.uid().unwrap_or_default();
+            actions.push(Action::ReplacePod(pod.name_any(), uid, as_read, why.clone()));
             RestartStep::Deleting(why)
         }
         Err(blocker) => RestartStep::Blocked(blocker),

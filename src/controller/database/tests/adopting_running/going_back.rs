@@ -78,6 +78,7 @@ fn started(set: &StatefulSet, status: Value) -> Pod {
     let mut pod = pod_with(pod_of(set), status);
     pod.metadata.name = Some("pg-17-0".to_owned());
     pod.metadata.uid = Some("later-pod-uid".to_owned());
+    pod.metadata.resource_version = Some("88".to_owned());
     pod.metadata.creation_timestamp = Some(Time(at(CREATED)));
     pod
 }
@@ -188,8 +189,9 @@ fn an_image_that_was_never_started_goes_back_and_the_same_spec_is_not_tried_agai
     let replaces = plan(&Observed { pod: failed, ..world.clone() }, at(CREATED + 902));
     assert_eq!(
         line(&replaces),
-        "[replace pg-17-0 later-pod-uid: the pod did not start as the spec requests, and goes back to what it \
-         ran as before] RestartPending"
+        "[replace pg-17-0 later-pod-uid of version 88: the pod did not start as the spec requests, and goes \
+         back to what it ran as before] RestartPending",
+        "a pod that starts meanwhile is not deleted"
     );
     let serves = plan(&world, at(CREATED + 903));
     assert_eq!(line(&serves), "[] stalled WentBack");

@@ -54,7 +54,7 @@ impl Life {
             self.forget_applied(forgotten(action))
         } else if let Action::Label(_, _, Some(moved)) = action {
             self.announce(Occurrence::Moved, &moved.message())
-        } else if let Action::ReplacePod(_, _, why) = action {
+        } else if let Action::ReplacePod(.., why) = action {
             self.announce(Occurrence::Restarted, &why.message())
         } else {
             true
@@ -129,7 +129,7 @@ impl Life {
             Action::DeleteVolume(uid) => self.end_volume(uid),
             Action::Label(name, uid, _) => self.move_to(name, uid),
             Action::Unlabel(name, uid) => self.label(name, uid, false),
-            Action::ReplacePod(_, uid, _) => {
+            Action::ReplacePod(_, uid, ..) => {
                 assert_eq!(self.pod.as_ref().and_then(ResourceExt::uid).as_ref(), Some(uid));
                 self.end_pod();
             }
