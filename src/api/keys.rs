@@ -153,7 +153,8 @@ pub const TAKEN_FROM_ANNOTATION: &str = "freehold.dev/taken-from";
 pub const ADOPTED_RECORD_ANNOTATION: &str = "freehold.dev/adopted-record";
 
 /// The prefix of the annotations by which EKS' webhook gives a ServiceAccount an AWS role (EKS user guide,
-/// "IAM roles for service accounts"). The Database's controller removes them from a database's ServiceAccount.
+/// "IAM roles for service accounts"). The Database's controller removes them from a database's
+/// ServiceAccount.
 pub const CLOUD_IDENTITY_PREFIX: &str = "eks.amazonaws.com/";
 
 /// Where the DNS of a cluster is, as `to` of a NetworkPolicy: the pods of Kubernetes' own DNS by convention
@@ -215,8 +216,9 @@ pub const RESERVED_TAG_PREFIXES: [&str; 2] = ["freehold.dev/", "aws:"];
 
 // ---- Names that are no keys, and that other programs read ----
 
-/// The finalizer that the controllers put on their own Databases, Nodes and Volumes, and the Node's on the
-/// core Node of its instance.
+/// The finalizer that the controllers put on their own Databases, Nodes and Volumes, the Node's on the core
+/// Node of its instance, and the Volume's on the claim of an adopted database, from its adoption to its
+/// release or deletion.
 pub const FINALIZER: &str = "freehold.dev/finalizer";
 
 /// Kubernetes' own finalizer of an object that is being deleted with the propagation policy Orphan, until no

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
+use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, Pod};
 use kube::ResourceExt;
 
 use super::blocker::{Blocker, DuplicateKept};
@@ -240,6 +240,21 @@ pub fn may_give_back_machine(
         return Ok(());
     }
     Err(Blocker::StatefulSetRuns(stateful_set.name_any()))
+}
+
+/// Whether the deleted claim of an adopted database may go: its PersistentVolume outlives it, and nothing
+/// makes a pod, since Kubernetes would make an empty claim for that.
+pub fn may_free_claim(
+    persistent_volume: Option<&PersistentVolume>,
+    stateful_set: Option<&StatefulSet>,
+    pod: Option<&Pod>,
+) -> bool {
+    let policy = |it: &PersistentVolume| it.spec.as_ref()?.persistent_volume_reclaim_policy.clone();
+    let is_stopped =
+        |it: &StatefulSet| it.spec.as_ref().and_then(|spec| spec.replicas) == Some(0) && is_observed(it);
+    persistent_volume.is_none_or(|it| policy(it).as_deref() == Some("Retain"))
+        && stateful_set.is_none_or(is_stopped)
+        && pod.is_none()
 }
 
 /// Whether a database may be moved away from the machine of this Node: at once while it is well, since its

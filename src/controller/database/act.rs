@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Node as CoreNode, PersistentVolume, Pod, Secret, Service, ServiceAccount,
+    ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
+    ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, PostParams};
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set};
 use super::apply::{Answers, apply, apply_config_map, merge, release_child};
 use super::build;
+use super::cause::RestartCause;
 use super::child_kind::ChildKind;
 use super::messages::events as notes;
 use super::observe::child::HeldSecret;
@@ -143,13 +145,9 @@ async fn one(
         Action::Unlabel(name, uid) => label(name, uid, None, ctx).await?,
         Action::Relabel(name, uid, former) => label(name, uid, Some(former), ctx).await?,
         Action::ReplacePod(name, uid, as_read, why) => {
-            announce(Occurrence::Restarted, &why.message(), acted, ctx, events).await?;
-            let pods = Api::<Pod>::namespaced(client(), namespace);
-            match as_read {
-                Some(version) => delete::delete_as_read(&pods, name, uid, version).await?,
-                None => delete::delete(&pods, name, uid).await?,
-            }
+            replace_pod(name, uid, as_read.as_deref(), why, acted, ctx, events).await?;
         }
+        Action::FreeClaim(claim) => free_claim(claim, ctx).await?,
         Action::KeepCredentials(held) => {
             keep_credentials(held, names, acted, ctx, events).await?;
         }
@@ -284,6 +282,31 @@ async fn record_release(
     ctx: &Context,
 ) -> Result<(), ActError> {
     write_down(acted, ctx, |status| status.release = release.cloned()).await
+}
+
+/// Announces the restart and deletes the pod; where a resourceVersion is given, only as long as it is as it
+/// was read.
+async fn replace_pod(
+    name: &str,
+    uid: &str,
+    as_read: Option<&str>,
+    why: &RestartCause,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    announce(Occurrence::Restarted, &why.message(), acted, ctx, events).await?;
+    let namespace = acted.object.namespace().unwrap_or_default();
+    let pods = Api::<Pod>::namespaced(ctx.client.clone(), &namespace);
+    match as_read {
+        Some(version) => delete::delete_as_read(&pods, name, uid, version).await?,
+        None => delete::delete(&pods, name, uid).await?,
+    }
+    Ok(())
+}
+
+async fn free_claim(claim: &PersistentVolumeClaim, ctx: &Context) -> Result<(), kube::Error> {
+    finalizer::remove(&of_namespace(claim, ctx), claim).await
 }
 
 async fn delete_child(

@@ -357,6 +357,7 @@ fn word(action: &Action) -> String {
         Action::ReplacePod(name, uid, Some(version), why) => {
             format!("replace {name} {uid} of version {version}: {}", why.message())
         }
+        Action::FreeClaim(claim) => format!("free {}", claim.name_any()),
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),
         Action::DeleteChild(kind, name, _) => format!("delete {kind:?} {name}"),
         Action::RemoveFinalizer => "remove finalizer".to_owned(),

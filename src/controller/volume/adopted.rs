@@ -15,11 +15,12 @@ use kube::{Resource, ResourceExt};
 
 use super::build;
 use crate::api::keys::{
-    DATABASE_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, FORMER_RECLAIM_POLICY_ANNOTATION,
-    MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL, VOLUME_UID_LABEL,
+    DATABASE_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, FINALIZER,
+    FORMER_RECLAIM_POLICY_ANNOTATION, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL, VOLUME_UID_LABEL,
 };
 use crate::api::names::VolumeNames;
 use crate::api::{Size, Volume, VolumeId};
+use crate::cluster::finalizer;
 use crate::cluster::persistent_volume::ebs_volume;
 
 /// The reclaim policy of a PersistentVolume that outlives its claim; the default of one that names none.
@@ -57,11 +58,16 @@ pub fn record(found: &PersistentVolume, volume: &Volume) -> Option<Box<Change<Pe
 }
 
 /// Makes the claim this Volume's. Another controller of it, such as its StatefulSet, stays its controller.
+/// The finalizer keeps it there when it is deleted, until nothing can make an empty claim in its place
+/// (`database/plan/claim.rs`).
 pub fn own(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Change<PersistentVolumeClaim>>> {
     let mut to = found.clone();
     to.labels_mut().extend(labels(volume));
     if !is_owned(found, volume) {
         to.owner_references_mut().extend(volume.owner_ref(&()));
+    }
+    if !finalizer::has(found) {
+        to.finalizers_mut().push(FINALIZER.to_owned());
     }
     Change::of(found, to)
 }
@@ -73,6 +79,10 @@ pub fn disown(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Chan
     if is_owned(found, volume) {
         to.owner_references_mut().retain(|owner| Some(&owner.uid) != volume.metadata.uid.as_ref());
         to.metadata.owner_references = to.metadata.owner_references.filter(|owners| !owners.is_empty());
+    }
+    if finalizer::has(found) {
+        to.finalizers_mut().retain(|finalizer| finalizer != FINALIZER);
+        to.metadata.finalizers = to.metadata.finalizers.filter(|finalizers| !finalizers.is_empty());
     }
     Change::of(found, to)
 }
@@ -133,6 +143,7 @@ pub fn claim(record: &PersistentVolume, volume: &Volume) -> PersistentVolumeClai
             namespace: volume.namespace(),
             labels: Some(labels(volume)),
             owner_references: volume.owner_ref(&()).map(|owner| vec![owner]),
+            finalizers: Some(vec![FINALIZER.to_owned()]),
             ..ObjectMeta::default()
         },
         spec: Some(PersistentVolumeClaimSpec {

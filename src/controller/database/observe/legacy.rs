@@ -8,14 +8,14 @@ use kube::api::{Api, ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
 use super::child::{Child, Credentials, HeldSecret, secret};
-use crate::api::Database;
 use crate::api::database::Adopt;
 use crate::api::names::Names;
+use crate::api::{Database, Volume};
 use crate::controller::database::pod;
 use crate::controller::pass::context::Context;
 
 /// What a Database finds that adopts a database. After it was adopted, only the claim, the Service and the
-/// Secret are read.
+/// Secret are read, and the PersistentVolume where the claim is deleted or the Volume is gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Legacy {
     /// The StatefulSet.
@@ -41,6 +41,7 @@ pub(super) async fn observe(
     database: &Database,
     names: &Names,
     stateful_set: &Child<StatefulSet>,
+    volume: &Child<Volume>,
     ctx: &Context,
 ) -> Result<Option<Legacy>, kube::Error> {
     let Some(adopt) = &database.spec.adopt else { return Ok(None) };
@@ -59,7 +60,12 @@ pub(super) async fn observe(
             .await?,
         credentials: credentials(adopt, namespace, ctx).await?,
     };
-    if stateful_set.ours().is_some() {
+    let is_adopted = stateful_set.ours().is_some();
+    let is_deleted = legacy.claim.as_ref().is_some_and(|claim| claim.metadata.deletion_timestamp.is_some());
+    if !is_adopted || is_deleted || volume.ours().is_none() {
+        legacy.persistent_volume = persistent_volume(legacy.claim.as_ref(), ctx).await?;
+    }
+    if is_adopted {
         return Ok(Some(legacy));
     }
     let kind = ApiResource::erase::<StatefulSet>(&());
@@ -71,11 +77,17 @@ pub(super) async fn observe(
     if let Some(machine) = legacy.pod.as_ref().and_then(pod::machine) {
         legacy.core_node = Api::<CoreNode>::all(ctx.client.clone()).get_opt(machine).await?;
     }
-    let volume = legacy.claim.as_ref().and_then(|claim| claim.spec.as_ref()?.volume_name.as_deref());
-    if let Some(volume) = volume.filter(|name| !name.is_empty()) {
-        legacy.persistent_volume = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(volume).await?;
-    }
     Ok(Some(legacy))
+}
+
+/// The PersistentVolume that the claim names, if it is there.
+async fn persistent_volume(
+    claim: Option<&PersistentVolumeClaim>,
+    ctx: &Context,
+) -> Result<Option<PersistentVolume>, kube::Error> {
+    let name = claim.and_then(|claim| claim.spec.as_ref()?.volume_name.as_deref());
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
+    Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(name).await
 }
 
 /// The Secret, whoever it belongs to: it is used by its name alone.

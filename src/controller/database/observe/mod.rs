@@ -193,7 +193,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
     let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &database);
     let stateful_set = stateful_set(&names, &database, ctx).await?;
-    let legacy = legacy::observe(&database, &names, &stateful_set, ctx).await?;
+    let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
     let derives = legacy.is_none();
     let retained = held(deleting, &names.retained_secret, &names, ctx).await?;

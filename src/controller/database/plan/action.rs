@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, PersistentVolume, PersistentVolumeClaim, Service, ServiceAccount,
+};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
@@ -119,6 +121,8 @@ pub enum Action {
     /// Delete the pod so that it comes back from the new template: name, UID, the resourceVersion that it
     /// must still have if its state decided, why.
     ReplacePod(String, String, Option<String>, RestartCause),
+    /// Remove our finalizer from the claim of an adopted database, which may go.
+    FreeClaim(Box<PersistentVolumeClaim>),
     /// Keep the credentials with the disk, under the name of what is retained.
     KeepCredentials(Box<HeldSecret>),
     /// Delete the Secret of the credentials: UID.

@@ -5,8 +5,8 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::leaving::{is_begun, is_leaving};
-use super::machines;
 use super::wakes::{is_registered, wake};
+use super::{claim, machines};
 use crate::api::Node;
 use crate::cluster::finalizer;
 use crate::controller::database::cause::NodeDeletion;
@@ -86,6 +86,10 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(is_deleting, "the finalizer is removed only from a Database that is being deleted");
                 let is_empty = observed.nodes.is_empty() && observed.volume.ours().is_none();
                 rule(is_empty, "the finalizer is removed only when neither machine nor volume is left");
+            }
+            Action::FreeClaim(_) => {
+                let starts = plan.actions.iter().any(claim::starts_a_pod);
+                rule(!starts && claim::may_be_freed(observed), "a claim goes only where no pod is made");
             }
             Action::Scale(_, replicas) => {
                 rule(*replicas == 0 || !is_deleting, "no engine is started for a database that is deleted");

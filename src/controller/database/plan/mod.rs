@@ -50,7 +50,8 @@ use crate::time::sooner;
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let decided = release::kept(permission::requeued(decide(observed, now), observed), observed);
-    let mut plan = drift::mended(claim::guarded(decided, observed), observed, now);
+    let guarded = claim::freed(claim::guarded(decided, observed), observed);
+    let mut plan = drift::mended(guarded, observed, now);
     if observed.is_orphaning() {
         // What lost its owner reference wakes its Database no more.
         plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));

@@ -79,6 +79,7 @@ async fn one(
         Action::CreateClaim(claim) => objects::create_once(&claims, claim.as_ref()).await?,
         Action::Modify(change) => modify(change, acted, ctx, events).await?,
         Action::GrowClaim(claim) => objects::grow(&claims, claim).await?,
+        Action::FreeClaim(claim) => finalizer::remove(&claims, claim).await?,
         Action::DeleteClaim(claim) => {
             delete::delete(&claims, &claim.name_any(), &claim.uid().unwrap_or_default()).await?;
         }

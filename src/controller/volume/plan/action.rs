@@ -142,6 +142,8 @@ pub enum Action {
     Modify(Box<Modify>),
     /// Ask for the new size in the claim.
     GrowClaim(Box<PersistentVolumeClaim>),
+    /// Remove our finalizer from the claim, which may go.
+    FreeClaim(Box<PersistentVolumeClaim>),
     /// Delete the claim.
     DeleteClaim(Box<PersistentVolumeClaim>),
     /// Mark the PersistentVolume as the record of what was kept.

@@ -68,11 +68,12 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             }
             Action::Snapshot(..)
             | Action::MarkRetained(_)
+            | Action::FreeClaim(_)
             | Action::DeleteClaim(_)
             | Action::RemoveFinalizer => {
                 rule(is_deleting, "what ends a Volume is done only to one that is being deleted");
-            }
                 rule(is_decided(observed), "nothing of a Volume ends before its Database has decided");
+            }
             Action::AddFinalizer
             | Action::Adopt(..)
             | Action::Retag(..)

@@ -64,11 +64,14 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }
 }
 
-/// The claim goes first, if it is this Volume's.
+/// The claim goes first, if it is this Volume's. It needs our finalizer no more: the engine has stopped.
 fn claim(observed: &Observed) -> Option<Plan> {
     let is_ours = |it: &&PersistentVolumeClaim| adopted_objects::is_owned(it, &observed.volume);
     let claim = observed.claim.as_ref().filter(is_ours).filter(|_| !observed.volume.spec.release)?;
     let mut actions = Vec::new();
+    if finalizer::has(claim) {
+        actions.push(Action::FreeClaim(Box::new(claim.clone())));
+    }
     if claim.metadata.deletion_timestamp.is_none() {
         actions.push(Action::DeleteClaim(Box::new(claim.clone())));
     }

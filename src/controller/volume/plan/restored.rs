@@ -31,23 +31,25 @@ pub(super) fn plan(observed: &Observed, adopt: &AdoptedVolume, volume: &EbsVolum
     if !is_ours || record.metadata.deletion_timestamp.is_some() {
         return None;
     }
-    let plan = match &observed.claim {
-        None => {
-            if let Some(change) = adopted::record(record, &observed.volume) {
-                let wait = AdoptedWait::Recording(record.name_any());
-                Plan::act(Stage::Created, vec![Action::RecordAdopted(change)], wait)
-            } else {
-                let claim = adopted::claim(record, &observed.volume);
-                let actions = vec![Action::CreateClaim(Box::new(claim))];
-                Plan::act(Stage::Created, actions, BindingWait::CreatingClaim)
-            }
-        }
-        Some(claim) if claim.metadata.deletion_timestamp.is_some() => {
-            Plan::wait(Stage::Created, BindingWait::ClaimDeleted(claim.name_any()))
-        }
-        Some(claim) => bound(record, claim)?,
+    let staying = observed.claim.as_ref().filter(|claim| claim.metadata.deletion_timestamp.is_none());
+    let plan = match (staying, &observed.claim) {
+        (Some(claim), _) => bound(record, claim)?,
+        (None, claim) => outlived(observed, record, claim.as_ref()),
     };
     Some(plan.after(observed.timing.requeue_interval))
+}
+
+/// The claim is gone, or going: first of all the PersistentVolume must outlive it.
+fn outlived(observed: &Observed, record: &PersistentVolume, ending: Option<&PersistentVolumeClaim>) -> Plan {
+    if let Some(change) = adopted::record(record, &observed.volume) {
+        let wait = AdoptedWait::Recording(record.name_any());
+        return Plan::act(Stage::Created, vec![Action::RecordAdopted(change)], wait);
+    }
+    if let Some(ending) = ending {
+        return Plan::wait(Stage::Created, BindingWait::ClaimDeleted(ending.name_any()));
+    }
+    let actions = vec![Action::CreateClaim(Box::new(adopted::claim(record, &observed.volume)))];
+    Plan::act(Stage::Created, actions, BindingWait::CreatingClaim)
 }
 
 /// A claim that names the PersistentVolume is bound to it; one that names another is a person's to decide.

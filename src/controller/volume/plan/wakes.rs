@@ -196,6 +196,7 @@ fn writes_the_volume(action: &Action) -> bool {
         | Action::ReopenPersistentVolume(_)
         | Action::CreateClaim(_)
         | Action::GrowClaim(_)
+        | Action::FreeClaim(_)
         | Action::DeleteClaim(_)
         | Action::MarkRetained(_)
         | Action::DeleteVolume(_)

@@ -6,7 +6,7 @@ use crate::api::InstanceId;
 use crate::api::keys::{CLUSTER_ID_TAG, VOLUME_UID_LABEL, VOLUME_UID_TAG};
 use crate::api::volume::AdoptedVolume;
 use crate::cloud::Attachment;
-use crate::controller::volume::adopted::{own, record as recorded};
+use crate::controller::volume::adopted::{disown, own, record as recorded};
 
 /// EBS volume vol-9 as the person who adopts it has left it: attached, with the one tag.
 pub(super) fn found() -> EbsVolume {
@@ -352,4 +352,19 @@ fn what_was_announced_is_tagged_until_a_list_shows_it_and_what_is_gone_is_lost_a
             waits(Stage::Nothing, Reason::VolumeLost).pending(),
         ),
     ]);
+}
+
+#[test]
+fn the_claim_of_an_adopted_volume_gets_our_finalizer_beside_those_of_others_and_loses_it_with_the_release() {
+    let mut found = found_claim();
+    found.metadata.finalizers = Some(vec!["kubernetes.io/pvc-protection".to_owned()]);
+    let volume = asked(|_| {}).volume;
+    let owned = own(&found, &volume).unwrap().to;
+    assert_eq!(owned.finalizers(), ["kubernetes.io/pvc-protection", FINALIZER]);
+    assert_eq!(own(&owned, &volume), None);
+    assert_eq!(disown(&owned, &volume).unwrap().to, found);
+    // One that was adopted before Freehold had this finalizer.
+    let mut earlier = owned.clone();
+    earlier.metadata.finalizers.clone_from(&found.metadata.finalizers);
+    assert_eq!(own(&earlier, &volume).unwrap().to, owned);
 }

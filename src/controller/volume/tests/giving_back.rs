@@ -50,6 +50,7 @@ impl InPlace {
             | Action::CreateClaim(_)
             | Action::Modify(_)
             | Action::GrowClaim(_)
+            | Action::FreeClaim(_)
             | Action::DeleteClaim(_)
             | Action::MarkRetained(_)
             | Action::Snapshot(..)
@@ -227,7 +228,11 @@ fn one_that_is_kept_is_deleted_as_the_policy_says_and_under_its_own_names() {
             "its claim first",
             deleting(DeletionPolicy::Delete, claimed),
             now(),
-            acts(Stage::Bound, vec![Action::DeleteClaim(Box::new(claim))], Reason::AwaitingDetach),
+            acts(
+                Stage::Bound,
+                vec![Action::FreeClaim(Box::new(claim.clone())), Action::DeleteClaim(Box::new(claim))],
+                Reason::AwaitingDetach,
+            ),
         ),
         (
             "deleted",

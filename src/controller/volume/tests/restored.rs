@@ -54,6 +54,15 @@ fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_
             now(),
             waits(),
         ),
+        (
+            "and what it is bound to must outlive it",
+            with(mortal.clone(), |it| {
+                it.claim = kept(|_| {}).claim;
+                claim_of(it).metadata.deletion_timestamp = Some(Time(at(5)));
+            }),
+            now(),
+            act(vec![Action::RecordAdopted(kept_first.clone())]),
+        ),
         ("it is gone", gone.clone(), now(), act(vec![Action::CreateClaim(Box::new(again.clone()))])),
         (
             "what it was bound to must outlive it first",
@@ -103,6 +112,11 @@ fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_
             "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Gi"}},
             "storageClassName": "", "volumeName": "pvc-5a1c",
         })
+    );
+    assert_eq!(
+        again.metadata.finalizers,
+        Some(vec![FINALIZER.to_owned()]),
+        "it is kept as the first one was"
     );
     let owners = again.metadata.owner_references.unwrap();
     assert_eq!((owners.len(), owners[0].kind.as_str(), owners[0].controller), (1, "Volume", None));

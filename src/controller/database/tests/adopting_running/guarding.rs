@@ -1,10 +1,11 @@
 //! The claim of an adopted database is gone, or is another: no pod is started with an empty volume.
 
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::api::keys::FINALIZER;
 
 /// An adopted database that needs nothing.
 fn settled() -> Observed {
@@ -143,4 +144,131 @@ fn a_pause_and_a_deletion_are_what_they_are_for_any_database() {
         assert!(deleting.starts_with(&format!("[{STOPS}]")), "{deleting}");
         assert!(!deleting.contains("AwaitingBinding"), "{deleting}");
     }
+}
+
+/// The PersistentVolume of this name, with this EBS volume.
+fn record(name: &str, volume: &str) -> PersistentVolume {
+    from_json(json!({
+        "metadata": {"name": name},
+        "spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": volume},
+            "persistentVolumeReclaimPolicy": "Retain"},
+    }))
+}
+
+/// The claim is deleted, and kept by our finalizer.
+fn held(world: &mut Observed) {
+    deleted(world);
+    claim(world).metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+    legacy_of(world).persistent_volume = Some(record("pvc-1", "vol-0123456789abcdef0"));
+}
+
+#[test]
+fn a_deleted_claim_is_let_go_only_when_nothing_makes_a_pod_and_its_persistent_volume_outlives_it() {
+    let held = |alter: fn(&mut Observed)| {
+        with(|it| {
+            held(it);
+            alter(it);
+        })
+    };
+    assert_eq!(held(|_| {}), "[] stalled AwaitingBinding", "its pod goes on");
+    assert_eq!(held(ending), format!("[{STOPS}] AwaitingBinding"));
+    assert_eq!(held(|it| it.pod = None), format!("[{STOPS}] AwaitingBinding"), "Kubernetes may make another");
+    assert_eq!(held(scaled), "[free data-pg-17-0] AwaitingBinding");
+    let unseen = held(|it| {
+        scaled(it);
+        change(&mut it.stateful_set, |set| set.metadata.generation = Some(99));
+    });
+    assert_eq!(unseen, "[] AwaitingBinding", "the StatefulSet's controller has not seen it");
+    let mortal = held(|it| {
+        scaled(it);
+        let record = legacy_of(it).persistent_volume.as_mut().unwrap();
+        record.spec.as_mut().unwrap().persistent_volume_reclaim_policy = Some("Delete".to_owned());
+    });
+    assert_eq!(mortal, "[] AwaitingBinding", "it would be deleted with its claim");
+    let stays = held(|it| {
+        scaled(it);
+        claim(it).metadata.deletion_timestamp = None;
+    });
+    assert_eq!(stays, "[apply set legacy-set-uid x1] AwaitingPod", "only one that was deleted");
+    let paused = held(|it| {
+        scaled(it);
+        it.database.spec.running = false;
+    });
+    assert!(paused.starts_with("[free data-pg-17-0, unlabel"), "{paused}");
+    for lost in [(|it| it.volume = Child::Absent) as fn(&mut Observed), |it| {
+        change(&mut it.volume, |volume| deleting(volume, 1));
+    }] {
+        let stays = with(|it| {
+            self::held(it);
+            scaled(it);
+            lost(it);
+        });
+        assert!(!stays.contains("free"), "nothing creates it again: {stays}");
+    }
+}
+
+#[test]
+fn the_claim_of_a_database_that_is_deleted_does_not_stay_behind_where_the_volume_is_gone() {
+    let leaves = |alter: fn(&mut Observed)| {
+        with(|it| {
+            held(it);
+            scaled(it);
+            claim(it).metadata.deletion_timestamp = None;
+            deleting(&mut it.database, 1);
+            alter(it);
+        })
+    };
+    assert!(!leaves(|_| {}).contains("free"), "the Volume does that");
+    let gone = leaves(|it| it.volume = Child::Absent);
+    assert!(gone.starts_with("[free data-pg-17-0"), "{gone}");
+    let foreign = leaves(|it| {
+        (it.volume, it.stateful_set) = (Child::Absent, Child::Absent);
+        it.database.status.as_mut().unwrap().adoption = None;
+    });
+    assert!(!foreign.contains("free"), "what was never adopted may be another Database's: {foreign}");
+}
+
+#[test]
+fn no_pod_follows_on_another_claim_where_the_volume_is_gone_too() {
+    let without = |alter: fn(&mut Observed)| {
+        with(|it| {
+            it.volume = Child::Absent;
+            it.database.status.as_mut().unwrap().volume_name = Some(it.names.volume.clone());
+            legacy_of(it).persistent_volume = Some(record("pvc-1", "vol-0123456789abcdef0"));
+            alter(it);
+        })
+    };
+    let stops = format!("[{STOPS}] stalled VolumeLost");
+    assert_eq!(without(|_| {}), "[] stalled VolumeLost");
+    assert_eq!(without(|it| it.pod = None), "[] stalled VolumeLost", "its own claim is there");
+    let no_record = without(|it| legacy_of(it).persistent_volume = None);
+    assert_eq!(no_record, "[] stalled VolumeLost", "on that claim no pod starts");
+    for alter in [gone as fn(&mut Observed), deleted] {
+        let goes_on = with(|it| {
+            it.volume = Child::Absent;
+            alter(it);
+        });
+        assert!(!goes_on.contains(STOPS), "{goes_on}");
+    }
+    let ended = |it: &mut Observed| {
+        gone(it);
+        it.pod = None;
+    };
+    assert_eq!(without(ended), stops);
+    let ending_on_it = |it: &mut Observed| {
+        deleted(it);
+        ending(it);
+    };
+    assert_eq!(without(ending_on_it), stops);
+    let on_another = |it: &mut Observed| {
+        of_another(it);
+        legacy_of(it).persistent_volume = Some(record("pvc-2", "vol-2"));
+        it.pod = None;
+    };
+    assert_eq!(without(on_another), stops);
+    let unbound = |it: &mut Observed| {
+        claim(it).spec.as_mut().unwrap().volume_name = None;
+        (legacy_of(it).persistent_volume, it.pod) = (None, None);
+    };
+    assert_eq!(without(unbound), stops, "Kubernetes has made it");
 }

@@ -140,7 +140,8 @@ impl Life {
             Action::DeleteCredentials(_) => self.credentials = None,
             Action::DeleteChild(kind, ..) => self.delete_child(*kind),
             Action::RemoveFinalizer => self.is_gone = true,
-            Action::TakeRecord(_)
+            Action::FreeClaim(_)
+            | Action::TakeRecord(_)
             | Action::ReleaseRecord(_)
             | Action::TakeCredentials(..)
             | Action::AdoptStatefulSet(..)

@@ -54,7 +54,8 @@ impl Life {
             Action::NoteDeleted => self.status().deleted_at = Some(Time(now)),
             Action::DeletePersistentVolume(_) => self.record = None,
             Action::RemoveFinalizer => self.is_gone = true,
-            Action::Adopt(..)
+            Action::FreeClaim(_)
+            | Action::Adopt(..)
             | Action::Retag(..)
             | Action::ReleaseRecord(_)
             | Action::RecordAdopted(_)
