@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::kit::tap::{Point, Which};
 use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};
+use crate::legacy::{as_found, found, permit, pod_run, spec};
 
 const fn api(method: &'static str, path: &'static str, body: &'static [&'static str]) -> Which {
     Which { method, path, body }
@@ -177,6 +178,24 @@ fn definitions_that_are_deleted_keep_the_volumes_of_all_databases() {
         env.ready("orders").await;
         all_gone(&env).await;
         keeps_the_volume(&env).await;
+        env.close_unchecked().await;
+    });
+}
+
+/// Database, Volume and Node are deleted at once, in any order.
+#[test]
+fn definitions_that_are_deleted_release_an_adopted_database_that_is_to_be_released() {
+    run(async {
+        let mut env = TestEnv::build_alone("definitions-release", Options::default()).await;
+        env.start_operator();
+        let found = found(&env).await;
+        permit(&env, &found, "orders");
+        env.create("orders", &spec(&found)).await;
+        env.ready("orders").await;
+        env.edit("orders", &json!({"release": true})).await;
+        all_gone(&env).await;
+        as_found(&env, &found).await;
+        assert_eq!(pod_run(&env, &found.legacy).await, found.run);
         env.close_unchecked().await;
     });
 }

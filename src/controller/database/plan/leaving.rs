@@ -136,9 +136,12 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
     if let Some(other) = machines.successor.or_else(|| machines.former.first().copied()) {
         return Some(Unreleasable::Moving { from: host.name_any(), to: other.name_any() });
     }
-    let is_kept = host.metadata.deletion_timestamp.is_none() && can_serve(observed, host);
-    // Of what says that it is released, the release itself waits for the conditions.
-    if (node_awaited(host).is_some() && !host.spec.release) || !is_kept {
+    // In a teardown everything is deleted at once: a machine that serves still has been left as it is. Of what
+    // says that it is released, the release itself waits for the conditions.
+    let is_deleted = host.metadata.deletion_timestamp.is_some();
+    let is_as_wanted = || host.spec.release || node_awaited(host).is_none();
+    let is_kept = if is_deleted { observed.torn_down.any() } else { is_as_wanted() };
+    if !is_kept || !can_serve(observed, host) {
         let object = ObjectName::new(ObjectKind::Node, host.name_any());
         let message = condition_message(host.conditions(), ConditionType::Ready);
         return Some(Unreleasable::NotReady { object, message });

@@ -12,6 +12,7 @@ use super::action::{Action, Plan};
 use super::facts::{adoption, node_awaited, volume_awaited};
 use super::leaving::{is_as_found, is_begun, is_leaving, is_requested, keeps, recorded, unreleasable};
 use super::pause::{delete_nodes, give_back};
+use crate::api::Node;
 use crate::api::database::{Adoption, Release};
 use crate::controller::database::build;
 use crate::controller::database::cause::NodeDeletion;
@@ -31,11 +32,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let as_found = is_as_found(observed);
     let mut actions = Vec::new();
     actions.extend(record(observed, as_found, now));
-    // What would be released is neither repaired nor changed from here on.
-    for node in observed.nodes.iter().filter(|node| !node.spec.release) {
-        let (name, uid) = (node.name_any(), node.uid().unwrap_or_default());
-        actions.push(Action::UpdateNode(name, uid, json!({"release": true})));
-    }
+    // What would be released is neither repaired nor changed from here on. A Node that is deleted already is
+    // not either, and would release its machine at once: that comes after the StatefulSet.
+    actions.extend(flags(observed, false));
     if let Child::Ours(volume) = &observed.volume
         && !volume.spec.release
     {
@@ -54,6 +53,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
         let wait = DatabaseWait::Releasing { set: observed.names.stateful_set.clone(), as_found };
         return Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval));
     }
+    // Before the label: without it a machine is emptied that is not released.
+    actions.extend(flags(observed, true));
     let why = NodeDeletion::DatabaseReleased;
     // The pod of a database that goes on as it runs finds its machine by the label.
     let deleting = if as_found {
@@ -72,6 +73,16 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     }
     actions.push(Action::RemoveFinalizer);
     Some(Plan::act(actions, DatabaseWait::ResourcesDeleted))
+}
+
+/// Has the Nodes that are deleted, or those that are not, release their machines.
+fn flags(observed: &Observed, of_deleted: bool) -> impl Iterator<Item = Action> {
+    let is_deleted = |node: &Node| node.metadata.deletion_timestamp.is_some();
+    let nodes = observed.nodes.iter().filter(move |it| !it.spec.release && is_deleted(it) == of_deleted);
+    nodes.map(|node| {
+        let (name, uid) = (node.name_any(), node.uid().unwrap_or_default());
+        Action::UpdateNode(name, uid, json!({"release": true}))
+    })
 }
 
 /// What is awaited before the first object is released: that Node and Volume have seen that they are, and

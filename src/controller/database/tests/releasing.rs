@@ -255,11 +255,31 @@ fn what_was_deleted_before_its_database_is_released_all_the_same() {
         self::change(&mut world.volume, |it| it.status.as_mut().unwrap().conditions.clear());
     });
     assert_eq!(unbound, "[] Deleting", "it goes on until it can be released");
+    // The definitions are deleted, and everything with them at once.
+    let deleted_node = |world: &mut Observed| {
+        deleting(&mut world.nodes[0], 1);
+        world.nodes[0].status.as_mut().unwrap().conditions[0].status = "False".to_owned();
+        world.torn_down = TornDown { namespace: false, definitions: true };
+    };
     let torn_down = planned_release(|world| {
         deleted_volume(world);
-        world.torn_down = TornDown { namespace: false, definitions: true };
+        deleted_node(world);
     });
-    assert!(torn_down.contains(UPDATES) && torn_down.contains("release set-uid"), "{torn_down}");
+    let first = "[record release, as found false, update volume-uid {\"release\":true}, release set-uid";
+    assert!(torn_down.starts_with(first), "its Node would release its machine at once: {torn_down}");
+    let begun = begun(|world| {
+        deleted_node(world);
+        world.nodes[0].spec.release = false;
+    });
+    assert_eq!(
+        line(&plan(&begun, now())),
+        "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}] AwaitingNode"
+    );
+    let drained = planned_release(|world| {
+        deleted_node(world);
+        world.labelled.clear();
+    });
+    assert!(drained.contains("scale set-uid to 0"), "its machine may be emptied already: {drained}");
 }
 
 #[test]

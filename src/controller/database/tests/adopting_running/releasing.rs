@@ -177,3 +177,23 @@ fn an_adopted_database_whose_stateful_set_is_gone_is_not_released_without_it() {
     let kept = "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":null}, forget release, ";
     assert!(planned.starts_with(kept) && planned.ends_with("Deleting"), "{planned}");
 }
+
+#[test]
+fn a_node_that_was_deleted_with_its_database_in_a_teardown_is_released_before_the_label_is_gone() {
+    let mut world = unreleased_and_deleted();
+    world.torn_down.definitions = true;
+    deleting(&mut world.nodes[0], 1);
+    let first = line(&plan(&world, now()));
+    let expected =
+        "[record release, as found true, update volume-uid {\"release\":true}, release legacy-set-uid]";
+    assert!(first.starts_with(expected), "{first}");
+    recorded_as(&mut world, true);
+    (world.stateful_set, world.pod) = (Child::Absent, None);
+    change(&mut world.volume, |volume| volume.spec.release = true);
+    assert_eq!(
+        line(&plan(&world, now())),
+        "[update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}, unlabel ip-10-0-0-1 ip-10-0-0-1-uid] \
+         AwaitingNode",
+        "without it the machine would be emptied"
+    );
+}
