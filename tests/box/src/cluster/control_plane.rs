@@ -1,6 +1,7 @@
 //! A real Kubernetes control plane in processes of this machine: starts it, waits until it is usable, stops
 //! it.
 
+mod api_server;
 mod components;
 mod error;
 mod objects;
@@ -17,6 +18,7 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use api_server::ApiServer;
 pub use components::FIRST_SERVICE_ADDRESS;
 pub use error::Error;
 pub use objects::{PLATFORM_NODE, STORAGE_CLASS, machine_status};
