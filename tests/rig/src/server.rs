@@ -1,0 +1,223 @@
+//! The server: takes requests, lets a driver interfere, and answers.
+
+use std::convert::Infallible;
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response, header};
+use http_body_util::{BodyExt, Full};
+use kube::Client;
+use kube::client::Body as RequestBody;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::watch::Sender;
+
+use super::answer::Refusal;
+use super::clock::Clock;
+use super::fault::{Decide, Fault};
+use super::handle::{self, Answer};
+use super::journal::Write;
+use super::kind;
+use super::request::Call;
+use super::state::State;
+use super::store::Key;
+use super::watch::{Body, Signal};
+
+/// The namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// A Kubernetes API server in memory. Copies are the same server.
+#[derive(Clone)]
+pub struct Server {
+    state: Arc<Mutex<State>>,
+    signal: Sender<Signal>,
+    decide: Arc<Mutex<Option<Decide>>>,
+    clock: Clock,
+    /// Held while a request is carried out, so that what it wrote is told from what others write.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Debug for Server {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Server").field("signal", &self.signal.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server with the built-in kinds and the namespaces that every cluster has.
+    pub fn new(clock: Clock) -> Self {
+        let state = Arc::new(Mutex::new(State::new(kind::built_in())));
+        let (signal, _) = tokio::sync::watch::channel(Signal::default());
+        let server = Self { state, signal, decide: Arc::default(), clock, turn: Arc::default() };
+        for name in NAMESPACES {
+            let made = handle::namespace(&mut server.state.lock(), name, &server.clock.stamp());
+            debug_assert!(made.is_ok(), "the namespaces of every cluster are well formed");
+        }
+        server
+    }
+
+    /// Serves the kinds of a resource definition, and the definition itself.
+    pub fn define(&self, definition: &Value) {
+        let mut state = self.state.lock();
+        let made = handle::definition(&mut state, definition, &self.clock.stamp());
+        debug_assert!(made.is_ok(), "the definition is well formed, and new: {made:?}");
+        let kinds = kind::of_definition(definition);
+        state.kinds.retain(|old| !kinds.iter().any(|new| new.resource() == old.resource()));
+        state.kinds.extend(kinds.into_iter().map(Arc::new));
+    }
+
+    /// A client whose requests are known by this name. To be called inside a tokio runtime.
+    pub fn client(&self, caller: &str) -> Client {
+        let (server, caller) = (self.clone(), caller.to_owned());
+        let service = tower::service_fn(move |request: Request<RequestBody>| {
+            let (server, caller) = (server.clone(), caller.clone());
+            async move { server.serve(&caller, request).await }
+        });
+        Client::new(service, "default")
+    }
+
+    /// Lets this decide about every request from now on; none lets every request pass.
+    pub fn decide(&self, decide: Option<Decide>) {
+        *self.decide.lock() = decide;
+    }
+
+    /// The requests that may have written, in the order in which they were carried out.
+    pub fn journal(&self) -> Vec<Write> {
+        self.state.lock().journal.clone()
+    }
+
+    /// The object as it is, past faults and without a request: for a judge, not for a player.
+    pub fn object(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
+        let key: Key = (resource.to_owned(), namespace.to_owned(), name.to_owned());
+        self.state.lock().store.get(&key).map(|it| it.as_ref().clone())
+    }
+
+    /// Forgets the history: watches and pages that begin before end with 410 (Expired).
+    pub fn compact(&self) {
+        self.state.lock().store.compact();
+    }
+
+    /// Cuts every watch off, as a restart of the API server does.
+    pub fn drop_watches(&self) {
+        self.signal.send_modify(|it| it.epoch += 1);
+    }
+
+    /// Makes the watches of a kind silent (`plural` or `plural.group`), or ends the silence. What was missed
+    /// is sent afterwards, or is gone with a watch that was cut off meanwhile.
+    pub fn silence(&self, resource: &str, is_silent: bool) {
+        self.signal.send_modify(|it| {
+            if is_silent {
+                it.silent.insert(resource.to_owned());
+            } else {
+                it.silent.remove(resource);
+            }
+        });
+    }
+
+    async fn serve(&self, caller: &str, request: Request<RequestBody>) -> Result<Response<Body>, io::Error> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect_bytes().await.map_err(io::Error::other)?;
+        let call = match Call::read(caller, &parts, body) {
+            Ok(call) => call,
+            Err(refusal) => return Ok(refused(&refusal)),
+        };
+        let fault = self.decide.lock().as_mut().and_then(|decide| decide(&call));
+        match &fault {
+            Some(Fault::Refuse { code: 409, .. }) => {
+                let message = "the object has been modified; please apply your changes to the latest version and \
+                    try again";
+                return Ok(refused(&Refusal::plain(409, "Conflict", message)));
+            }
+            Some(Fault::Refuse { code: 410, .. }) => {
+                return Ok(refused(&Refusal::expired("The resourceVersion is too old")));
+            }
+            Some(Fault::Refuse { code, retry_after }) => {
+                return Ok(refused(&Refusal::unavailable(*code, *retry_after)));
+            }
+            Some(Fault::LoseRequest) => return Err(broken()),
+            Some(Fault::DelayRequest(time)) => tokio::time::sleep(*time).await,
+            Some(Fault::LoseAnswer | Fault::DelayAnswer(_)) | None => {}
+        }
+        let response = self.carry_out(&call);
+        match fault {
+            Some(Fault::LoseAnswer) => return Err(broken()),
+            Some(Fault::DelayAnswer(time)) => tokio::time::sleep(time).await,
+            Some(Fault::Refuse { .. } | Fault::LoseRequest | Fault::DelayRequest(_)) | None => {}
+        }
+        Ok(response)
+    }
+
+    /// Carries a request out at once: nothing else happens meanwhile.
+    fn carry_out(&self, call: &Call) -> Response<Body> {
+        let _turn = self.turn.lock();
+        let before = self.state.lock().store.revision();
+        let answer = handle::handle(&self.state, &self.signal, call, &self.clock);
+        let after = {
+            let mut state = self.state.lock();
+            let after = state.store.revision();
+            if call.verb.writes() {
+                let write = written(call, &answer, (before, after), &self.clock);
+                state.journal.push(write);
+            }
+            after
+        };
+        if after != before {
+            self.signal.send_modify(|it| it.revision = after);
+        }
+        match answer {
+            Ok(Answer::Object(code, object)) => response(code, &object),
+            Ok(Answer::Watch(body)) => json_response(200).body(body).unwrap_or_default(),
+            Err(refusal) => refused(&refusal),
+        }
+    }
+}
+
+fn written(call: &Call, answer: &Result<Answer, Refusal>, versions: (u64, u64), clock: &Clock) -> Write {
+    let (code, name) = match answer {
+        Ok(Answer::Object(code, object)) => (*code, object["metadata"]["name"].as_str().unwrap_or_default()),
+        Ok(Answer::Watch(_)) => (200, ""),
+        Err(refusal) => (refusal.code, ""),
+    };
+    let resource =
+        if call.group.is_empty() { call.plural.clone() } else { format!("{}.{}", call.plural, call.group) };
+    Write {
+        at: clock.now(),
+        caller: call.caller.clone(),
+        verb: call.verb,
+        resource,
+        namespace: call.namespace.clone(),
+        name: if call.name.is_empty() { name.to_owned() } else { call.name.clone() },
+        subresource: call.subresource.clone(),
+        content_type: call.content_type.clone(),
+        manager: call.manager.clone(),
+        body: serde_json::from_slice(&call.body).unwrap_or(Value::Null),
+        code,
+        before: versions.0,
+        after: versions.1,
+    }
+}
+
+/// What a client sees of a connection that was cut.
+fn broken() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, "the connection was reset")
+}
+
+fn json_response(code: u16) -> http::response::Builder {
+    Response::builder().status(code).header(header::CONTENT_TYPE, "application/json")
+}
+
+fn response(code: u16, object: &Value) -> Response<Body> {
+    let text = object.as_str().map_or_else(|| object.to_string(), str::to_owned);
+    let body = Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {});
+    json_response(code).body(body.boxed_unsync()).unwrap_or_default()
+}
+
+fn refused(refusal: &Refusal) -> Response<Body> {
+    let mut response = response(refusal.code, &refusal.status);
+    if let Some(seconds) = refusal.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
