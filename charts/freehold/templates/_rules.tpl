@@ -12,10 +12,11 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [freehold.dev]
   resources: [nodeclasses, nodeclasses/status]
   verbs: [patch]
+{{- end }}
+# The one that a NodeClass names is checked; that of a claim says whether Kubernetes expands the claim.
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses]
   verbs: [get]
-{{- end }}
 # The databases' machines: our finalizer, their label and taints; deleted when the machine is gone.
 - apiGroups: [""]
   resources: [nodes]

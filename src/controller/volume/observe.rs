@@ -129,7 +129,8 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     let former = former.or_else(|| adopted.and_then(names::volume_uid_of));
     let claim =
         Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace).get_opt(&claim).await?;
-    let storage_class = match claim.as_ref().filter(|claim| is_to_grow(claim, &volume)) {
+    let growing = claim.as_ref().filter(|claim| is_to_grow(claim, &volume));
+    let storage_class = match growing {
         Some(claim) => storage_class_of(claim, ctx).await?,
         None => None,
     };
@@ -183,7 +184,7 @@ pub async fn by_id(volume: &Volume, id: &VolumeId, ctx: &Context) -> Result<ById
 }
 
 fn is_to_grow(claim: &PersistentVolumeClaim, volume: &Volume) -> bool {
-    let wanted = volume.spec.size.gib();
+    let wanted = volume.spec.size.gib().filter(|_| volume.metadata.deletion_timestamp.is_none());
     expansion::requested(claim).zip(wanted).is_some_and(|(requested, wanted)| requested < wanted)
 }
 

@@ -1,5 +1,5 @@
-//! Which EBS volume a PersistentVolume names, in the driver's form or in that of Kubernetes' own plugin before
-//! it, which Kubernetes' controllers translate (its documentation, "CSI migration").
+//! Which EBS volume a PersistentVolume names, in the driver's form or in that of Kubernetes' own plugin
+//! before it, which Kubernetes' controllers translate (its documentation, "CSI migration").
 
 use k8s_openapi::api::core::v1::PersistentVolume;
 
