@@ -136,8 +136,8 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
     if let Some(other) = machines.successor.or_else(|| machines.former.first().copied()) {
         return Some(Unreleasable::Moving { from: host.name_any(), to: other.name_any() });
     }
-    // In a teardown everything is deleted at once: a machine that serves still has been left as it is. Of what
-    // says that it is released, the release itself waits for the conditions.
+    // In a teardown everything is deleted at once: a machine that serves still has been left as it is. For
+    // the conditions of what says that it is released, the release itself waits.
     let is_deleted = host.metadata.deletion_timestamp.is_some();
     let is_as_wanted = || host.spec.release || node_awaited(host).is_none();
     let is_kept = if is_deleted { observed.torn_down.any() } else { is_as_wanted() };

@@ -12,7 +12,6 @@ use super::action::{Action, Plan};
 use super::facts::{adoption, node_awaited, volume_awaited};
 use super::leaving::{is_as_found, is_begun, is_leaving, is_requested, keeps, recorded, unreleasable};
 use super::pause::{delete_nodes, give_back};
-use crate::api::Node;
 use crate::api::database::{Adoption, Release};
 use crate::controller::database::build;
 use crate::controller::database::cause::NodeDeletion;
@@ -32,14 +31,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let as_found = is_as_found(observed);
     let mut actions = Vec::new();
     actions.extend(record(observed, as_found, now));
-    // What would be released is neither repaired nor changed from here on. A Node that is deleted already is
-    // not either, and would release its machine at once: that comes after the StatefulSet.
+    // What would be released is neither repaired nor changed from here on. A Node or Volume that is deleted
+    // already is not either, and would release what it has at once: that comes after the StatefulSet.
     actions.extend(flags(observed, false));
-    if let Child::Ours(volume) = &observed.volume
-        && !volume.spec.release
-    {
-        actions.push(Action::UpdateVolume(volume.uid().unwrap_or_default(), json!({"release": true})));
-    }
     if let Some(wait) = awaited(observed, as_found) {
         return Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval));
     }
@@ -75,28 +69,30 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     Some(Plan::act(actions, DatabaseWait::ResourcesDeleted))
 }
 
-/// Has the Nodes that are deleted, or those that are not, release their machines.
-fn flags(observed: &Observed, of_deleted: bool) -> impl Iterator<Item = Action> {
-    let is_deleted = |node: &Node| node.metadata.deletion_timestamp.is_some();
-    let nodes = observed.nodes.iter().filter(move |it| !it.spec.release && is_deleted(it) == of_deleted);
-    nodes.map(|node| {
-        let (name, uid) = (node.name_any(), node.uid().unwrap_or_default());
-        Action::UpdateNode(name, uid, json!({"release": true}))
-    })
+/// Has Nodes and Volume release what they have: those that are deleted, or those that are not.
+fn flags(observed: &Observed, of_deleted: bool) -> Vec<Action> {
+    let is_of = |metadata: &ObjectMeta| metadata.deletion_timestamp.is_some() == of_deleted;
+    let release = || json!({"release": true});
+    let nodes = observed.nodes.iter().filter(|node| !node.spec.release && is_of(&node.metadata));
+    let volume = observed.volume.ours().filter(|volume| !volume.spec.release && is_of(&volume.metadata));
+    nodes
+        .map(|node| Action::UpdateNode(node.name_any(), node.uid().unwrap_or_default(), release()))
+        .chain(volume.map(|it| Action::UpdateVolume(it.uid().unwrap_or_default(), release())))
+        .collect()
 }
 
 /// What is awaited before the first object is released: that Node and Volume have seen that they are, and
-/// that EC2 lets the Node read what it is to release. In a teardown there is no time for it.
+/// that EC2 lets the Node read what it is to release. One that is deleted is told later; in a teardown there
+/// is no time for it.
 fn awaited(observed: &Observed, as_found: bool) -> Option<DatabaseWait> {
     observed.stateful_set.ours().filter(|_| !observed.torn_down.any())?;
-    let volume = observed.volume.ours();
-    let are_told = observed.nodes.iter().all(|node| node.spec.release)
-        && volume.is_none_or(|volume| volume.spec.release);
-    if !are_told {
+    if !flags(observed, false).is_empty() {
         return Some(DatabaseWait::Releasing { set: observed.names.stateful_set.clone(), as_found });
     }
+    let mut nodes = observed.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none());
+    let volume = observed.volume.ours().filter(|volume| volume.metadata.deletion_timestamp.is_none());
     let of_volume = || volume.and_then(volume_awaited).filter(|wait| !wait.is_stalled());
-    observed.nodes.iter().find_map(node_awaited).or_else(of_volume)
+    nodes.find_map(node_awaited).or_else(of_volume)
 }
 
 /// The plan, and first of all that Node and Volume are kept, whatever else the plan waits for: what would be

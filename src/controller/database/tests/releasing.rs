@@ -248,8 +248,23 @@ fn what_was_deleted_before_its_database_is_released_all_the_same() {
             volume.status.as_mut().unwrap().conditions[0].status = "False".to_owned();
         });
     };
-    let released = planned_release(deleted_volume);
-    assert!(released.contains(UPDATES) && released.contains("release set-uid"), "{released}");
+    let node_first = "[record release, as found false, update orders-gqmgm-1 orders-gqmgm-1-uid \
+        {\"release\":true}] Deleting";
+    assert_eq!(planned_release(deleted_volume), node_first, "its Volume would release at once");
+    let told_but_the_volume = told(|world| {
+        self::change(&mut world.volume, |volume| volume.spec.release = false);
+        deleted_volume(world);
+    });
+    let released = line(&plan(&told_but_the_volume, now()));
+    assert!(released.starts_with("[release set-uid"), "{released}");
+    let volume_last = line(&plan(
+        &begun(|world| {
+            self::change(&mut world.volume, |volume| volume.spec.release = false);
+            deleted_volume(world);
+        }),
+        now(),
+    ));
+    assert!(volume_last.starts_with("[update volume-uid {\"release\":true}"), "{volume_last}");
     let unbound = planned_release(|world| {
         deleted_volume(world);
         self::change(&mut world.volume, |it| it.status.as_mut().unwrap().conditions.clear());
@@ -265,7 +280,7 @@ fn what_was_deleted_before_its_database_is_released_all_the_same() {
         deleted_volume(world);
         deleted_node(world);
     });
-    let first = "[record release, as found false, update volume-uid {\"release\":true}, release set-uid";
+    let first = "[record release, as found false, release set-uid";
     assert!(torn_down.starts_with(first), "its Node would release its machine at once: {torn_down}");
     let begun = begun(|world| {
         deleted_node(world);

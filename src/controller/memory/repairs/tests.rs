@@ -45,7 +45,9 @@ fn fleet(nodes: Vec<Node>) -> Fleet {
 /// The first list of a watch.
 fn list(writer: &mut Writer<Node>, nodes: Vec<Node>) {
     writer.apply_watcher_event(&Event::Init);
-    nodes.into_iter().for_each(|node| writer.apply_watcher_event(&Event::InitApply(node)));
+    for node in nodes {
+        writer.apply_watcher_event(&Event::InitApply(node));
+    }
     writer.apply_watcher_event(&Event::InitDone);
 }
 
