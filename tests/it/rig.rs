@@ -1,5 +1,5 @@
-//! What a driver can do to the rig's API server: refuse, lose and delay requests, cut and silence watches, and
-//! read afterwards what was written.
+//! What a driver can do to the rig's API server: refuse, lose and delay requests, cut and silence watches,
+//! and read afterwards what was written.
 
 use std::time::Duration;
 

@@ -19,8 +19,8 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Starts both, and returns when the API server is ready. Builds the programs first when they are not in the
-    /// cache, showing progress on standard error.
+    /// Starts both, and returns when the API server is ready. Builds the programs first when they are not in
+    /// the cache, showing progress on standard error.
     pub async fn start(options: ControlPlaneOptions) -> Result<Self, Error> {
         let tools = Tools::ensure(&options.cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
         let folder = RunFolder::create(&options.cache, &options.name).map_err(|source| Error::System {
