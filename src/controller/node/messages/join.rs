@@ -31,6 +31,10 @@ impl JoinWait {
                 missing.message()
             ),
             Self::NotReady(core_node) => format!("Kubernetes node {core_node} is not Ready"),
+            Self::DriverGone(core_node) => format!(
+                "the EBS CSI driver is not registered on Kubernetes node {core_node} at the moment, as during \
+                its update: the database goes on, and its pod could not be started again there"
+            ),
             Self::KubernetesNodeGone(id) => format!(
                 "instance {id} runs, but its Kubernetes node is gone: its kubelet must register again"
             ),

@@ -74,6 +74,11 @@ fn initialized(observed: &Observed, status: &NodeStatus, core_node: &CoreNode, n
     let name = core_node.name_any();
     match safety::kubelet(Some(core_node)) {
         Kubelet::Ready if observed.driver_registered => Plan::done(),
+        // Each update of the driver takes it away for seconds; its CSINode wakes the Node.
+        Kubelet::Ready if conditions::is_true(&status.conditions, ConditionType::Initialized) => {
+            let plan = Plan::wait(JoinWait::DriverGone(name));
+            Plan { requeue: Some(observed.timing.requeue_interval), ..plan }
+        }
         Kubelet::Ready => {
             let plan = initializing(observed, status, Missing::Driver(name), now);
             // Its CSINode wakes it, unless it came before this Node's status had the name.

@@ -88,6 +88,7 @@ fn of_join(wait: &JoinWait) -> &'static [Wake] {
         JoinWait::NeverJoins { .. } => &[Wake::Itself, Wake::NodeClass],
         // A CSINode may come before the status has its name: only the time is certain.
         JoinWait::Ended(..)
+        | JoinWait::DriverGone(_)
         | JoinWait::KubernetesNodeEndingChecked(_)
         | JoinWait::Initialization(Missing::Driver(_))
         | JoinWait::InitializationOverdue { missing: Missing::Driver(_), .. } => &[Wake::Time],

@@ -127,6 +127,7 @@ fn joins_waited_for() -> Vec<JoinWait> {
         JoinWait::NeverJoins { machines: 4, class: "default".to_owned() },
         JoinWait::Registered(CORE_NODE.to_owned()),
         JoinWait::NotReady(CORE_NODE.to_owned()),
+        JoinWait::DriverGone(CORE_NODE.to_owned()),
         JoinWait::KubernetesNodeGone(id("i-1")),
         JoinWait::KubernetesNodeEnding(CORE_NODE.to_owned()),
         JoinWait::KubernetesNodeEndingChecked(CORE_NODE.to_owned()),

@@ -143,6 +143,12 @@ fn an_instance_starts_joins_and_is_made_ready() {
         ),
         ("settled", settled(), now(), done()),
         (
+            "settled, and the EBS driver is being updated",
+            settled_with(|it| it.driver_registered = false),
+            at(100_000),
+            waits(Reason::NodeNotReady).again(5),
+        ),
+        (
             "Ready no more",
             settled_with(|it| it.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(9))))),
             now(),

@@ -36,6 +36,8 @@ pub enum JoinWait {
     },
     /// The Kubernetes node of this name is not Ready.
     NotReady(String),
+    /// The EBS CSI driver is not registered any more on the Kubernetes node of this name.
+    DriverGone(String),
     /// The instance runs, and its Kubernetes node is gone.
     KubernetesNodeGone(InstanceId),
     /// The Kubernetes node of this name is being deleted and was not held yet.
@@ -68,6 +70,7 @@ impl JoinWait {
                 Reason::AwaitingInitialization
             }
             Self::NotReady(_)
+            | Self::DriverGone(_)
             | Self::KubernetesNodeGone(_)
             | Self::KubernetesNodeEnding(_)
             | Self::KubernetesNodeEndingChecked(_) => Reason::NodeNotReady,
