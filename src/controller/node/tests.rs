@@ -11,6 +11,7 @@ mod life;
 mod loss;
 mod loss_status;
 mod messages;
+mod postponed;
 mod proof;
 mod random;
 mod released;

@@ -17,6 +17,7 @@ use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
+use crate::controller::safety::{self, Kubelet};
 
 /// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot.
 pub(super) fn is_own(observed: &Observed, instance: &Instance) -> bool {
@@ -70,10 +71,15 @@ fn looked_up(observed: &Observed) -> bool {
 /// The proof that this attempt's instance does not exist. Without the attempt (the status was lost) there is
 /// no token to look up. What was adopted or is released must be unknown to EC2 by its id, too: its tags were
 /// put on later, or are taken off. A launch in doubt has no id: its token shows it, which nothing takes off.
+/// A kubelet that reports to be ready contradicts an absence, however often EC2 says it: it may be another
+/// account's or Region's EC2 that answers.
 pub(in crate::controller::node) fn proven_absent(
     observed: &Observed,
     launch: Option<&NodeCreation>,
 ) -> Option<AbsenceProven> {
+    if safety::kubelet(observed.core_node.as_ref()) == Kubelet::Ready {
+        return None;
+    }
     let is_unknown = observed.shown_by_id.as_ref().is_some_and(Vec::is_empty);
     let is_recorded = observed.node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
     let has_lost_tags = observed.node.spec.release && (is_recorded || launch.is_none());

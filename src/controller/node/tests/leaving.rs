@@ -263,9 +263,19 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
             leaves(settled(), |it| {
                 it.instances.instances.clear();
                 it.instances.empty = empty(1, 1201);
+                it.core_node = None;
             }),
             at(1202),
-            released_with(vec![]),
+            released(),
+        ),
+        (
+            "EC2 never shows it, and its kubelet is Ready: it may be another account's EC2",
+            leaves(settled(), |it| {
+                it.instances.instances.clear();
+                it.instances.empty = empty(1, 1201);
+            }),
+            at(100_000),
+            waits(Reason::AwaitingTermination).pending(),
         ),
         (
             "absence is proven without the attempt",
@@ -273,9 +283,10 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
                 it.instances.instances.clear();
                 status(it).creation = None;
                 it.instances.empty = EmptyRuns { by_token: None, ..empty(1, 1201) };
+                it.core_node = None;
             }),
             at(1202),
-            released_with(vec![]),
+            released(),
         ),
     ]);
 }

@@ -1,4 +1,4 @@
-//! A machine that had joined and is lost: judged, postponed, and reported.
+//! A machine that had joined and is lost: judged and reported.
 
 use pretty_assertions::assert_eq;
 use strum::IntoEnumIterator;
@@ -6,7 +6,6 @@ use strum::IntoEnumIterator;
 use super::*;
 use crate::api::node::{Fence, MachineHealth, ReplacementCause};
 use crate::cloud::InstanceHealth;
-use crate::controller::blocker::Blocker;
 use crate::controller::node::cause::Cause;
 use crate::controller::node::plan::judgement::Judgement;
 use crate::controller::node::status::status as status_of;
@@ -24,6 +23,12 @@ pub(super) fn in_state(state: InstanceState) -> Observed {
 
 pub(super) fn silent_since(observed: &mut Observed, since: i64) {
     observed.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(since))));
+}
+
+/// Every list of 20 minutes was empty.
+fn never_shown(observed: &mut Observed) {
+    observed.instances.instances.clear();
+    observed.instances.empty = empty(1, 1201);
 }
 
 pub(super) fn impaired_since(observed: &mut Observed, since: i64) {
@@ -190,11 +195,17 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         (
             "proven gone",
             with(|it| {
-                it.instances.instances.clear();
-                it.instances.empty = empty(1, 1201);
+                never_shown(it);
+                silent_since(it, 1200);
             }),
             1202,
             Due(Cause::Terminated),
+        ),
+        (
+            "EC2 never shows it, and its kubelet is Ready: another account's EC2?",
+            with(never_shown),
+            10_000,
+            Well,
         ),
         (
             "never ready for the database: waited for",
@@ -270,129 +281,4 @@ fn a_kubernetes_node_that_another_client_deletes_under_a_machine_that_is_well_as
         (after(&observed, 10).replacement_needed, status.health),
         (None, Some(MachineHealth::Healthy))
     );
-}
-
-#[test]
-fn a_repair_that_another_pass_leaves_no_place_for_shows_as_postponed() {
-    let observed = in_state(InstanceState::Stopped);
-    let blocked = |call_blocked| {
-        let acted = Acted { call_blocked: Some(call_blocked), ..Acted::new(observed.node.clone()) };
-        status_of(&observed, &plan(&observed, now()), &acted, now())
-    };
-    let status = blocked(CallBlocked::RepairPostponed {
-        loss: "it is lost".into(),
-        blocker: Blocker::RepairsAtLimit { underway: 5, limit: 5 },
-        until: at(5),
-    });
-    let message = "it is lost; repair postponed: 5 databases are already being repaired (limit 5)";
-    assert_eq!(of(&status, ConditionType::Lost), ("False".into(), "RepairPostponed".into(), message.into()));
-    assert_eq!(status.health, Some(MachineHealth::RepairPostponed));
-    let status = blocked(CallBlocked::RateLimited { until: at(5) });
-    assert_eq!(
-        condition(&status.conditions, ConditionType::Lost),
-        ("False".into(), "InstanceStopped".into())
-    );
-}
-
-#[test]
-fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_looks_down() {
-    type Change = fn(&mut Observed);
-    let rows: [(&str, InstanceState, Change, bool); 15] = [
-        ("alone", InstanceState::Running, |_| {}, true),
-        ("four others", InstanceState::Running, |it| it.fleet.repairs = 4, true),
-        ("five others", InstanceState::Running, |it| it.fleet.repairs = 5, false),
-        (
-            "five others, and this one is terminated",
-            InstanceState::Terminated,
-            |it| it.fleet.repairs = 5,
-            false,
-        ),
-        (
-            "five others of a thousand",
-            InstanceState::Running,
-            |it| (it.fleet.repairs, it.fleet.nodes) = (5, 1000),
-            true,
-        ),
-        (
-            "ten others of a thousand",
-            InstanceState::Running,
-            |it| (it.fleet.repairs, it.fleet.nodes) = (10, 1000),
-            false,
-        ),
-        (
-            "the inventory is three sweeps old",
-            InstanceState::Running,
-            |it| it.instances.swept_at = Some(at(120)),
-            true,
-        ),
-        ("the inventory is older", InstanceState::Running, |it| it.instances.swept_at = Some(at(119)), false),
-        (
-            "three others of its namespace, where others have machines",
-            InstanceState::Running,
-            |it| (it.fleet.repairs, it.fleet.own_repairs, it.fleet.is_shared) = (3, 3, true),
-            false,
-        ),
-        (
-            "three others of its namespace, which is alone",
-            InstanceState::Running,
-            |it| (it.fleet.repairs, it.fleet.own_repairs) = (3, 3),
-            true,
-        ),
-        (
-            "four others, two of them of its namespace",
-            InstanceState::Running,
-            |it| (it.fleet.repairs, it.fleet.own_repairs, it.fleet.is_shared) = (4, 2, true),
-            true,
-        ),
-        ("its zone looks down", InstanceState::Running, |it| it.fleet.zone_looks_down = true, false),
-        ("not every Node is listed", InstanceState::Running, |it| it.fleet.unlisted = 1, false),
-        ("nor for one that ended", InstanceState::Terminated, |it| it.fleet.unlisted = 1, false),
-        ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
-    ];
-    let more: [(&str, InstanceState, Change, bool); 5] = [
-        (
-            "a terminated one does not come back with its zone",
-            InstanceState::Terminated,
-            |it| it.fleet.zone_looks_down = true,
-            true,
-        ),
-        (
-            "its zone looked down within the grace",
-            InstanceState::Running,
-            |it| it.fleet.zone_down_at = Some(at(1)),
-            false,
-        ),
-        (
-            "its zone looked down long ago",
-            InstanceState::Running,
-            |it| it.fleet.zone_down_at = Some(at(0)),
-            true,
-        ),
-        (
-            "its zone looked down, and it is terminated",
-            InstanceState::Terminated,
-            |it| it.fleet.zone_down_at = Some(at(299)),
-            true,
-        ),
-        ("a stopped one may", InstanceState::Stopped, |it| it.fleet.zone_looks_down = true, false),
-    ];
-    for (name, state, change, begins) in rows.into_iter().chain(more) {
-        let mut observed = in_state(state);
-        silent_since(&mut observed, 0);
-        observed.instances.swept_at = Some(at(299));
-        change(&mut observed);
-        let plan = plan(&observed, at(300));
-        assert_eq!(matches!(plan.actions.first(), Some(Action::DeclareLost(_))), begins, "{name}: {plan:?}");
-        assert_eq!(plan.priority == Priority::Repair, begins, "{name}: its calls are urgent");
-        if !begins {
-            assert_eq!(Row::of(plan), waits(Reason::RepairPostponed).again(5), "{name}");
-            let status = after(&observed, 300);
-            assert_eq!(
-                condition(&status.conditions, ConditionType::Lost),
-                ("False".into(), "RepairPostponed".into()),
-                "{name}"
-            );
-            assert_eq!(status.health, Some(MachineHealth::RepairPostponed), "{name}");
-        }
-    }
 }
