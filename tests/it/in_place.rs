@@ -46,7 +46,7 @@ async fn found(env: &TestEnv) -> (String, String) {
     let made: PersistentVolume = serde_json::from_value(json!({
         "metadata": {"name": record(env), "labels": {"app.kubernetes.io/name": "legacy"}},
         "spec": {
-            "accessModes": ["ReadWriteOnce"], "capacity": size, "storageClassName": "",
+            "accessModes": ["ReadWriteOnce"], "capacity": size, "storageClassName": "freehold",
             "persistentVolumeReclaimPolicy": "Delete",
             "claimRef": {"namespace": env.name, "name": CLAIM},
             "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": id, "fsType": "xfs"},
@@ -56,7 +56,7 @@ async fn found(env: &TestEnv) -> (String, String) {
     records(env).create(&PostParams::default(), &made).await.unwrap();
     let made: PersistentVolumeClaim = serde_json::from_value(json!({
         "metadata": {"name": CLAIM, "labels": {"app": "orders"}},
-        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": record(env),
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "freehold", "volumeName": record(env),
             "resources": {"requests": size}},
     }))
     .unwrap();
