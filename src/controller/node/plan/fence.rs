@@ -48,8 +48,9 @@ pub(super) fn begin(
     // The look-ups that prove an absence are forgotten when nothing is awaited any more.
     let is_hidden = observed.instances.by_id(id).is_none();
     let is_terminated = loss.cause == Cause::Terminated;
+    let (fleet, swept_at) = (&observed.fleet, observed.instances.swept_at);
     if let Err(blocker) =
-        safety::may_give_up(&observed.fleet, is_terminated, observed.instances.swept_at, timing, now)
+        safety::may_give_up(fleet, is_terminated, swept_at, observed.process_started, timing, now)
     {
         let plan = Plan::wait(LossWait::RepairPostponed(loss.signs.clone(), blocker));
         return Plan { requeue: Some(timing.requeue_interval), pending: is_hidden, ..plan };

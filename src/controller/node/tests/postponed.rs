@@ -31,10 +31,15 @@ fn a_repair_that_another_pass_leaves_no_place_for_shows_as_postponed() {
     );
 }
 
+/// The Nodes of one namespace are not listed, and the operator has just started.
+fn just_started(observed: &mut Observed) {
+    (observed.fleet.unlisted, observed.process_started) = (1, at(1));
+}
+
 #[test]
 fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_looks_down() {
     type Change = fn(&mut Observed);
-    let rows: [(&str, InstanceState, Change, bool); 15] = [
+    let rows: [(&str, InstanceState, Change, bool); 16] = [
         ("alone", InstanceState::Running, |_| {}, true),
         ("four others", InstanceState::Running, |it| it.fleet.repairs = 4, true),
         ("five others", InstanceState::Running, |it| it.fleet.repairs = 5, false),
@@ -82,8 +87,9 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             true,
         ),
         ("its zone looks down", InstanceState::Running, |it| it.fleet.zone_looks_down = true, false),
-        ("not every Node is listed", InstanceState::Running, |it| it.fleet.unlisted = 1, false),
-        ("nor for one that ended", InstanceState::Terminated, |it| it.fleet.unlisted = 1, false),
+        ("not every Node is listed", InstanceState::Running, just_started, false),
+        ("nor for one that ended", InstanceState::Terminated, just_started, false),
+        ("a namespace is never listed", InstanceState::Running, |it| it.fleet.unlisted = 1, true),
         ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
     ];
     let more: [(&str, InstanceState, Change, bool); 5] = [
