@@ -87,7 +87,7 @@ pub(super) fn keeps(observed: &Observed) -> bool {
 /// it runs, also if the status was lost.
 pub(super) fn is_as_found(observed: &Observed) -> bool {
     if let Some(release) = recorded(observed).filter(|_| is_begun(observed)) {
-        return release.as_found;
+        return release.as_found && !is_placed(observed);
     }
     let has_what_was_found = match observed.stateful_set.ours() {
         Some(_) => adoption(observed)

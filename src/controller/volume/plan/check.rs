@@ -3,6 +3,7 @@
 
 use super::action::{Action, Plan};
 use super::check_adopted;
+use super::deletion::effective_policy;
 use super::facts::{is_decided, owner_of};
 use super::wakes::{is_registered, wakes};
 use crate::api::DeletionPolicy;
@@ -24,10 +25,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
     };
     let is_deleting = observed.volume.metadata.deletion_timestamp.is_some();
     let is_stalled = plan.waiting.as_ref().is_some_and(VolumeWait::is_stalled);
-    let policy = observed
-        .owner
-        .as_ref()
-        .map_or(observed.volume.spec.deletion_policy, |owner| owner.spec.deletion_policy);
+    let policy = effective_policy(observed);
     for action in &plan.actions {
         match action {
             Action::Create(_) | Action::Resend => {

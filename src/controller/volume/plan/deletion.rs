@@ -137,11 +137,14 @@ fn record(id: VolumeId, found: Found) -> Plan {
 
 /// The policy that counts: the newest that the Database says; in a teardown, and where the deletion of the
 /// Database is to leave everything as it is, Retain, since neither is a decision about this very volume.
+/// Retain as well while the Database is protected or is to be released, whatever has deleted the Volume. A
+/// Database without our finalizer has said its last word in the Volume's spec.
 pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
-    let newest = observed
-        .owner
-        .as_ref()
-        .map_or(observed.volume.spec.deletion_policy, |owner| owner.spec.deletion_policy);
+    let newest = match observed.owner.as_ref().filter(|owner| finalizer::has(*owner)) {
+        Some(owner) if owner.spec.deletion_protection || owner.spec.release => DeletionPolicy::Retain,
+        Some(owner) => owner.spec.deletion_policy,
+        None => observed.volume.spec.deletion_policy,
+    };
     let is_orphaning = observed.owner.as_ref().is_some_and(is_orphaning);
     if observed.teardown || is_orphaning { DeletionPolicy::Retain } else { newest }
 }

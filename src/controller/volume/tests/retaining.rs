@@ -165,6 +165,28 @@ fn the_policy_that_counts_is_the_newest_of_the_database() {
 }
 
 #[test]
+fn the_volume_of_a_database_that_is_protected_or_to_be_released_is_retained_whatever_was_decided_before() {
+    let deletes = |change: fn(&mut crate::api::Database)| {
+        let world = detached(DeletionPolicy::Delete, VolumeState::Available, |it| {
+            let mut owner = owner("Delete", true);
+            change(&mut owner);
+            it.owner = Some(owner);
+            it.volume.spec.deletion_decided = true;
+        });
+        plan(&world, now()).actions.iter().any(|action| matches!(action, Action::DeleteVolume(_)))
+    };
+    assert!(deletes(|_| {}));
+    assert!(!deletes(|owner| owner.spec.deletion_protection = true));
+    assert!(!deletes(|owner| owner.spec.release = true));
+    let without_finalizer = detached(DeletionPolicy::Retain, VolumeState::Available, |it| {
+        it.owner = Some(owner("Delete", true));
+        it.owner.as_mut().unwrap().metadata.finalizers = Some(vec!["example.com/other".to_owned()]);
+    });
+    let planned = plan(&without_finalizer, now());
+    assert!(!planned.actions.iter().any(|it| matches!(it, Action::DeleteVolume(_))), "{planned:?}");
+}
+
+#[test]
 fn a_volume_is_retained_whatever_its_policy_while_kubernetes_takes_its_owner_off_and_after_that_by_its_own() {
     let because = |observed: &Observed| match plan(observed, now()).actions.as_slice() {
         [Action::MarkRetained(record), Action::RemoveFinalizer] => {
