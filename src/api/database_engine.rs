@@ -29,8 +29,9 @@ pub struct Engine {
     #[serde(rename = "type")]
     pub kind: EngineType,
 
-    /// The engine's release, for example 9.3.4 (QuestDB) or 17.6 (PostgreSQL): always a whole version, never
-    /// `latest`. A change restarts the database. The major version of PostgreSQL cannot change.
+    /// The engine's release, for example 9.3.4 (QuestDB) or 17.6 (PostgreSQL, in YAML with quotes: "17.6"):
+    /// always a whole version, never `latest`. A change restarts the database. The major version of
+    /// PostgreSQL cannot change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+([.][0-9]+)?$')")
@@ -79,7 +80,8 @@ pub struct CustomEngine {
     #[schemars(range(min = 1024, max = 65535))]
     pub port: i32,
 
-    /// Where the volume is mounted in the container: an absolute path.
+    /// Where the volume is mounted in the container: an absolute path, the one that the image has its data
+    /// in. It cannot change with the same image once the database was ready.
     #[schemars(length(min = 2, max = 256))]
     #[x_kube(validation = Rule::new("self.matches('^/[^:]+$') && !self.contains('..')")
         .message("spec.engine.custom.dataPath must be an absolute path without '..'"))]

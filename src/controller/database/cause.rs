@@ -30,6 +30,13 @@ pub enum InvalidSpec {
         /// Where the data is.
         made: String,
     },
+    /// Another data path of the same image, for a database that was ready.
+    DataPath {
+        /// The spec's.
+        wanted: String,
+        /// Where the volume is mounted.
+        made: String,
+    },
     /// The image of an adopted database does not name the version that it has.
     AdoptedImage {
         /// The image that was found.

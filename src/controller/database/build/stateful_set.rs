@@ -22,6 +22,9 @@ use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTAT
 use crate::api::names::Names;
 use crate::engine::{self, Check, Profile, Value};
 
+/// The name of the volume with the data, in the pod.
+pub const DATA: &str = "data";
+
 /// The name of the engine's container.
 pub const CONTAINER: &str = "engine";
 
@@ -175,14 +178,14 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
 /// The pod's volumes and where they are mounted: the disk first, since others are mounted inside it.
 fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
     let mut volumes = vec![Volume {
-        name: "data".to_owned(),
+        name: DATA.to_owned(),
         persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
             claim_name: names.volume.clone(),
             read_only: None,
         }),
         ..Volume::default()
     }];
-    let mut mounts = vec![mount("data", &profile.data_path, None)];
+    let mut mounts = vec![mount(DATA, &profile.data_path, None)];
     if let Some(config) = &profile.config {
         volumes.push(Volume {
             name: "config".to_owned(),

@@ -27,6 +27,11 @@ impl InvalidSpec {
                  another major version of PostgreSQL cannot read it. Set the major version back, or create a \
                  new Database and copy the data"
             ),
+            Self::DataPath { wanted, made } => format!(
+                "spec.engine.custom.dataPath cannot change from {made} to {wanted} with the same image: the \
+                 image has its data in {made}, and what it writes anywhere else than on the volume is lost \
+                 with its container. Set dataPath back; another image may have another path"
+            ),
             Self::AdoptedImage { image, version } => format!(
                 "spec.engine.version cannot change: image {image} of the adopted database does not name {version} \
                  in its tag, so its image of another version is not known. Set the version back"

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use k8s_openapi::api::core::v1::Container;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use super::comparison::{self, Finding};
@@ -20,6 +21,7 @@ pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
     name(observed)
         .or_else(|| observed.profile.as_ref().err().cloned().map(InvalidSpec::Engine))
         .or_else(|| data_directory(observed))
+        .or_else(|| data_path(observed))
         .or_else(|| adopted_image(observed))
         .or_else(|| storage(observed))
         .or_else(|| placement(observed))
@@ -36,20 +38,34 @@ fn name(observed: &Observed) -> Option<InvalidSpec> {
     (!is_name).then(|| InvalidSpec::Name(name.to_owned()))
 }
 
-/// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on
-/// the volume. A template of this very spec that another client has changed does not say which one it is.
-fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
-    // An adopted one has its data where it was found, whatever the version.
-    if observed.database.spec.engine.kind != EngineType::Postgresql || observed.database.spec.adopt.is_some()
-    {
-        return None;
-    }
-    let set = observed.stateful_set.ours()?;
+/// The engine's container as Freehold applied it. A template of this very spec that another client has
+/// changed does not say where the data is; nor does that of an adopted database, which has its data where it
+/// was found.
+fn engine_as_applied(observed: &Observed, kind: EngineType) -> Option<&Container> {
+    let spec = &observed.database.spec;
+    let set = observed.stateful_set.ours().filter(|_| spec.engine.kind == kind && spec.adopt.is_none())?;
     if comparison::stateful_set(observed) == Finding::Altered && !is_outdated(observed, set) {
         return None;
     }
-    let live = set.spec.as_ref()?.template.spec.as_ref()?;
-    let engine = build::engine_of(&live.containers, observed.engine())?;
+    build::engine_of(&set.spec.as_ref()?.template.spec.as_ref()?.containers, observed.engine())
+}
+
+/// An image has its data in one place. Under another path of the same image the volume is empty to it, and
+/// where the image declares a volume of its own, containerd gives it one that goes with the container. Until
+/// the database was ready for the first time, the path may have been the wrong one.
+fn data_path(observed: &Observed) -> Option<InvalidSpec> {
+    observed.database.status.as_ref()?.first_ready_at.as_ref()?;
+    let engine = engine_as_applied(observed, EngineType::Custom)?;
+    let profile = observed.profile.as_ref().ok()?;
+    let made = &engine.volume_mounts.iter().flatten().find(|mount| mount.name == build::DATA)?.mount_path;
+    let is_moved = engine.image.as_deref() == Some(&profile.image) && *made != profile.data_path;
+    is_moved.then(|| InvalidSpec::DataPath { wanted: profile.data_path.clone(), made: made.clone() })
+}
+
+/// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on
+/// the volume.
+fn data_directory(observed: &Observed) -> Option<InvalidSpec> {
+    let engine = engine_as_applied(observed, EngineType::Postgresql)?;
     let made =
         engine.env.iter().flatten().find(|variable| variable.name == DATA_DIRECTORY)?.value.as_deref()?;
     let wanted = observed

@@ -30,6 +30,7 @@ fn invalid_specs() -> Vec<InvalidSpec> {
             wanted: t("/var/lib/freehold/18/data"),
             made: t("/var/lib/freehold/17/data"),
         },
+        InvalidSpec::DataPath { wanted: t("/data"), made: t("/var/lib/engine") },
         InvalidSpec::AdoptedImage { image: t("db:latest"), version: t("17.5") },
         InvalidSpec::SizeForm(Size(t("1e9"))),
         InvalidSpec::ThroughputNotAllowed,

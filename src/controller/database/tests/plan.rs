@@ -1,5 +1,6 @@
 //! What is done, and what is waited for, in each situation of a Database that is wanted.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -301,6 +302,32 @@ fn a_spec_that_cannot_be_changes_nothing() {
     let mut world = settled();
     world.names.database = "Orders".to_owned();
     assert_eq!(line(&plan(&world, now())), "[] stalled InvalidSpec");
+}
+
+#[test]
+fn the_data_path_of_an_image_cannot_change_once_the_database_was_ready() {
+    let custom = |image: &str, path: &str| {
+        json!({"engine": {"type": "custom",
+            "custom": {"image": image, "port": 8812, "dataPath": path}}})
+    };
+    let reason = |image: &str, path: &str, first_ready_at: Option<Time>| {
+        let mut world = settled_as(custom("engine:1", "/var/lib/engine"));
+        world.database = database(custom(image, path), settled_status());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        as_applied(&mut world);
+        world.database.status.as_mut().unwrap().first_ready_at = first_ready_at;
+        plan(&world, now()).waiting.map(|waiting| (waiting.reason(), waiting.message()))
+    };
+    let refused = |image: &str, path: &str, first_ready_at: Option<Time>| {
+        reason(image, path, first_ready_at).is_some_and(|(reason, _)| reason == Reason::InvalidSpec)
+    };
+    let ready = || Some(Time(at(0)));
+    assert!(refused("engine:1", "/data", ready()));
+    let (_, message) = reason("engine:1", "/data", ready()).unwrap();
+    assert!(message.contains("Set dataPath back"), "{message}");
+    assert!(!refused("engine:2", "/data", ready()), "another image may have another path");
+    assert!(!refused("engine:1", "/var/lib/engine/", None), "the path may have been wrong");
+    assert!(!refused("engine:1", "/var/lib/engine", ready()));
 }
 
 #[test]
