@@ -194,7 +194,7 @@ pub fn data_volumes(instance: &Instance, data: &[VolumeId]) -> Vec<VolumeId> {
 }
 
 /// Whether an EBS volume may be deleted: the Volume object is being deleted under a policy that says so, EC2
-/// shows the volume available, and it carries the Volume's own tags. One that is given back (`is_released`)
+/// shows the volume available, and it carries the Volume's own tags. One that is released (`is_released`)
 /// never is.
 pub fn may_delete_volume(
     volume: &EbsVolume,

@@ -229,12 +229,7 @@ fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other()
 
         // It grows, and is deleted by its policy.
         env.edit("orders", &json!({"storage": {"size": "3Gi"}})).await;
-        until("the volume having grown", || async {
-            let shape = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).unwrap().shape;
-            seen((shape.size == 3).then_some(()), || format!("{shape:?}"))
-        })
-        .await;
-        env.ready("orders").await;
+        larger(&env, &found).await;
         env.delete("orders").await;
         env.gone("orders").await;
         assert!(env.ec2().volumes().iter().any(|it| it.id == found.volume), "Retain keeps it");
@@ -256,6 +251,28 @@ async fn pod_run_if_any(env: &TestEnv, legacy: &Legacy) -> Option<Value> {
     Some(json!({"uid": pod.metadata.uid, "node": node}))
 }
 
+/// The database is ready on a machine that Freehold launched, with its volume.
+async fn elsewhere(env: &TestEnv, found: &Found) {
+    until("the volume on a machine that Freehold launched", || async {
+        let disk = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).ok_or("no volume")?;
+        let holder = disk.attachment.map(|held| held.instance_id);
+        let is_moved = holder.as_ref().is_some_and(|id| *id != found.legacy.instance);
+        seen(is_moved.then_some(()), || format!("{holder:?}"))
+    })
+    .await;
+    env.ready("orders").await;
+}
+
+/// The database is ready with a volume of 3 GiB.
+async fn larger(env: &TestEnv, found: &Found) {
+    until("the volume having grown", || async {
+        let shape = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).unwrap().shape;
+        seen((shape.size == 3).then_some(()), || format!("{shape:?}"))
+    })
+    .await;
+    env.ready("orders").await;
+}
+
 #[test]
 fn an_adopted_database_survives_the_loss_of_the_machine_that_it_was_found_on() {
     run(async {
@@ -266,14 +283,7 @@ fn an_adopted_database_survives_the_loss_of_the_machine_that_it_was_found_on() {
         env.ready("orders").await;
         let ends = [("Action", "TerminateInstances"), ("InstanceId.1", found.legacy.instance.as_str())];
         env.ec2().call(ADOPTER, &ends).unwrap();
-        until("the database on a machine that Freehold launched", || async {
-            let disk = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).ok_or("no volume")?;
-            let holder = disk.attachment.map(|held| held.instance_id);
-            let is_moved = holder.as_ref().is_some_and(|id| *id != found.legacy.instance);
-            seen(is_moved.then_some(()), || format!("{holder:?}"))
-        })
-        .await;
-        env.ready("orders").await;
+        elsewhere(&env, &found).await;
         not_evicted(&env).await;
         let launched = env.mutations().get("RunInstances").copied();
         assert_eq!((launched, env.mutations().get("CreateVolume")), (Some(1), None));

@@ -162,6 +162,16 @@ async fn next(
     }
 }
 
+/// A watcher of no ConfigMap yet, which has said so.
+async fn watching(
+    api: &Api<ConfigMap>,
+) -> impl Stream<Item = watcher::Result<watcher::Event<ConfigMap>>> + Unpin + use<> {
+    let mut events = Box::pin(watcher(api.clone(), watcher::Config::default()));
+    assert_eq!(next(&mut events).await, "init");
+    assert_eq!(next(&mut events).await, "done");
+    events
+}
+
 #[test]
 fn a_watcher_goes_on_where_it_was_when_it_is_cut_off() {
     run(async {
@@ -187,9 +197,7 @@ fn a_watcher_whose_past_is_forgotten_lists_anew() {
     run(async {
         let server = server();
         let api = maps(&server.client("test"));
-        let mut events = Box::pin(watcher(api.clone(), watcher::Config::default()));
-        assert_eq!(next(&mut events).await, "init");
-        assert_eq!(next(&mut events).await, "done");
+        let mut events = watching(&api).await;
         server.silence("configmaps", true);
         create(&api, "a").await.unwrap();
         create(&api, "b").await.unwrap();
@@ -209,9 +217,7 @@ fn a_silent_watch_says_afterwards_what_was_missed() {
     run(async {
         let server = server();
         let api = maps(&server.client("test"));
-        let mut events = Box::pin(watcher(api.clone(), watcher::Config::default()));
-        assert_eq!(next(&mut events).await, "init");
-        assert_eq!(next(&mut events).await, "done");
+        let mut events = watching(&api).await;
         server.silence("configmaps", true);
         create(&api, "a").await.unwrap();
         assert!(futures::poll!(events.next()).is_pending());

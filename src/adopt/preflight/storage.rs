@@ -85,9 +85,7 @@ fn growth_refused(claim: &str, cause: NotExpandable) -> Finding {
         }
         NotExpandable::ClassFixed(name) => {
             let message = is_refused("it does not set allowVolumeExpansion");
-            Finding::warning(format!("StorageClass {name}"), message).way_out(format!(
-                "kubectl patch storageclass {name} --patch '{{\"allowVolumeExpansion\":true}}'"
-            ))
+            Finding::warning(format!("StorageClass {name}"), message).way_out(expansion::permitted_by(&name))
         }
     }
 }

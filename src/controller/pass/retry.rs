@@ -7,7 +7,7 @@ use backoff::backoff::Backoff;
 use backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
 use parking_lot::Mutex;
 
-/// Exponential pauses with jitter, one series per object: one that always fails slows nobody else.
+/// Exponential pauses with jitter, one series per object: one that always fails slows no other.
 pub struct Retry {
     first: Duration,
     longest: Duration,

@@ -131,9 +131,9 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
     let earlier = fits(&of_uid, "team-a", json!({})).unwrap_err();
     assert!(earlier.contains("earlier namespace team-a") && earlier.contains(NAMESPACE_UID_ANNOTATION));
 
-    let stranger = fits(&record(&[]), "team-b", json!({})).unwrap_err();
+    let other_tenant = fits(&record(&[]), "team-b", json!({})).unwrap_err();
     let nothing = may_adopt(&name, None, &database("team-b", json!({})), None).unwrap_err();
-    assert_eq!(stranger, nothing, "a tenant learns nothing of what others have");
+    assert_eq!(other_tenant, nothing, "a tenant learns nothing of what others have");
     assert!(nothing.contains("team-b") && nothing.contains("freehold retained"), "{nothing}");
 
     let rows: Vec<(PersistentVolume, Value, &[&str])> = vec![

@@ -34,6 +34,11 @@ pub fn refused(claim: &PersistentVolumeClaim, class: Option<&StorageClass>) -> O
     (class.allow_volume_expansion != Some(true)).then(|| NotExpandable::ClassFixed(name.to_owned()))
 }
 
+/// The command by which a person permits it for the claims of a StorageClass.
+pub fn permitted_by(class: &str) -> String {
+    format!("kubectl patch storageclass {class} --patch '{{\"allowVolumeExpansion\":true}}'")
+}
+
 /// The GiB of a quantity that Kubernetes may have written in a form of its own (`2Ti` for `2048Gi`, or
 /// bytes).
 pub fn gib(quantity: &Quantity) -> Option<i32> {

@@ -24,14 +24,7 @@ async fn adopted_twice(env: &mut TestEnv, found: &Found) {
 /// It runs on a machine that Freehold launched, with its volume.
 async fn moved(env: &mut TestEnv, found: &Found) {
     env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-    until("the volume on another machine", || async {
-        let disk = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).ok_or("no volume")?;
-        let holder = disk.attachment.map(|held| held.instance_id);
-        let is_moved = holder.as_ref().is_some_and(|id| *id != found.legacy.instance);
-        seen(is_moved.then_some(()), || format!("{holder:?}"))
-    })
-    .await;
-    env.ready("orders").await;
+    elsewhere(env, found).await;
 }
 
 /// A larger size is refused before EC2 is asked; what the Database says.
@@ -43,12 +36,7 @@ async fn growth_is_refused(env: &mut TestEnv) -> String {
 }
 
 async fn grown(env: &mut TestEnv, found: &Found) {
-    until("the volume having grown", || async {
-        let shape = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).unwrap().shape;
-        seen((shape.size == 3).then_some(()), || format!("{shape:?}"))
-    })
-    .await;
-    env.ready("orders").await;
+    larger(env, found).await;
     assert_eq!(env.mutations().get("CreateVolume"), None);
 }
 

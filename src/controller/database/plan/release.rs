@@ -33,8 +33,10 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
     actions.extend(record(observed, as_found, now));
     // What would be released is neither repaired nor changed from here on. A Node or Volume that is deleted
     // already is not either, and would release what it has at once: that comes after the StatefulSet.
-    actions.extend(flags(observed, false));
-    if let Some(wait) = awaited(observed, as_found) {
+    let flagged = flags(observed, false);
+    let has_flagged = !flagged.is_empty();
+    actions.extend(flagged);
+    if let Some(wait) = awaited(observed, has_flagged, as_found) {
         return Some(Plan::act(actions, wait).requeue(observed.timing.requeue_interval));
     }
     let before = actions.len();
@@ -72,9 +74,14 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
 /// Has Nodes and Volume release what they have: those that are deleted, or those that are not.
 fn flags(observed: &Observed, of_deleted: bool) -> Vec<Action> {
     let is_of = |metadata: &ObjectMeta| metadata.deletion_timestamp.is_some() == of_deleted;
-    let release = || json!({"release": true});
-    let nodes = observed.nodes.iter().filter(|node| !node.spec.release && is_of(&node.metadata));
-    let volume = observed.volume.ours().filter(|volume| !volume.spec.release && is_of(&volume.metadata));
+    flag(observed, &json!(true), |metadata, is_released| !is_released && is_of(metadata))
+}
+
+/// Writes `spec.release` of the Nodes and of the Volume that are meant, by what it says now.
+fn flag(observed: &Observed, to: &Value, is_meant: impl Fn(&ObjectMeta, bool) -> bool) -> Vec<Action> {
+    let release = || json!({"release": to});
+    let nodes = observed.nodes.iter().filter(|node| is_meant(&node.metadata, node.spec.release));
+    let volume = observed.volume.ours().filter(|volume| is_meant(&volume.metadata, volume.spec.release));
     nodes
         .map(|node| Action::UpdateNode(node.name_any(), node.uid().unwrap_or_default(), release()))
         .chain(volume.map(|it| Action::UpdateVolume(it.uid().unwrap_or_default(), release())))
@@ -82,11 +89,11 @@ fn flags(observed: &Observed, of_deleted: bool) -> Vec<Action> {
 }
 
 /// What is awaited before the first object is released: that Node and Volume have seen that they are, and
-/// that EC2 lets the Node read what it is to release. One that is deleted is told later; in a teardown there
+/// that EC2 lets the Node read what it is to release. A deleted one gets its flag later; in a teardown there
 /// is no time for it.
-fn awaited(observed: &Observed, as_found: bool) -> Option<DatabaseWait> {
+fn awaited(observed: &Observed, has_flagged: bool, as_found: bool) -> Option<DatabaseWait> {
     observed.stateful_set.ours().filter(|_| !observed.torn_down.any())?;
-    if !flags(observed, false).is_empty() {
+    if has_flagged {
         return Some(DatabaseWait::Releasing { set: observed.names.stateful_set.clone(), as_found });
     }
     let mut nodes = observed.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none());
@@ -110,13 +117,7 @@ pub(super) fn withdrawn(observed: &Observed) -> Vec<Action> {
     if !keeps(observed) {
         return Vec::new();
     }
-    let release = || json!({"release": null});
-    let nodes = observed.nodes.iter().filter(|node| node.spec.release);
-    let mut first: Vec<Action> = nodes
-        .map(|node| Action::UpdateNode(node.name_any(), node.uid().unwrap_or_default(), release()))
-        .collect();
-    let volume = observed.volume.ours().filter(|volume| volume.spec.release);
-    first.extend(volume.map(|it| Action::UpdateVolume(it.uid().unwrap_or_default(), release())));
+    let mut first = flag(observed, &Value::Null, |_, is_released| is_released);
     first.extend(recorded(observed).map(|_| Action::ForgetRelease));
     first
 }

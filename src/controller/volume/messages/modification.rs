@@ -1,6 +1,6 @@
 //! The sentences of an EBS volume that is not bound or not as wanted yet. Pure.
 
-use crate::controller::volume::expansion::NotExpandable;
+use crate::controller::volume::expansion::{NotExpandable, permitted_by};
 use crate::controller::volume::wait::modification::{BindingWait, ModificationWait};
 use crate::time::whole_second;
 
@@ -89,7 +89,7 @@ fn not_expandable(claim: &str, wanted: i32, cause: &NotExpandable) -> String {
         }
         NotExpandable::ClassFixed(name) => (
             format!("its StorageClass {name} does not set allowVolumeExpansion"),
-            format!("run kubectl patch storageclass {name} --patch '{{\"allowVolumeExpansion\":true}}'"),
+            format!("run {}", permitted_by(name)),
         ),
     };
     format!(

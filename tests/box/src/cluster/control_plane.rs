@@ -27,10 +27,9 @@ pub use servers::OPERATOR_USER;
 pub use timing::NodeTiming;
 
 use crate::base::process::Process;
-use crate::base::progress::Progress;
 use crate::cluster::certificates::Authority;
 use crate::cluster::run_folder::RunFolder;
-use crate::cluster::tools::{Bundle, Program, Tools};
+use crate::cluster::tools::{Program, Tools};
 use crate::cluster::virtual_kubelet;
 
 /// How long the API server may take for its graceful stop. Its own limit is a minute, for clients that a box
@@ -75,14 +74,8 @@ impl ControlPlane {
     ///
     /// The tasks of its virtual kubelet run on the current tokio runtime.
     pub async fn start(options: ControlPlaneOptions) -> Result<Self, Error> {
-        let tools = Tools::ensure(&options.cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
-        let folder = RunFolder::create(&options.cache, &options.name).map_err(|source| Error::System {
-            doing: "make the run folder in the cache".to_owned(),
-            source,
-        })?;
-        let started = servers::start(&tools, &folder, &options).await?;
+        let servers::Opened { tools, folder, servers: started, client } = servers::open(&options).await?;
         let path = folder.path();
-        let client = servers::client(&path.join("box.kubeconfig")).await?;
 
         let mut processes = started.processes;
         for (program, args) in [

@@ -4,11 +4,9 @@ use kube::Client;
 
 use super::error::Error;
 use super::options::ControlPlaneOptions;
-use super::servers;
+use super::servers::{Opened, open};
 use crate::base::process::Process;
-use crate::base::progress::Progress;
 use crate::cluster::run_folder::RunFolder;
-use crate::cluster::tools::{Bundle, Tools};
 
 /// A running API server; dropped, it is killed and its folder removed.
 pub struct ApiServer {
@@ -22,14 +20,8 @@ impl ApiServer {
     /// Starts both, and returns when the API server is ready. Builds the programs first when they are not in
     /// the cache, showing progress on standard error.
     pub async fn start(options: ControlPlaneOptions) -> Result<Self, Error> {
-        let tools = Tools::ensure(&options.cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
-        let folder = RunFolder::create(&options.cache, &options.name).map_err(|source| Error::System {
-            doing: "make the run folder in the cache".to_owned(),
-            source,
-        })?;
-        let started = servers::start(&tools, &folder, &options).await?;
-        let client = servers::client(&folder.path().join("box.kubeconfig")).await?;
-        Ok(Self { client, _processes: started.processes, _folder: folder })
+        let Opened { folder, servers, client, .. } = open(&options).await?;
+        Ok(Self { client, _processes: servers.processes, _folder: folder })
     }
 
     /// A client that may do everything, on the runtime that started the API server.

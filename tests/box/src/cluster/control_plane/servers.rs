@@ -14,9 +14,10 @@ use super::options::ControlPlaneOptions;
 use crate::base::cache::make_private_folder;
 use crate::base::names::SERVER_NAME;
 use crate::base::process::{Launch, Process};
+use crate::base::progress::Progress;
 use crate::cluster::certificates::Authority;
 use crate::cluster::run_folder::RunFolder;
-use crate::cluster::tools::{Program, Tools};
+use crate::cluster::tools::{Bundle, Program, Tools};
 
 /// The user of the operator's kubeconfig.
 pub const OPERATOR_USER: &str = "freehold";
@@ -76,13 +77,29 @@ pub struct Servers {
     pub processes: Vec<Process>,
 }
 
+/// etcd and the API server of a run folder of their own.
+pub struct Opened {
+    pub tools: Tools,
+    pub folder: RunFolder,
+    pub servers: Servers,
+    /// A client that may do everything.
+    pub client: Client,
+}
+
+/// Builds the programs if they are not in the cache, showing progress on standard error, makes a run folder,
+/// and starts etcd and the API server there.
+pub async fn open(options: &ControlPlaneOptions) -> Result<Opened, Error> {
+    let tools = Tools::ensure(&options.cache, Bundle::VIRTUAL, &Progress::on_stderr()).await?;
+    let folder = RunFolder::create(&options.cache, &options.name)
+        .map_err(|source| Error::System { doing: "make the run folder in the cache".to_owned(), source })?;
+    let servers = start(&tools, &folder, options).await?;
+    let client = client(&folder.path().join("box.kubeconfig")).await?;
+    Ok(Opened { tools, folder, servers, client })
+}
+
 /// Starts etcd and the API server and waits until it is ready; again with another port if that was taken
 /// meanwhile.
-pub async fn start(
-    tools: &Tools,
-    folder: &RunFolder,
-    options: &ControlPlaneOptions,
-) -> Result<Servers, Error> {
+async fn start(tools: &Tools, folder: &RunFolder, options: &ControlPlaneOptions) -> Result<Servers, Error> {
     let path = folder.path();
     let system = |doing: &str| {
         let doing = doing.to_owned();
