@@ -72,9 +72,9 @@ fn a_volume_that_a_person_made_is_adopted_moves_and_grows_once_its_claim_has_a_c
         env.edit("orders", &json!({"running": false})).await;
         env.until_condition("orders", "Ready", "False", "Paused").await;
         let background = DeleteParams::default();
-        env.api::<PersistentVolumeClaim>().delete(&found.legacy.claim(), &background).await.unwrap();
         let records = Api::<PersistentVolume>::all(env.client.clone());
         records.delete(&record, &background).await.unwrap();
+        env.api::<PersistentVolumeClaim>().delete(&found.legacy.claim(), &background).await.unwrap();
         env.edit("orders", &json!({"running": true})).await;
         grown(&mut env, &found).await;
         env.close().await;
