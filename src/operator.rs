@@ -69,39 +69,50 @@ pub async fn run(
 ) -> Result<(), OperatorError> {
     check(&settings)?;
     installed(&client).await?;
-    let cluster_id = match &settings.cluster_id {
-        Some(id) => id.clone(),
-        None => Api::<Namespace>::all(client.clone()).get("kube-system").await?.uid().unwrap_or_default(),
-    };
     let listener = TcpListener::bind(settings.listen)
         .await
         .map_err(|source| OperatorError::Listen { address: settings.listen, source })?;
-    tracing::info!(cluster_id, settings = %serde_json::to_string(&settings).unwrap_or_default(),
-    address = ?listener.local_addr().ok(),
+    let address = listener.local_addr().ok();
+    let cluster_id = cluster_id(&settings, &client).await?;
+    tracing::info!(cluster_id, settings = %serde_json::to_string(&settings).unwrap_or_default(), ?address,
         version = env!("CARGO_PKG_VERSION"), "freehold starts");
-    let ctx = Arc::new(context(&settings, client, cloud, cluster_id, metrics));
-    let mut tasks = JoinSet::new();
-    spawn_controllers(&mut tasks, &ctx, &settings, &stop);
-    spawn_mirrors(&mut tasks, &ctx, &stop);
-    tasks.spawn(node::lease_monitor::run(Arc::clone(&ctx), stop.clone()));
-    // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
-    tasks.spawn(Arc::clone(&ctx.inventory).run(stop.clone()));
+    let ctx = Arc::new(context(&settings, client, cloud, Arc::new(SystemClock), cluster_id, metrics));
+    let mut tasks = start(&ctx, &settings, &stop);
     tasks.spawn(serve(listener, Arc::clone(&ctx), stop.clone()));
     run_until(tasks, stop).await;
     tracing::info!("freehold has stopped");
     Ok(())
 }
 
+/// Starts everything but the endpoints for metrics and health. The tasks end with `stop`, or with the value.
+pub fn start(ctx: &Arc<Context>, settings: &Settings, stop: &CancellationToken) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    spawn_controllers(&mut tasks, ctx, settings, stop);
+    spawn_mirrors(&mut tasks, ctx, stop);
+    tasks.spawn(node::lease_monitor::run(Arc::clone(ctx), stop.clone()));
+    // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
+    tasks.spawn(Arc::clone(&ctx.inventory).run(stop.clone()));
+    tasks
+}
+
+/// This cluster's identity: the setting, else the UID of the namespace kube-system.
+async fn cluster_id(settings: &Settings, client: &Client) -> Result<String, OperatorError> {
+    match &settings.cluster_id {
+        Some(id) => Ok(id.clone()),
+        None => Ok(Api::<Namespace>::all(client.clone()).get("kube-system").await?.uid().unwrap_or_default()),
+    }
+}
+
 /// What every pass is given, with empty caches.
-fn context(
+pub fn context(
     settings: &Settings,
     client: Client,
     cloud: Arc<dyn Cloud>,
+    clock: Arc<dyn Clock>,
     cluster_id: String,
     metrics: Arc<Metrics>,
 ) -> Context {
     let timing = settings.timing.scaled(settings.time_scale);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let limits = Arc::new(Limits::new(settings.ec2_share, settings.time_scale));
     let inventory = Inventory::new(
         Arc::clone(&cloud),

@@ -22,6 +22,7 @@ mod in_place;
 mod kit;
 mod legacy;
 mod life;
+mod lives;
 mod loss;
 mod model_cloud;
 mod moving;

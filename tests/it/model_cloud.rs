@@ -5,6 +5,7 @@ mod catalog;
 mod convert;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -21,19 +22,45 @@ use convert::{instance, modification, snapshot, volume};
 
 type Params = Vec<(String, String)>;
 
+/// How long a call takes to EC2 and back; a call that takes for ever is not made, or never answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passage {
+    /// Until it is carried out.
+    pub there: Duration,
+    /// From then until the caller has the answer.
+    pub back: Duration,
+}
+
+/// Decides how long each call of an action takes.
+pub type Way = Box<dyn Fn(&str) -> Passage + Send + Sync>;
+
 /// The model as the operator's cloud.
 pub struct ModelCloud {
     simulator: Simulator,
     caller: String,
+    way: Option<Way>,
 }
 
 impl ModelCloud {
     /// Calls the model as this access key id.
     pub fn new(simulator: Simulator, caller: &str) -> Self {
-        Self { simulator, caller: caller.into() }
+        Self { simulator, caller: caller.into(), way: None }
     }
 
-    fn call(&self, action: &'static str, params: &Params) -> Result<Response, CloudError> {
+    /// The same over a way that takes its time.
+    pub fn over(simulator: Simulator, caller: &str, way: Way) -> Self {
+        Self { way: Some(way), ..Self::new(simulator, caller) }
+    }
+
+    async fn call(&self, action: &'static str, params: &Params) -> Result<Response, CloudError> {
+        let passage = self.way.as_ref().map(|way| way(action)).unwrap_or_default();
+        pause(passage.there).await;
+        let answer = self.call_at_once(action, params);
+        pause(passage.back).await;
+        answer
+    }
+
+    fn call_at_once(&self, action: &'static str, params: &Params) -> Result<Response, CloudError> {
         let mut all = vec![("Action".to_owned(), action.to_owned())];
         all.extend(params.iter().cloned());
         self.simulator.call(&self.caller, &all).map_err(|error| match error {
@@ -49,7 +76,7 @@ impl ModelCloud {
     }
 
     /// All pages of a list; `page` takes the items and the next page's token out of an answer.
-    fn list<T>(
+    async fn list<T>(
         &self,
         action: &'static str,
         params: &Params,
@@ -60,7 +87,8 @@ impl ModelCloud {
         loop {
             let mut params = params.clone();
             params.extend(next_token.take().map(|token| ("NextToken".to_owned(), token)));
-            let answer = page(self.call(action, &params)?).expect("the answer to this action is a list");
+            let answer =
+                page(self.call(action, &params).await?).expect("the answer to this action is a list");
             items.extend(answer.items);
             match answer.next_token {
                 Some(token) => next_token = Some(token),
@@ -69,18 +97,26 @@ impl ModelCloud {
         }
     }
 
-    fn instances(&self, params: &Params) -> Result<Vec<Instance>, CloudError> {
+    async fn instances(&self, params: &Params) -> Result<Vec<Instance>, CloudError> {
         let reservations = self.list("DescribeInstances", params, |answer| {
             if let Response::Instances(page) = answer { Some(page) } else { None }
-        })?;
+        });
+        let reservations = reservations.await?;
         Ok(reservations.into_iter().flat_map(|reservation| reservation.instances).map(instance).collect())
     }
 
-    fn snapshots(&self, params: &Params) -> Result<Vec<Snapshot>, CloudError> {
+    async fn snapshots(&self, params: &Params) -> Result<Vec<Snapshot>, CloudError> {
         let snapshots = self.list("DescribeSnapshots", params, |answer| {
             if let Response::Snapshots(page) = answer { Some(page) } else { None }
-        })?;
+        });
+        let snapshots = snapshots.await?;
         Ok(snapshots.into_iter().map(snapshot).collect())
+    }
+}
+
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
     }
 }
 
@@ -168,7 +204,7 @@ fn launch_params(request: &LaunchRequest) -> Params {
 impl Cloud for ModelCloud {
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError> {
         let params = launch_params(request);
-        let Response::RunInstances(reservation) = self.call("RunInstances", &params)? else {
+        let Response::RunInstances(reservation) = self.call("RunInstances", &params).await? else {
             return Err(not_the_answer("RunInstances"));
         };
         reservation.instances.into_iter().next().map(instance).ok_or_else(|| not_the_answer("RunInstances"))
@@ -177,7 +213,7 @@ impl Cloud for ModelCloud {
     async fn check_launch(&self, request: &LaunchRequest) -> Result<(), CloudError> {
         let mut params = launch_params(request);
         params.push(param("DryRun", true));
-        match self.call("RunInstances", &params) {
+        match self.call("RunInstances", &params).await {
             Ok(_) => Err(not_the_answer("RunInstances")),
             Err(accepted) if accepted.is_accepted_dry_run() => Ok(()),
             Err(refused) => Err(refused),
@@ -188,32 +224,44 @@ impl Cloud for ModelCloud {
         let mut params: Params =
             ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
         params.push(param("Force", force));
-        self.call("StopInstances", &params).map(|_| ())
+        self.call("StopInstances", &params).await.map(|_| ())
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
         let params =
             ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
-        self.call("TerminateInstances", &params).map(|_| ())
+        self.call("TerminateInstances", &params).await.map(|_| ())
     }
 
     async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<Instance>, CloudError> {
         match query {
-            InstanceQuery::Tags(tags) => self.instances(&tag_filters(tags)),
+            InstanceQuery::Tags(tags) => self.instances(&tag_filters(tags)).await,
             InstanceQuery::Tokens(tokens) if tokens.is_empty() => Ok(vec![]),
-            InstanceQuery::Tokens(tokens) => self.instances(&filters([(
-                "client-token".to_owned(),
-                tokens.iter().map(|token| token.0.as_str()).collect(),
-            )])),
+            InstanceQuery::Tokens(tokens) => {
+                self.instances(&filters([(
+                    "client-token".to_owned(),
+                    tokens.iter().map(|token| token.0.as_str()).collect(),
+                )]))
+                .await
+            }
             InstanceQuery::Among(ids) if ids.is_empty() => Ok(vec![]),
-            InstanceQuery::Among(ids) => self.instances(&filters([(
-                "instance-id".to_owned(),
-                ids.iter().map(|id| id.0.as_str()).collect(),
-            )])),
+            InstanceQuery::Among(ids) => {
+                self.instances(&filters([(
+                    "instance-id".to_owned(),
+                    ids.iter().map(|id| id.0.as_str()).collect(),
+                )]))
+                .await
+            }
             InstanceQuery::Ids(ids) if ids.is_empty() => Ok(vec![]),
-            InstanceQuery::Ids(ids) => self.instances(
-                &ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect(),
-            ),
+            InstanceQuery::Ids(ids) => {
+                self.instances(
+                    &ids.iter()
+                        .enumerate()
+                        .map(|(n, id)| param(format!("InstanceId.{}", n + 1), id))
+                        .collect(),
+                )
+                .await
+            }
         }
     }
 
@@ -232,10 +280,11 @@ impl Cloud for ModelCloud {
         ];
         let mut unhealthy = BTreeMap::new();
         for (name, values) in lists {
-            let statuses =
-                self.list("DescribeInstanceStatus", &filters([(name.to_owned(), values)]), |answer| {
+            let statuses = self
+                .list("DescribeInstanceStatus", &filters([(name.to_owned(), values)]), |answer| {
                     if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
-                })?;
+                })
+                .await?;
             for view in statuses {
                 let health = InstanceHealth {
                     id: InstanceId(view.id),
@@ -250,7 +299,7 @@ impl Cloud for ModelCloud {
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
         let Response::ConsoleOutput { output, .. } =
-            self.call("GetConsoleOutput", &vec![param("InstanceId", id)])?
+            self.call("GetConsoleOutput", &vec![param("InstanceId", id)]).await?
         else {
             return Err(not_the_answer("GetConsoleOutput"));
         };
@@ -270,7 +319,7 @@ impl Cloud for ModelCloud {
         params.extend(request.snapshot_id.iter().map(|id| param("SnapshotId", id)));
         params.extend(request.kms_key_id.iter().map(|key| param("KmsKeyId", key)));
         params.extend(tag_specification(1, "volume", &request.tags));
-        let Response::Volume(view) = self.call("CreateVolume", &params)? else {
+        let Response::Volume(view) = self.call("CreateVolume", &params).await? else {
             return Err(not_the_answer("CreateVolume"));
         };
         Ok(volume(view))
@@ -284,15 +333,15 @@ impl Cloud for ModelCloud {
         ];
         params.extend(request.iops.map(|iops| param("Iops", iops)));
         params.extend(request.throughput.map(|throughput| param("Throughput", throughput)));
-        self.call("ModifyVolume", &params).map(|_| ())
+        self.call("ModifyVolume", &params).await.map(|_| ())
     }
 
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError> {
-        self.call("DeleteVolume", &vec![param("VolumeId", id)]).map(|_| ())
+        self.call("DeleteVolume", &vec![param("VolumeId", id)]).await.map(|_| ())
     }
 
     async fn tag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
-        self.call("CreateTags", &tag_list(&[id.to_owned()], tags)).map(|_| ())
+        self.call("CreateTags", &tag_list(&[id.to_owned()], tags)).await.map(|_| ())
     }
 
     async fn untag_resources(
@@ -300,7 +349,7 @@ impl Cloud for ModelCloud {
         ids: &[String],
         tags: &BTreeMap<String, String>,
     ) -> Result<(), CloudError> {
-        self.call("DeleteTags", &tag_list(ids, tags)).map(|_| ())
+        self.call("DeleteTags", &tag_list(ids, tags)).await.map(|_| ())
     }
 
     async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError> {
@@ -308,9 +357,11 @@ impl Cloud for ModelCloud {
         let names = ["key", "value", "resource-type"].map(str::to_owned);
         let mut params = filters(names.into_iter().zip([vec![key], vec![value], kinds]));
         params.extend([("MaxResults".to_owned(), "1000".to_owned())]);
-        let tags = self.list("DescribeTags", &params, |answer| {
-            if let Response::Tags(page) = answer { Some(page) } else { None }
-        })?;
+        let tags =
+            self.list("DescribeTags", &params, |answer| {
+                if let Response::Tags(page) = answer { Some(page) } else { None }
+            })
+            .await?;
         Ok(tags.into_iter().map(|tag| tag.resource_id).collect())
     }
 
@@ -322,9 +373,11 @@ impl Cloud for ModelCloud {
                 filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())])
             }
         };
-        let volumes = self.list("DescribeVolumes", &params, |answer| {
-            if let Response::Volumes(page) = answer { Some(page) } else { None }
-        })?;
+        let volumes = self
+            .list("DescribeVolumes", &params, |answer| {
+                if let Response::Volumes(page) = answer { Some(page) } else { None }
+            })
+            .await?;
         Ok(volumes.into_iter().map(volume).collect())
     }
 
@@ -333,9 +386,11 @@ impl Cloud for ModelCloud {
             return Ok(vec![]);
         }
         let params = filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]);
-        let modifications = self.list("DescribeVolumesModifications", &params, |answer| {
-            if let Response::Modifications(page) = answer { Some(page) } else { None }
-        })?;
+        let modifications = self
+            .list("DescribeVolumesModifications", &params, |answer| {
+                if let Response::Modifications(page) = answer { Some(page) } else { None }
+            })
+            .await?;
         Ok(modifications.into_iter().map(modification).collect())
     }
 
@@ -346,7 +401,7 @@ impl Cloud for ModelCloud {
     ) -> Result<Snapshot, CloudError> {
         let mut params = vec![param("VolumeId", volume)];
         params.extend(tag_specification(1, "snapshot", tags));
-        let Response::Snapshot(view) = self.call("CreateSnapshot", &params)? else {
+        let Response::Snapshot(view) = self.call("CreateSnapshot", &params).await? else {
             return Err(not_the_answer("CreateSnapshot"));
         };
         Ok(snapshot(view))
@@ -355,22 +410,22 @@ impl Cloud for ModelCloud {
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {
         let mut params = tag_filters(tags);
         params.push(param("Owner.1", "self"));
-        self.snapshots(&params)
+        self.snapshots(&params).await
     }
 
     async fn describe_image(&self, id: &str) -> Result<Option<Image>, CloudError> {
-        self.image(id)
+        self.image(id).await
     }
 
     async fn describe_subnets(&self, ids: &[String]) -> Result<Vec<Subnet>, CloudError> {
-        self.subnets(ids)
+        self.subnets(ids).await
     }
 
     async fn describe_security_groups(&self, ids: &[String]) -> Result<Vec<SecurityGroup>, CloudError> {
-        self.security_groups(ids)
+        self.security_groups(ids).await
     }
 
     async fn describe_instance_types(&self, patterns: &[String]) -> Result<Vec<InstanceType>, CloudError> {
-        self.instance_types(patterns)
+        self.instance_types(patterns).await
     }
 }

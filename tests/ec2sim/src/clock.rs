@@ -1,8 +1,10 @@
-//! The one clock: virtual time, from the wall clock times a factor, or stepped by hand.
+//! The one clock: virtual time, from tokio's clock times a factor, or stepped by hand. Tokio's clock is the
+//! wall clock, unless a test has paused it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::options::Clock;
 

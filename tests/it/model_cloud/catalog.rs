@@ -8,10 +8,12 @@ use super::convert::number;
 use super::{ModelCloud, Params, filters};
 
 impl ModelCloud {
-    pub(super) fn image(&self, id: &str) -> Result<Option<Image>, CloudError> {
-        let images = self.list("DescribeImages", &named("image-id", &[id.to_owned()]), |answer| {
-            if let Response::Images(page) = answer { Some(page) } else { None }
-        })?;
+    pub(super) async fn image(&self, id: &str) -> Result<Option<Image>, CloudError> {
+        let images = self
+            .list("DescribeImages", &named("image-id", &[id.to_owned()]), |answer| {
+                if let Response::Images(page) = answer { Some(page) } else { None }
+            })
+            .await?;
         Ok(images.into_iter().next().map(|image| Image {
             id: image.id,
             name: image.name,
@@ -22,10 +24,12 @@ impl ModelCloud {
         }))
     }
 
-    pub(super) fn subnets(&self, ids: &[String]) -> Result<Vec<Subnet>, CloudError> {
-        let subnets = self.list("DescribeSubnets", &named("subnet-id", ids), |answer| {
-            if let Response::Subnets(page) = answer { Some(page) } else { None }
-        })?;
+    pub(super) async fn subnets(&self, ids: &[String]) -> Result<Vec<Subnet>, CloudError> {
+        let subnets = self
+            .list("DescribeSubnets", &named("subnet-id", ids), |answer| {
+                if let Response::Subnets(page) = answer { Some(page) } else { None }
+            })
+            .await?;
         let subnet = |view: ec2sim::SubnetView| Subnet {
             id: view.subnet.id,
             vpc_id: view.subnet.vpc_id,
@@ -35,17 +39,21 @@ impl ModelCloud {
         Ok(subnets.into_iter().map(subnet).collect())
     }
 
-    pub(super) fn security_groups(&self, ids: &[String]) -> Result<Vec<SecurityGroup>, CloudError> {
-        let groups = self.list("DescribeSecurityGroups", &named("group-id", ids), |answer| {
-            if let Response::SecurityGroups(page) = answer { Some(page) } else { None }
-        })?;
+    pub(super) async fn security_groups(&self, ids: &[String]) -> Result<Vec<SecurityGroup>, CloudError> {
+        let groups = self
+            .list("DescribeSecurityGroups", &named("group-id", ids), |answer| {
+                if let Response::SecurityGroups(page) = answer { Some(page) } else { None }
+            })
+            .await?;
         Ok(groups.into_iter().map(|group| SecurityGroup { id: group.id, vpc_id: group.vpc_id }).collect())
     }
 
-    pub(super) fn instance_types(&self, patterns: &[String]) -> Result<Vec<InstanceType>, CloudError> {
-        let types = self.list("DescribeInstanceTypes", &named("instance-type", patterns), |answer| {
-            if let Response::InstanceTypes(page) = answer { Some(page) } else { None }
-        })?;
+    pub(super) async fn instance_types(&self, patterns: &[String]) -> Result<Vec<InstanceType>, CloudError> {
+        let types = self
+            .list("DescribeInstanceTypes", &named("instance-type", patterns), |answer| {
+                if let Response::InstanceTypes(page) = answer { Some(page) } else { None }
+            })
+            .await?;
         Ok(types
             .into_iter()
             .map(|kind| InstanceType { name: kind.name, architectures: vec![kind.architecture] })

@@ -13,6 +13,7 @@ mod admission;
 mod answer;
 mod apply;
 mod clock;
+mod cluster;
 mod decode;
 mod defaults;
 mod delete;
@@ -38,6 +39,7 @@ mod watch;
 mod write;
 
 pub use clock::Clock;
+pub use cluster::{Cluster, Controls};
 pub use fault::{Decide, Fault};
 pub use journal::Write;
 pub use request::{Call, Verb};

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body_util::{BodyExt, Full};
+use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body as RequestBody;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::watch::Sender;
+use tokio::sync::watch::{Receiver, Sender};
 
 use super::answer::Refusal;
 use super::clock::Clock;
@@ -94,6 +95,35 @@ impl Server {
         self.state.lock().store.get(&key).map(|it| it.as_ref().clone())
     }
 
+    /// The objects of a kind in all namespaces as they are, past faults and without a request.
+    pub fn objects(&self, resource: &str) -> Vec<Arc<Value>> {
+        self.state.lock().store.list(resource, "").into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// Every object as it is, with its `group/plural`.
+    pub(crate) fn everything(&self) -> Vec<(Key, Arc<Value>)> {
+        self.state.lock().store.all()
+    }
+
+    /// Tells of each write.
+    pub(crate) fn changes(&self) -> Receiver<Signal> {
+        self.signal.subscribe()
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The path of a kind's objects; none for a kind that is not served.
+    pub(crate) fn path(&self, resource: &str, namespace: &str) -> Option<String> {
+        let state = self.state.lock();
+        let kind = state.kinds.iter().find(|kind| kind.resource() == resource)?;
+        let group = if kind.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", kind.group) };
+        let place = if namespace.is_empty() { String::new() } else { format!("/namespaces/{namespace}") };
+        Some(format!("{group}/{}{place}/{}", kind.version, kind.plural))
+    }
+
     /// Forgets the history: watches and pages that begin before end with 410 (Expired).
     pub fn compact(&self) {
         self.state.lock().store.compact();
@@ -140,7 +170,11 @@ impl Server {
             Some(Fault::DelayRequest(time)) => tokio::time::sleep(*time).await,
             Some(Fault::LoseAnswer | Fault::DelayAnswer(_)) | None => {}
         }
-        let response = self.carry_out(&call);
+        let response = match self.carry_out(&call) {
+            Ok(Answer::Object(code, object)) => response(code, &object),
+            Ok(Answer::Watch(body)) => json_response(200).body(body).unwrap_or_default(),
+            Err(refusal) => refused(&refusal),
+        };
         match fault {
             Some(Fault::LoseAnswer) => return Err(broken()),
             Some(Fault::DelayAnswer(time)) => tokio::time::sleep(time).await,
@@ -150,7 +184,7 @@ impl Server {
     }
 
     /// Carries a request out at once: nothing else happens meanwhile.
-    fn carry_out(&self, call: &Call) -> Response<Body> {
+    pub(crate) fn carry_out(&self, call: &Call) -> Result<Answer, Refusal> {
         let _turn = self.turn.lock();
         let before = self.state.lock().store.revision();
         let answer = handle::handle(&self.state, &self.signal, call, &self.clock);
@@ -166,11 +200,7 @@ impl Server {
         if after != before {
             self.signal.send_modify(|it| it.revision = after);
         }
-        match answer {
-            Ok(Answer::Object(code, object)) => response(code, &object),
-            Ok(Answer::Watch(body)) => json_response(200).body(body).unwrap_or_default(),
-            Err(refusal) => refused(&refusal),
-        }
+        answer
     }
 }
 

@@ -66,6 +66,11 @@ impl Store {
         self.history.push(Event { revision: self.revision, key: key.clone(), old, new });
     }
 
+    /// Every object.
+    pub fn all(&self) -> Vec<(Key, Arc<Value>)> {
+        self.objects.iter().map(|(key, it)| (key.clone(), Arc::clone(it))).collect()
+    }
+
     /// The objects of a kind, in all namespaces or in one, as they are.
     pub fn list(&self, resource: &str, namespace: &str) -> Vec<(Key, Arc<Value>)> {
         let is_of = |key: &Key| key.0 == resource && (namespace.is_empty() || key.1 == namespace);

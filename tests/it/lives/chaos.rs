@@ -1,0 +1,261 @@
+//! What lies, and when the operator crashes: drawn from one seed, so that a life can be lived again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ec2sim::{Effect, Fault, Simulator, Visibility};
+use freehold_rig::{Call, Server, Verb};
+use parking_lot::Mutex;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use tokio::sync::Notify;
+
+use crate::model_cloud::{Passage, Way};
+use crate::world::OPERATOR;
+
+/// A time that never comes.
+const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// How much is wrong with the world: each figure is a probability for one request, unless it says otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct Lies {
+    /// A request to the API server is refused, lost, or its answer is.
+    pub api: f64,
+    /// A call to EC2 is refused, lost, late, or its answer is lost.
+    pub ec2: f64,
+    /// The operator is killed at a write: before it, after it, or with its answer on the way.
+    pub crash: f64,
+    /// How often the watches are disturbed, in times an hour.
+    pub watches: f64,
+    /// How late EC2 shows what is new.
+    pub visibility: Visibility,
+}
+
+impl Lies {
+    /// A world as one would wish it.
+    pub fn none() -> Self {
+        Self { api: 0.0, ec2: 0.0, crash: 0.0, watches: 0.0, visibility: Visibility::default() }
+    }
+
+    /// What a seed draws: each kind of lie is absent in some seeds and common in others.
+    pub fn of(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x11e5);
+        let mut one_of = |values: &[f64]| values[rng.random_range(0..values.len())];
+        let (api, ec2) = (one_of(&[0.0, 0.01, 0.05, 0.15]), one_of(&[0.0, 0.02, 0.1, 0.25]));
+        let (crash, watches) = (one_of(&[0.0, 0.01, 0.05, 0.1]), one_of(&[0.0, 5.0, 60.0]));
+        let mut lag = |most: u64| Duration::from_secs([0, 0, 2, most][rng.random_range(0..4)]);
+        let visibility = Visibility { by_id: lag(10), by_filter: lag(60), tags: lag(120) };
+        Self { api, ec2, crash, watches, visibility }
+    }
+}
+
+/// The seed's decisions. Copies are the same.
+#[derive(Clone)]
+pub struct Chaos {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    lies: Mutex<Lies>,
+    rng: Mutex<ChaCha8Rng>,
+    server: Server,
+    ec2: Simulator,
+    crash: Notify,
+    starts: Mutex<usize>,
+    /// What was done, for the story.
+    deeds: Mutex<Vec<(jiff::Timestamp, String)>>,
+}
+
+impl Chaos {
+    /// Lies to the operator on this API server and at this EC2.
+    pub fn new(seed: u64, lies: Lies, server: Server, ec2: Simulator) -> Self {
+        let rng = Mutex::new(ChaCha8Rng::seed_from_u64(seed ^ 0xc4a0));
+        let inner = Inner {
+            lies: Mutex::new(lies),
+            rng,
+            server: server.clone(),
+            ec2: ec2.clone(),
+            crash: Notify::new(),
+            starts: Mutex::new(0),
+            deeds: Mutex::new(Vec::new()),
+        };
+        let chaos = Self { inner: Arc::new(inner) };
+        for fault in faults(lies.ec2) {
+            ec2.add_fault(fault);
+        }
+        let decider = chaos.clone();
+        server.decide(Some(Box::new(move |call| decider.decide(call))));
+        chaos
+    }
+
+    /// Ends all lies: from now on the world is as one would wish it.
+    pub fn calm(&self) {
+        *self.inner.lies.lock() = Lies::none();
+        self.inner.ec2.clear_faults();
+        self.note("calm".to_owned());
+    }
+
+    /// What was done so far.
+    pub fn deeds(&self) -> Vec<(jiff::Timestamp, String)> {
+        self.inner.deeds.lock().clone()
+    }
+
+    /// The name of the operator's next start.
+    pub fn begin(&self) -> String {
+        let mut starts = self.inner.starts.lock();
+        *starts += 1;
+        self.note(format!("the operator starts for the {starts}. time"));
+        format!("operator-{starts}")
+    }
+
+    /// Until the operator is to be killed.
+    pub async fn crash(&self) {
+        self.inner.crash.notified().await;
+    }
+
+    /// How long the operator stays away: mostly seconds, sometimes long enough for what it knows to be old.
+    pub fn outage(&self) -> Duration {
+        let mut rng = self.inner.rng.lock();
+        let longest = [5, 60, 60, 1800][rng.random_range(0..4)];
+        Duration::from_millis(rng.random_range(500..longest * 1000))
+    }
+
+    /// What happens to the calls of this start of the operator to EC2.
+    pub fn way(&self, incarnation: String) -> Way {
+        let chaos = self.clone();
+        Box::new(move |action| chaos.passage(&incarnation, action))
+    }
+
+    fn is_over(&self, incarnation: &str) -> bool {
+        incarnation != format!("operator-{}", self.inner.starts.lock())
+    }
+
+    fn passage(&self, incarnation: &str, action: &str) -> Passage {
+        let reads = action.starts_with("Describe") || action.starts_with("Get");
+        let mut passage = Passage { there: self.moment(), back: self.moment() };
+        if self.is_over(incarnation) {
+            passage.there = NEVER;
+        } else if !reads && self.kills(action) {
+            if self.draws(0.5) { passage.there = NEVER } else { passage.back = NEVER }
+        }
+        passage
+    }
+
+    fn decide(&self, call: &Call) -> Option<freehold_rig::Fault> {
+        use freehold_rig::Fault;
+        if !call.caller.starts_with("operator-") {
+            return None;
+        }
+        if self.is_over(&call.caller) {
+            return Some(Fault::DelayRequest(NEVER));
+        }
+        if call.verb.writes() && self.kills(&format!("{:?} {}", call.verb, call.plural)) {
+            return Some(if self.draws(0.5) {
+                Fault::DelayRequest(NEVER)
+            } else {
+                Fault::DelayAnswer(NEVER)
+            });
+        }
+        let rate = self.inner.lies.lock().api;
+        if !self.draws(rate) {
+            let is_watch = call.verb == Verb::Watch;
+            return (!is_watch).then(|| Fault::DelayRequest(self.moment()));
+        }
+        let choice = self.inner.rng.lock().random_range(0..8);
+        let fault = match choice {
+            0 if call.verb.writes() => Fault::Refuse { code: 409, retry_after: None },
+            1 => Fault::Refuse { code: 429, retry_after: Some(1) },
+            2 => Fault::Refuse { code: 503, retry_after: None },
+            3 => Fault::LoseRequest,
+            4 | 5 if call.verb.writes() => Fault::LoseAnswer,
+            6 => Fault::DelayRequest(Duration::from_secs(3)),
+            _ => Fault::Refuse { code: 500, retry_after: None },
+        };
+        let path = format!("{} {}/{}", call.plural, call.namespace, call.name);
+        self.note(format!("{:?} {path}: {fault:?}", call.verb));
+        Some(fault)
+    }
+
+    /// Whether the operator is killed at this write.
+    fn kills(&self, at: &str) -> bool {
+        let rate = self.inner.lies.lock().crash;
+        let kills = self.draws(rate);
+        if kills {
+            self.note(format!("the operator is killed at {at}"));
+            self.inner.crash.notify_one();
+        }
+        kills
+    }
+
+    fn draws(&self, probability: f64) -> bool {
+        probability > 0.0 && self.inner.rng.lock().random_bool(probability)
+    }
+
+    /// How long a message takes on its way.
+    fn moment(&self) -> Duration {
+        Duration::from_millis(self.inner.rng.lock().random_range(1..40))
+    }
+
+    fn note(&self, deed: String) {
+        self.inner.deeds.lock().push((self.inner.ec2.now(), deed));
+    }
+
+    /// Cuts watches off, makes them silent, and lets the API server forget, again and again.
+    pub async fn disturb(self) {
+        let kinds = ["databases.freehold.dev", "nodes.freehold.dev", "volumes.freehold.dev", "pods", "nodes"];
+        loop {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            let rate = self.inner.lies.lock().watches;
+            if !self.draws(rate / 60.0) {
+                continue;
+            }
+            let (choice, kind, seconds) = {
+                let mut rng = self.inner.rng.lock();
+                (rng.random_range(0..3), kinds[rng.random_range(0..kinds.len())], rng.random_range(1..120))
+            };
+            match choice {
+                0 => {
+                    self.note("all watches are cut off".to_owned());
+                    self.inner.server.drop_watches();
+                }
+                1 => {
+                    self.note("the API server forgets its history".to_owned());
+                    self.inner.server.compact();
+                }
+                _ => {
+                    self.note(format!("the watches of {kind} say nothing for {seconds} s"));
+                    self.inner.server.silence(kind, true);
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                    self.inner.server.silence(kind, false);
+                }
+            }
+        }
+    }
+}
+
+/// EC2's lies to the operator, each with this probability for a call that it fits.
+fn faults(rate: f64) -> Vec<Fault> {
+    let of = |action: Option<&str>, share: f64, effect: Effect| Fault {
+        caller: Some(OPERATOR.to_owned()),
+        action: action.map(str::to_owned),
+        probability: Some(rate * share),
+        ..Fault::always(effect)
+    };
+    let error = |code: &str| Effect::Error { code: code.to_owned(), message: String::new() };
+    let mut all = vec![
+        of(None, 0.2, Effect::Throttle),
+        of(None, 0.2, error("InternalError")),
+        of(None, 0.1, error("Unavailable")),
+        of(None, 0.2, Effect::DropBefore),
+        of(None, 0.3, Effect::ApplyThenDrop),
+        of(None, 0.1, Effect::TruncatedXml),
+        of(None, 0.1, Effect::EmptyPage),
+    ];
+    for action in ["RunInstances", "CreateVolume"] {
+        all.push(of(Some(action), 0.4, Effect::ApplyLate { seconds: 300.0 }));
+        all.push(of(Some(action), 0.2, error("RequestLimitExceeded")));
+    }
+    all.push(of(Some("RunInstances"), 0.3, error("InsufficientInstanceCapacity")));
+    all.push(of(Some("RunInstances"), 0.2, Effect::LaunchDies { code: "Server.InternalError".to_owned() }));
+    if rate == 0.0 { Vec::new() } else { all }
+}

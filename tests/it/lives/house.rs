@@ -1,0 +1,134 @@
+//! The house of a life: an API server, an account, a cluster's own players, and the operator, which may crash.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use clap::Parser;
+use ec2sim::{Clock, Delays, Limits, Options, Simulator};
+use freehold::api::{Database, Node, NodeClass, Volume};
+use freehold::metrics::Metrics;
+use freehold::operator;
+use freehold::settings::Settings;
+use freehold_rig::{Cluster, Controls, Server};
+use jiff::Timestamp;
+use kube::{Client, CustomResourceExt as _};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::chaos::{Chaos, Lies};
+use crate::model_cloud::ModelCloud;
+use crate::world::OPERATOR;
+
+/// When every life begins.
+const START: i64 = 1_767_225_600;
+
+/// The database's namespace.
+pub const NAMESPACE: &str = "team-a";
+
+/// Runs a life in a runtime of its own, whose time stands still unless everyone waits.
+pub fn run<T>(life: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(life)
+}
+
+/// Virtual time, as the operator reads it.
+struct VirtualClock(Instant);
+
+impl freehold::clock::Clock for VirtualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(START).unwrap() + self.0.elapsed()
+    }
+}
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// The house.
+pub struct House {
+    /// The seed.
+    pub seed: u64,
+    /// The API server.
+    pub server: Server,
+    /// The account.
+    pub ec2: Simulator,
+    /// What can be done to the machines.
+    pub controls: Controls,
+    /// What lies.
+    pub chaos: Chaos,
+    /// A person's client.
+    pub person: Client,
+    clock: Arc<VirtualClock>,
+    players: Vec<JoinHandle<()>>,
+}
+
+impl House {
+    /// A house without an operator yet.
+    pub async fn build(seed: u64, lies: Lies) -> Self {
+        let start = Timestamp::from_second(START).unwrap();
+        let clock = Arc::new(VirtualClock(Instant::now()));
+        let server = Server::new(freehold_rig::Clock::of_tokio(start));
+        for definition in [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd()] {
+            server.define(&json!(definition));
+        }
+        let ec2 = Simulator::new(Options {
+            clock: Clock::Running { speed: 1.0 },
+            start: Some(start),
+            seed,
+            delays: Delays::realistic(),
+            visibility: lies.visibility,
+            limits: Limits { rate: None, ..Limits::default() },
+            ..Options::default()
+        })
+        .unwrap();
+        let cluster = Cluster::new(server.clone(), ec2.clone(), seed);
+        let controls = cluster.controls();
+        let chaos = Chaos::new(seed, lies, server.clone(), ec2.clone());
+        let person = server.client("person");
+        let players = vec![tokio::spawn(cluster.run()), tokio::spawn(chaos.clone().disturb())];
+        let house = Self { seed, server, ec2, controls, chaos, person, clock, players };
+        house.furnish().await;
+        house
+    }
+
+    /// Starts the operator, and keeps starting it when it crashes.
+    pub fn start(&mut self) {
+        let (server, ec2) = (self.server.clone(), self.ec2.clone());
+        let (chaos, clock) = (self.chaos.clone(), Arc::clone(&self.clock));
+        self.players.push(tokio::spawn(async move {
+            loop {
+                let incarnation = chaos.begin();
+                let client = server.client(&incarnation);
+                let way = chaos.way(incarnation.clone());
+                let cloud = Arc::new(ModelCloud::over(ec2.clone(), OPERATOR, way));
+                let settings = Line::parse_from(["rig", "--cluster-id", "rig"]).settings;
+                let clock: Arc<dyn freehold::clock::Clock> = clock.clone();
+                let metrics = Metrics::new();
+                let ctx = operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics);
+                let stop = CancellationToken::new();
+                let mut tasks = operator::start(&Arc::new(ctx), &settings, &stop);
+                tokio::select! {
+                    () = chaos.crash() => {}
+                    ended = tasks.join_next() => panic!("a task of the operator ended: {ended:?}"),
+                }
+                drop(tasks);
+                tokio::time::sleep(chaos.outage()).await;
+            }
+        }));
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        for player in &self.players {
+            player.abort();
+        }
+        if std::thread::panicking() {
+            eprintln!("{}", self.story());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a person does in a house, and waits for.
+
+use std::time::Duration;
+
+use freehold::api::{Database, NodeClass};
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::house::{House, NAMESPACE};
+use crate::kit::objects::database;
+
+/// The database's name.
+pub const NAME: &str = "orders";
+
+/// How often a person looks.
+const LOOK: Duration = Duration::from_secs(5);
+
+const DATABASES: &str = "databases.freehold.dev";
+
+impl House {
+    /// What an administrator sets up.
+    pub async fn furnish(&self) {
+        let world = self.ec2.world();
+        let subnets: Vec<Value> =
+            world.subnets.iter().map(|subnet| json!({"id": subnet.id, "zone": subnet.zone})).collect();
+        self.make::<Namespace>(&json!({"metadata": {"name": NAMESPACE}})).await;
+        self.make::<StorageClass>(&json!({"metadata": {"name": "freehold"},
+            "provisioner": "ebs.csi.aws.com", "allowVolumeExpansion": true, "reclaimPolicy": "Retain",
+            "volumeBindingMode": "WaitForFirstConsumer"}))
+            .await;
+        self.make::<NodeClass>(&json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass",
+            "metadata": {"name": "default"},
+            "spec": {"imageID": world.images[0].id, "subnets": subnets,
+                "securityGroupIDs": [world.security_groups[0].id],
+                "instanceProfile": world.instance_profiles[0],
+                "userData": freehold_box::account::user_data::DEDICATED,
+                "instanceTypes": ["*"], "storageClassName": "freehold"}}))
+            .await;
+    }
+
+    async fn make<K>(&self, object: &Value)
+    where
+        K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+    {
+        let object: K = serde_json::from_value(object.clone()).unwrap();
+        Api::all(self.person.clone()).create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    fn databases(&self) -> Api<Database> {
+        Api::namespaced(self.person.clone(), NAMESPACE)
+    }
+
+    /// Creates the database, a QuestDB of 100 GiB, with these changes of its spec.
+    pub async fn create(&self, changes: &Value) {
+        let object = serde_json::from_value(database(NAMESPACE, "default", NAME, changes)).unwrap();
+        self.databases().create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    /// Changes the database's spec.
+    pub async fn patch(&self, spec: &Value) {
+        let patch = json!({"spec": spec});
+        self.databases().patch(NAME, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    /// Deletes the database.
+    pub async fn delete(&self) {
+        self.databases().delete(NAME, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// The database as it is.
+    pub fn database(&self) -> Option<Value> {
+        self.server.object(DATABASES, NAMESPACE, NAME)
+    }
+
+    /// Whether the database is ready, for the spec as it is now.
+    pub fn is_ready(&self) -> bool {
+        let Some(database) = self.database() else { return false };
+        let conditions = database["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|it| {
+            it["type"] == "Ready"
+                && it["status"] == "True"
+                && it["observedGeneration"] == database["metadata"]["generation"]
+        })
+    }
+
+    /// Waits until the database is ready.
+    pub async fn until_ready(&self, limit: Duration) {
+        self.until("the database is ready", limit, |house| house.is_ready()).await;
+    }
+
+    /// Waits until the database is gone.
+    pub async fn until_gone(&self, limit: Duration) {
+        self.until("the database is gone", limit, |house| house.database().is_none()).await;
+    }
+
+    /// Waits until something is so, looking every few seconds, for at most this virtual time.
+    pub async fn until(&self, what: &str, limit: Duration, is_so: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + limit;
+        while !is_so(self) {
+            assert!(Instant::now() < end, "not within {limit:?}: {what} (seed {})", self.seed);
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}

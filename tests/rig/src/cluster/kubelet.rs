@@ -1,0 +1,168 @@
+//! The kubelets: a pod starts once its volumes are attached and what it names is there, ends when it is
+//! deleted, and stays as it is while its machine is silent.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::Due;
+use super::driver::gib;
+use super::hand::{Hand, text};
+use super::machines::{Machine, Machines};
+use super::seen::{Seen, ebs_volume, is_going, named, stamp};
+use super::storage::unique_name;
+use crate::server::Server;
+
+/// When the pods start or end, by UID.
+#[derive(Debug, Default)]
+pub struct Kubelets {
+    starting: BTreeMap<String, Timestamp>,
+    ending: BTreeMap<String, Timestamp>,
+    addresses: u32,
+}
+
+impl Kubelets {
+    /// One look. `pause` draws how long a start or an end takes.
+    pub fn step(
+        &mut self,
+        server: &Server,
+        seen: &Seen,
+        machines: &Machines,
+        mut pause: impl FnMut() -> SignedDuration,
+        due: &mut Due,
+    ) {
+        for node in &seen.nodes {
+            let Some(machine) = machines.working(node, seen.now) else { continue };
+            let is_here = |pod: &&std::sync::Arc<Value>| pod["spec"]["nodeName"] == node["metadata"]["name"];
+            for pod in seen.pods.iter().filter(is_here) {
+                if is_going(pod) {
+                    self.end(server, seen, pod, &mut pause, due);
+                } else {
+                    self.start(server, seen, pod, machine, &mut pause, due);
+                    grow(server, seen, pod);
+                }
+            }
+            report_volumes(server, seen, node);
+        }
+    }
+
+    fn end(
+        &mut self,
+        server: &Server,
+        seen: &Seen,
+        pod: &Value,
+        pause: &mut impl FnMut() -> SignedDuration,
+        due: &mut Due,
+    ) {
+        // At grace 0 the kubelet's last word was said already, and only a finalizer keeps the object.
+        if pod["metadata"]["deletionGracePeriodSeconds"] == 0 {
+            return;
+        }
+        let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(30);
+        let takes = pause().min(SignedDuration::from_secs(grace));
+        let at = *self.ending.entry(text(&pod["metadata"]["uid"]).to_owned()).or_insert(seen.now + takes);
+        if due.passed(at, seen.now) {
+            Hand::of(server, "kubelet").delete("pods", pod, &json!({"gracePeriodSeconds": 0}));
+        }
+    }
+
+    fn start(
+        &mut self,
+        server: &Server,
+        seen: &Seen,
+        pod: &Value,
+        machine: &Machine,
+        pause: &mut impl FnMut() -> SignedDuration,
+        due: &mut Due,
+    ) {
+        let uid = text(&pod["metadata"]["uid"]);
+        let id = format!("rig://{}/{uid}", machine.boot);
+        let before = &pod["status"]["containerStatuses"][0];
+        let is_running = before["containerID"] == id.as_str();
+        if is_running || !has_volumes(seen, pod) || !has_references(server, pod) {
+            return;
+        }
+        let key = format!("{uid}/{}", machine.boot);
+        let at = *self.starting.entry(key).or_insert_with(|| seen.now + pause());
+        if !due.passed(at, seen.now) {
+            return;
+        }
+        self.addresses += 1;
+        let [_, second, third, fourth] = self.addresses.to_be_bytes();
+        let restarts = before["restartCount"].as_i64().unwrap_or_default()
+            + i64::from(before["containerID"].is_string());
+        let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+        let statuses: Vec<Value> = containers
+            .map(|container| {
+                json!({"name": container["name"], "image": container["image"],
+                    "imageID": container["image"],
+                    "containerID": id, "ready": true, "started": true, "restartCount": restarts,
+                    "state": {"running": {"startedAt": stamp(seen.now)}}})
+            })
+            .collect();
+        let now = stamp(seen.now);
+        let is = |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": now});
+        let conditions: Vec<Value> =
+            ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(is).to_vec();
+        let status = json!({"metadata": {"uid": uid}, "status": {"phase": "Running",
+            "conditions": conditions, "containerStatuses": statuses, "startTime": now,
+            "podIP": format!("10.{}.{third}.{fourth}", 128 + second)}});
+        Hand::of(server, "kubelet").merge("pods", pod, "/status", &status);
+    }
+}
+
+/// Whether every volume of the pod is attached to its Kubernetes node.
+fn has_volumes(seen: &Seen, pod: &Value) -> bool {
+    let is_bound = seen.claims_of(pod).all(|claim| claim.is_some_and(|it| it["status"]["phase"] == "Bound"));
+    let is_attached = |volume: &Value| {
+        seen.attachments.iter().any(|it| {
+            it["spec"]["source"]["persistentVolumeName"] == volume["metadata"]["name"]
+                && it["spec"]["nodeName"] == pod["spec"]["nodeName"]
+                && it["status"]["attached"] == true
+                && !is_going(it)
+        })
+    };
+    is_bound && seen.volumes_of(pod).all(is_attached)
+}
+
+/// Whether the Secrets and ConfigMaps that the pod mounts are there.
+fn has_references(server: &Server, pod: &Value) -> bool {
+    let namespace = text(&pod["metadata"]["namespace"]);
+    let (secrets, maps) = (server.objects("secrets"), server.objects("configmaps"));
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let is_there = |volume: &Value| {
+        let secret = volume["secret"]["secretName"].as_str();
+        let map = volume["configMap"]["name"].as_str();
+        secret.is_none_or(|name| named(&secrets, namespace, name).is_some())
+            && map.is_none_or(|name| named(&maps, namespace, name).is_some())
+    };
+    volumes.into_iter().all(is_there)
+}
+
+/// The volumes that are mounted or about to be: the attach/detach controller leaves them alone meanwhile.
+fn report_volumes(server: &Server, seen: &Seen, node: &Value) {
+    let is_here = |pod: &&std::sync::Arc<Value>| pod["spec"]["nodeName"] == node["metadata"]["name"];
+    let volumes = seen.pods.iter().filter(is_here).flat_map(|pod| seen.volumes_of(pod));
+    let names: Vec<Value> = volumes.filter_map(ebs_volume).map(|id| json!(unique_name(id))).collect();
+    let before = node["status"]["volumesInUse"].as_array().cloned().unwrap_or_default();
+    if before != names {
+        let patch = json!({"status": {"volumesInUse": names}});
+        Hand::of(server, "kubelet").merge("nodes", node, "/status", &patch);
+    }
+}
+
+/// While the pod runs, the file system follows the volume.
+fn grow(server: &Server, seen: &Seen, pod: &Value) {
+    if pod["status"]["phase"] != "Running" {
+        return;
+    }
+    for claim in seen.claims_of(pod).flatten() {
+        let Some(volume) = seen.volume(text(&claim["spec"]["volumeName"])) else { continue };
+        let size = &volume["spec"]["capacity"]["storage"];
+        if gib(size) > gib(&claim["status"]["capacity"]["storage"]) {
+            let status = json!({"status": {"capacity": {"storage": size}, "conditions": null}});
+            Hand::of(server, "kubelet").merge("persistentvolumeclaims", claim, "/status", &status);
+        }
+    }
+}
