@@ -40,7 +40,7 @@ mod world;
 pub use fault::{Effect, Fault, TagMatch};
 pub use iam::{Policy, PolicyError};
 pub use journal::{Fate, JournalEntry};
-pub use model::Model;
+pub use model::{Model, Phase, Transition};
 pub use options::{Clock, Delays, Limits, Options, Visibility};
 pub use outside::{Outside, OutsideAction, Sight};
 pub use refusal::{ApiError, Refusal};

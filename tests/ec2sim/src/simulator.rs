@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::{
     ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Policy, Refusal, Response,
-    SnapshotView, Truth, Truths, VolumeView, World, authorization,
+    SnapshotView, Transition, Truth, Truths, VolumeView, World, authorization,
     call_facts::facts,
     clock::Watch,
     faults::{Delivery, Faults, Hit},
@@ -165,6 +165,11 @@ impl Simulator {
     /// The account's twelve digits.
     pub(crate) fn account(&self) -> String {
         self.with(|core| core.model.world().account.clone())
+    }
+
+    /// Every change of a resource's state in this run, in order.
+    pub fn transitions(&self) -> Vec<Transition> {
+        self.with(|core| core.model.transitions())
     }
 
     /// All calls of this run so far.

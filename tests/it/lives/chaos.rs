@@ -95,6 +95,11 @@ impl Chaos {
         self.note("calm".to_owned());
     }
 
+    /// Notes what a person does.
+    pub fn tell(&self, deed: &str) {
+        self.note(format!("*** {deed}"));
+    }
+
     /// What was done so far.
     pub fn deeds(&self) -> Vec<(jiff::Timestamp, String)> {
         self.inner.deeds.lock().clone()

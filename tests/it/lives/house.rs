@@ -1,6 +1,8 @@
 //! The house of a life: an API server, an account, a cluster's own players, and the operator, which may crash.
 
+use std::cell::RefCell;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use clap::Parser;
@@ -9,7 +11,7 @@ use freehold::api::{Database, Node, NodeClass, Volume};
 use freehold::metrics::Metrics;
 use freehold::operator;
 use freehold::settings::Settings;
-use freehold_rig::{Cluster, Controls, Server};
+use freehold_rig::{Cluster, Controls, Server, Violations};
 use jiff::Timestamp;
 use kube::{Client, CustomResourceExt as _};
 use serde_json::json;
@@ -27,10 +29,28 @@ const START: i64 = 1_767_225_600;
 /// The database's namespace.
 pub const NAMESPACE: &str = "team-a";
 
+/// How a life failed.
+pub struct Failure {
+    /// Why.
+    pub why: String,
+    /// What had happened.
+    pub story: String,
+}
+
+thread_local! {
+    /// The story of the life that failed on this thread.
+    static STORY: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
 /// Runs a life in a runtime of its own, whose time stands still unless everyone waits.
-pub fn run<T>(life: impl Future<Output = T>) -> T {
+pub fn run(life: impl Future<Output = ()>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.unwrap().block_on(life)
+    let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life)));
+    lived.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let why = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
+        Failure { why: why.unwrap_or_default(), story: STORY.take() }
+    })
 }
 
 /// Virtual time, as the operator reads it.
@@ -62,6 +82,8 @@ pub struct House {
     pub chaos: Chaos,
     /// A person's client.
     pub person: Client,
+    /// What must never happen on a machine, and did.
+    pub violations: Violations,
     clock: Arc<VirtualClock>,
     players: Vec<JoinHandle<()>>,
 }
@@ -86,11 +108,11 @@ impl House {
         })
         .unwrap();
         let cluster = Cluster::new(server.clone(), ec2.clone(), seed);
-        let controls = cluster.controls();
+        let (controls, violations) = (cluster.controls(), cluster.violations());
         let chaos = Chaos::new(seed, lies, server.clone(), ec2.clone());
         let person = server.client("person");
         let players = vec![tokio::spawn(cluster.run()), tokio::spawn(chaos.clone().disturb())];
-        let house = Self { seed, server, ec2, controls, chaos, person, clock, players };
+        let house = Self { seed, server, ec2, controls, chaos, person, violations, clock, players };
         house.furnish().await;
         house
     }
@@ -128,7 +150,7 @@ impl Drop for House {
             player.abort();
         }
         if std::thread::panicking() {
-            eprintln!("{}", self.story());
+            STORY.set(self.story());
         }
     }
 }

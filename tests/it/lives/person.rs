@@ -94,6 +94,14 @@ impl House {
         self.until("the database is ready", limit, |house| house.is_ready()).await;
     }
 
+    /// Waits until the database is ready, or for this virtual time.
+    pub async fn until_ready_or(&self, limit: Duration) {
+        let end = Instant::now() + limit;
+        while !self.is_ready() && Instant::now() < end {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Waits until the database is gone.
     pub async fn until_gone(&self, limit: Duration) {
         self.until("the database is gone", limit, |house| house.database().is_none()).await;
@@ -103,7 +111,7 @@ impl House {
     pub async fn until(&self, what: &str, limit: Duration, is_so: impl Fn(&Self) -> bool) {
         let end = Instant::now() + limit;
         while !is_so(self) {
-            assert!(Instant::now() < end, "not within {limit:?}: {what} (seed {})", self.seed);
+            assert!(Instant::now() < end, "not within {limit:?}: {what}");
             tokio::time::sleep(LOOK).await;
         }
     }

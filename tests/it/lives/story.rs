@@ -24,7 +24,8 @@ impl House {
 
 /// Leases, events and refused writes of the cluster's own players tell nothing.
 fn is_told(write: &Write) -> bool {
-    !["leases.coordination.k8s.io", "events.k8s.io"].contains(&write.resource.as_str())
+    let kinds = ["leases.coordination.k8s.io", "events.events.k8s.io"];
+    !kinds.contains(&write.resource.as_str())
         && (write.after != write.before || write.caller.starts_with("operator"))
 }
 

@@ -1,5 +1,7 @@
 //! What was written, for rules about the way that led to a state.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -34,4 +36,19 @@ pub struct Write {
     pub before: u64,
     /// The same after it; equal if nothing was written.
     pub after: u64,
+}
+
+/// One object's change, by a request or by what follows from one.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// When.
+    pub at: Timestamp,
+    /// Whose request made it.
+    pub caller: String,
+    /// `plural` or `plural.group`.
+    pub resource: String,
+    /// The object before; none if it was created.
+    pub old: Option<Arc<Value>>,
+    /// The object after; none if it was removed.
+    pub new: Option<Arc<Value>>,
 }

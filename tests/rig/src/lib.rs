@@ -39,8 +39,8 @@ mod watch;
 mod write;
 
 pub use clock::Clock;
-pub use cluster::{Cluster, Controls};
+pub use cluster::{Cluster, Controls, Violations};
 pub use fault::{Decide, Fault};
-pub use journal::Write;
+pub use journal::{Change, Write};
 pub use request::{Call, Verb};
 pub use server::Server;

@@ -12,14 +12,15 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body as RequestBody;
 use parking_lot::Mutex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::answer::Refusal;
 use super::clock::Clock;
+use super::cluster::Hand;
 use super::fault::{Decide, Fault};
 use super::handle::{self, Answer};
-use super::journal::Write;
+use super::journal::{Change, Write};
 use super::kind;
 use super::request::Call;
 use super::state::State;
@@ -89,10 +90,34 @@ impl Server {
         self.state.lock().journal.clone()
     }
 
+    /// Every change of an object by a request, in order: what clients no longer know, too.
+    pub fn changes(&self) -> Vec<Change> {
+        let state = self.state.lock();
+        let mut writes = state.journal.iter().peekable();
+        let mut changes = Vec::new();
+        for event in state.store.log() {
+            while writes.next_if(|write| write.after < event.revision).is_some() {}
+            let Some(write) = writes.peek().filter(|write| write.before < event.revision) else { continue };
+            changes.push(Change {
+                at: write.at,
+                caller: write.caller.clone(),
+                resource: event.key.0.clone(),
+                old: event.old.clone(),
+                new: event.new.clone(),
+            });
+        }
+        changes
+    }
+
     /// The object as it is, past faults and without a request: for a judge, not for a player.
     pub fn object(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
         let key: Key = (resource.to_owned(), namespace.to_owned(), name.to_owned());
         self.state.lock().store.get(&key).map(|it| it.as_ref().clone())
+    }
+
+    /// Deletes exactly this object, as a client of this name would; says whether that was accepted.
+    pub fn delete(&self, caller: &'static str, resource: &str, object: &Value) -> bool {
+        Hand::of(self, caller).delete(resource, object, &json!({})).is_some()
     }
 
     /// The objects of a kind in all namespaces as they are, past faults and without a request.
@@ -106,7 +131,7 @@ impl Server {
     }
 
     /// Tells of each write.
-    pub(crate) fn changes(&self) -> Receiver<Signal> {
+    pub(crate) fn signal(&self) -> Receiver<Signal> {
         self.signal.subscribe()
     }
 

@@ -27,8 +27,10 @@ pub struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
     history: Vec<Event>,
     revision: u64,
-    /// What was written up to here is no longer known.
+    /// What was written up to here is no longer known to clients.
     compacted: u64,
+    /// Every write, for judges: what clients no longer know, too.
+    log: Vec<Event>,
 }
 
 impl Store {
@@ -63,7 +65,14 @@ impl Store {
     }
 
     fn record(&mut self, key: &Key, old: Option<Arc<Value>>, new: Option<Arc<Value>>) {
-        self.history.push(Event { revision: self.revision, key: key.clone(), old, new });
+        let event = Event { revision: self.revision, key: key.clone(), old, new };
+        self.log.push(event.clone());
+        self.history.push(event);
+    }
+
+    /// Every write so far.
+    pub fn log(&self) -> &[Event] {
+        &self.log
     }
 
     /// Every object.

@@ -19,6 +19,7 @@ mod snapshots;
 mod status;
 mod tags;
 mod tokens;
+mod transitions;
 mod volumes;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -72,6 +73,8 @@ pub(crate) struct Effects {
     pub(crate) key_refused: bool,
 }
 
+pub use transitions::{Phase, Transition};
+
 /// When a new resource begins to be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Visible {
@@ -112,6 +115,7 @@ pub struct Model {
     world: World,
     rules: Rules,
     state: State,
+    transitions: transitions::Transitions,
 }
 
 impl Model {
@@ -138,6 +142,7 @@ impl Model {
                 schedule: Vec::new(),
                 buckets: BTreeMap::new(),
             },
+            transitions: transitions::Transitions::default(),
         }
     }
 
@@ -178,9 +183,14 @@ impl Model {
         let mut reader = Reader::new(params, &self.rules.truths)?;
         self.throttle(&reader)?;
         let hash = crate::params::hash(params);
-        let r = &mut reader;
+        let answer = self.carry_out(&mut reader, &hash, effects);
+        self.note_transitions();
+        answer
+    }
+
+    fn carry_out(&mut self, r: &mut Reader, hash: &str, effects: &Effects) -> Result<Response, Refusal> {
         match r.action().to_owned().as_str() {
-            "RunInstances" => self.run_instances(r, &hash, effects),
+            "RunInstances" => self.run_instances(r, hash, effects),
             "TerminateInstances" => self.terminate_instances(r),
             "StopInstances" => self.stop_instances(r, effects),
             "StartInstances" => self.start_instances(r, effects),
@@ -188,7 +198,7 @@ impl Model {
             "DescribeInstances" => self.describe_instances(r, effects),
             "DescribeInstanceStatus" => self.describe_instance_status(r, effects),
             "GetConsoleOutput" => self.get_console_output(r),
-            "CreateVolume" => self.create_volume(r, &hash, effects),
+            "CreateVolume" => self.create_volume(r, hash, effects),
             "DeleteVolume" => self.delete_volume(r),
             "AttachVolume" => self.attach_volume(r, effects),
             "DetachVolume" => self.detach_volume(r, effects),

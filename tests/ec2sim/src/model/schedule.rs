@@ -17,7 +17,9 @@ impl Model {
             let next = self.state.schedule.remove(0);
             self.state.now = self.state.now.max(next.at);
             self.bring(next.change);
+            self.note_transitions();
         }
+        self.note_transitions();
         self.state.now = self.state.now.max(now);
     }
 

@@ -17,8 +17,15 @@ const NODE_ID: &str = "csi.alpha.kubernetes.io/node-id";
 /// The access key id of the driver.
 pub const CALLER: &str = "csi-driver";
 
-/// One look of the attacher.
-pub fn attach(server: &Server, ec2: &Simulator, seen: &Seen, instances: &[InstanceView], due: &mut Due) {
+/// One look of the attacher. The volumes that it detaches, each with its instance.
+pub fn attach(
+    server: &Server,
+    ec2: &Simulator,
+    seen: &Seen,
+    instances: &[InstanceView],
+    due: &mut Due,
+) -> Vec<(String, String)> {
+    let mut detached = Vec::new();
     let hand = Hand::of(server, "external-attacher");
     for attachment in &seen.attachments {
         let volume = seen.volume(text(&attachment["spec"]["source"]["persistentVolumeName"]));
@@ -26,7 +33,7 @@ pub fn attach(server: &Server, ec2: &Simulator, seen: &Seen, instances: &[Instan
         let node = seen.node(text(&attachment["spec"]["nodeName"]));
         let instance = noted.or_else(|| node.and_then(instance_of));
         if is_going(attachment) {
-            if is_detached(ec2, volume, instance, instances) {
+            if is_detached(ec2, volume, instance, instances, &mut detached) {
                 let finalizers = without(attachment, FINALIZER).unwrap_or_default();
                 hand.merge(ATTACHMENTS, attachment, "", &json!({"metadata": {"finalizers": finalizers}}));
             } else {
@@ -53,6 +60,7 @@ pub fn attach(server: &Server, ec2: &Simulator, seen: &Seen, instances: &[Instan
             hand.merge("persistentvolumes", volume, "", &json!({"metadata": {"finalizers": finalizers}}));
         }
     }
+    detached
 }
 
 /// Puts the attacher's finalizers on; true once they are there.
@@ -96,6 +104,7 @@ fn is_detached(
     volume: Option<&Value>,
     instance: Option<&str>,
     instances: &[InstanceView],
+    detached: &mut Vec<(String, String)>,
 ) -> bool {
     let (Some(id), Some(instance)) = (volume.and_then(ebs_volume), instance) else { return true };
     let held = ec2.volume(id).and_then(|view| view.attachment).filter(|held| held.instance_id == instance);
@@ -104,8 +113,9 @@ fn is_detached(
     let is_ending = instances.iter().any(|it| {
         it.id == instance && [InstanceState::ShuttingDown, InstanceState::Terminated].contains(&it.state)
     });
-    if held.state != AttachmentState::Detaching && !is_ending {
-        call(ec2, "DetachVolume", &[("VolumeId", id), ("InstanceId", instance)]);
+    let may_detach = held.state != AttachmentState::Detaching && !is_ending;
+    if may_detach && call(ec2, "DetachVolume", &[("VolumeId", id), ("InstanceId", instance)]) {
+        detached.push((id.to_owned(), instance.to_owned()));
     }
     false
 }

@@ -1,8 +1,10 @@
 //! The kubelets: a pod starts once its volumes are attached and what it names is there, ends when it is
 //! deleted, and stays as it is while its machine is silent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use ec2sim::{InstanceState, InstanceView};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -10,19 +12,44 @@ use super::Due;
 use super::driver::gib;
 use super::hand::{Hand, text};
 use super::machines::{Machine, Machines};
-use super::seen::{Seen, ebs_volume, is_going, named, stamp};
+use super::seen::{Seen, ebs_volume, instance_of, is_going, named, stamp};
 use super::storage::unique_name;
 use crate::server::Server;
 
-/// When the pods start or end, by UID.
+/// The containers of a pod that run on a machine, whatever the API server says of the pod.
+#[derive(Debug)]
+struct Running {
+    pod: String,
+    instance: String,
+    boot: String,
+    volumes: Vec<String>,
+}
+
+/// What runs, and when the pods start or end, by UID.
 #[derive(Debug, Default)]
 pub struct Kubelets {
+    running: BTreeMap<String, Running>,
     starting: BTreeMap<String, Timestamp>,
     ending: BTreeMap<String, Timestamp>,
     addresses: u32,
 }
 
 impl Kubelets {
+    /// The pod that uses a volume on this instance.
+    pub fn user(&self, volume: &str, instance: &str) -> Option<&str> {
+        let uses = |it: &&Running| it.instance == instance && it.volumes.iter().any(|used| used == volume);
+        self.running.values().find(uses).map(|it| it.pod.as_str())
+    }
+
+    /// Containers end with their machine and with a boot; a machine that hangs may go on writing.
+    pub fn forget(&mut self, instances: &[InstanceView], machines: &Machines) {
+        let states = [InstanceState::Running, InstanceState::Stopping];
+        self.running.retain(|_, it| {
+            let is_up = instances.iter().any(|view| view.id == it.instance && states.contains(&view.state));
+            is_up && machines.boot(&it.instance).is_none_or(|boot| boot == it.boot)
+        });
+    }
+
     /// One look. `pause` draws how long a start or an end takes.
     pub fn step(
         &mut self,
@@ -34,7 +61,7 @@ impl Kubelets {
     ) {
         for node in &seen.nodes {
             let Some(machine) = machines.working(node, seen.now) else { continue };
-            let is_here = |pod: &&std::sync::Arc<Value>| pod["spec"]["nodeName"] == node["metadata"]["name"];
+            let is_here = |pod: &&Arc<Value>| pod["spec"]["nodeName"] == node["metadata"]["name"];
             for pod in seen.pods.iter().filter(is_here) {
                 if is_going(pod) {
                     self.end(server, seen, pod, &mut pause, due);
@@ -43,7 +70,27 @@ impl Kubelets {
                     grow(server, seen, pod);
                 }
             }
-            report_volumes(server, seen, node);
+            let instance = instance_of(node).unwrap_or_default();
+            // What the API server does not have any more is ended.
+            let is_there = |uid: &str| seen.pods.iter().any(|pod| pod["metadata"]["uid"] == uid);
+            self.running.retain(|uid, it| it.instance != instance || is_there(uid));
+            self.report_volumes(server, seen, node, instance);
+        }
+    }
+
+    /// The volumes that are mounted or about to be: the attach/detach controller leaves them alone meanwhile.
+    fn report_volumes(&self, server: &Server, seen: &Seen, node: &Value, instance: &str) {
+        let is_here = |pod: &&Arc<Value>| pod["spec"]["nodeName"] == node["metadata"]["name"];
+        let awaited = seen.pods.iter().filter(is_here).flat_map(|pod| seen.volumes_of(pod));
+        let running = self.running.values().filter(|it| it.instance == instance);
+        let mounted = running.flat_map(|it| it.volumes.iter().map(String::as_str));
+        let names: BTreeSet<String> =
+            awaited.filter_map(ebs_volume).chain(mounted).map(unique_name).collect();
+        let names: Vec<Value> = names.into_iter().map(Value::String).collect();
+        let before = node["status"]["volumesInUse"].as_array().cloned().unwrap_or_default();
+        if before != names {
+            let patch = json!({"status": {"volumesInUse": names}});
+            Hand::of(server, "kubelet").merge("nodes", node, "/status", &patch);
         }
     }
 
@@ -63,6 +110,7 @@ impl Kubelets {
         let takes = pause().min(SignedDuration::from_secs(grace));
         let at = *self.ending.entry(text(&pod["metadata"]["uid"]).to_owned()).or_insert(seen.now + takes);
         if due.passed(at, seen.now) {
+            self.running.remove(text(&pod["metadata"]["uid"]));
             Hand::of(server, "kubelet").delete("pods", pod, &json!({"gracePeriodSeconds": 0}));
         }
     }
@@ -108,6 +156,10 @@ impl Kubelets {
         let status = json!({"metadata": {"uid": uid}, "status": {"phase": "Running",
             "conditions": conditions, "containerStatuses": statuses, "startTime": now,
             "podIP": format!("10.{}.{third}.{fourth}", 128 + second)}});
+        let volumes = seen.volumes_of(pod).filter_map(ebs_volume).map(str::to_owned).collect();
+        let name = text(&pod["metadata"]["name"]).to_owned();
+        let (instance, boot) = (machine.instance.clone(), machine.boot.clone());
+        self.running.insert(uid.to_owned(), Running { pod: name, instance, boot, volumes });
         Hand::of(server, "kubelet").merge("pods", pod, "/status", &status);
     }
 }
@@ -138,18 +190,6 @@ fn has_references(server: &Server, pod: &Value) -> bool {
             && map.is_none_or(|name| named(&maps, namespace, name).is_some())
     };
     volumes.into_iter().all(is_there)
-}
-
-/// The volumes that are mounted or about to be: the attach/detach controller leaves them alone meanwhile.
-fn report_volumes(server: &Server, seen: &Seen, node: &Value) {
-    let is_here = |pod: &&std::sync::Arc<Value>| pod["spec"]["nodeName"] == node["metadata"]["name"];
-    let volumes = seen.pods.iter().filter(is_here).flat_map(|pod| seen.volumes_of(pod));
-    let names: Vec<Value> = volumes.filter_map(ebs_volume).map(|id| json!(unique_name(id))).collect();
-    let before = node["status"]["volumesInUse"].as_array().cloned().unwrap_or_default();
-    if before != names {
-        let patch = json!({"status": {"volumesInUse": names}});
-        Hand::of(server, "kubelet").merge("nodes", node, "/status", &patch);
-    }
 }
 
 /// While the pod runs, the file system follows the volume.

@@ -18,6 +18,8 @@ const RENEWAL: SignedDuration = SignedDuration::from_secs(10);
 /// One machine, beside what EC2 and the cluster show.
 #[derive(Clone, Debug)]
 pub struct Machine {
+    /// Which instance it is.
+    pub instance: String,
     /// Which boot this is.
     pub boot: String,
     /// When it has booted.
@@ -46,6 +48,11 @@ impl Machines {
             .filter(|machine| machine.up_at <= now && machine.has_registered && !self.silent.contains(id))
     }
 
+    /// Which boot this instance is in; none if it does not run, or hangs.
+    pub fn boot(&self, instance: &str) -> Option<&str> {
+        self.all.get(instance).map(|machine| machine.boot.as_str())
+    }
+
     /// Brings the Kubernetes nodes to where the machines are. `boot_time` draws how long a boot takes.
     pub fn step(
         &mut self,
@@ -60,6 +67,7 @@ impl Machines {
             let boot = boot_id(instance);
             let machine = self.all.entry(instance.id.clone());
             let fresh = |up_at| Machine {
+                instance: instance.id.clone(),
                 boot: boot.clone(),
                 up_at,
                 has_registered: false,

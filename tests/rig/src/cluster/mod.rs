@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+pub use self::hand::Hand;
 use self::kubelet::Kubelets;
 use self::machines::Machines;
 use self::node_lifecycle::NodeLifecycle;
@@ -102,7 +103,11 @@ pub struct Cluster {
     lifecycle: NodeLifecycle,
     attach_detach: AttachDetach,
     kubelets: Kubelets,
+    violations: Violations,
 }
+
+/// What must never happen on a machine, with its moment: a volume that is taken from under its engine.
+pub type Violations = Arc<Mutex<Vec<(Timestamp, String)>>>;
 
 impl Cluster {
     /// The players of this cluster; `seed` decides how long boots, starts and ends take, and how slow each
@@ -117,7 +122,13 @@ impl Cluster {
             lifecycle: NodeLifecycle::default(),
             attach_detach: AttachDetach::default(),
             kubelets: Kubelets::default(),
+            violations: Violations::default(),
         }
+    }
+
+    /// What must never happen and did.
+    pub fn violations(&self) -> Violations {
+        Arc::clone(&self.violations)
     }
 
     /// What a test can do to the machines.
@@ -127,7 +138,7 @@ impl Cluster {
 
     /// Acts for ever: after each write, when something is due, and when EC2 may have changed.
     pub async fn run(mut self) {
-        let mut changes = self.server.changes();
+        let mut changes = self.server.signal();
         loop {
             changes.mark_unchanged();
             let due = self.step();
@@ -166,9 +177,16 @@ impl Cluster {
         storage::bind(&self.server, &seen);
         workloads::schedule(&self.server, &seen);
         self.attach_detach.step(&self.server, &seen, &mut due);
-        driver::attach(&self.server, &self.ec2, &seen, &instances, &mut due);
+        let detached = driver::attach(&self.server, &self.ec2, &seen, &instances, &mut due);
+        for (volume, instance) in detached {
+            if let Some(pod) = self.kubelets.user(&volume, &instance) {
+                let what = format!("{volume} is detached from {instance} while {pod} runs there");
+                self.violations.lock().push((seen.now, what));
+            }
+        }
         driver::resize(&self.server, &self.ec2, &seen, &mut due);
         let pause = || SignedDuration::from_secs(rng.random_range(1..15));
+        self.kubelets.forget(&instances, &self.machines);
         self.kubelets.step(&self.server, &seen, &self.machines, pause, &mut due);
         garbage::collect(&self.server);
         due
