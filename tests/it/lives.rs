@@ -9,10 +9,14 @@ mod rules;
 mod story;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use chaos::Lies;
+use parking_lot::Mutex;
+use strum::IntoEnumIterator as _;
+
+use chaos::{Kill, Lies};
 use house::Failure;
 
 /// How many seeds each test run tries.
@@ -32,20 +36,64 @@ fn a_database_lives_whatever_lies() {
     judge(lives(range.unwrap_or(0..SEEDS), Lies::of));
 }
 
-/// Lives the life of each seed, on every processor. Those that failed.
+/// Which of the kills `cargo test` tries: each effect with one of the four.
+const EVERY: usize = 4;
+
+#[test]
+fn an_operator_that_is_killed_at_any_write_goes_on_as_if_nothing_had_been() {
+    let writes = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&writes);
+    let lived = house::run(async move { *count.lock() = life::reference(None).await });
+    assert!(lived.is_ok(), "without a kill: {}", lived.unwrap_err().why);
+    let writes = *writes.lock();
+    assert!(writes > 60, "{writes} writes are no whole life");
+    let kills: Vec<Kill> = Kill::iter().collect();
+    let all = (0..writes * kills.len()).filter(|number| is_chosen(*number, kills.len()));
+    let cases: Vec<(u64, (usize, Kill))> =
+        all.map(|number| (number as u64, (number / kills.len() + 1, kills[number % kills.len()]))).collect();
+    judge(each(cases, |kill| async move { drop(life::reference(Some(kill)).await) }));
+}
+
+/// All four kills at an effect with `FREEHOLD_SEEDS` set, else one, in turn.
+fn is_chosen(number: usize, kills: usize) -> bool {
+    std::env::var("FREEHOLD_SEEDS").is_ok() || (number / kills + number) % EVERY == 0
+}
+
+/// What a seed decides, it decides again: else a failure could not be looked into.
+#[test]
+fn a_seed_tells_the_same_story_twice() {
+    for seed in 0..6 {
+        let stories = [(); 2].map(|()| {
+            let told = Arc::new(Mutex::new(String::new()));
+            let teller = Arc::clone(&told);
+            let lived = house::run(async move { life::live_and_tell(seed, Lies::of(seed), &teller).await });
+            assert!(lived.is_ok(), "seed {seed}: {}", lived.unwrap_err().why);
+            told.lock().clone()
+        });
+        pretty_assertions::assert_eq!(stories[0], stories[1], "seed {seed}");
+    }
+}
+
+/// Lives the life of each seed. Those that failed.
 fn lives(seeds: Range<u64>, lies: fn(u64) -> Lies) -> Vec<(u64, Failure)> {
-    let next = AtomicU64::new(seeds.start);
+    each(seeds.map(|seed| (seed, seed)).collect(), move |seed| life::live(seed, lies(seed)))
+}
+
+/// Lives a life for each case, on every processor. Those that failed, by the numbers of the cases.
+fn each<C, F>(cases: Vec<(u64, C)>, life: impl Fn(C) -> F + Sync) -> Vec<(u64, Failure)>
+where
+    C: Copy + Send + Sync,
+    F: Future<Output = ()>,
+{
+    let next = AtomicUsize::new(0);
     let live_on = || {
         let mut failed = Vec::new();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                return failed;
-            }
-            if let Err(failure) = house::run(life::live(seed, lies(seed))) {
-                failed.push((seed, failure));
+        while let Some((number, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(failure) = house::run(life(*case)) {
+                failed.push((*number, failure));
             }
         }
+        failed
     };
     let processors = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {

@@ -8,6 +8,7 @@ use freehold_rig::{Call, Server, Verb};
 use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use strum::IntoEnumIterator as _;
 use tokio::sync::Notify;
 
 use crate::model_cloud::{Passage, Way};
@@ -15,6 +16,19 @@ use crate::world::OPERATOR;
 
 /// A time that never comes.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Where a kill meets a request that may change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumIter)]
+pub enum Kill {
+    /// The request is not sent any more.
+    Before,
+    /// It is carried out, and its answer is lost.
+    Lost,
+    /// The answer arrives, and nothing is sent any more.
+    After,
+    /// It is carried out, its answer is lost, and the operator stays away for a minute.
+    LostAndAway,
+}
 
 /// How much is wrong with the world: each figure is a probability for one request, unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +43,14 @@ pub struct Lies {
     pub watches: f64,
     /// How late EC2 shows what is new.
     pub visibility: Visibility,
+    /// The operator is killed at the request of this number, from 1, of those that may change something.
+    pub kill: Option<(usize, Kill)>,
 }
 
 impl Lies {
     /// A world as one would wish it.
     pub fn none() -> Self {
-        Self { api: 0.0, ec2: 0.0, crash: 0.0, watches: 0.0, visibility: Visibility::default() }
+        Self { api: 0.0, ec2: 0.0, crash: 0.0, watches: 0.0, visibility: Visibility::default(), kill: None }
     }
 
     /// What a seed draws: each kind of lie is absent in some seeds and common in others.
@@ -45,7 +61,7 @@ impl Lies {
         let (crash, watches) = (one_of(&[0.0, 0.01, 0.05, 0.1]), one_of(&[0.0, 5.0, 60.0]));
         let mut lag = |most: u64| Duration::from_secs([0, 0, 2, most][rng.random_range(0..4)]);
         let visibility = Visibility { by_id: lag(10), by_filter: lag(60), tags: lag(120) };
-        Self { api, ec2, crash, watches, visibility }
+        Self { api, ec2, crash, watches, visibility, kill: None }
     }
 }
 
@@ -62,6 +78,11 @@ struct Inner {
     ec2: Simulator,
     crash: Notify,
     starts: Mutex<usize>,
+    /// How many requests that may change something were made.
+    effects: Mutex<usize>,
+    /// Nothing of this start is sent any more.
+    is_dead: Mutex<bool>,
+    is_away: Mutex<bool>,
     /// What was done, for the story.
     deeds: Mutex<Vec<(jiff::Timestamp, String)>>,
 }
@@ -77,6 +98,9 @@ impl Chaos {
             ec2: ec2.clone(),
             crash: Notify::new(),
             starts: Mutex::new(0),
+            effects: Mutex::new(0),
+            is_dead: Mutex::new(false),
+            is_away: Mutex::new(false),
             deeds: Mutex::new(Vec::new()),
         };
         let chaos = Self { inner: Arc::new(inner) };
@@ -109,6 +133,7 @@ impl Chaos {
     pub fn begin(&self) -> String {
         let mut starts = self.inner.starts.lock();
         *starts += 1;
+        *self.inner.is_dead.lock() = false;
         self.note(format!("the operator starts for the {starts}. time"));
         format!("operator-{starts}")
     }
@@ -120,6 +145,12 @@ impl Chaos {
 
     /// How long the operator stays away: mostly seconds, sometimes long enough for what it knows to be old.
     pub fn outage(&self) -> Duration {
+        if std::mem::take(&mut *self.inner.is_away.lock()) {
+            return Duration::from_secs(60);
+        }
+        if self.inner.lies.lock().kill.is_some() {
+            return Duration::from_secs(1);
+        }
         let mut rng = self.inner.rng.lock();
         let longest = [5, 60, 60, 1800][rng.random_range(0..4)];
         Duration::from_millis(rng.random_range(500..longest * 1000))
@@ -132,7 +163,7 @@ impl Chaos {
     }
 
     fn is_over(&self, incarnation: &str) -> bool {
-        incarnation != format!("operator-{}", self.inner.starts.lock())
+        *self.inner.is_dead.lock() || incarnation != format!("operator-{}", self.inner.starts.lock())
     }
 
     fn passage(&self, incarnation: &str, action: &str) -> Passage {
@@ -140,8 +171,12 @@ impl Chaos {
         let mut passage = Passage { there: self.moment(), back: self.moment() };
         if self.is_over(incarnation) {
             passage.there = NEVER;
-        } else if !reads && self.kills(action) {
-            if self.draws(0.5) { passage.there = NEVER } else { passage.back = NEVER }
+        } else if !reads {
+            match self.kills(action) {
+                Some(Kill::Before) => passage.there = NEVER,
+                Some(Kill::Lost | Kill::LostAndAway) => passage.back = NEVER,
+                Some(Kill::After) | None => {}
+            }
         }
         passage
     }
@@ -181,15 +216,38 @@ impl Chaos {
         Some(fault)
     }
 
-    /// Whether the operator is killed at this write.
-    fn kills(&self, at: &str) -> bool {
-        let rate = self.inner.lies.lock().crash;
-        let kills = self.draws(rate);
-        if kills {
-            self.note(format!("the operator is killed at {at}"));
-            self.inner.crash.notify_one();
-        }
-        kills
+    /// How many requests were made that may change something.
+    pub fn effects(&self) -> usize {
+        *self.inner.effects.lock()
+    }
+
+    /// Whether and how the operator is killed at this request.
+    fn kills(&self, at: &str) -> Option<Kill> {
+        let number = {
+            let mut effects = self.inner.effects.lock();
+            *effects += 1;
+            *effects
+        };
+        let Lies { crash, kill, .. } = *self.inner.lies.lock();
+        let how = match kill {
+            Some((wanted, how)) => (wanted == number).then_some(how)?,
+            None if self.draws(crash) => {
+                let all: Vec<Kill> = Kill::iter().collect();
+                all[self.inner.rng.lock().random_range(0..all.len())]
+            }
+            None => return None,
+        };
+        self.note(format!("the operator is killed at {at}: {how:?}"));
+        *self.inner.is_away.lock() = how == Kill::LostAndAway;
+        let crash = self.clone();
+        // An answer that arrives is at most this long on its way.
+        let wait = Duration::from_millis(if how == Kill::After { 100 } else { 0 });
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            crash.inner.crash.notify_one();
+        });
+        *self.inner.is_dead.lock() = true;
+        Some(how)
     }
 
     fn draws(&self, probability: f64) -> bool {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator};
@@ -14,7 +14,7 @@ use freehold::settings::Settings;
 use freehold_rig::{Cluster, Controls, Server, Violations};
 use jiff::Timestamp;
 use kube::{Client, CustomResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,10 @@ const START: i64 = 1_767_225_600;
 
 /// The database's namespace.
 pub const NAMESPACE: &str = "team-a";
+
+/// The resource definitions, which take a while to generate.
+static DEFINITIONS: LazyLock<[Value; 4]> =
+    LazyLock::new(|| [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd()].map(|it| json!(it)));
 
 /// How a life failed.
 pub struct Failure {
@@ -94,8 +98,8 @@ impl House {
         let start = Timestamp::from_second(START).unwrap();
         let clock = Arc::new(VirtualClock(Instant::now()));
         let server = Server::new(freehold_rig::Clock::of_tokio(start));
-        for definition in [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd()] {
-            server.define(&json!(definition));
+        for definition in DEFINITIONS.iter() {
+            server.define(definition);
         }
         let ec2 = Simulator::new(Options {
             clock: Clock::Running { speed: 1.0 },

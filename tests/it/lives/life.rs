@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use ec2sim::{InstanceState, JournalEntry, Outside};
 use freehold_rig::Write;
+use parking_lot::Mutex;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::chaos::Lies;
+use super::chaos::{Kill, Lies};
 use super::house::{House, NAMESPACE};
 use super::rules;
 use crate::world::OPERATOR;
@@ -20,7 +21,7 @@ use crate::world::OPERATOR;
 const CALM: Duration = Duration::from_secs(6 * 3600);
 
 /// How long nothing may happen then.
-const REST: Duration = Duration::from_secs(1800);
+const REST: Duration = Duration::from_secs(900);
 
 /// One thing that is done.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +57,13 @@ const DEEDS: [Deed; 13] = [
     Deed::DeleteNode,
 ];
 
-/// Lives it, and fails with the story.
+/// Lives it; fails if a rule was broken.
 pub async fn live(seed: u64, lies: Lies) {
+    live_and_tell(seed, lies, &Mutex::default()).await;
+}
+
+/// The same; tells the story at the end.
+pub async fn live_and_tell(seed: u64, lies: Lies, told: &Mutex<String>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut house = House::build(seed, lies).await;
     house.start();
@@ -91,6 +97,7 @@ pub async fn live(seed: u64, lies: Lies) {
     house.rest().await;
     let broken = rules::check(&house.record()).and_then(|()| house.check_end());
     assert!(broken.is_ok(), "{}", broken.unwrap_err());
+    *told.lock() = house.story();
 }
 
 fn is_own_write(write: &Write) -> bool {
@@ -102,6 +109,31 @@ fn is_own_change(entry: &JournalEntry) -> bool {
     let reads = entry.action.starts_with("Describe") || entry.action.starts_with("Get");
     entry.caller == OPERATOR && !reads && !entry.dry_run
 }
+
+/// The life in which the operator is killed at each of its writes: created, grown, moved, its machine lost,
+/// paused, resumed and deleted. How many writes there were.
+pub async fn reference(kill: Option<(usize, Kill)>) -> usize {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut house = House::build(1, Lies { kill, ..Lies::none() }).await;
+    house.start();
+    house.create(&json!({"deletionPolicy": "Delete"})).await;
+    for deed in [Deed::Grow, Deed::Move, Deed::Terminate, Deed::Pause, Deed::Resume] {
+        house.until_settled(deed, LONG).await;
+        house.chaos.tell(&format!("{deed:?}"));
+        house.carry_out(deed, &mut rng).await;
+    }
+    house.until_ready(LONG).await;
+    house.chaos.tell("delete");
+    house.delete().await;
+    house.until_gone(LONG).await;
+    let broken = rules::check(&house.record()).and_then(|()| house.check_end());
+    assert!(broken.is_ok(), "{}", broken.unwrap_err());
+    assert!(house.ec2.volumes().is_empty(), "the policy is Delete: {:?}", house.ec2.volumes());
+    house.chaos.effects()
+}
+
+/// Longer than an attempt in doubt takes to be proven absent.
+const LONG: Duration = Duration::from_secs(3 * 3600);
 
 impl House {
     async fn carry_out(&self, deed: Deed, rng: &mut ChaCha8Rng) {
@@ -130,6 +162,19 @@ impl House {
             Deed::DeletePod => self.remove("pods", rng),
             Deed::DeleteKubernetesNode => self.remove("nodes", rng),
             Deed::DeleteNode => self.remove("nodes.freehold.dev", rng),
+        }
+    }
+
+    /// Waits until the database is as it should be before this deed.
+    async fn until_settled(&self, next: Deed, limit: Duration) {
+        if matches!(next, Deed::Resume) {
+            let is_paused = |house: &Self| {
+                let ended = [InstanceState::Terminated, InstanceState::ShuttingDown];
+                house.ec2.instances().iter().all(|it| ended.contains(&it.state))
+            };
+            self.until("the database is paused", limit, is_paused).await;
+        } else {
+            self.until_ready(limit).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! The kinds that are served: the built-in ones in a table, and those of resource definitions.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
@@ -74,7 +74,12 @@ const BUILT_IN: [(&str, &str, &str, &str, u8); 17] = [
 ];
 
 /// Every built-in kind.
-pub fn built_in() -> Vec<Kind> {
+pub fn built_in() -> Vec<Arc<Kind>> {
+    static KINDS: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(read_built_in);
+    KINDS.clone()
+}
+
+fn read_built_in() -> Vec<Arc<Kind>> {
     let mut definitions = Definitions::recorded();
     let kinds = BUILT_IN.iter().map(|(group, plural, kind, package, special)| {
         let is = |flag: u8| special & flag != 0;
@@ -94,7 +99,7 @@ pub fn built_in() -> Vec<Kind> {
             selectable: selectable(plural).iter().map(|it| (*it).to_owned()).collect(),
         }
     });
-    kinds.chain([definitions_kind()]).collect()
+    kinds.chain([definitions_kind()]).map(Arc::new).collect()
 }
 
 /// Resource definitions themselves, which are kept as they are.

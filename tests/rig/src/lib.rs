@@ -26,6 +26,7 @@ mod json;
 mod kind;
 mod managed;
 mod object;
+mod pattern;
 mod read;
 mod request;
 mod schema;

@@ -1,13 +1,12 @@
 //! An object as a client sends it, and the rules of its metadata.
 
-use regex::Regex;
 use serde_json::{Value, json};
 
 use super::answer::{Cause, Refusal};
 use super::decode;
 use super::defaults;
 use super::kind::Kind;
-use super::validate;
+use super::{pattern, validate};
 
 /// What a name must match (RFC 1123).
 const SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
@@ -97,7 +96,7 @@ pub fn faults(kind: &Kind, object: &Value) -> Vec<Cause> {
     let (pattern, shown) = if is_label { (LABEL, "label") } else { (SUBDOMAIN, "subdomain") };
     if name.is_empty() {
         faults.push(Cause::required("metadata.name", "name or generateName is required"));
-    } else if !Regex::new(pattern).is_ok_and(|it| it.is_match(name)) {
+    } else if !pattern::matches(pattern, name) {
         let detail = format!(
             "a lowercase RFC 1123 {shown} must consist of lower case alphanumeric characters, '-' or '.', and must \
                 start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{}')",

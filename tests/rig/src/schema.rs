@@ -2,7 +2,7 @@
 //! publishes it, read once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
@@ -96,7 +96,7 @@ impl Schema {
 
 /// The named schemas of a document, each read when it is first used.
 pub struct Definitions {
-    document: Map<String, Value>,
+    document: &'static Map<String, Value>,
     read: BTreeMap<String, Arc<Schema>>,
 }
 
@@ -104,8 +104,11 @@ impl Definitions {
     /// The schemas of the built-in kinds, recorded from a kube-apiserver; `tests/it/same_api/schemas.rs`
     /// compares and records them.
     pub fn recorded() -> Self {
-        let document = serde_json::from_str(include_str!("../schemas/core.json"));
-        Self { document: document.expect("the recorded schemas are JSON"), read: BTreeMap::new() }
+        static DOCUMENT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+            let document = serde_json::from_str(include_str!("../schemas/core.json"));
+            document.expect("the recorded schemas are JSON")
+        });
+        Self { document: &DOCUMENT, read: BTreeMap::new() }
     }
 
     /// The schema of this name.

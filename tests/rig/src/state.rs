@@ -24,8 +24,8 @@ pub struct State {
 
 impl State {
     /// Nothing but kinds.
-    pub fn new(kinds: Vec<Kind>) -> Self {
-        Self { kinds: kinds.into_iter().map(Arc::new).collect(), ..Self::default() }
+    pub fn new(kinds: Vec<Arc<Kind>>) -> Self {
+        Self { kinds, ..Self::default() }
     }
 
     /// The kind of this path.

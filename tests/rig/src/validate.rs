@@ -2,10 +2,10 @@
 //!
 //! Words and order are those of k8s.io/kube-openapi/pkg/validation and of apiextensions-apiserver.
 
-use regex::Regex;
 use serde_json::{Value, json};
 
 use super::answer::Cause;
+use super::pattern;
 use super::schema::{Schema, Shape};
 
 /// The faults of an object of a resource definition.
@@ -95,7 +95,7 @@ fn of_value(value: &Value, schema: &Schema, field: &str, faults: &mut Vec<Cause>
             invalid(format!("{field} in body should be at least {least} chars long"));
         }
         if let Some(pattern) = rules.get("pattern").and_then(Value::as_str)
-            && !Regex::new(pattern).is_ok_and(|it| it.is_match(text))
+            && !pattern::matches(pattern, text)
         {
             invalid(format!("{field} in body should match '{pattern}'"));
         }
