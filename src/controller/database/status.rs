@@ -169,7 +169,7 @@ fn entries(observed: &Observed, decided: &Decided, now: Timestamp) -> Vec<Entry>
     entries.extend(permission::reported(observed));
     entries.extend(drift::reported(observed, now));
     entries.extend(next_start::reported(observed));
-    if observed.is_protected() {
+    if observed.is_protected() && !is_deleting {
         let message = messages::DELETION_PROTECTED;
         entries.push(Entry::yes(Type::DeletionProtected, Reason::DeletionProtected, message));
     }

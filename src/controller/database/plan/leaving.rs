@@ -9,7 +9,7 @@ use super::facts::{adoption, condition_message, node_awaited, replicas, volume_a
 use super::machines::{self, can_serve};
 use crate::api::database::{Adoption, Release};
 use crate::api::keys::DATABASE_NODE_LABEL;
-use crate::api::{ConditionType, Node, Volume};
+use crate::api::{ConditionType, Database, Node, Volume};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
@@ -19,9 +19,13 @@ use crate::controller::database::observe::legacy::Legacy;
 use crate::controller::database::pod;
 use crate::controller::database::unreleasable::Unreleasable;
 
-/// Whether the Database is on its way out: deleted, not protected from it, and not to be released later.
+/// Whether the Database is on its way out: deleted, not protected from it, and not to be released later. A
+/// protection that is set after something was released comes too late.
 pub(in crate::controller::database) fn is_leaving(observed: &Observed) -> bool {
-    observed.is_deleted() && postponed(observed).is_none()
+    let Database { metadata, .. } = &observed.database;
+    let is_releasing = || finalizer::has(&observed.database) && is_begun(observed);
+    (metadata.deletion_timestamp.is_some() && is_releasing())
+        || (observed.is_deleted() && postponed(observed).is_none())
 }
 
 /// Why the Database was deleted, is to be released, and goes on all the same.
@@ -43,15 +47,18 @@ pub(super) fn is_requested(observed: &Observed) -> bool {
 
 /// Whether the release has gone so far that it is completed, whatever the spec says: that something was
 /// released is seen, since a StatefulSet that is gone can have been deleted outside Freehold. The last
-/// evidence is that Node and Volume are gone.
+/// evidence is that Node and Volume are gone. A Node or Volume that was deleted outside Freehold, or with its
+/// namespace, once it was to be released, releases what it has at once: the rest follows.
 pub(super) fn is_begun(observed: &Observed) -> bool {
     let (nodes, volume) = (&observed.nodes, observed.volume.ours());
     let is_left = |metadata: &ObjectMeta, release: bool| release && metadata.deletion_timestamp.is_some();
-    let is_seen = has_other_set(observed)
-        || nodes.iter().any(|node| is_left(&node.metadata, node.spec.release))
-        || volume.is_some_and(|volume| is_left(&volume.metadata, volume.spec.release))
-        || (nodes.is_empty() && volume.is_none());
-    is_known(observed) && observed.stateful_set.ours().is_none() && is_seen
+    let is_going = nodes.iter().any(|node| is_left(&node.metadata, node.spec.release))
+        || volume.is_some_and(|volume| is_left(&volume.metadata, volume.spec.release));
+    if observed.stateful_set.ours().is_some() {
+        return recorded(observed).is_some() && is_going;
+    }
+    let is_empty = nodes.is_empty() && volume.is_none();
+    is_known(observed) && (has_other_set(observed) || is_going || is_empty)
 }
 
 /// Whether a StatefulSet of the name is there that is not the Database's.
@@ -86,7 +93,8 @@ pub(super) fn keeps(observed: &Observed) -> bool {
 /// never adopted is as it was found. A StatefulSet that was released with Freehold's template is released as
 /// it runs, also if the status was lost.
 pub(super) fn is_as_found(observed: &Observed) -> bool {
-    if let Some(release) = recorded(observed).filter(|_| is_begun(observed)) {
+    let is_decided = observed.stateful_set.ours().is_none() && is_begun(observed);
+    if let Some(release) = recorded(observed).filter(|_| is_decided) {
         return release.as_found && !is_placed(observed);
     }
     let has_what_was_found = match observed.stateful_set.ours() {

@@ -89,10 +89,10 @@ fn flag(observed: &Observed, to: &Value, is_meant: impl Fn(&ObjectMeta, bool) ->
 }
 
 /// What is awaited before the first object is released: that Node and Volume have seen that they are, and
-/// that EC2 lets the Node read what it is to release. A deleted one gets its flag later; in a teardown there
-/// is no time for it.
+/// that EC2 lets the Node read what it is to release. A deleted one gets its flag later; in a teardown, and
+/// where one of them releases already, there is no time for it.
 fn awaited(observed: &Observed, has_flagged: bool, as_found: bool) -> Option<DatabaseWait> {
-    observed.stateful_set.ours().filter(|_| !observed.torn_down.any())?;
+    observed.stateful_set.ours().filter(|_| !observed.torn_down.any() && !is_begun(observed))?;
     if has_flagged {
         return Some(DatabaseWait::Releasing { set: observed.names.stateful_set.clone(), as_found });
     }
@@ -112,12 +112,14 @@ pub(super) fn kept(mut plan: Plan, observed: &Observed) -> Plan {
 }
 
 /// Has Node and Volume keep what they would release, and forgets a release that was recorded and has not
-/// begun. Forgotten last: the record shows that the database was Freehold's.
+/// begun. Forgotten last: the record shows that the database was Freehold's. One that is deleted releases
+/// what it has already: without its tags, it could not be terminated any more.
 pub(super) fn withdrawn(observed: &Observed) -> Vec<Action> {
     if !keeps(observed) {
         return Vec::new();
     }
-    let mut first = flag(observed, &Value::Null, |_, is_released| is_released);
+    let is_staying = |metadata: &ObjectMeta| metadata.deletion_timestamp.is_none();
+    let mut first = flag(observed, &Value::Null, |metadata, is_released| is_released && is_staying(metadata));
     first.extend(recorded(observed).map(|_| Action::ForgetRelease));
     first
 }

@@ -1,5 +1,7 @@
 //! How a database that Freehold made is released: as it runs, once it is complete, and to its end once begun.
 
+mod outside;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 
