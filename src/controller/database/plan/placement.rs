@@ -64,14 +64,17 @@ pub(super) fn disk(
     }
 }
 
-/// What of the Volume's spec must follow the Database's; what is decided once stays as it is.
+/// What of the Volume's spec must follow the Database's; what is decided once stays as it is. That a Volume
+/// may end is withdrawn if it was not deleted: its Database goes on.
 pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Action> {
     let mut wanted =
         build::volume_spec(&observed.database, &volume.spec.zone, build::deletion_policy(&observed.database));
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
     wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     wanted.adopt.clone_from(&volume.spec.adopt);
-    (wanted.release, wanted.deletion_decided) = (volume.spec.release, volume.spec.deletion_decided);
+    let is_deleted = volume.metadata.deletion_timestamp.is_some();
+    wanted.deletion_decided = volume.spec.deletion_decided && is_deleted;
+    wanted.release = volume.spec.release;
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
 }

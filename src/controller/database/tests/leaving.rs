@@ -56,6 +56,21 @@ fn the_deletion_of_the_namespace_takes_a_protected_database_and_retains_its_volu
 /// The Volume may end as its policy says.
 const DECIDED: &str = "update volume-uid {\"deletionDecided\":true}";
 
+#[test]
+fn a_database_that_is_protected_after_all_withdraws_that_its_volume_may_end_unless_it_is_ending() {
+    let protected = |is_deleted: bool| {
+        let mut world = settled_as(json!({"deletionProtection": true}));
+        change(&mut world.volume, |volume| volume.spec.deletion_decided = true);
+        if is_deleted {
+            change(&mut world.volume, |volume| deleting(volume, 1));
+        }
+        deleting(&mut world.database, 1);
+        planned(&world)
+    };
+    assert_eq!(protected(false), "[update volume-uid {\"deletionDecided\":null}] Progressing");
+    assert!(!protected(true).contains("deletionDecided"));
+}
+
 /// The settled world of a Database with this policy, on its way out.
 fn leaving(policy: &str) -> Observed {
     let mut world = settled_as(json!({"deletionPolicy": policy}));
