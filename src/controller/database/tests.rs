@@ -101,6 +101,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         nodes: Vec::new(),
         node_name_taken: None,
         volume: Child::Absent,
+        claim: None,
         credentials: Credentials::Read(Child::Absent),
         retained: Child::Absent,
         kept: Kept::default(),

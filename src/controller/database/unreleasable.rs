@@ -24,6 +24,8 @@ pub enum Unreleasable {
         /// The message of its condition Ready.
         message: Option<String>,
     },
+    /// The claim of this name is being deleted, and goes with its pod.
+    ClaimDeleted(String),
     /// The pod of this name does not run on the machine of the Database.
     NoPod(String),
 }

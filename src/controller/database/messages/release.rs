@@ -44,6 +44,11 @@ impl Unreleasable {
             Self::NotReady { object, message } => {
                 format!("{} is not ready: {}", object.describe(), or_unknown(message.as_deref()))
             }
+            Self::ClaimDeleted(claim) => format!(
+                "claim {claim} is being deleted, and is gone as soon as its pod ends. Set spec.running to \
+                 false, and to true again once the database is paused: the claim is created again meanwhile, \
+                 for the same EBS volume"
+            ),
             Self::NoPod(pod) => format!("pod {pod} does not run on the machine of this Database"),
         };
         format!(

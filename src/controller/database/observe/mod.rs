@@ -13,7 +13,7 @@ use data_encoding::HEXLOWER;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Namespace, Node as CoreNode, Pod, Secret, Service, ServiceAccount,
+    ConfigMap, Namespace, Node as CoreNode, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
@@ -30,7 +30,7 @@ use self::usage::Usage;
 use super::ordinal::{next_ordinal, ordinal};
 use super::pod;
 use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
-use crate::api::names::Names;
+use crate::api::names::{Names, VolumeNames};
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::cluster::{controller_of, finalizer, if_served};
@@ -75,6 +75,8 @@ pub struct Observed {
     pub node_name_taken: Option<String>,
     /// The Volume.
     pub volume: Child<Volume>,
+    /// The claim of its data; read only while a database that Freehold made is to be released.
+    pub claim: Option<PersistentVolumeClaim>,
     /// The Secret.
     pub credentials: Credentials,
     /// The Secret that is kept with the disk; read only while the Database is being deleted.
@@ -204,6 +206,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,
+        claim: claim(&database, volume.ours().filter(|_| derives && deleting), ctx).await?,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), &names, ctx).await?,
         core_nodes: core_nodes(&nodes, ctx).await?,
@@ -241,6 +244,18 @@ async fn held(is_read: bool, name: &str, names: &Names, ctx: &Context) -> Result
     let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &names.namespace);
     let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
     secret(&secrets, name, is_ours).await
+}
+
+/// The claim of the Volume, if the database is to be released.
+async fn claim(
+    database: &Database,
+    volume: Option<&Volume>,
+    ctx: &Context,
+) -> Result<Option<PersistentVolumeClaim>, kube::Error> {
+    let Some(volume) = volume.filter(|_| database.spec.release) else { return Ok(None) };
+    let namespace = database.namespace().unwrap_or_default();
+    let claims = Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace);
+    claims.get_opt(&VolumeNames::of(volume).claim).await
 }
 
 /// The StatefulSet. One that is to be adopted is none of the Database's before it is adopted.

@@ -1,7 +1,7 @@
 //! Whether a Database that was deleted leaves now, or goes on until it can be released; and as what it is
 //! released. Pure.
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
@@ -154,6 +154,9 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
         let message = condition_message(host.conditions(), ConditionType::Ready);
         return Some(Unreleasable::NotReady { object, message });
     }
+    if let Some(claim) = ending_claim(observed) {
+        return Some(Unreleasable::ClaimDeleted(claim.name_any()));
+    }
     if !is_complete(observed) {
         let object = ObjectName::new(ObjectKind::Volume, observed.names.volume.clone());
         let volume = observed.volume.ours();
@@ -169,13 +172,17 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
     (!is_placed).then(|| Unreleasable::NoPod(observed.names.pod()))
 }
 
+/// The claim, if it is being deleted: it goes with its pod, and the next pod would find none, or an empty
+/// one.
+fn ending_claim(observed: &Observed) -> Option<&PersistentVolumeClaim> {
+    let of_legacy = || observed.legacy.as_ref()?.claim.as_ref();
+    let claim = observed.claim.as_ref().or_else(of_legacy);
+    claim.filter(|claim| claim.metadata.deletion_timestamp.is_some() && !observed.torn_down.any())
+}
+
 /// Whether the volume is bound, and as the spec wants it. What only a person could mend stays as it is, and
-/// so does a Volume that was deleted: it waits for its Database. Of a deleted claim an empty one would
-/// follow.
+/// so does a Volume that was deleted: it waits for its Database.
 fn is_complete(observed: &Observed) -> bool {
-    let claim = observed.legacy.as_ref().and_then(|legacy| legacy.claim.as_ref());
-    let is_claim_going = claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some());
-    let is_kept = !is_claim_going || observed.torn_down.any();
     let is_as_wanted = |volume: &Volume| {
         let is_deleted = volume.metadata.deletion_timestamp.is_some();
         conditions::is_true(volume.conditions(), ConditionType::Bound)
@@ -183,5 +190,5 @@ fn is_complete(observed: &Observed) -> bool {
                 || volume.spec.release
                 || volume_awaited(volume).is_none_or(|wait| wait.is_stalled()))
     };
-    is_kept && observed.volume.ours().is_some_and(is_as_wanted)
+    observed.volume.ours().is_some_and(is_as_wanted)
 }

@@ -214,9 +214,9 @@ impl Life {
     }
 
     fn observed(&self) -> Observed {
-        let retained = self.retained.as_ref().filter(|_| self.is_deleting());
         Observed {
             legacy: None,
+            claim: None,
             priority_class: None,
             database: self.database.clone(),
             class: Some(class(json!({}))),
@@ -228,7 +228,7 @@ impl Life {
             node_name_taken: None,
             volume: child(self.volume.as_ref()),
             credentials: Credentials::Read(child(self.credentials.as_ref())),
-            retained: child(retained),
+            retained: child(self.retained.as_ref().filter(|_| self.is_deleting())),
             kept: Kept::default(),
             config_map: child(self.config_map.as_ref()),
             service: child(self.service.as_ref()),

@@ -28,6 +28,7 @@ pub(super) fn unreleasable() -> Vec<Unreleasable> {
             object: ObjectName::new(ObjectKind::Node, "orders-1"),
             message: Some(text("MESSAGE")),
         },
+        Unreleasable::ClaimDeleted(text("orders-gqmgm")),
         Unreleasable::NoPod(text("orders-0")),
     ])
 }
