@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{
     PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::{Resource, ResourceExt};
 
 use super::build;
@@ -72,19 +72,37 @@ pub fn own(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Change<
     Change::of(found, to)
 }
 
-/// Makes the claim what it was before this Volume, or, if Freehold has created it, one that is no Volume's.
+/// Makes the claim one that is not deleted with this Volume. It keeps our finalizer: until the StatefulSet is
+/// released, an empty claim could be made in its place.
 pub fn disown(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Change<PersistentVolumeClaim>>> {
+    Change::of(found, disowned(found, volume))
+}
+
+/// Makes the claim what it was before this Volume, or, if Freehold has created it, one that is no Volume's.
+/// The finalizer of a claim that another Volume owns is that Volume's.
+pub fn give_back_claim(
+    found: &PersistentVolumeClaim,
+    volume: &Volume,
+) -> Option<Box<Change<PersistentVolumeClaim>>> {
+    let mut to = disowned(found, volume);
+    let is_of_volume = |owner: &OwnerReference| owner.kind == Volume::kind(&());
+    let is_ours = is_owned(found, volume) || !found.owner_references().iter().any(is_of_volume);
+    if finalizer::has(found) && is_ours {
+        to.finalizers_mut().retain(|finalizer| finalizer != FINALIZER);
+        to.metadata.finalizers = to.metadata.finalizers.filter(|finalizers| !finalizers.is_empty());
+    }
+    Change::of(found, to)
+}
+
+/// The claim without this Volume's labels and reference.
+fn disowned(found: &PersistentVolumeClaim, volume: &Volume) -> PersistentVolumeClaim {
     let mut to = found.clone();
     remove(&mut to.metadata.labels, &removed_labels(volume));
     if is_owned(found, volume) {
         to.owner_references_mut().retain(|owner| Some(&owner.uid) != volume.metadata.uid.as_ref());
         to.metadata.owner_references = to.metadata.owner_references.filter(|owners| !owners.is_empty());
     }
-    if finalizer::has(found) {
-        to.finalizers_mut().retain(|finalizer| finalizer != FINALIZER);
-        to.metadata.finalizers = to.metadata.finalizers.filter(|finalizers| !finalizers.is_empty());
-    }
-    Change::of(found, to)
+    to
 }
 
 /// Makes the PersistentVolume what it was before this Volume. Its former reclaim policy is restored only

@@ -25,7 +25,7 @@ pub(super) fn plan(observed: &Observed, id: &VolumeId, now: Timestamp) -> Plan {
     let volume = &observed.volume;
     let claim = observed.claim.as_ref();
     let mut actions = Vec::new();
-    actions.extend(claim.and_then(|claim| adopted::disown(claim, volume)).map(Action::DisownClaim));
+    actions.extend(claim.and_then(|claim| adopted::give_back_claim(claim, volume)).map(Action::DisownClaim));
     let record = observed.persistent_volume.as_ref();
     let given_back = record.and_then(|record| adopted::give_back(record, claim, volume));
     actions.extend(given_back.map(Action::GiveBackRecord));

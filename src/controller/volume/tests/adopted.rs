@@ -6,7 +6,7 @@ use crate::api::InstanceId;
 use crate::api::keys::{CLUSTER_ID_TAG, VOLUME_UID_LABEL, VOLUME_UID_TAG};
 use crate::api::volume::AdoptedVolume;
 use crate::cloud::Attachment;
-use crate::controller::volume::adopted::{disown, own, record as recorded};
+use crate::controller::volume::adopted::{disown, give_back_claim, own, record as recorded};
 
 /// EBS volume vol-9 as the person who adopts it has left it: attached, with the one tag.
 pub(super) fn found() -> EbsVolume {
@@ -362,9 +362,23 @@ fn the_claim_of_an_adopted_volume_gets_our_finalizer_beside_those_of_others_and_
     let owned = own(&found, &volume).unwrap().to;
     assert_eq!(owned.finalizers(), ["kubernetes.io/pvc-protection", FINALIZER]);
     assert_eq!(own(&owned, &volume), None);
-    assert_eq!(disown(&owned, &volume).unwrap().to, found);
+    assert_eq!(give_back_claim(&owned, &volume).unwrap().to, found);
+    // It is to be released, and is not yet: a claim that is deleted meanwhile must stay.
+    let flagged = disown(&owned, &volume).unwrap().to;
+    assert_eq!((flagged.owner_references(), flagged.labels()), (found.owner_references(), found.labels()));
+    assert_eq!(flagged.finalizers(), owned.finalizers());
+    assert_eq!(give_back_claim(&flagged, &volume).unwrap().to, found, "no Volume owns it any more");
     // One that was adopted before Freehold had this finalizer.
     let mut earlier = owned.clone();
     earlier.metadata.finalizers.clone_from(&found.metadata.finalizers);
     assert_eq!(own(&earlier, &volume).unwrap().to, owned);
+}
+
+#[test]
+fn the_finalizer_of_a_claim_that_another_volume_owns_stays() {
+    let mut volume = asked(|_| {}).volume;
+    let mut of_other = own(&found_claim(), &volume).unwrap().to;
+    volume.metadata.uid = Some("another-uid".to_owned());
+    of_other.metadata.labels = found_claim().metadata.labels;
+    assert_eq!(give_back_claim(&of_other, &volume), None);
 }
