@@ -19,6 +19,7 @@ use crate::api::names;
 use crate::api::{Database, InstanceId, NodeClass, VolumeId};
 use crate::cloud::{Cloud, InstanceQuery, VolumeQuery};
 use crate::cluster::if_served;
+use crate::controller::volume::expansion;
 
 /// What there is.
 pub async fn inspect(
@@ -76,9 +77,9 @@ pub async fn in_kubernetes(
         let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
         found.pods = Api::<Pod>::all(client.clone()).list(&on_node).await?.items;
     }
-    let class = found.data().and_then(|data| data.claim.as_ref()?.spec.as_ref()?.storage_class_name.clone());
-    if let Some(class) = class.filter(|class| !class.is_empty()) {
-        found.storage_class = Api::<StorageClass>::all(client.clone()).get_opt(&class).await?;
+    let claim = found.data().and_then(|data| data.claim.as_ref());
+    if let Some(class) = claim.and_then(expansion::class_of) {
+        found.storage_class = Api::<StorageClass>::all(client.clone()).get_opt(class).await?;
     }
     Ok(found)
 }

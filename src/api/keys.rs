@@ -91,6 +91,10 @@ pub const INSTANCE_TYPE_LABEL: &str = "node.kubernetes.io/instance-type";
 /// controller with the PersistentVolume.
 pub const DATABASE_ANNOTATION: &str = "freehold.dev/database";
 
+/// Annotation, on claims and PersistentVolumes: the name of the StorageClass, as it was written before there
+/// was a field for it. Where it is there, Kubernetes reads it, and not the field. Read.
+pub const STORAGE_CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
 /// Annotation of Kubernetes' own: the provisioner that created a volume, [`EBS_CSI_DRIVER`]. Written with the
 /// PersistentVolume.
 pub const PROVISIONED_BY_ANNOTATION: &str = "pv.kubernetes.io/provisioned-by";

@@ -2,9 +2,12 @@
 //! Kubernetes' own plugin before it (`awsElasticBlockStore`), which Kubernetes translates. Pure.
 
 use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::VolumeId;
-use crate::api::keys::{EBS_CSI_DRIVER, FORMER_ZONE_LABEL, ZONE_LABEL, ZONE_OF_THE_DRIVER_LABEL};
+use crate::api::keys::{
+    EBS_CSI_DRIVER, FORMER_ZONE_LABEL, STORAGE_CLASS_ANNOTATION, ZONE_LABEL, ZONE_OF_THE_DRIVER_LABEL,
+};
 
 /// The file system where a PersistentVolume names none (Kubernetes API reference, `fsType`).
 const DEFAULT_FILE_SYSTEM: &str = "ext4";
@@ -30,6 +33,14 @@ pub fn file_system(persistent_volume: &PersistentVolume) -> Option<String> {
         (None, None) => return None,
     };
     Some(named.filter(|named| !named.is_empty()).unwrap_or(DEFAULT_FILE_SYSTEM).to_owned())
+}
+
+/// The StorageClass that a PersistentVolume or a claim names, by its field and its annotations: the
+/// annotation wins (`GetPersistentVolumeClass` and `GetPersistentVolumeClaimClass` of Kubernetes'
+/// component-helpers).
+pub fn storage_class<'a>(metadata: &'a ObjectMeta, field: Option<&'a String>) -> Option<&'a str> {
+    let annotated = metadata.annotations.as_ref().and_then(|it| it.get(STORAGE_CLASS_ANNOTATION));
+    annotated.or(field).map(String::as_str)
 }
 
 /// The zone that it requires of a machine.

@@ -21,7 +21,7 @@ use crate::api::keys::{
 use crate::api::names::VolumeNames;
 use crate::api::{Size, Volume, VolumeId};
 use crate::cluster::finalizer;
-use crate::cluster::persistent_volume::ebs_volume;
+use crate::cluster::persistent_volume::{ebs_volume, storage_class};
 
 /// The reclaim policy of a PersistentVolume that outlives its claim; the default of one that names none.
 const RETAIN: &str = "Retain";
@@ -153,6 +153,8 @@ pub fn persistent_volume(
 /// The claim again, for the PersistentVolume that is there and no other.
 pub fn claim(record: &PersistentVolume, volume: &Volume) -> PersistentVolumeClaim {
     let spec = record.spec.clone().unwrap_or_default();
+    let class = storage_class(&record.metadata, spec.storage_class_name.as_ref());
+    let class = class.unwrap_or_default().to_owned();
     let size = spec.capacity.as_ref().and_then(|capacity| capacity.get("storage")).cloned();
     let requests = size.map(|size| BTreeMap::from([("storage".to_owned(), size)]));
     PersistentVolumeClaim {
@@ -168,7 +170,7 @@ pub fn claim(record: &PersistentVolume, volume: &Volume) -> PersistentVolumeClai
             access_modes: spec.access_modes,
             resources: Some(VolumeResourceRequirements { requests, limits: None }),
             // Without one, Kubernetes would write its default, which the PersistentVolume does not have.
-            storage_class_name: Some(spec.storage_class_name.unwrap_or_default()),
+            storage_class_name: Some(class),
             volume_mode: spec.volume_mode,
             volume_name: record.metadata.name.clone(),
             ..PersistentVolumeClaimSpec::default()

@@ -5,6 +5,7 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use crate::api::Size;
+use crate::cluster::persistent_volume::storage_class;
 
 /// Why Kubernetes refuses to expand a claim (its admission plugin `PersistentVolumeClaimResize`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub fn requested(claim: &PersistentVolumeClaim) -> Option<i32> {
 
 /// The name of the claim's StorageClass.
 pub fn class_of(claim: &PersistentVolumeClaim) -> Option<&str> {
-    claim.spec.as_ref()?.storage_class_name.as_deref().filter(|name| !name.is_empty())
+    let field = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_ref());
+    storage_class(&claim.metadata, field).filter(|name| !name.is_empty())
 }
 
 /// Why the claim cannot be expanded, with the StorageClass that it names.

@@ -13,6 +13,7 @@ use super::facts::class_not_found;
 use crate::api::Size;
 use crate::api::volume::AdoptedVolume;
 use crate::cloud::EbsVolume;
+use crate::cluster::persistent_volume::storage_class;
 use crate::controller::volume::observe::Observed;
 use crate::controller::volume::wait::adopted::AdoptedWait;
 use crate::controller::volume::wait::modification::BindingWait;
@@ -76,13 +77,16 @@ fn bound(record: &PersistentVolume, claim: &PersistentVolumeClaim) -> Option<Pla
 /// StorageClass and the access modes in the claim. Mount options are in neither, and are lost.
 fn persistent_volume(observed: &Observed, volume: &EbsVolume) -> Plan {
     let claim = observed.claim.as_ref();
-    let of_claim = claim.and_then(|claim| claim.spec.as_ref()?.storage_class_name.clone());
+    let of_claim = claim.and_then(|claim| {
+        let field = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_ref());
+        storage_class(&claim.metadata, field).map(str::to_owned)
+    });
     let of_class = || observed.class.as_ref().map(|class| class.spec.storage_class_name.clone());
-    let Some(storage_class) = of_claim.or_else(of_class) else {
+    let Some(class) = of_claim.or_else(of_class) else {
         return class_not_found(observed, Stage::Created);
     };
     let size = Size::from_gib(volume.size);
-    let built = adopted::persistent_volume(&observed.volume, &volume.id, &size, &storage_class, claim);
+    let built = adopted::persistent_volume(&observed.volume, &volume.id, &size, &class, claim);
     let actions = vec![Action::CreatePersistentVolume(Box::new(built))];
     Plan::act(Stage::Created, actions, BindingWait::CreatingPersistentVolume)
         .after(observed.timing.requeue_interval)

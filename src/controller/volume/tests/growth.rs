@@ -1,6 +1,7 @@
 //! Size, type, IOPS and throughput: one ModifyVolume, its budget and its refusals, then the claim.
 
 use super::*;
+use crate::api::keys::STORAGE_CLASS_ANNOTATION;
 use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
 use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::status as status_of;
@@ -344,4 +345,13 @@ fn a_claim_that_kubernetes_does_not_expand_is_refused_with_a_way_out_before_ec2_
         ),
     ]);
     assert!(message(&plan(&fixed, now())).contains("kubectl patch storageclass freehold"));
+    let annotated = |it: &mut Observed| {
+        let annotations = it.claim.as_mut().unwrap().annotations_mut();
+        annotations.insert(STORAGE_CLASS_ANNOTATION.to_owned(), "legacy".to_owned());
+    };
+    let old = plan(&with(fixed.clone(), annotated), now());
+    assert!(
+        message(&old).contains("kubectl patch storageclass legacy"),
+        "the annotation wins over the field"
+    );
 }

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 
 use super::adopted::{kept, tagged};
 use super::*;
-use crate::api::keys::FORMER_RECLAIM_POLICY_ANNOTATION;
+use crate::api::keys::{FORMER_RECLAIM_POLICY_ANNOTATION, STORAGE_CLASS_ANNOTATION};
 use crate::controller::volume::adopted::{claim, claimed_by, persistent_volume, record as recorded};
 
 fn claim_of(it: &mut Observed) -> &mut PersistentVolumeClaim {
@@ -118,6 +118,10 @@ fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_
         Some(vec![FINALIZER.to_owned()]),
         "it is kept as the first one was"
     );
+    let mut annotated = gone.persistent_volume.clone().unwrap();
+    annotated.annotations_mut().insert(STORAGE_CLASS_ANNOTATION.to_owned(), "legacy".to_owned());
+    let class = claim(&annotated, &gone.volume).spec.unwrap().storage_class_name;
+    assert_eq!(class.as_deref(), Some("legacy"), "Kubernetes binds no claim of another class");
     let owners = again.metadata.owner_references.unwrap();
     assert_eq!((owners.len(), owners[0].kind.as_str(), owners[0].controller), (1, "Volume", None));
 }
