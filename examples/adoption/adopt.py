@@ -6,6 +6,7 @@ aws, and no package. Without --write it changes nothing.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import csv
 import json
@@ -57,6 +58,7 @@ class Facts:
             for item in json.loads(kubectl("get", kinds, "--all-namespaces", "--output", "json"))["items"]:
                 meta = item["metadata"]
                 self.objects[item["kind"], meta.get("namespace"), meta["name"]] = item
+        self.rows_of = collections.Counter(row["instance_id"] for row in rows)
         self.snapshots = ec2("describe-snapshots", "--owner-ids", "self", "--filters", f"Name=tag-key,Values={TAG}")["Snapshots"]
         volumes = [row["volume_id"] for row in rows]
         instances = [row["instance_id"] for row in rows]
@@ -132,6 +134,7 @@ def plan(row, facts, node_class):
             (at(node, "spec", "providerID") or "").endswith(f"/{row['instance_id']}"),
             f"its pod does not run on {row['instance_id']}",
         ),
+        (facts.rows_of[row["instance_id"]] == 1, f"another row names {row['instance_id']}, too: a machine is of one Database"),
         (volume, f"EC2 has no volume {row['volume_id']} in this account and Region"),
         (
             at(instance, "State", "Name") == "running",

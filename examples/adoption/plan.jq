@@ -11,8 +11,8 @@ INDEX($objects[].items[]; "\(.kind)/\(.metadata.namespace // "")/\(.metadata.nam
 | INDEX($volumes[].Volumes[]; .VolumeId) as $volume_of
 | INDEX($instances[].Reservations[].Instances[]; .InstanceId) as $instance_of
 | [inputs | gsub("[\"\r]"; "") | select(test("^[^#]"))] | map(split(","))
-| .[0] as $columns | .[1:][] | [$columns, .] | transpose | map({(.[0]): (.[1] // "")}) | add
-| . as $row | "\(.namespace)/\(.statefulset)" as $name | "\($cluster)/\($name)" as $tag
+| .[0] as $columns | [.[1:][] | [$columns, .] | transpose | map({(.[0]): (.[1] // "")}) | add] as $rows
+| $rows[] | . as $row | "\(.namespace)/\(.statefulset)" as $name | "\($cluster)/\($name)" as $tag
 | $known["StatefulSet/\($name)"] as $set
 | $known["Pod/\($name)-0"] as $pod
 | $known["PersistentVolumeClaim/\(.namespace)/\(.claim)"] as $claim
@@ -34,6 +34,8 @@ INDEX($objects[].items[]; "\(.kind)/\(.metadata.namespace // "")/\(.metadata.nam
     unless(($record.spec.csi.volumeHandle // $record.spec.awsElasticBlockStore.volumeID // "") | endswith($row.volume_id);
       "claim \(.claim) is not of volume \(.volume_id)"),
     unless(($node.spec.providerID // "") | endswith("/" + $row.instance_id); "its pod does not run on \(.instance_id)"),
+    unless([$rows[] | select(.instance_id == $row.instance_id)] | length == 1;
+      "another row names \(.instance_id), too: a machine is of one Database"),
     unless($volume; "EC2 has no volume \(.volume_id) in this account and Region"),
     unless($instance.State.Name == "running"; "EC2 has no running instance \(.instance_id) in this account and Region"),
     unless(($attached | length) == 1; "\(.volume_id) is not attached to \(.instance_id)"),

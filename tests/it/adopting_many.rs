@@ -6,6 +6,7 @@
 //! `FREEHOLD_ADOPT_SEED` repeats the kills of an earlier run.
 
 mod random;
+mod rows;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
