@@ -25,8 +25,8 @@ pub struct Found {
     pub stateful_set: Option<StatefulSet>,
     /// Its pod.
     pub pod: Option<Pod>,
-    /// Whether the person has the verb `release` on this Database, which the chart's policy requires of who
-    /// sets `spec.release`.
+    /// Whether the person may set `spec.release` of this Database: has the verb `release`, or works where no
+    /// policy requires it.
     pub may_release: bool,
 }
 

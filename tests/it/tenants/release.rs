@@ -2,8 +2,10 @@
 //! counts in no limit.
 
 use freehold::api::Database;
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::Kubeconfig;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -13,6 +15,7 @@ use crate::kit::objects;
 use crate::kit::process;
 use crate::kit::rights::acting_as;
 use crate::kit::test_env::TestEnv;
+use crate::kit::wait::{seen, until};
 
 /// Who has the verb `release` on the Database `orders` beside the rights of a tenant.
 const RELEASER: &str = "releaser";
@@ -46,6 +49,17 @@ pub(super) async fn takes_a_right_of_its_own(env: &TestEnv, tenant: &str) {
     write(&admins, json!({"spec": {"release": true}}), false).await.unwrap();
     write(&databases, json!({"metadata": {"labels": {"team": "a"}}}), true).await.unwrap();
     write(&databases, json!({"spec": {"release": false}}), false).await.unwrap();
+
+    // Without the policy everybody may who may write the Database.
+    let policies = Api::<ValidatingAdmissionPolicyBinding>::all(env.client.clone());
+    let all = policies.list(&ListParams::default()).await.unwrap();
+    let policy = all.items.iter().find(|it| it.name_any().ends_with("-release")).unwrap().name_any();
+    policies.delete(&policy, &DeleteParams::default()).await.unwrap();
+    until("the policy being gone", || async {
+        let (code, report) = release(env, tenant, &[]).await;
+        seen((code == Some(0)).then_some(()), || report)
+    })
+    .await;
 }
 
 /// Who may write Databases and release `orders`.
