@@ -79,6 +79,9 @@ pub trait Cloud: Send + Sync + 'static {
         tags: &BTreeMap<String, String>,
     ) -> Result<(), CloudError>;
 
+    /// Whether EC2 would permit [`Cloud::untag_resources`] of these, by a dry run: it changes nothing.
+    async fn check_untag(&self, ids: &[String], tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
+
     /// The ids of the instances, volumes and network interfaces that carry the tag with this value: complete,
     /// or an error.
     async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError>;

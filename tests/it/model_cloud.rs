@@ -60,6 +60,15 @@ impl ModelCloud {
         answer
     }
 
+    async fn dry_run(&self, action: &'static str, mut params: Params) -> Result<(), CloudError> {
+        params.push(param("DryRun", true));
+        match self.call(action, &params).await {
+            Ok(_) => Err(not_the_answer(action)),
+            Err(accepted) if accepted.is_accepted_dry_run() => Ok(()),
+            Err(refused) => Err(refused),
+        }
+    }
+
     fn call_at_once(&self, action: &'static str, params: &Params) -> Result<Response, CloudError> {
         let mut all = vec![("Action".to_owned(), action.to_owned())];
         all.extend(params.iter().cloned());
@@ -211,13 +220,7 @@ impl Cloud for ModelCloud {
     }
 
     async fn check_launch(&self, request: &LaunchRequest) -> Result<(), CloudError> {
-        let mut params = launch_params(request);
-        params.push(param("DryRun", true));
-        match self.call("RunInstances", &params).await {
-            Ok(_) => Err(not_the_answer("RunInstances")),
-            Err(accepted) if accepted.is_accepted_dry_run() => Ok(()),
-            Err(refused) => Err(refused),
-        }
+        self.dry_run("RunInstances", launch_params(request)).await
     }
 
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
@@ -350,6 +353,10 @@ impl Cloud for ModelCloud {
         tags: &BTreeMap<String, String>,
     ) -> Result<(), CloudError> {
         self.call("DeleteTags", &tag_list(ids, tags)).await.map(|_| ())
+    }
+
+    async fn check_untag(&self, ids: &[String], tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        self.dry_run("DeleteTags", tag_list(ids, tags)).await
     }
 
     async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError> {

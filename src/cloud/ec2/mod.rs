@@ -4,6 +4,7 @@
 mod catalog;
 mod convert;
 mod counted;
+mod failed;
 mod requests;
 mod whole;
 
@@ -17,19 +18,17 @@ use aws_config::{AppName, BehaviorVersion, SdkConfig};
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::config::retry::RetryConfig;
 use aws_sdk_ec2::config::timeout::TimeoutConfig;
-use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_ec2::operation::RequestId;
 
+use self::failed::{accepted, failed};
 use self::requests::{Gathered, Selection};
 use self::whole::incomplete;
 use super::call::Call;
 use super::{
-    Class, Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
+    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
     LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
 use crate::api::{InstanceId, VolumeId};
 use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
-use crate::error_chain::Chain;
 use crate::metrics::Metrics;
 
 /// How long one request may take: EC2 answers within seconds or not at all.
@@ -94,30 +93,6 @@ impl Ec2 {
     }
 }
 
-/// Classifies an error of the SDK.
-fn failed<E>(call: Call, error: &SdkError<E>) -> CloudError
-where
-    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
-{
-    let status = error.raw_response().map(|response| response.status().as_u16());
-    let request_id = error.request_id().map(str::to_owned);
-    let (code, message) = (error.code().map(str::to_owned), error.message().map(str::to_owned));
-    // Without a message from EC2, the causes describe the failure of the transport.
-    let message = message.unwrap_or_else(|| Chain(error).to_string());
-    let failed = CloudError::new(call.as_str(), code.as_deref(), &message, status, request_id.as_deref());
-    if failed.class == Class::Forbidden {
-        // Here alone with the ARNs and the encoded details that a person needs who mends the policy.
-        tracing::warn!(
-            call = call.as_str(),
-            code = code.as_deref(),
-            answer = message,
-            request_id = request_id.as_deref(),
-            "EC2 does not allow the call"
-        );
-    }
-    failed
-}
-
 #[async_trait]
 impl Cloud for Ec2 {
     async fn run_instance(&self, request: &LaunchRequest) -> Result<Instance, CloudError> {
@@ -136,14 +111,8 @@ impl Cloud for Ec2 {
     }
 
     async fn check_launch(&self, request: &LaunchRequest) -> Result<(), CloudError> {
-        let call = Call::RunInstances;
-        match requests::run_instances(&self.writes, request).dry_run(true).send().await {
-            Ok(_) => Err(incomplete(call, "answer to a dry run")),
-            Err(error) => match failed(call, &error) {
-                accepted if accepted.is_accepted_dry_run() => Ok(()),
-                refused => Err(refused),
-            },
-        }
+        let answer = requests::run_instances(&self.writes, request).dry_run(true).send().await;
+        accepted(Call::RunInstances, answer)
     }
 
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
@@ -279,6 +248,11 @@ impl Cloud for Ec2 {
             .await
             .map_err(|error| failed(Call::DeleteTags, &error))?;
         Ok(())
+    }
+
+    async fn check_untag(&self, ids: &[String], tags: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        let answer = requests::delete_tags(&self.writes, ids, tags).dry_run(true).send().await;
+        accepted(Call::DeleteTags, answer)
     }
 
     async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError> {

@@ -184,6 +184,10 @@ impl Cloud for Small {
         unreachable!("the inventory only reads")
     }
 
+    async fn check_untag(&self, _: &[String], _: &BTreeMap<String, String>) -> Result<(), CloudError> {
+        unreachable!("the inventory only reads")
+    }
+
     async fn describe_tagged(&self, _key: &str, _value: &str) -> Result<Vec<String>, CloudError> {
         unreachable!("the inventory searches for no single tag")
     }

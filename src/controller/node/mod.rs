@@ -11,6 +11,7 @@ mod pods;
 pub mod registration;
 mod remember;
 pub mod status;
+mod tagged;
 pub mod wait;
 
 use std::sync::Arc;
@@ -79,10 +80,9 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
             .await
             .map_err(|error| PassError::Observe(error.into()))?;
     }
-    if plan::needs_tagged(&observed) {
-        observed.tagged = observe::tagged(&observed.node, observed.priority, ctx)
-            .await
-            .map_err(|error| PassError::Observe(error.into()))?;
+    if let Some(tags) = plan::release::needs_tagged(&observed) {
+        observed.tagged =
+            tagged::read(&observed, &tags, ctx).await.map_err(|error| PassError::Observe(error.into()))?;
     }
     let plan = plan::plan(&observed, ctx.clock.now());
     let acted = act::act(&plan, observed.node.clone(), ctx, events).await;

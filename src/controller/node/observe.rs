@@ -10,20 +10,19 @@ use kube::{Client, ResourceExt};
 
 use super::pods;
 use super::registration::{self, is_live, provider_id};
-use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER, INSTANCE_TYPE_LABEL, NODE_UID_TAG, ZONE_LABEL};
+use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER, INSTANCE_TYPE_LABEL, ZONE_LABEL};
 use crate::api::{InstanceId, Node, NodeClass, NodeStatus, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
-use crate::cloud::{Class, CloudError, Instance, InstanceQuery, InstanceState};
+use crate::cloud::{CloudError, Instance, InstanceQuery, InstanceState};
 use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, if_served};
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::repairs::FleetView;
 use crate::controller::memory::sends::Sent;
-use crate::controller::pass::call_blocked::call_blocked;
 use crate::controller::pass::context::Context;
 use crate::controller::safety::{self, Kubelet};
 use crate::settings::Timing;
@@ -176,28 +175,6 @@ pub async fn shown_by_id(
         return Ok(None);
     }
     ctx.cloud.describe_instances(&InstanceQuery::Among(vec![id.clone()])).await.map(Some)
-}
-
-/// What carries this Node's tag in EC2; nothing while the rate limit does not allow the call. That the
-/// operator's role lacks the permission is for a person to know, and not an error of the pass.
-pub async fn tagged(
-    node: &Node,
-    priority: Priority,
-    ctx: &Context,
-) -> Result<Option<Result<Vec<String>, Box<CallBlocked>>>, CloudError> {
-    let (namespace, object) = (node.namespace().unwrap_or_default(), node.uid().unwrap_or_default());
-    let caller = Caller { namespace: &namespace, object: &object, priority };
-    let call = Call::DescribeTags;
-    if ctx.limits.try_take(call, &caller, ctx.clock.now()).is_err() {
-        return Ok(None);
-    }
-    match ctx.cloud.describe_tagged(NODE_UID_TAG, &object).await {
-        Ok(tagged) => Ok(Some(Ok(tagged))),
-        Err(error) if error.class == Class::Forbidden => {
-            Ok(Some(Err(Box::new(call_blocked(call, &error, ctx)))))
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// When this process last requested the termination of which instance; of the Node's own also while EC2 does

@@ -59,7 +59,7 @@ pub(super) fn dedicated_effect(node: &Node) -> Option<&'static str> {
 
 /// Whether the Kubernetes node carries anything that is removed from it when its machine is released.
 pub(super) fn is_marked(node: &Node, core_node: &CoreNode) -> bool {
-    let is_dedicated = || core_node.labels().contains_key(DEDICATED_LABEL) || taints(core_node).any(is_mark);
+    let is_dedicated = || core_node.labels().contains_key(DEDICATED_LABEL) || is_tainted(core_node);
     finalizer::has(core_node) || (!stays_dedicated(node, core_node) && is_dedicated())
 }
 
@@ -73,6 +73,11 @@ pub(super) fn stays_dedicated(node: &Node, core_node: &CoreNode) -> bool {
 /// Whether Freehold puts this taint on the Kubernetes node of an adopted instance.
 pub(super) fn is_mark(taint: &Taint) -> bool {
     taint.key == DEDICATED_TAINT && taint.effect == NO_SCHEDULE
+}
+
+/// Whether Freehold has put its taint on the Kubernetes node of an adopted instance.
+pub(super) fn is_tainted(core_node: &CoreNode) -> bool {
+    taints(core_node).any(is_mark)
 }
 
 fn taints(core_node: &CoreNode) -> impl Iterator<Item = &Taint> {

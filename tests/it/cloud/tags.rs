@@ -72,12 +72,17 @@ async fn what_a_launch_tagged_is_found_by_one_tag_and_untagged_at_once() {
         found.sort();
         assert_eq!(found, wanted, "{face:?}: the instance and its disk");
         let owner = identity::owner_tags(CLUSTER, Kind::Node, "node-1");
+        world.cloud.check_untag(&found, &owner).await.unwrap();
+        let still = world.cloud.describe_tagged("freehold.dev/node-uid", "node-1").await.unwrap();
+        assert_eq!(still.len(), found.len(), "{face:?}: a dry run changes nothing");
+        let unknown = world.cloud.check_untag(&["i-00000000000000000".to_owned()], &owner).await;
+        assert_eq!(unknown.unwrap_err().class, Class::NotFound, "{face:?}");
         world.cloud.untag_resources(&found, &owner).await.unwrap();
         world.advance(10);
         let left = world.cloud.describe_tagged("freehold.dev/node-uid", "node-1").await.unwrap();
         assert_eq!(left, [] as [&str; 0], "{face:?}");
         let of_other = world.cloud.describe_tagged("freehold.dev/node-uid", "node-2").await.unwrap();
         assert!(of_other.contains(&other.0), "{face:?}");
-        assert_eq!(world.calls("DeleteTags").len(), 1);
+        assert_eq!(world.calls("DeleteTags").len(), 3, "{face:?}: each one attempt on the wire");
     }
 }

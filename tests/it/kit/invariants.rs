@@ -51,7 +51,7 @@ fn foreign_calls(env: &TestEnv, calls: &[JournalEntry]) {
 
 /// The instances and volumes that were released: untagged by the operator.
 fn released(env: &TestEnv) -> BTreeSet<String> {
-    let calls = env.calls_since(0).into_iter().filter(|entry| entry.action == "DeleteTags");
+    let calls = env.calls_since(0).into_iter().filter(|entry| entry.action == "DeleteTags" && !entry.dry_run);
     calls.flat_map(|entry| entry.resources).collect()
 }
 

@@ -8,7 +8,6 @@ mod foreign;
 mod initialization;
 mod launch;
 mod loss;
-mod release;
 mod termination;
 mod wakes;
 
@@ -16,6 +15,7 @@ pub mod action;
 pub(super) mod facts;
 pub mod judgement;
 pub mod offering;
+pub(super) mod release;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -66,14 +66,6 @@ pub(super) fn unlisted(observed: &Observed) -> Option<InstanceId> {
         && observed.instances.swept_at.is_some()
         && observed.instances.by_id(named).is_none();
     is_needed.then(|| named.clone())
-}
-
-/// Whether EC2 must be requested to show everything that carries this Node's tags: a launch has tagged more
-/// than the instance. Also before the Node is deleted: whether the operator may read it must be known before
-/// anything is released.
-pub(super) fn needs_tagged(observed: &Observed) -> bool {
-    let is_launched = observed.node.spec.instance_id.is_none();
-    is_launched && observed.node.spec.release && observed.instances.swept_at.is_some()
 }
 
 /// Whether the Node is deleted, and its machine released.

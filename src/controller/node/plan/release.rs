@@ -13,7 +13,7 @@ use crate::api::keys::ATTEMPT_TAG;
 use crate::cloud::Instance;
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
-use crate::controller::node::registration::{is_live, is_marked};
+use crate::controller::node::registration::{is_live, is_marked, is_tainted};
 use crate::controller::node::wait::NodeWait;
 use crate::controller::node::wait::deletion::DeletionWait;
 use crate::time::later;
@@ -65,18 +65,30 @@ pub(super) fn plan(observed: &Observed, id: &InstanceId, now: Timestamp) -> Plan
     Plan::act(actions, if live.is_some() { DeletionWait::Released(id.clone()) } else { DeletionWait::Gone })
 }
 
-/// What is waited for as long as EC2 does not show what carries the tags of a launch: without that nothing
-/// can be released to the end, so that nothing is to begin.
-pub(super) fn unreadable(observed: &Observed, id: &InstanceId, now: Timestamp) -> Option<Plan> {
+/// The tags that a release takes off, if EC2 must be requested to show everything that carries them: a launch
+/// has tagged more than the instance. Also before the Node is deleted: whether the operator may read them and
+/// take them off must be known before anything is released. An adopted instance that was never tainted is not
+/// released now, but not adopted yet.
+pub(in crate::controller::node) fn needs_tagged(observed: &Observed) -> Option<BTreeMap<String, String>> {
     let is_launched = observed.node.spec.instance_id.is_none();
-    match observed.tagged.as_ref().filter(|_| is_launched) {
+    let was_adopted = observed.core_node.as_ref().is_some_and(is_tainted);
+    let is_staying = observed.node.metadata.deletion_timestamp.is_none();
+    let is_read = is_launched || (was_adopted && is_staying);
+    let is_needed = is_read && observed.node.spec.release && observed.instances.swept_at.is_some();
+    is_needed.then(|| adoption::tags(observed))
+}
+
+/// What is waited for as long as EC2 does not show what carries the Node's tags, or does not let the operator
+/// take them off: without that nothing can be released to the end, so that nothing is to begin.
+pub(super) fn unreadable(observed: &Observed, id: &InstanceId, now: Timestamp) -> Option<Plan> {
+    match observed.tagged.as_ref() {
         Some(Ok(_)) => None,
         Some(Err(call_blocked)) => {
             let plan = Plan::wait(NodeWait::CallBlocked(call_blocked.as_ref().clone()));
             let again = later(now, observed.timing.requeue_interval.saturating_mul(12));
             Some(plan.until(call_blocked.until().unwrap_or(again), now))
         }
-        None => is_launched.then(|| adoption::not_read(observed, id)),
+        None => needs_tagged(observed).map(|_| adoption::not_read(observed, id)),
     }
 }
 

@@ -79,6 +79,11 @@ pub(super) fn served(state: InstanceState) -> Observed {
     observed
 }
 
+/// EC2 would let the operator take the tags off.
+fn untaggable(it: &mut Observed) {
+    it.tagged = Some(Ok(vec!["i-1".to_owned()]));
+}
+
 pub(super) fn kept(mut observed: Observed) -> Observed {
     observed.node.spec.release = false;
     observed
@@ -258,8 +263,10 @@ fn its_kubernetes_node_is_held_and_dedicated_without_evicting_anything() {
             it.core_node = Some(core_node.clone());
             it.driver_registered = true;
             it.pods = vec![pod("legacy-db-0", false), foreign_pod("stray", 30)];
+            untaggable(it);
         })
     };
+    let serves = with(served(InstanceState::Running), untaggable);
     let hold_it = Action::HoldCoreNode(boxed(&plain_core_node()));
     let dedicate = Action::Dedicate(boxed(&held()));
     let joined = dedicated_core_node();
@@ -267,7 +274,7 @@ fn its_kubernetes_node_is_held_and_dedicated_without_evicting_anything() {
         ("it is found", on(&plain_core_node()), now(), acts(vec![hold_it], Reason::AwaitingInitialization)),
         ("it is held", on(&held()), now(), acts(vec![dedicate], Reason::AwaitingInitialization)),
         ("it is dedicated", on(&joined), now(), done()),
-        ("it is served", served(InstanceState::Running), now(), done()),
+        ("it is served", serves, now(), done()),
     ]);
     let observed = on(&joined);
     let status = status_of(&observed, &plan(&observed, now()), &Acted::new(observed.node.clone()), now());

@@ -330,6 +330,14 @@ fn a_machine_that_freehold_launched_and_is_to_be_released_is_neither_repaired_no
     assert_eq!(tagged(Some(Ok(Vec::new()))), None);
     assert_eq!(tagged(Some(Err(Box::new(forbidden)))), Some(Reason::Forbidden));
     assert_eq!(tagged(None), Some(Reason::Adopting), "it is read by the next pass");
+    let forbidden = answered(Call::DeleteTags, "UnauthorizedOperation", Some(at(300)));
+    let adopted = |tagged: Option<Result<Vec<String>, Box<CallBlocked>>>| {
+        let observed = with(served(InstanceState::Running), |it| it.tagged = tagged);
+        plan(&observed, now()).waiting.map(|waiting| waiting.reason())
+    };
+    assert_eq!(adopted(Some(Ok(vec!["i-1".to_owned()]))), None);
+    assert_eq!(adopted(Some(Err(Box::new(forbidden)))), Some(Reason::Forbidden));
+    assert_eq!(adopted(None), Some(Reason::Adopting), "it is read by the next pass");
     // The status was lost while it was released: recorded, and released.
     let lost = launched(|it| it.node.status = None);
     assert_eq!(plan(&lost, now()).actions, [Action::RecordInstance(id("i-1"))]);
