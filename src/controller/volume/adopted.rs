@@ -79,14 +79,18 @@ pub fn disown(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Chan
 }
 
 /// Makes the claim what it was before this Volume, or, if Freehold has created it, one that is no Volume's.
-/// The finalizer of a claim that another Volume owns is that Volume's.
+/// The finalizer is this Volume's where it owns the claim, or where no Volume does and `record`, its
+/// PersistentVolume, is this Volume's: a claim that only has the name is another's.
 pub fn give_back_claim(
     found: &PersistentVolumeClaim,
+    record: Option<&PersistentVolume>,
     volume: &Volume,
 ) -> Option<Box<Change<PersistentVolumeClaim>>> {
     let mut to = disowned(found, volume);
     let is_of_volume = |owner: &OwnerReference| owner.kind == Volume::kind(&());
-    let is_ours = is_owned(found, volume) || !found.owner_references().iter().any(is_of_volume);
+    let is_free = !found.owner_references().iter().any(is_of_volume);
+    let is_of_record = record.is_some_and(|record| build::is_record_of(record, volume));
+    let is_ours = is_owned(found, volume) || (is_free && is_of_record);
     if finalizer::has(found) && is_ours {
         to.finalizers_mut().retain(|finalizer| finalizer != FINALIZER);
         to.metadata.finalizers = to.metadata.finalizers.filter(|finalizers| !finalizers.is_empty());

@@ -362,12 +362,15 @@ fn the_claim_of_an_adopted_volume_gets_our_finalizer_beside_those_of_others_and_
     let owned = own(&found, &volume).unwrap().to;
     assert_eq!(owned.finalizers(), ["kubernetes.io/pvc-protection", FINALIZER]);
     assert_eq!(own(&owned, &volume), None);
-    assert_eq!(give_back_claim(&owned, &volume).unwrap().to, found);
+    let kept = recorded(&found_record(), &volume).unwrap().to;
+    assert_eq!(give_back_claim(&owned, Some(&kept), &volume).unwrap().to, found);
     // It is to be released, and is not yet: a claim that is deleted meanwhile must stay.
     let flagged = disown(&owned, &volume).unwrap().to;
     assert_eq!((flagged.owner_references(), flagged.labels()), (found.owner_references(), found.labels()));
     assert_eq!(flagged.finalizers(), owned.finalizers());
-    assert_eq!(give_back_claim(&flagged, &volume).unwrap().to, found, "no Volume owns it any more");
+    let freed = give_back_claim(&flagged, Some(&kept), &volume).unwrap().to;
+    assert_eq!(freed, found, "no Volume owns it any more");
+    assert_eq!(give_back_claim(&flagged, Some(&found_record()), &volume), None, "it is another's");
     // One that was adopted before Freehold had this finalizer.
     let mut earlier = owned.clone();
     earlier.metadata.finalizers.clone_from(&found.metadata.finalizers);
@@ -380,5 +383,6 @@ fn the_finalizer_of_a_claim_that_another_volume_owns_stays() {
     let mut of_other = own(&found_claim(), &volume).unwrap().to;
     volume.metadata.uid = Some("another-uid".to_owned());
     of_other.metadata.labels = found_claim().metadata.labels;
-    assert_eq!(give_back_claim(&of_other, &volume), None);
+    let kept = recorded(&found_record(), &volume).unwrap().to;
+    assert_eq!(give_back_claim(&of_other, Some(&kept), &volume), None);
 }

@@ -83,7 +83,7 @@ fn nothing_else_of_the_persistent_volume_and_the_claim_is_changed() {
         owned.to.owner_references().iter().map(|it| (it.kind.as_str(), it.controller)).collect();
     assert_eq!(owners, [("StatefulSet", Some(true)), ("Volume", None)], "its controller stays");
     assert_eq!(own(&owned.to, &volume), None, "once");
-    assert_eq!(give_back_claim(&owned.to, &volume).unwrap().to, found_claim());
-    assert_eq!(give_back_claim(&found_claim(), &volume), None);
+    assert_eq!(give_back_claim(&owned.to, None, &volume).unwrap().to, found_claim());
+    assert_eq!(give_back_claim(&found_claim(), None, &volume), None);
     assert_eq!(give_back(&found_record(), Some(&found_claim()), &volume), None);
 }
