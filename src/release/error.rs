@@ -33,6 +33,17 @@ pub enum ReleaseError {
         spec.deletionPolicy says. Set spec.release to true at once if it is to go on, and look at what writes it"
     )]
     Withdrawn(String),
+    /// Something else has ended it.
+    #[error(
+        "Database {database} is gone, and pod {pod} does not run: it was deleted outside Freehold, or with its \
+        namespace. Look at StatefulSet and claim; the EBS volume is not deleted"
+    )]
+    NotRunning {
+        /// The Database.
+        database: String,
+        /// Its pod.
+        pod: String,
+    },
     /// JSON.
     #[error("failed to write the report as JSON")]
     Json(#[from] serde_json::Error),

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use crate::api::database::Adoption;
 use crate::api::names::Names;
 use crate::api::{Database, Node, Volume};
+use crate::cluster::controller_of;
 use crate::controller::database::plan::leaving::{is_on_found, runs_as_found};
 
 /// A Database with its objects.
@@ -53,6 +54,16 @@ impl Found {
             None => is_on_found(&self.nodes),
         };
         self.is_adopted() && has_what_was_found
+    }
+
+    /// Whether the release has begun, and is completed whatever the spec says: it was written down, and the
+    /// StatefulSet is not the Database's any more.
+    pub fn is_begun(&self) -> bool {
+        let uid = self.database.metadata.uid.as_ref();
+        let is_ours = |set: &StatefulSet| controller_of(set).map(|owner| &owner.uid) == uid;
+        let is_recorded = self.database.status.as_ref().is_some_and(|status| status.release.is_some());
+        let is_deleted = self.database.metadata.deletion_timestamp.is_some();
+        is_deleted && is_recorded && !self.stateful_set.as_ref().is_some_and(is_ours)
     }
 
     /// The StatefulSet as it was found.

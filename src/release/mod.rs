@@ -69,7 +69,7 @@ pub async fn run(options: &Options, client: &Client) -> Result<Outcome, ReleaseE
     if options.write {
         let say = |line: &str| options.output.say(line);
         let limit = Duration::from_secs(options.timeout);
-        write::release(client, &found.database, limit, &say).await?;
+        write::release(client, &found, limit, &say).await?;
     }
     Ok(Outcome::Releasable)
 }

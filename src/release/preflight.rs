@@ -10,6 +10,29 @@ use crate::command::finding::Finding;
 pub fn check(found: &Found) -> Vec<Finding> {
     let spec = &found.database.spec;
     let object = || format!("Database {}", found.subject());
+    let mut findings = if found.is_begun() { Vec::new() } else { before(found) };
+    findings.extend(readiness(found, object()));
+    let status = found.database.status.as_ref();
+    if let Some(replacement) = status.and_then(|status| status.replacement.as_ref()) {
+        let message = format!(
+            "it moves from Node {} to Node {}: it is released once that is over",
+            replacement.from, replacement.to
+        );
+        findings.push(Finding::warning(object(), message));
+    }
+    let is_requested = spec.release && found.database.metadata.deletion_timestamp.is_some();
+    if is_requested || found.is_begun() {
+        findings.push(Finding::note(object(), "its release was requested before and goes on"));
+    }
+    let message = "spec.deletionPolicy has no effect: the EBS volume stays in use";
+    findings.push(Finding::note(object(), message));
+    findings
+}
+
+/// What stands before a release that has not begun.
+fn before(found: &Found) -> Vec<Finding> {
+    let spec = &found.database.spec;
+    let object = || format!("Database {}", found.subject());
     let mut findings = Vec::new();
     if !spec.release && !found.may_release {
         let message = "its release takes the verb release on databases.freehold.dev, which the user of this \
@@ -34,20 +57,6 @@ pub fn check(found: &Found) -> Vec<Finding> {
         let message = "it is being deleted, without spec.release: its machine is being terminated";
         findings.push(Finding::blocker(object(), message).way_out("wait until it is gone"));
     }
-    findings.extend(readiness(found, object()));
-    let status = found.database.status.as_ref();
-    if let Some(replacement) = status.and_then(|status| status.replacement.as_ref()) {
-        let message = format!(
-            "it moves from Node {} to Node {}: it is released once that is over",
-            replacement.from, replacement.to
-        );
-        findings.push(Finding::warning(object(), message));
-    }
-    if spec.release && found.database.metadata.deletion_timestamp.is_some() {
-        findings.push(Finding::note(object(), "its release was requested before and goes on"));
-    }
-    let message = "spec.deletionPolicy has no effect: the EBS volume stays in use";
-    findings.push(Finding::note(object(), message));
     findings
 }
 

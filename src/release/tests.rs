@@ -153,4 +153,14 @@ fn what_stands_before_a_release_is_a_blocker_and_what_is_awaited_a_warning() {
     // It was requested by who had the right.
     deleted.may_release = false;
     assert!(check(&deleted).iter().all(|finding| finding.level == Level::Note));
+    // Its StatefulSet is released: nothing that is set now stands before that.
+    let release = json!({"startedAt": "2026-01-01T00:00:00Z", "asFound": false});
+    let late = database(json!({"deletionProtection": true, "running": false}), json!({"release": release}));
+    deleted.database = late;
+    deleted.database.metadata.deletion_timestamp = Some(from_json(json!("2026-01-01T00:00:00Z")));
+    assert!(check(&deleted).iter().all(|finding| finding.level == Level::Note), "{:?}", check(&deleted));
+    let owner = json!([{"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "name": "orders",
+        "uid": "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11", "controller": true}]);
+    deleted.stateful_set.as_mut().unwrap().metadata.owner_references = Some(from_json(owner));
+    assert_eq!(check(&deleted)[0].level, Level::Blocker, "it has not begun");
 }
