@@ -46,6 +46,9 @@ pub enum ConditionType {
     /// Node, while it is lost or terminated without being drained: EC2 shows the instance stopped or
     /// terminated, so nothing on it can write any more.
     Fenced,
+    /// Node, while it is so: EC2 shows an instance with the tags of this Node that no attempt of it launched.
+    /// It is left alone, and nothing waits for it.
+    ForeignInstance,
     /// Node, while deleting: no pod of a database is left on it.
     Drained,
     /// Node, while deleting: no volume is attached to it any more.

@@ -18,8 +18,9 @@ pub(super) trait Resource: Clone + PartialEq {
     fn id(&self) -> &str;
     /// Its tags.
     fn tags(&self) -> &BTreeMap<String, String>;
-    /// True if it is certainly not what an attempt with this token makes or made, and has ended: what an
-    /// earlier attempt left behind. Without a token in EC2's answer that is never certain.
+    /// True if it is certainly not what an attempt with this token makes or made: what an earlier attempt left
+    /// behind, once it has ended, or what has only the owner's tags. Without a token in EC2's answer that is
+    /// never certain.
     fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
         false
     }

@@ -11,7 +11,7 @@ use super::messages;
 use super::observe::Observed;
 use super::plan::action::Plan;
 use super::plan::judgement::{Judgement, Lost, Stage};
-use super::plan::{facts, offering};
+use super::plan::{duplicates, facts, offering};
 use super::pods;
 use super::registration::{self, provider_id};
 use super::wait::NodeWait;
@@ -171,6 +171,7 @@ fn entries(seen: Seen<'_>, instance: Option<&Instance>, has_joined: bool) -> Vec
     entries.extend(conditions::in_order(steps, reason, &message));
     entries.extend([drifted(observed, acted), stalled, lost(seen, &message)]);
     entries.extend(fenced(seen));
+    entries.extend(foreign(observed));
     if seen.is_deleting() {
         if !seen.is_released() {
             entries.extend(leaving(observed, instance, &message));
@@ -179,6 +180,17 @@ fn entries(seen: Seen<'_>, instance: Option<&Instance>, has_joined: bool) -> Vec
         entries.push(Entry::yes(Type::Orphaned, Reason::Orphaned, messages::ORPHANED));
     }
     entries
+}
+
+/// The instances that have only this Node's tags: they are neither recorded nor ended, and nothing waits for
+/// them.
+fn foreign(observed: &Observed) -> Option<Entry> {
+    let shown = observed.instances.instances.iter();
+    let is_left_alone = |it: &&Instance| registration::is_live(it) && duplicates::is_foreign(observed, it);
+    let ids: Vec<&str> = shown.filter(is_left_alone).map(|it| it.id.0.as_str()).collect();
+    let entry =
+        || Entry::yes(Type::ForeignInstance, Reason::DuplicateInstance, messages::foreign_instances(&ids));
+    (!ids.is_empty()).then(entry)
 }
 
 /// Whether the machine is declared lost, or what speaks against it.

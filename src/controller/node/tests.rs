@@ -35,7 +35,9 @@ use super::wait::NodeWait;
 use crate::api::creation::{Attempt, Refusal};
 use crate::api::keys::FINALIZER;
 use crate::api::node::NodeCreation;
-use crate::api::{ConditionType, InstanceId, Node, NodeClass, NodeClassStatus, NodeStatus, Reason, VolumeId};
+use crate::api::{
+    ClientToken, ConditionType, InstanceId, Node, NodeClass, NodeClassStatus, NodeStatus, Reason, VolumeId,
+};
 use crate::cloud::absence::EmptyRun;
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{EmptyRuns, InstanceView};
@@ -241,6 +243,11 @@ fn instance(name: &str, state: InstanceState) -> Instance {
         // An image may have two disks.
         volumes: ["root", "second"].map(|disk| VolumeId(format!("vol-{disk}-of-{name}"))).to_vec(),
     }
+}
+
+/// An instance that was launched outside Freehold and has this Node's tags.
+fn copy_of_our_tags(name: &str) -> Instance {
+    Instance { token: Some(ClientToken("another".to_owned())), ..instance(name, InstanceState::Running) }
 }
 
 /// An instance of another attempt.

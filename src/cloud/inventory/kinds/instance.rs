@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::synced::Synced;
 
+use crate::api::keys::{CLUSTER_ID_TAG, NODE_UID_TAG};
 use crate::api::{ClientToken, InstanceId};
 use crate::cloud::call::Call;
 use crate::cloud::error::Class;
@@ -37,7 +38,19 @@ impl Resource for Instance {
     }
 
     fn is_remains_of_another(&self, token: &ClientToken) -> bool {
-        self.state == InstanceState::Terminated && self.token.as_ref().is_some_and(|own| own != token)
+        let is_another = self.token.as_ref().is_some_and(|own| own != token);
+        is_another && (self.state == InstanceState::Terminated || self.is_foreign())
+    }
+}
+
+impl Instance {
+    /// Whether its client token is not the one of the attempt that its tags name: a tag can be put on
+    /// anything. Without one of the tags nothing is known.
+    fn is_foreign(&self) -> bool {
+        let tag = |key: &str| self.tags.get(key);
+        let (Some(cluster), Some(uid)) = (tag(CLUSTER_ID_TAG), tag(NODE_UID_TAG)) else { return false };
+        identity::attempt(&self.tags)
+            .is_some_and(|attempt| self.token != Some(identity::token(cluster, Kind::Node, uid, attempt)))
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::api::keys::ATTEMPT_TAG;
 use crate::cloud::absence::{self, EmptyRun, TokenLookup};
 
 #[tokio::test]
@@ -108,6 +109,22 @@ async fn a_hit_ends_the_proof_but_a_terminated_instance_of_an_earlier_attempt_is
         world.next_sync().await;
         assert!(world.inventory.instances_of("one").empty.by_tag.is_some());
     }
+}
+
+#[tokio::test]
+async fn a_copy_of_our_tags_is_no_hit_and_a_living_instance_of_another_attempt_is() {
+    let mut world = World::new(Kind::Node);
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t2", 0));
+    let mut copy = instance("i-9", "one", "another", InstanceState::Running);
+    copy.tags.insert(ATTEMPT_TAG.to_owned(), "1".to_owned());
+    world.cloud.lock().instances = vec![copy.clone()];
+    world.next_sync().await;
+    assert!(world.inventory.instances_of("one").empty.by_tag.is_some());
+
+    let earlier = Instance { token: Some(identity::token(CLUSTER, Kind::Node, "one", 1)), ..copy };
+    world.cloud.lock().instances = vec![earlier];
+    world.next_sync().await;
+    assert_eq!(world.inventory.instances_of("one").empty.by_tag, None);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use super::wait::NodeWait;
 use super::wait::join::JoinWait;
 use super::wait::loss::{FenceStep, Proof};
 use crate::api::InstanceId;
+use crate::api::keys::NODE_UID_TAG;
 use crate::controller::messages::FIRST_SYNC;
 use crate::time::whole_second;
 
@@ -98,6 +99,16 @@ pub fn not_fenced(step: FenceStep, since: Timestamp) -> String {
         "EC2 has not confirmed that the instance stopped; the volume is not moved. Current step since \
         {since}: {}",
         step.message()
+    )
+}
+
+/// `ForeignInstance`, true.
+pub fn foreign_instances(ids: &[&str]) -> String {
+    format!(
+        "EC2 lists {} with the tags of this Node and another client token, so it was launched outside \
+        Freehold and is left alone: check it in EC2, then terminate it by hand or remove its tag \
+        {NODE_UID_TAG}",
+        ids.join(", ")
     )
 }
 

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::action::Action;
 use super::facts::{again_to_terminate, is_own};
-use crate::api::NodeStatus;
+use crate::api::{InstanceId, NodeStatus};
+use crate::cloud::Instance;
 use crate::controller::blocker::Blocker;
 use crate::controller::memory::issued_requests::Again;
 use crate::controller::node::messages;
@@ -12,7 +13,17 @@ use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::is_live;
 use crate::controller::safety;
 
-/// Other live instances with this Node's UID.
+/// Whether the instance has only the tags of this Node: no attempt launched it, and neither spec nor status
+/// names it.
+pub(in crate::controller::node) fn is_foreign(observed: &Observed, instance: &Instance) -> bool {
+    let status = observed.node.status.as_ref();
+    let is_named = |id: Option<&InstanceId>| id == Some(&instance.id);
+    !is_own(observed, instance)
+        && !is_named(observed.node.spec.instance_id.as_ref())
+        && !is_named(status.and_then(|status| status.instance_id.as_ref()))
+}
+
+/// Other live instances that this Node launched.
 #[derive(Default)]
 pub(super) struct Duplicates {
     /// They are terminated where that is safe.
@@ -29,9 +40,8 @@ pub(super) fn duplicates(observed: &Observed, status: &NodeStatus, now: Timestam
     let Some(kept) = observed.node.spec.instance_id.as_ref().or(status.instance_id.as_ref()) else {
         return found;
     };
-    for instance in
-        observed.instances.instances.iter().filter(|instance| is_live(instance) && instance.id != *kept)
-    {
+    let is_other = |it: &&Instance| is_live(it) && it.id != *kept && !is_foreign(observed, it);
+    for instance in observed.instances.instances.iter().filter(is_other) {
         if let Err(blocker) = safety::may_terminate_duplicate(
             instance,
             is_own(observed, instance),

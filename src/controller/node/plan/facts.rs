@@ -19,11 +19,15 @@ use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
 use crate::controller::safety::{self, Kubelet};
 
-/// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot.
+/// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot. The token of
+/// the recorded attempt needs no tag: tags may come later than their instance.
 pub(super) fn is_own(observed: &Observed, instance: &Instance) -> bool {
     let uid = observed.node.uid().unwrap_or_default();
-    let token = |attempt| identity::token(&observed.cluster_id, Kind::Node, &uid, attempt);
-    identity::attempt(&instance.tags).is_some_and(|attempt| instance.token == Some(token(attempt)))
+    let recorded = observed.node.status.as_ref().and_then(|status| status.creation.as_ref());
+    let is_of =
+        |attempt| Some(identity::token(&observed.cluster_id, Kind::Node, &uid, attempt)) == instance.token;
+    identity::attempt(&instance.tags).is_some_and(is_of)
+        || recorded.is_some_and(|launch| instance.token.as_ref() == Some(&launch.client_token))
 }
 
 /// Whom the instances of the Node belong to.

@@ -24,12 +24,12 @@ use crate::time::{SHORTEST_PAUSE, later};
 /// the setting.
 const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
 
-/// Nothing was ever decided: the first attempt, unless EC2 has something under this UID already (the status
-/// was lost).
+/// Nothing was ever decided: the first attempt, unless EC2 has something of an attempt of this Node already
+/// (the status was lost). What has only its tags was launched outside Freehold: nothing is decided by it.
 pub(super) fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
     // One that is being terminated counts, too: another attempt may follow only when it is seen terminated.
-    let not_ended =
-        observed.instances.instances.iter().filter(|instance| instance.state != InstanceState::Terminated);
+    let own = || observed.instances.instances.iter().filter(|instance| is_own(observed, instance));
+    let not_ended = own().filter(|instance| instance.state != InstanceState::Terminated);
     if let Some(instance) =
         not_ended.max_by_key(|instance| (is_live(instance), identity::attempt(&instance.tags)))
     {
@@ -38,13 +38,7 @@ pub(super) fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
             LaunchWait::Adopted(instance.id.clone()),
         );
     }
-    let used = observed
-        .instances
-        .instances
-        .iter()
-        .filter_map(|instance| identity::attempt(&instance.tags))
-        .max()
-        .unwrap_or(0);
+    let used = own().filter_map(|instance| identity::attempt(&instance.tags)).max().unwrap_or(0);
     next_attempt(observed, used + 1, 0, now)
 }
 
@@ -230,7 +224,8 @@ fn last_attempt(observed: &Observed, status: &NodeStatus) -> (i32, i32) {
     if let Some(launch) = &status.creation {
         return (launch.attempt.number, launch.never_joined);
     }
-    let attempts = observed.instances.instances.iter().filter_map(|other| identity::attempt(&other.tags));
+    let own = observed.instances.instances.iter().filter(|other| is_own(observed, other));
+    let attempts = own.filter_map(|other| identity::attempt(&other.tags));
     (attempts.max().unwrap_or(1), 0)
 }
 

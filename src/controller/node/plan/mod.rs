@@ -2,7 +2,7 @@
 
 mod adoption;
 mod check;
-mod duplicates;
+pub(super) mod duplicates;
 mod fence;
 mod foreign;
 mod initialization;

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use super::action::{Action, Plan};
 use super::facts::{again_to_terminate, attempt_facts, evictions, is_own, proven_absent, terminate};
 use super::judgement::{Judged, Judgement, Lost};
-use super::{adoption, fence, release};
+use super::{adoption, duplicates, fence, release};
 use crate::api::InstanceId;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
@@ -63,8 +63,8 @@ pub(super) fn plan(observed: &Observed, judged: &Judged, now: Timestamp) -> Plan
         };
     }
     match &status.creation {
-        None => match live.first() {
-            // The status was lost: a machine of ours goes the whole way, too.
+        None => match live.iter().find(|instance| is_own(observed, instance)) {
+            // The status was lost: a machine of ours goes the whole way, too. What has only its tags is not.
             Some(instance) => Plan::act(
                 vec![Action::RecordInstance(instance.id.clone())],
                 DeletionWait::Adopted(instance.id.clone()),
@@ -195,12 +195,14 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     }
 }
 
-/// The Node's own instance is gone for certain.
+/// The Node's own instance is gone for certain. What has only its tags stays, and nothing waits for it.
 fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
+    let is_ours = |instance: &&Instance| !duplicates::is_foreign(observed, instance);
+    let live: Vec<&Instance> = live.iter().copied().filter(is_ours).collect();
     if !live.is_empty() {
         let mut actions = Vec::new();
         let mut blockers = Vec::new();
-        for instance in live {
+        for instance in &live {
             match safety::may_terminate_duplicate(
                 instance,
                 is_own(observed, instance),
@@ -224,9 +226,8 @@ fn released(observed: &Observed, live: &[&Instance], now: Timestamp) -> Plan {
         };
         return Plan::act(actions, wait).pending();
     }
-    if let Some(shutting) =
-        observed.instances.instances.iter().find(|instance| instance.state == InstanceState::ShuttingDown)
-    {
+    let is_ending = |it: &&Instance| it.state == InstanceState::ShuttingDown && is_ours(it);
+    if let Some(shutting) = observed.instances.instances.iter().find(is_ending) {
         return Plan::wait(DeletionWait::ShuttingDown(vec![shutting.id.clone()])).pending();
     }
     let mut actions = fence::out_of_service(observed, false);

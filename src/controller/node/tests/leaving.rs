@@ -91,6 +91,12 @@ fn a_node_that_has_no_machine_is_released_only_when_none_can_come() {
             acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
         ),
         (
+            "the status was lost, and only the tags are ours: neither recorded nor terminated, nor awaited",
+            leaves(world(), |it| it.instances.instances = vec![copy_of_our_tags("i-1")]),
+            now(),
+            released(),
+        ),
+        (
             "the status was lost, and the machine is ending",
             leaves(world(), |it| it.instances.instances = vec![instance("i-1", InstanceState::ShuttingDown)]),
             now(),
@@ -321,6 +327,18 @@ fn a_second_instance_goes_before_the_node_does() {
             with_second(InstanceState::ShuttingDown, |_| {}),
             now(),
             waits(Reason::AwaitingTermination).pending(),
+        ),
+        (
+            "it has only our tags",
+            leaves(settled(), |it| {
+                it.instances.instances[0].state = InstanceState::Terminated;
+                it.instances.instances.push(copy_of_our_tags("i-9"));
+            }),
+            now(),
+            acts(
+                vec![Action::ReleaseCoreNode(Box::new(core_node())), Action::RemoveFinalizer],
+                Reason::Deleting,
+            ),
         ),
         (
             "a database may run on it",

@@ -238,6 +238,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("second_instance", messages::events::second_instance(&id("i-1"))),
         ("launched", messages::launched(&id("i-1"))),
         ("registered", messages::registered(CORE_NODE)),
+        ("foreign_instances", messages::foreign_instances(&["i-8", "i-9"])),
         ("drifted", messages::drifted("default", &["imageID", "userData"])),
         (
             "suspected",

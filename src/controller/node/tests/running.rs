@@ -4,6 +4,8 @@ use super::*;
 use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::node::registration::is_awaited;
+use crate::controller::node::status::status as status_of;
+use crate::controller::pass::acted::Acted;
 
 fn launched_with(state: InstanceState, change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = launched(state);
@@ -363,6 +365,14 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
             },
         ),
     ];
+    let copied = settled_with(|it| it.instances.instances.push(copy_of_our_tags("i-9")));
+    let status = status_of(&copied, &plan(&copied, now()), &Acted::new(copied.node.clone()), now());
+    assert_eq!(condition(&status.conditions, ConditionType::Ready).0, "True");
+    assert_eq!(
+        condition(&status.conditions, ConditionType::ForeignInstance),
+        ("True".into(), "DuplicateInstance".into())
+    );
+    rows.push(("only its tags are ours: it is left alone, and nothing waits", copied, now(), done()));
     for state in [InstanceState::ShuttingDown, InstanceState::Terminated] {
         let observed = settled_with(|it| it.instances.instances.push(instance_of_attempt(2, "i-2", state)));
         rows.push(("one that has ended is no duplicate", observed, now(), done()));

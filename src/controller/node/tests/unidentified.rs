@@ -75,6 +75,12 @@ fn a_lost_status_never_leads_to_a_second_machine() {
             now(),
             launches(launch_of(5, "r7i.large", 0, 0, now())),
         ),
+        (
+            "a copy of our tags is not recorded, and its attempt is not counted",
+            shown(vec![Instance { token: None, ..instance_of_attempt(4, "i-4", InstanceState::Running) }]),
+            now(),
+            launches(launch_of(1, "r7i.large", 0, 0, now())),
+        ),
     ]);
 }
 

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use crate::api::InstanceId;
+use crate::api::keys::NODE_UID_TAG;
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::node::observe::Observed;
@@ -15,6 +16,7 @@ use crate::controller::node::plan::facts::is_own;
 use crate::controller::node::plan::wakes::{is_registered, wakes};
 use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
+use crate::controller::safety;
 
 /// The rules that this plan breaks, each as a sentence.
 pub(in crate::controller::node::plan) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
@@ -48,7 +50,11 @@ pub(in crate::controller::node::plan) fn violations(observed: &Observed, plan: &
             Action::RemoveFinalizer => {
                 rule(is_deleting, "the finalizer is removed only from a Node that is being deleted");
                 rule(is_synced, "the finalizer is removed only after a full EC2 inventory sync");
-                let is_live = |it: &&Instance| !has_ended(it) && is_own(observed, it);
+                // What was released goes on without its tags.
+                let is_left = |it: &Instance| {
+                    safety::may_end(&observed.node, &it.id) || it.tags.contains_key(NODE_UID_TAG)
+                };
+                let is_live = |it: &&Instance| !has_ended(it) && is_own(observed, it) && is_left(it);
                 rule(
                     !observed.instances.instances.iter().any(|it| is_live(&it)),
                     "the finalizer is removed only when no instance is left",
