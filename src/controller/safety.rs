@@ -97,7 +97,7 @@ pub fn may_terminate(
 /// and not while what is known of EC2 is old: a mistake about the whole fleet (a broken network, a wrong
 /// credential, a bug of ours) must stop after few machines. And not while its zone looks down: its machines
 /// come back with it, and there would be no capacity to replace them. A terminated one cannot come back, so
-/// the zone does not matter to it.
+/// neither the zone nor the age of what showed its end matters to it.
 pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
@@ -111,12 +111,12 @@ pub fn may_give_up(
         return Err(Blocker::FleetPartial);
     }
     fleet.has_place().map_err(repairs_at_limit)?;
+    if is_terminated {
+        return Ok(());
+    }
     let oldest = SignedDuration::try_from(timing.trust()).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
         return Err(Blocker::InventoryOld);
-    }
-    if is_terminated {
-        return Ok(());
     }
     if fleet.zone_refused {
         return Err(Blocker::ZoneRefused);

@@ -123,7 +123,7 @@ pub const DECISIONS: [Decision; 16] = [
                others have Nodes; or the last full EC2 inventory sync is older than 3 × \
                `--instance-sync-interval`; or EC2 refuses to list the zone, or more than half of at least 4 \
                machines in it look lost (not of one namespace alone), or did within `--loss-grace-period` \
-               (a terminated one is replaced all the same)",
+               (neither age nor zone postpones a terminated one)",
         decision: "begin no repair",
         grace: AT_ONCE,
         fence: "none: nothing is done to the machine",

@@ -92,7 +92,7 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
         ("a namespace is never listed", InstanceState::Running, |it| it.fleet.unlisted = 1, true),
         ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
     ];
-    let more: [(&str, InstanceState, Change, bool); 5] = [
+    let more: [(&str, InstanceState, Change, bool); 6] = [
         (
             "a terminated one does not come back with its zone",
             InstanceState::Terminated,
@@ -115,6 +115,12 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             "its zone looked down, and it is terminated",
             InstanceState::Terminated,
             |it| it.fleet.zone_down_at = Some(at(299)),
+            true,
+        ),
+        (
+            "the inventory is older, and what it shows terminated stays so",
+            InstanceState::Terminated,
+            |it| it.instances.swept_at = Some(at(119)),
             true,
         ),
         ("a stopped one may", InstanceState::Stopped, |it| it.fleet.zone_looks_down = true, false),
