@@ -1,7 +1,5 @@
 //! Why something destructive must not be done now, as data: `safety` answers with it. Pure.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 use crate::api::{InstanceId, Reason, VolumeId};
@@ -16,12 +14,12 @@ pub enum Blocker {
     NotDetached(Vec<String>),
     /// EC2 shows these EBS volumes attached.
     StillAttached(Vec<VolumeId>),
-    /// A database runs on the machine, and its move may take this long.
+    /// A database runs on the machine, and its move is awaited.
     DatabaseRuns {
         /// The Kubernetes node.
         core_node: String,
-        /// How long the move may take.
-        bound: Duration,
+        /// Until when; `None` as long as it takes.
+        until: Option<Timestamp>,
     },
     /// The Nodes of some watched namespace have not been listed since the operator started.
     FleetPartial,

@@ -70,9 +70,13 @@ impl Blocker {
                 format!("the EBS CSI driver has not detached every volume: {}", attachments.join(", "))
             }
             Self::StillAttached(ids) => format!("EC2 still shows volumes attached: {}", list(ids)),
-            Self::DatabaseRuns { core_node, bound } => format!(
-                "a database runs on {core_node}: its move to another machine is awaited, for {bound:?} at \
-                    most"
+            Self::DatabaseRuns { core_node, until: Some(until) } => format!(
+                "a database runs on {core_node}: its move to another machine is awaited, until {until} at \
+                    the latest"
+            ),
+            Self::DatabaseRuns { core_node, until: None } => format!(
+                "a database runs on {core_node}: its move to another machine is awaited. To end the machine \
+                    without one, pause the Database or delete it"
             ),
             Self::FleetPartial => {
                 "repair postponed: the Nodes of every watched namespace have not been listed yet since the \

@@ -75,7 +75,7 @@ pub fn may_terminate(
         return Ok(());
     }
     if let Kubelet::NotReady(since) = kubelet
-        && now.duration_since(since) >= SignedDuration::try_from(silence).unwrap_or(SignedDuration::MAX)
+        && is_over(since, silence, now)
     {
         return Ok(());
     }
@@ -90,6 +90,11 @@ pub fn may_terminate(
         return Err(Blocker::StillAttached(data));
     }
     Ok(())
+}
+
+/// Whether so long has passed since then.
+fn is_over(since: Timestamp, span: Duration, now: Timestamp) -> bool {
+    now.duration_since(since) >= SignedDuration::try_from(span).unwrap_or(SignedDuration::MAX)
 }
 
 /// Whether a machine that looks lost may be declared lost now. Whatever its cause, not while the other
@@ -145,25 +150,30 @@ pub fn repairs_at_limit(at_limit: RepairsAtLimit) -> Blocker {
     }
 }
 
-/// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or its move took
-/// longer than `bound`. The Database controller takes its label off a machine before it gives it back, so a
-/// label that is still there shows a Node that was deleted by hand.
+/// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or nothing runs on
+/// it any more. The Database controller takes its label off a machine before it gives it back, so a label that
+/// is still there shows a Node that was deleted by hand: its database is moved as soon as another machine is
+/// ready, and serves until then, however long that takes. `until` bounds that where nothing is certain to move
+/// it.
 pub fn may_drain(
     instance: &Instance,
     core_node: Option<&CoreNode>,
-    deleted_at: Option<Timestamp>,
-    bound: Duration,
+    until: Option<Timestamp>,
+    silence: Duration,
     now: Timestamp,
 ) -> Result<(), Blocker> {
     let Some(core_node) = core_node.filter(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) else {
         return Ok(());
     };
-    let is_well = instance.state == InstanceState::Running && kubelet(Some(core_node)) == Kubelet::Ready;
-    let waited = deleted_at.map_or(SignedDuration::ZERO, |deleted_at| now.duration_since(deleted_at));
-    if !is_well || waited >= SignedDuration::try_from(bound).unwrap_or(SignedDuration::MAX) {
+    let is_silent = match kubelet(Some(core_node)) {
+        Kubelet::NotReady(since) => is_over(since, silence, now),
+        Kubelet::Ready | Kubelet::Absent => false,
+    };
+    let is_over = until.is_some_and(|until| now >= until);
+    if instance.state != InstanceState::Running || is_silent || is_over {
         return Ok(());
     }
-    Err(Blocker::DatabaseRuns { core_node: core_node.name_any(), bound })
+    Err(Blocker::DatabaseRuns { core_node: core_node.name_any(), until })
 }
 
 /// Whether a second instance of one Node may be terminated: it is not the one that the Node's status names,

@@ -171,7 +171,7 @@ pub const DECISIONS: [Decision; 16] = [
         decision: "replace the machine as planned",
         grace: AT_ONCE,
         fence: NOT_NEEDED,
-        bound: "`--registration-timeout` (15 min), then it is drained all the same",
+        bound: "none: the database runs on the old machine meanwhile",
         reason: Reason::AwaitingMove,
         event: None,
         cause: None,

@@ -2,7 +2,6 @@
 //! (FREEHOLD_BLESS=1 writes it anew).
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use strum::EnumCount;
@@ -31,7 +30,8 @@ fn blockers() -> Vec<Blocker> {
         Blocker::PodsRemain(vec!["team-a/orders-0".to_owned(), "team-a/other".to_owned()]),
         Blocker::NotDetached(vec!["csi-1".to_owned()]),
         Blocker::StillAttached(vec![volume(), VolumeId("vol-2".to_owned())]),
-        Blocker::DatabaseRuns { core_node, bound: Duration::from_secs(600) },
+        Blocker::DatabaseRuns { core_node: core_node.clone(), until: None },
+        Blocker::DatabaseRuns { core_node, until: Some(until()) },
         Blocker::FleetPartial,
         Blocker::RepairsAtLimit { underway: 5, limit: 5 },
         Blocker::NamespaceRepairsAtLimit { underway: 3, limit: 3 },

@@ -138,7 +138,11 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         tagged: None,
         fleet,
         instances,
-        ownership: ownership::of(&node, &ctx.client).await?,
+        ownership: if node.metadata.deletion_timestamp.is_some() {
+            ownership::of_deleted(&node, &ctx.client).await?
+        } else {
+            ownership::of(&node, &ctx.client).await?
+        },
         other_core_nodes,
         offerings: ctx.offerings.view(&uid, priority, now),
         priority,

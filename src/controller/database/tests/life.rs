@@ -297,7 +297,7 @@ impl Life {
                 return plan.waiting;
             }
             let has_happened = events.iter().all(|(when, _)| *when < number);
-            let is_quiet = plan.actions.is_empty() && !self.is_moving && !self.is_held() && has_happened;
+            let is_quiet = plan.actions.is_empty() && !self.is_moving && has_happened;
             if rest.is_reached(plan.waiting.as_ref(), is_quiet) {
                 return plan.waiting;
             }

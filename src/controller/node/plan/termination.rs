@@ -21,7 +21,7 @@ use crate::controller::node::registration::is_live;
 use crate::controller::node::wait::NodeWait;
 use crate::controller::node::wait::deletion::DeletionWait;
 use crate::controller::node::wait::launch::LaunchWait;
-use crate::controller::safety;
+use crate::controller::safety::{self, Kubelet};
 use crate::time::later;
 
 pub(super) fn plan(observed: &Observed, judged: &Judged, now: Timestamp) -> Plan {
@@ -140,22 +140,32 @@ fn declared_lost(observed: &Observed, instance: &Instance, declared: &Lost, now:
     plan
 }
 
+/// The wait for the move of the database that runs on the machine. A Database that owns the Node moves it; one
+/// that is being deleted with the propagation policy Orphan may not, and has a time for that, in which this
+/// process has run; an orphaned Node has none.
+fn awaiting_move(observed: &Observed, instance: &Instance, now: Timestamp) -> Option<Plan> {
+    let timing = &observed.timing;
+    let until = match observed.ownership {
+        Ownership::Orphaned => return None,
+        Ownership::Owned => None,
+        Ownership::Unowned => {
+            let deleted_at = observed.node.metadata.deletion_timestamp.as_ref().map_or(now, |time| time.0);
+            Some(later(deleted_at.max(observed.process_started), timing.registration_timeout))
+        }
+    };
+    let (core_node, silence) = (observed.core_node.as_ref(), timing.kubelet_silence_timeout);
+    let blocker = safety::may_drain(instance, core_node, until, silence, now).err()?;
+    // Its kubelet's silence has a bound of its own; the label and the instance wake the Node.
+    let is_ready = safety::kubelet(core_node) == Kubelet::Ready;
+    let interval = if is_ready { timing.instance_sync_interval } else { timing.requeue_interval };
+    let next = later(now, interval);
+    Some(Plan::wait(blocker).until(until.map_or(next, |until| next.min(until)), now))
+}
+
 /// Empties the machine and terminates it.
 fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
-    let deleted_at = observed.node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
-    let may_drain = safety::may_drain(
-        instance,
-        observed.core_node.as_ref(),
-        deleted_at,
-        observed.timing.registration_timeout,
-        now,
-    );
-    // An orphaned Node has no Database that would move to another machine.
-    if let Err(blocker) = may_drain
-        && observed.ownership != Ownership::Orphaned
-    {
-        let bound = later(deleted_at.unwrap_or(now), observed.timing.registration_timeout);
-        return Plan::wait(blocker).until(bound, now);
+    if let Some(plan) = awaiting_move(observed, instance, now) {
+        return plan;
     }
     let mut actions = Vec::new();
     if let Some(core_node) = &observed.core_node {

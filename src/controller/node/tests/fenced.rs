@@ -142,17 +142,35 @@ fn a_node_that_was_deleted_by_hand_under_its_database_waits_for_the_move() {
         let actions = plan(observed, at(now)).actions;
         actions.iter().any(|action| matches!(action, Action::Cordon(..)))
     };
+    let awaits = || waits(Reason::AwaitingMove);
+    fn silent(it: &mut Observed) {
+        let labels = it.core_node.as_ref().unwrap().metadata.labels.clone();
+        silent_since(it, 8);
+        it.core_node.as_mut().unwrap().metadata.labels = labels;
+    }
     // Deleted at 5.
     hold(vec![
-        ("awaited", labelled(|_| {}), at(10), waits(Reason::AwaitingMove).again(895)),
-        ("a second before the bound", labelled(|_| {}), at(904), waits(Reason::AwaitingMove).again(1)),
+        ("its Database moves it", labelled(|_| {}), at(10), awaits().again(60)),
+        ("however long that takes", labelled(|_| {}), at(100_000), awaits().again(60)),
+        ("not Ready for two seconds", labelled(silent), at(10), awaits().again(5)),
+        ("nor for five minutes", labelled(silent), at(307), awaits().again(5)),
+        (
+            "its Database is being deleted and moves nothing: a second before the bound",
+            labelled(|it| it.ownership = Ownership::Unowned),
+            at(904),
+            awaits().again(1),
+        ),
+        (
+            "nothing moved it while no operator ran",
+            labelled(|it| (it.ownership, it.process_started) = (Ownership::Unowned, at(1000))),
+            at(1010),
+            awaits().again(5),
+        ),
     ]);
-    assert!(drains(&labelled(|_| {}), 905), "the bound");
+    assert!(drains(&labelled(|it| it.ownership = Ownership::Unowned), 905), "the bound");
     assert!(drains(&deleting(settled()), 10), "without the label");
     assert!(drains(&labelled(|it| it.ownership = Ownership::Orphaned), 10), "no Database moves it");
-    let mut silent = labelled(|_| {});
-    let labels = silent.core_node.as_ref().unwrap().metadata.labels.clone();
-    silent_since(&mut silent, 8);
-    silent.core_node.as_mut().unwrap().metadata.labels = labels;
-    assert!(drains(&silent, 10), "not well: it cannot be drained");
+    assert!(drains(&labelled(silent), 308), "not Ready for five minutes: it is not coming back");
+    let stopped = labelled(|it| it.instances.instances[0].state = InstanceState::Stopped);
+    assert!(drains(&stopped, 10), "nothing runs there");
 }

@@ -80,7 +80,7 @@ impl Life {
             (host.engine, self.pod) = (None, None);
             return true;
         }
-        if host.is_drained(self.now) {
+        if host.is_drained() {
             return self.end_pod();
         }
         self.start()
@@ -88,11 +88,11 @@ impl Life {
 
     /// The scheduler puts the pod on the one machine that qualifies.
     fn schedule(&mut self) -> bool {
-        let (now, zone) = (self.now, self.volume.as_ref().map(|volume| volume.spec.zone.clone()));
+        let zone = self.volume.as_ref().map(|volume| volume.spec.zone.clone());
         let qualifies = |machine: &&Machine| {
             machine.is_labelled()
                 && machine.is_reporting()
-                && !machine.is_drained(now)
+                && !machine.is_drained()
                 && machine.zone() == zone.as_deref()
         };
         let found = self.machines.iter().find(qualifies).filter(|_| self.claim == Claim::Bound);

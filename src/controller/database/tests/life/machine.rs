@@ -95,22 +95,19 @@ impl Machine {
     }
 
     /// Whether a database keeps the machine of a deleted Node: its label does, while the machine is healthy,
-    /// for as long as a move may take.
-    pub(super) fn is_held(&self, now: Timestamp) -> bool {
-        let bound = Timing::default().registration_timeout;
-        let deleted_at = self.node.metadata.deletion_timestamp.as_ref();
-        let is_within = deleted_at.is_some_and(|at| now < later(at.0, bound));
-        is_within && self.is_labelled() && self.is_reporting()
+    /// for as long as the move takes.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_deleting() && self.is_labelled() && self.is_reporting()
     }
 
     /// Whether its pods are being ended, and none can be put on it.
-    pub(super) fn is_drained(&self, now: Timestamp) -> bool {
-        self.is_deleting() && !self.is_held(now)
+    pub(super) fn is_drained(&self) -> bool {
+        self.is_deleting() && !self.is_held()
     }
 
     /// Whether the Node goes now. `has_pod`: the pod is on it.
-    pub(super) fn goes(&self, has_pod: bool, now: Timestamp) -> bool {
-        self.is_drained(now)
+    pub(super) fn goes(&self, has_pod: bool) -> bool {
+        self.is_drained()
             && match self.stage {
                 Stage::Made | Stage::Launched => true,
                 Stage::Registered | Stage::Ready | Stage::Ended => !has_pod,

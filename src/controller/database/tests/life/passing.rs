@@ -11,15 +11,7 @@ impl Life {
         if self.is_moving || !plan.actions.is_empty() {
             pause = pause.min(Duration::from_secs(10));
         }
-        if self.is_held() {
-            pause = pause.min(Duration::from_secs(300));
-        }
         self.take_step(pause);
-    }
-
-    /// Whether a deleted Node waits for its database to move: longer than a rest takes.
-    pub(super) fn is_held(&self) -> bool {
-        self.machines.iter().any(|machine| machine.is_held(self.now))
     }
 
     /// Time passes, and the other controllers do what they do meanwhile.
@@ -35,7 +27,7 @@ impl Life {
         let host = self.host().and_then(Machine::core_node_name).map(str::to_owned);
         let goes = |machine: &Machine| {
             let has_pod = host.is_some() && machine.core_node_name() == host.as_deref();
-            let goes = machine.goes(has_pod, now);
+            let goes = machine.goes(has_pod);
             assert!(!goes || machine.engine.is_none(), "a machine goes while an engine runs on it");
             goes
         };
