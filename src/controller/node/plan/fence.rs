@@ -97,6 +97,8 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, declared: &Lost, now:
         // A machine that starts can be terminated, not stopped; one that is being terminated needs no stop.
         (Stage::Stop | Stage::ForceStop, Some(InstanceState::Pending | InstanceState::ShuttingDown))
         | (Stage::Stop, Some(InstanceState::Stopping)) => None,
+        // The last stage requests it again.
+        (Stage::Terminate, Some(InstanceState::ShuttingDown)) if end_issued.is_some() => None,
         (Stage::Stop, _) => Some(Action::Stop(id.clone(), false)),
         (Stage::ForceStop, _) => Some(Action::Stop(id.clone(), true)),
         (Stage::Terminate, _)

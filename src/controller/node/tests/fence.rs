@@ -144,6 +144,16 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
             stages(vec![], 119),
         ),
         (
+            "terminated once, and EC2 shows that since",
+            lost(InstanceState::ShuttingDown, |it| {
+                it.issued_terminations =
+                    BTreeMap::from([(id("i-1"), IssuedRequest { at: at(540), call_blocked: None })]);
+                it.instances.swept_at = Some(at(550));
+            }),
+            at(555),
+            stages(vec![], 105),
+        ),
+        (
             "for six: all is asked, and goes on slowly",
             lost(InstanceState::ShuttingDown, |_| {}),
             at(660),
