@@ -105,7 +105,7 @@ fn refused(observed: &Observed, launch: &NodeCreation, refusal: Refusal, now: Ti
 /// Whether another attempt would ask for exactly what was refused.
 fn asks_the_same_again(observed: &Observed, launch: &NodeCreation, now: Timestamp) -> bool {
     let Some(class) = &observed.class else { return true };
-    let Ok((instance_type, subnet)) = offering::choose(observed, &class.spec, now) else {
+    let Ok((instance_type, subnet)) = offering::choose(observed, class, now) else {
         return !was_changed(observed, launch, now);
     };
     let next = offering::launch(
@@ -136,7 +136,7 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
             device: device.to_owned(),
         });
     }
-    match offering::choose(observed, &class.spec, now) {
+    match offering::choose(observed, class, now) {
         Ok((instance_type, subnet)) => {
             let launch =
                 offering::launch(observed, &class.spec, instance_type, subnet, attempt, never_joined, now);
@@ -247,7 +247,7 @@ fn was_changed(observed: &Observed, launch: &NodeCreation, now: Timestamp) -> bo
     if unwanted(&observed.node.spec, &launch.instance_type, &launch.zone).is_some() {
         return true;
     }
-    let subnet = offering::subnets(&observed.node.spec, &class.spec)
+    let subnet = offering::subnets(&observed.node.spec, class)
         .into_iter()
         .find(|subnet| subnet.id == launch.subnet_id);
     let Some(subnet) =

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::facts::owner_of;
-use crate::api::NodeSpec;
 use crate::api::creation::Attempt;
 use crate::api::node::NodeCreation;
 use crate::api::node_class::{AdditionalVolume, NodeClassSpec, RootVolume, Subnet};
+use crate::api::{NodeClass, NodeSpec};
 use crate::cloud::identity::{self, Owner};
 use crate::cloud::quota::{Demand, Quota};
 use crate::cloud::{Disk, LaunchRequest};
@@ -50,11 +50,12 @@ pub enum NoChoice {
 /// zone, in the class' order of subnets.
 pub fn choose<'a>(
     observed: &'a Observed,
-    class: &'a NodeClassSpec,
+    class: &'a NodeClass,
     now: Timestamp,
 ) -> Result<(&'a str, &'a Subnet), NoChoice> {
     let spec = &observed.node.spec;
     let subnets = subnets(spec, class);
+    let class = &class.spec;
     if subnets.is_empty() {
         let zones = spec.zone.clone().map_or_else(|| spec.zones.clone(), |zone| vec![zone]);
         return Err(NoChoice::NoSubnet { zones });
@@ -86,13 +87,23 @@ pub fn choose<'a>(
     Err(NoChoice::NoCapacity { refused, until })
 }
 
-/// The class' subnets in the zones that the spec allows, in the class' order.
-pub fn subnets<'a>(spec: &NodeSpec, class: &'a NodeClassSpec) -> Vec<&'a Subnet> {
+/// The class' subnets in the zones that the spec allows, in the class' order. One that EC2 shows in another
+/// zone is none of them: its machines would come up there, where the volume is not. One that EC2 does not show
+/// is none while there is another.
+pub fn subnets<'a>(spec: &NodeSpec, class: &'a NodeClass) -> Vec<&'a Subnet> {
     let is_allowed = |subnet: &&Subnet| match &spec.zone {
         Some(zone) => subnet.zone == *zone,
         None => spec.zones.is_empty() || spec.zones.contains(&subnet.zone),
     };
-    class.subnets.iter().filter(is_allowed).collect()
+    let judged = class.status.as_ref().filter(|status| {
+        status.launchable.is_some() && status.observed_generation == class.metadata.generation
+    });
+    let shown = |subnet: &Subnet| judged.and_then(|it| it.subnets.iter().find(|shown| shown.id == subnet.id));
+    let is_elsewhere = |subnet: &Subnet| shown(subnet).is_some_and(|shown| shown.zone != subnet.zone);
+    let all = class.spec.subnets.iter().filter(is_allowed);
+    let declared: Vec<&Subnet> = all.filter(|subnet| !is_elsewhere(subnet)).collect();
+    let seen: Vec<&Subnet> = declared.iter().copied().filter(|subnet| shown(subnet).is_some()).collect();
+    if judged.is_none() || seen.is_empty() { declared } else { seen }
 }
 
 /// What an instance asks of the account's quotas.

@@ -4,6 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::unidentified::{quota_closed, unavailable, with};
 use super::*;
+use crate::api::node_class_status::SubnetStatus;
 
 /// The NodeClass, of generation 3, with what was found of a generation.
 fn judged_class(generation: i64, launchable: Option<bool>) -> NodeClass {
@@ -14,7 +15,20 @@ fn judged_class(generation: i64, launchable: Option<bool>) -> NodeClass {
     class
 }
 
+/// The NodeClass of which EC2 shows these subnets in these zones.
+fn class_with_subnets(shown: &[(&str, &str)]) -> NodeClass {
+    let mut class = judged_class(3, Some(true));
+    let subnet = |(id, zone): &(&str, &str)| SubnetStatus {
+        id: (*id).to_owned(),
+        zone: (*zone).to_owned(),
+        vpc_id: "vpc-1".to_owned(),
+    };
+    class.status.as_mut().unwrap().subnets = shown.iter().map(subnet).collect();
+    class
+}
+
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
     hold(vec![
         (
@@ -53,6 +67,37 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
         (
             "a NodeClass that could not be judged",
             with(|it| it.class = Some(judged_class(3, None))),
+            now(),
+            launches(launch_of(1, "r7i.large", 0, 0, now())),
+        ),
+        (
+            "EC2 shows its subnet in another zone: a machine would come up there",
+            with(|it| {
+                it.class =
+                    Some(class_with_subnets(&[("subnet-a", "us-east-1b"), ("subnet-b", "us-east-1b")]));
+            }),
+            now(),
+            launches(launch_of(1, "r7i.large", 1, 0, now())),
+        ),
+        (
+            "there is no other in the zone of the volume",
+            with(|it| {
+                it.class =
+                    Some(class_with_subnets(&[("subnet-a", "us-east-1b"), ("subnet-b", "us-east-1b")]));
+                it.node.spec.zone = Some("us-east-1a".to_owned());
+            }),
+            now(),
+            stalls(Reason::NodeClassMismatch),
+        ),
+        (
+            "EC2 does not show the first subnet: the next is tried",
+            with(|it| it.class = Some(class_with_subnets(&[("subnet-c", "us-east-1c")]))),
+            now(),
+            launches(launch_of(1, "r7i.large", 2, 0, now())),
+        ),
+        (
+            "EC2 shows no subnet of the class: EC2 itself is requested",
+            with(|it| it.class = Some(class_with_subnets(&[]))),
             now(),
             launches(launch_of(1, "r7i.large", 0, 0, now())),
         ),
