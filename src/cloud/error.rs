@@ -179,6 +179,26 @@ pub fn launch_failure(state_reason: &str) -> Option<Class> {
     }
 }
 
+/// What a lack of capacity is about: nothing else is closed by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapacityOf {
+    /// The instance type in the zone, or the volume type.
+    Offering,
+    /// The subnet of the launch: it has no free address.
+    Subnet,
+    /// The type in the zone with this image: EC2 does not say whether the image or the zone is why.
+    Image,
+}
+
+/// What the lack of capacity with this code is about (EC2 API reference, "Error codes").
+pub fn capacity_of(code: Option<&str>) -> CapacityOf {
+    match code {
+        Some("InsufficientFreeAddressesInSubnet") => CapacityOf::Subnet,
+        Some("Unsupported") => CapacityOf::Image,
+        Some(_) | None => CapacityOf::Offering,
+    }
+}
+
 fn classify_code(code: &str, message: &str) -> Class {
     match code {
         "RequestLimitExceeded" | "EC2ThrottledException" | "SnapshotCreationPerVolumeRateExceeded" => {

@@ -1,5 +1,5 @@
 //! Refusals of EC2 that hold for more than the object whose call was refused: an instance type in a zone for
-//! lack of capacity, and a quota of the account.
+//! lack of capacity, alone or with one image, a subnet without addresses, and a quota of the account.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,6 +24,10 @@ pub struct Offerings {
 struct Known {
     /// (instance type, zone) → until when it counts as unavailable.
     unavailable: BTreeMap<(String, String), Timestamp>,
+    /// (image, instance type, zone) → until when they count as not going together.
+    unsupported: BTreeMap<(String, String, String), Timestamp>,
+    /// Subnet → until when it counts as full.
+    full: BTreeMap<String, Timestamp>,
     /// The last refusal of each quota for each object, by its UID.
     refused: BTreeMap<(Quota, String), Refused>,
 }
@@ -43,6 +47,10 @@ struct Refused {
 pub struct OfferingsView {
     /// (instance type, zone) → until when it counts as unavailable.
     pub unavailable: BTreeMap<(String, String), Timestamp>,
+    /// (image, instance type, zone) → until when they count as not going together.
+    pub unsupported: BTreeMap<(String, String, String), Timestamp>,
+    /// Subnet → until when it counts as full.
+    pub full: BTreeMap<String, Timestamp>,
     /// Until when nothing is created that asks at least this much of a quota.
     pub quotas: BTreeMap<(Quota, u32), Timestamp>,
 }
@@ -66,6 +74,19 @@ impl Offerings {
         self.known.lock().unavailable.insert((instance_type.to_owned(), zone.to_owned()), until);
     }
 
+    /// EC2 reported that it does not support this type in this zone with this image.
+    pub fn mark_unsupported(&self, image: &str, instance_type: &str, zone: &str, now: Timestamp) {
+        let until = later(now, self.unavailable_offering_ttl);
+        let key = (image.to_owned(), instance_type.to_owned(), zone.to_owned());
+        self.known.lock().unsupported.insert(key, until);
+    }
+
+    /// EC2 reported that this subnet has no free address.
+    pub fn mark_full(&self, subnet: &str, now: Timestamp) {
+        let until = later(now, self.unavailable_offering_ttl);
+        self.known.lock().full.insert(subnet.to_owned(), until);
+    }
+
     /// EC2 reported that the account has reached this quota, of which the object of this UID asked so much.
     pub fn reach_quota(&self, quota: Quota, amount: u32, object: &str, now: Timestamp) {
         let mut known = self.known.lock();
@@ -81,6 +102,8 @@ impl Offerings {
     pub fn view(&self, object: &str, priority: Priority, now: Timestamp) -> OfferingsView {
         let mut known = self.known.lock();
         known.unavailable.retain(|_, until| *until > now);
+        known.unsupported.retain(|_, until| *until > now);
+        known.full.retain(|_, until| *until > now);
         known.refused.retain(|_, refused| later(refused.at, self.quota_retry_interval) > now);
         let mut quotas = BTreeMap::new();
         for ((quota, refused_object), Refused { amount, at, times }) in &known.refused {
@@ -97,7 +120,13 @@ impl Offerings {
                 *latest = until.max(*latest);
             }
         }
-        OfferingsView { unavailable: known.unavailable.clone(), quotas }
+        let Known { unavailable, unsupported, full, refused: _ } = &*known;
+        OfferingsView {
+            unavailable: unavailable.clone(),
+            unsupported: unsupported.clone(),
+            full: full.clone(),
+            quotas,
+        }
     }
 }
 
@@ -110,6 +139,20 @@ impl OfferingsView {
     /// When this type may be tried in this zone again; `None` if it may be now.
     pub fn available_at(&self, instance_type: &str, zone: &str) -> Option<Timestamp> {
         self.unavailable.get(&(instance_type.to_owned(), zone.to_owned())).copied()
+    }
+
+    /// When a launch of this type with this image may be tried in this subnet of this zone again; `None` if it
+    /// may be now.
+    pub fn launchable_at(
+        &self,
+        instance_type: &str,
+        image: &str,
+        zone: &str,
+        subnet: &str,
+    ) -> Option<Timestamp> {
+        let key = (image.to_owned(), instance_type.to_owned(), zone.to_owned());
+        let refusals = [self.unsupported.get(&key), self.full.get(subnet)];
+        self.available_at(instance_type, zone).max(refusals.into_iter().flatten().max().copied())
     }
 
     /// The quota that stops this creation, and until when; `None` if it may be requested now.
@@ -151,6 +194,20 @@ mod tests {
         now: Timestamp,
     ) -> Option<Timestamp> {
         offerings.view(object, priority, now).reached(demand).map(|(_, until)| until)
+    }
+
+    #[test]
+    fn a_full_subnet_closes_itself_alone_and_an_image_that_is_not_supported_only_its_own_launches() {
+        let offerings = offerings();
+        offerings.mark_full("subnet-1", at(0));
+        offerings.mark_unsupported("ami-1", "r7i.large", "us-east-1b", at(0));
+        let view = offerings.view("one", Priority::Create, at(179));
+        let at_subnet = |subnet| view.launchable_at("r7i.large", "ami-1", "us-east-1a", subnet);
+        assert_eq!((at_subnet("subnet-1"), at_subnet("subnet-2")), (Some(at(180)), None));
+        let with = |image| view.launchable_at("r7i.large", image, "us-east-1b", "subnet-3");
+        assert_eq!((with("ami-1"), with("ami-2")), (Some(at(180)), None));
+        assert!(view.is_available("r7i.large", "us-east-1a") && view.is_available("r7i.large", "us-east-1b"));
+        assert_eq!(offerings.view("one", Priority::Create, at(180)), OfferingsView::default());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::api::creation::Attempt;
 use crate::api::node::NodeCreation;
 use crate::api::{ClientToken, EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
+use crate::cloud::error::CapacityOf;
 use crate::cloud::identity::Kind;
 use crate::cloud::turns::Priority;
 use crate::cloud::{Class, CloudError, error};
@@ -75,8 +76,13 @@ impl Creation for CreateInstance<'_> {
 
     fn remember(&self, error: &CloudError, acted: &Acted<Node>, ctx: &Context) {
         if error.class == Class::Capacity {
-            let NodeCreation { instance_type, zone, .. } = self.creation;
-            ctx.offerings.mark_unavailable(instance_type, zone, ctx.clock.now());
+            let NodeCreation { instance_type, zone, subnet_id, image_id, .. } = self.creation;
+            let now = ctx.clock.now();
+            match error::capacity_of(error.code.as_deref()) {
+                CapacityOf::Offering => ctx.offerings.mark_unavailable(instance_type, zone, now),
+                CapacityOf::Subnet => ctx.offerings.mark_full(subnet_id, now),
+                CapacityOf::Image => ctx.offerings.mark_unsupported(image_id, instance_type, zone, now),
+            }
         }
         if let Some(kind) = error.code.as_deref().and_then(error::quota) {
             let (quota, amount) = demand(self.creation).refused(kind);

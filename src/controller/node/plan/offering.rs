@@ -47,7 +47,7 @@ pub enum NoChoice {
 }
 
 /// The first type, in order of preference, whose quota is not reached and that has capacity in an allowed
-/// zone, in the class' order of subnets.
+/// zone, and the first subnet there that is not full, in the class' order of subnets.
 pub fn choose<'a>(
     observed: &'a Observed,
     class: &'a NodeClass,
@@ -71,7 +71,8 @@ pub fn choose<'a>(
         observed.offerings.reached(&Demand::instance(name, volume_type, *size))
     };
     let closed_until = |(name, subnet): (&str, &Subnet)| {
-        let no_capacity = observed.offerings.available_at(name, &subnet.zone);
+        let Subnet { id, zone } = subnet;
+        let no_capacity = observed.offerings.launchable_at(name, &class.image_id, zone, id);
         no_capacity.max(reached(name).map(|(_, until)| until))
     };
     if let Some(choice) = offers().find(|offer| closed_until(*offer).is_none()) {

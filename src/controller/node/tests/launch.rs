@@ -145,6 +145,7 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
     let all = |until: &[i64; 6]| {
         unavailable(&[
@@ -171,6 +172,47 @@ fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
             }),
             now(),
             launches(launch_of(1, "r6i.large", 0, 0, now())),
+        ),
+        (
+            "a full subnet leaves the others of its zone",
+            with(|it| {
+                it.class.as_mut().unwrap().spec.subnets[1].zone = "us-east-1a".to_owned();
+                it.offerings.full = BTreeMap::from([("subnet-a".to_owned(), at(100))]);
+            }),
+            now(),
+            launches(NodeCreation {
+                subnet_id: "subnet-b".to_owned(),
+                ..launch_of(1, "r7i.large", 0, 0, now())
+            }),
+        ),
+        (
+            "every subnet is full: until the first has room",
+            with(|it| {
+                let full = ["subnet-a", "subnet-b", "subnet-c"].map(|it| (it.to_owned(), at(100)));
+                it.offerings.full = BTreeMap::from(full);
+            }),
+            now(),
+            waits(Reason::InsufficientCapacity).again(90),
+        ),
+        (
+            "what EC2 does not support with the image of another class",
+            with(|it| {
+                let key =
+                    |image: &str, zone: &str| (image.to_owned(), "r7i.large".to_owned(), zone.to_owned());
+                it.offerings.unsupported = BTreeMap::from([(key("ami-2", "us-east-1a"), at(100))]);
+            }),
+            now(),
+            launches(launch_of(1, "r7i.large", 0, 0, now())),
+        ),
+        (
+            "what EC2 does not support with this one",
+            with(|it| {
+                let key =
+                    |image: &str, zone: &str| (image.to_owned(), "r7i.large".to_owned(), zone.to_owned());
+                it.offerings.unsupported = BTreeMap::from([(key("ami-1", "us-east-1a"), at(100))]);
+            }),
+            now(),
+            launches(launch_of(1, "r7i.large", 1, 0, now())),
         ),
         (
             "none anywhere: until the first pause is over",

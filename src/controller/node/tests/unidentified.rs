@@ -14,7 +14,7 @@ pub(super) fn unavailable(offers: &[(&str, &str, i64)]) -> OfferingsView {
         .iter()
         .map(|(name, zone, until)| (((*name).to_owned(), (*zone).to_owned()), at(*until)))
         .collect();
-    OfferingsView { unavailable, quotas: BTreeMap::new() }
+    OfferingsView { unavailable, ..OfferingsView::default() }
 }
 
 pub(super) fn quota_closed() -> OfferingsView {
