@@ -84,11 +84,14 @@ impl Blocker {
                     .to_owned()
             }
             Self::RepairsAtLimit { underway, limit } => {
-                format!("repair postponed: {underway} databases are already being repaired (limit {limit})")
+                format!(
+                    "repair postponed: the lost machines of {underway} databases are already being stopped \
+                    (limit {limit})"
+                )
             }
             Self::NamespaceRepairsAtLimit { underway, limit } => format!(
-                "repair postponed: {underway} databases of this namespace are already being repaired (limit \
-                {limit} while other namespaces have databases)"
+                "repair postponed: the lost machines of {underway} databases of this namespace are already \
+                being stopped (limit {limit} while other namespaces have databases)"
             ),
             Self::InventoryOld => {
                 "repair postponed: the last full EC2 inventory sync is too long ago".to_owned()

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
@@ -17,6 +18,7 @@ use crate::api::{ConditionType, Node};
 use crate::cloud::turns::Priority;
 use crate::cluster::controller_of;
 use crate::controller::conditions;
+use crate::time::later;
 
 /// The fewest repairs that may be underway at once, however small the fleet is.
 const FEWEST: usize = 5;
@@ -32,7 +34,7 @@ const SMALLEST_ZONE: usize = 4;
 pub struct FleetView {
     /// Every Node, joined or not.
     pub nodes: usize,
-    /// Other databases whose machines are declared lost and not gone yet.
+    /// Other databases whose machines are declared lost and hold a place.
     pub repairs: usize,
     /// Those of them that are of its own namespace.
     pub own_repairs: usize,
@@ -78,10 +80,10 @@ fn has_place(nodes: usize, is_shared: bool, repairs: usize, own: usize) -> Resul
     Ok(())
 }
 
-/// As many repairs are underway as may be at once.
+/// As many repairs hold a place as may at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairsAtLimit {
-    /// Databases that are being repaired.
+    /// Databases whose repairs hold one.
     pub underway: usize,
     /// How many may be at once.
     pub limit: usize,
@@ -120,6 +122,7 @@ impl Fleet {
         node: &Node,
         has_ended: impl Fn(&Node) -> bool,
         zone_refused: bool,
+        held_for: Duration,
         now: Timestamp,
     ) -> FleetView {
         let nodes = self.state();
@@ -140,12 +143,12 @@ impl Fleet {
         let is_lost = counts(node) && (looks_lost(node) || has_ended(node));
         let was_down_at =
             zone.and_then(|zone| self.zones_down.lock().get(&(zone.to_owned(), namespace.clone())).copied());
-        let mut underway = underway(&nodes, &self.reserved.lock());
-        underway.remove(&database_uid(node));
+        let mut held = held(&nodes, &self.reserved.lock(), held_for, now);
+        held.remove(&database_uid(node));
         FleetView {
             nodes: nodes.len(),
-            repairs: underway.len(),
-            own_repairs: underway.values().filter(|other| **other == namespace).count(),
+            repairs: held.len(),
+            own_repairs: held.values().filter(|other| **other == namespace).count(),
             is_shared: is_shared(&nodes, &namespace),
             zone_joined: 1 + witnesses.values().map(|machines| machines.joined).sum::<usize>(),
             zone_lost: 1 + witnesses.values().map(|machines| machines.lost).sum::<usize>(),
@@ -172,14 +175,15 @@ impl Fleet {
     /// the limit. Checked and reserved under one lock: the plans of two passes may see the same free place. A
     /// second machine of a database that is being repaired takes no place of its own: its end is part of that
     /// repair.
-    pub fn reserve(&self, node: &Node) -> Result<usize, RepairsAtLimit> {
+    pub fn reserve(&self, node: &Node, held_for: Duration, now: Timestamp) -> Result<usize, RepairsAtLimit> {
         let nodes = self.state();
         let namespace = node.namespace().unwrap_or_default();
         let mut reserved = self.reserved.lock();
         let mut underway = underway(&nodes, &reserved);
         if !underway.contains_key(&database_uid(node)) {
-            let own = underway.values().filter(|other| **other == namespace).count();
-            has_place(nodes.len(), is_shared(&nodes, &namespace), underway.len(), own)?;
+            let held = held(&nodes, &reserved, held_for, now);
+            let own = held.values().filter(|other| **other == namespace).count();
+            has_place(nodes.len(), is_shared(&nodes, &namespace), held.len(), own)?;
         }
         reserved.extend(node.uid());
         underway.insert(database_uid(node), namespace);
@@ -242,6 +246,27 @@ fn underway(nodes: &[std::sync::Arc<Node>], reserved: &BTreeSet<String>) -> BTre
     };
     let of = |node: &Node| (database_uid(node), node.namespace().unwrap_or_default());
     nodes.iter().filter(|node| is_given_up(node)).map(|node| of(node)).collect()
+}
+
+/// Those of them that hold a place: until EC2 has shown the end of the machine, and for so long at least. What
+/// follows destroys nothing: a successor that finds no capacity holds no other repair up. The least time keeps
+/// a mistake about the whole fleet from spreading as fast as EC2 stops machines.
+fn held(
+    nodes: &[Arc<Node>],
+    reserved: &BTreeSet<String>,
+    held_for: Duration,
+    now: Timestamp,
+) -> BTreeMap<String, String> {
+    let is_over = |node: &Node| {
+        let status = node.status.as_ref();
+        let fence = status.and_then(|status| status.fence.as_ref());
+        fence.is_some_and(|fence| now >= later(fence.started_at.0, held_for))
+            && status.is_some_and(|it| conditions::is_true(&it.conditions, ConditionType::Fenced))
+    };
+    let mut nodes = nodes.to_vec();
+    let (over, begun): (Vec<_>, Vec<_>) = nodes.drain(..).partition(|node| is_over(node));
+    let is_written = |uid: &&String| !over.iter().any(|node| node.metadata.uid.as_ref() == Some(*uid));
+    underway(&begun, &reserved.iter().filter(is_written).cloned().collect())
 }
 
 /// The UID of the database that a Node belongs to; its own if it belongs to none.

@@ -203,7 +203,8 @@ fn fleet(node: &Node, ctx: &Context, now: Timestamp) -> FleetView {
         id.is_some_and(|id| ctx.inventory.has_ended(&other.uid().unwrap_or_default(), id))
     };
     let zone = node.status.as_ref().and_then(|status| status.zone.as_deref());
-    ctx.fleet.view(node, has_ended, zone.is_some_and(|zone| ctx.inventory.refuses_zone(zone)), now)
+    let refused = zone.is_some_and(|zone| ctx.inventory.refuses_zone(zone));
+    ctx.fleet.view(node, has_ended, refused, ctx.timing.fence_step_timeout, now)
 }
 
 /// The core Node that the instance registered as.

@@ -7,6 +7,8 @@ use serde_json::json;
 
 use super::*;
 
+const HELD_FOR: Duration = Duration::from_secs(120);
+
 fn node(uid: &str, zone: &str, health: Option<MachineHealth>) -> Node {
     let at = "2026-01-01T00:00:00Z";
     let is_lost = health == Some(MachineHealth::Lost);
@@ -70,7 +72,7 @@ fn that_a_zone_looked_down_is_remembered_while_its_machines_come_back() {
     let (in_a, in_b) = (node("4", "a", silent), node("5", "b", silent));
     // As a pass does: it reads, and remembers at its end.
     let view = |node: &Node, second: i64| {
-        let view = fleet.view(node, |_| false, false, at(second));
+        let view = fleet.view(node, |_| false, false, HELD_FOR, at(second));
         if let Some(at) = view.zone_down_at {
             fleet.note_zone_down(zone(node).unwrap(), "team-a", at);
         }
@@ -92,7 +94,7 @@ fn that_a_zone_looked_down_is_remembered_while_its_machines_come_back() {
 fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
     let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
     let at_limit = Err(RepairsAtLimit { underway: 5, limit: 5, of_namespace: false });
-    let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None));
+    let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None), HELD_FOR, at(0));
     let begun: Vec<bool> = (0..7).map(|number| repair(number).is_ok()).collect();
     assert_eq!(begun, [true, true, true, true, true, false, false]);
     assert_eq!(repair(0), Ok(5), "once more, after a write that failed");
@@ -119,10 +121,43 @@ fn a_second_machine_of_a_database_that_is_being_repaired_takes_no_place_of_its_o
     let (successor, other) = (of("db-0", "new-0", None), of("db-5", "old-5", None));
     nodes.extend([successor.clone(), other.clone()]);
     let fleet = fleet(nodes);
-    let repairs = |node: &Node| fleet.view(node, |_| false, false, at(0)).repairs;
+    let repairs = |node: &Node| fleet.view(node, |_| false, false, HELD_FOR, at(0)).repairs;
     assert_eq!((repairs(&successor), repairs(&other)), (4, 5));
     let at_limit = Err(RepairsAtLimit { underway: 5, limit: 5, of_namespace: false });
-    assert_eq!((fleet.reserve(&successor), fleet.reserve(&other)), (Ok(5), at_limit));
+    assert_eq!(
+        (fleet.reserve(&successor, HELD_FOR, at(0)), fleet.reserve(&other, HELD_FOR, at(0))),
+        (Ok(5), at_limit)
+    );
+}
+
+#[test]
+fn a_fenced_machine_whose_successor_has_no_capacity_leaves_its_place_to_the_next() {
+    let declared = at(1_767_225_600);
+    let fenced = json!([{"type": "Fenced", "status": "True", "reason": "R", "message": "m",
+        "lastTransitionTime": declared.to_string()}]);
+    let nodes: Vec<Node> = (0..5)
+        .map(|number| {
+            let mut node = node(&number.to_string(), "a", Some(MachineHealth::Lost));
+            node.status.as_mut().unwrap().conditions = serde_json::from_value(fenced.clone()).unwrap();
+            node
+        })
+        .collect();
+    let (of_fence, other) = (nodes[0].clone(), node("5", "a", None));
+    let fleet = fleet(nodes);
+    let repairs = |now| fleet.view(&other, |_| false, false, HELD_FOR, now).repairs;
+    assert_eq!(repairs(later(declared, Duration::from_secs(119))), 5, "so soon a mistake would spread");
+    let now = later(declared, HELD_FOR);
+    assert_eq!(repairs(now), 0);
+    assert_eq!(fleet.reserve(&other, HELD_FOR, now), Ok(6), "the others are repaired still");
+    assert_eq!(fleet.priority(&of_fence), Priority::Repair);
+}
+
+#[test]
+fn a_machine_that_is_not_fenced_keeps_its_place_however_long_that_takes() {
+    let lost = |uid: &str| node(uid, "a", Some(MachineHealth::Lost));
+    let fleet = fleet((0..5).map(|number| lost(&number.to_string())).collect());
+    let view = fleet.view(&node("5", "a", None), |_| false, false, HELD_FOR, at(2_000_000_000));
+    assert_eq!(view.repairs, 5);
 }
 
 #[test]
@@ -131,8 +166,8 @@ fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
         .map(|number| node(&number.to_string(), "a", (number < 5).then_some(MachineHealth::Lost)))
         .collect();
     let fleet = fleet(nodes);
-    assert!(fleet.reserve(&node("7", "a", None)).is_err());
-    assert_eq!(fleet.reserve(&node("2", "a", None)), Ok(5), "it is one of them");
+    assert!(fleet.reserve(&node("7", "a", None), HELD_FOR, at(0)).is_err());
+    assert_eq!(fleet.reserve(&node("2", "a", None), HELD_FOR, at(0)), Ok(5), "it is one of them");
 }
 
 #[test]
@@ -157,7 +192,7 @@ fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_the
         node("elsewhere", "b", Some(MachineHealth::Lost)),
         new,
     ]);
-    let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false, at(7));
+    let view = fleet.view(&me, |node| node.name_any().starts_with("ended"), false, HELD_FOR, at(7));
     let expected = FleetView {
         nodes: 8,
         repairs: 2,
@@ -177,7 +212,7 @@ fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_the
 fn a_repair_knows_whether_the_nodes_of_every_watched_namespace_were_listed() {
     let fleet = Fleet::of(2);
     let me = node("me", "a", Some(MachineHealth::Suspected));
-    let unlisted = || fleet.view(&me, |_| false, false, at(0)).unlisted;
+    let unlisted = || fleet.view(&me, |_| false, false, HELD_FOR, at(0)).unlisted;
     let (mut own, mut other) = (Writer::<Node>::default(), Writer::<Node>::default());
     fleet.watch(own.as_reader());
     list(&mut own, vec![me.clone()]);
@@ -211,16 +246,19 @@ fn while_others_have_machines_no_namespace_takes_more_than_half_of_the_places() 
     let mut nodes: Vec<Node> = (0..6).map(|number| node(&number.to_string(), "a", None)).collect();
     nodes.extend([team_b("b1"), team_b("b2"), team_b("b3")]);
     let fleet = fleet(nodes);
-    let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None));
+    let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None), HELD_FOR, at(0));
     let begun: Vec<bool> = (0..6).map(|number| repair(number).is_ok()).collect();
     assert_eq!(begun, [true, true, true, false, false, false]);
     let own = RepairsAtLimit { underway: 3, limit: 3, of_namespace: true };
     assert_eq!(repair(4), Err(own));
-    let view = |node: &Node| fleet.view(node, |_| false, false, at(0)).has_place();
+    let view = |node: &Node| fleet.view(node, |_| false, false, HELD_FOR, at(0)).has_place();
     assert_eq!((view(&node("4", "a", None)), view(&team_b("b1"))), (Err(own), Ok(())), "its plan knows, too");
-    assert_eq!((fleet.reserve(&team_b("b1")), fleet.reserve(&team_b("b2"))), (Ok(4), Ok(5)));
+    assert_eq!(
+        (fleet.reserve(&team_b("b1"), HELD_FOR, at(0)), fleet.reserve(&team_b("b2"), HELD_FOR, at(0))),
+        (Ok(4), Ok(5))
+    );
     let all = RepairsAtLimit { underway: 5, limit: 5, of_namespace: false };
-    assert_eq!(fleet.reserve(&team_b("b3")), Err(all));
+    assert_eq!(fleet.reserve(&team_b("b3"), HELD_FOR, at(0)), Err(all));
     fleet.forget("0");
     assert_eq!(repair(4), Ok(5), "a place of its own is free again");
 }
@@ -255,7 +293,7 @@ fn the_machines_of_one_namespace_alone_do_not_make_a_zone_look_down() {
         let fleet = fleet(nodes.clone());
         let told = |namespace: &str| {
             let lost = nodes.iter().find(|node| node.name_any() == format!("{namespace}-0")).unwrap();
-            fleet.view(lost, |_| false, false, at(0)).zone_looks_down
+            fleet.view(lost, |_| false, false, HELD_FOR, at(0)).zone_looks_down
         };
         assert_eq!(told("a"), first, "{name}");
         assert_eq!(second.map(|_| told("b")), second, "{name}");
@@ -267,7 +305,7 @@ fn that_a_zone_looked_down_to_one_namespace_postpones_nothing_in_another() {
     let lost = Some(MachineHealth::Suspected);
     let fleet = fleet(vec![node("1", "a", lost), of_namespace("team-b", node("2", "a", lost))]);
     fleet.note_zone_down("a", "team-a", at(5));
-    let told = |node: &Node| fleet.view(node, |_| false, false, at(6)).zone_down_at;
+    let told = |node: &Node| fleet.view(node, |_| false, false, HELD_FOR, at(6)).zone_down_at;
     assert_eq!(told(&node("1", "a", lost)), Some(at(5)));
     assert_eq!(told(&of_namespace("team-b", node("2", "a", lost))), None);
     fleet.note_zone_down("a", "team-c", at(6));

@@ -142,7 +142,7 @@ async fn declare_lost(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    match ctx.fleet.reserve(&acted.object) {
+    match ctx.fleet.reserve(&acted.object, ctx.timing.fence_step_timeout, ctx.clock.now()) {
         Ok(underway) => ctx.metrics.repairs_underway(underway),
         Err(at_limit) => {
             acted.call_blocked = Some(CallBlocked::RepairPostponed {

@@ -21,7 +21,8 @@ fn a_repair_that_another_pass_leaves_no_place_for_shows_as_postponed() {
         blocker: Blocker::RepairsAtLimit { underway: 5, limit: 5 },
         until: at(5),
     });
-    let message = "it is lost; repair postponed: 5 databases are already being repaired (limit 5)";
+    let message =
+        "it is lost; repair postponed: the lost machines of 5 databases are already being stopped (limit 5)";
     assert_eq!(of(&status, ConditionType::Lost), ("False".into(), "RepairPostponed".into(), message.into()));
     assert_eq!(status.health, Some(MachineHealth::RepairPostponed));
     let status = blocked(CallBlocked::RateLimited { until: at(5) });
