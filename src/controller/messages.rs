@@ -65,9 +65,17 @@ impl Blocker {
     /// For the conditions: what is awaited, with names.
     pub fn message(&self) -> String {
         match self {
-            Self::PodsRemain(pods) => format!("pods still run on the machine: {}", pods.join(", ")),
+            Self::PodsRemain(pods) => format!(
+                "pods still run on the machine: {}; it is terminated all the same when they do not end within \
+                --kubelet-silence-timeout after their grace",
+                pods.join(", ")
+            ),
             Self::NotDetached(attachments) => {
-                format!("the EBS CSI driver has not detached every volume: {}", attachments.join(", "))
+                format!(
+                    "the EBS CSI driver has not detached every volume: {}; the machine is terminated all the \
+                    same after --kubelet-silence-timeout",
+                    attachments.join(", ")
+                )
             }
             Self::StillAttached(ids) => format!("EC2 still shows volumes attached: {}", list(ids)),
             Self::DatabaseRuns { core_node, until: Some(until) } => format!(

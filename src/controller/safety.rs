@@ -60,8 +60,8 @@ pub fn may_end(node: &Node, instance: &InstanceId) -> bool {
 /// Whether the machine of a Node that is being deleted may be terminated: its pods have ended and its volumes
 /// are detached, unless nothing on it can run any more (EC2 shows it stopped), or its kubelet has not
 /// reported for longer than `silence`: then nothing is left to stop the pods, and termination is the fence
-/// itself. `pods` are those that are awaited, `attachments` those of Freehold's volumes, and `data` are the
-/// volumes that are known to hold data.
+/// itself. `pods`, `attachments` and `data`, the volumes that are known to hold data, are those that are
+/// awaited: what does not end in its time is ended by the termination, which is the fence then, too.
 pub fn may_terminate(
     instance: &Instance,
     kubelet: Kubelet,

@@ -33,7 +33,7 @@ const FAILS: &str = "`FenceFailed` after 6 min";
 const NOT_NEEDED: &str = "not needed: a planned move";
 
 /// Every row.
-pub const DECISIONS: [Decision; 16] = [
+pub const DECISIONS: [Decision; 17] = [
     Decision {
         fact: "EC2 shows the instance terminated, or it is proven gone",
         decision: REPLACE,
@@ -174,6 +174,17 @@ pub const DECISIONS: [Decision; 16] = [
         bound: "none: the database runs on the old machine meanwhile",
         reason: Reason::AwaitingMove,
         event: None,
+        cause: None,
+    },
+    Decision {
+        fact: "a Node is deleted, its kubelet reports, and the database's pod does not end, or its volume is not \
+            detached",
+        decision: "terminate it without waiting any longer",
+        grace: "`--kubelet-silence-timeout` (5 min) after the pod's own grace, or after the pod has ended",
+        fence: "the termination",
+        bound: "none: its volume is not attached elsewhere before EC2 shows it terminated",
+        reason: Reason::AwaitingTermination,
+        event: Some("InstanceTerminating"),
         cause: None,
     },
     Decision {

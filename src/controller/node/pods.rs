@@ -60,13 +60,28 @@ fn may_end(pod: &Pod, now: Timestamp) -> bool {
     pod.metadata.deletion_timestamp.as_ref().is_none_or(|ends| now < ends.0)
 }
 
-/// The pods that the end of the machine of a deleted Node waits for: the database's own, and foreign ones
-/// only for their grace. A foreign pod may have a finalizer, or a controller that creates it anew: nothing
+/// The database's own pods on the machine that have not ended so long after their grace.
+pub(super) fn overdue<'a>(
+    pods: &'a [Pod],
+    node: &'a Node,
+    timing: &'a Timing,
+    now: Timestamp,
+) -> impl Iterator<Item = &'a Pod> {
+    own(pods, node).filter(move |pod| {
+        let ends = pod.metadata.deletion_timestamp.as_ref();
+        ends.is_some_and(|ends| now >= later(ends.0, timing.kubelet_silence_timeout))
+    })
+}
+
+/// The pods that the end of the machine of a deleted Node waits for: the database's own until they are
+/// overdue, and foreign ones only for their grace. A foreign pod may have a finalizer, or a controller that creates it anew: nothing
 /// that it does keeps the machine for longer.
 pub(super) fn awaited(pods: &[Pod], node: &Node, timing: &Timing, now: Timestamp) -> Vec<String> {
     let deleted_at = node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
     let is_in_grace = deleted_at.is_none_or(|deleted_at| now < later(deleted_at, timing.foreign_pod_grace));
+    let is_overdue = |pod: &Pod| overdue(pods, node, timing, now).any(|late| late.uid() == pod.uid());
     own(pods, node)
+        .filter(|pod| !is_overdue(pod))
         .chain(foreign(pods, node).filter(|pod| is_in_grace && may_end(pod, now)))
         .map(|pod| format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any()))
         .collect()

@@ -8,10 +8,11 @@ use super::action::{Action, Plan};
 use super::facts::{again_to_terminate, attempt_facts, evictions, is_own, proven_absent, terminate};
 use super::judgement::{Judged, Judgement, Lost};
 use super::{adoption, duplicates, fence, release};
-use crate::api::InstanceId;
+use crate::api::{ConditionType, InstanceId};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::cluster::ownership::Ownership;
+use crate::controller::conditions;
 use crate::controller::creation::judge::{Verdict, judge};
 use crate::controller::memory::issued_requests::Again;
 use crate::controller::node::messages;
@@ -176,12 +177,17 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     }
     let kubelet = safety::kubelet(observed.core_node.as_ref());
     let pods = pods::awaited(&observed.pods, &observed.node, &observed.timing, now);
+    let (attachments, data) = if is_detaching_overdue(observed, now) {
+        (&[][..], &[][..])
+    } else {
+        (&observed.attachments[..], &observed.data_volumes[..])
+    };
     match safety::may_terminate(
         instance,
         kubelet,
         &pods,
-        &observed.attachments,
-        &observed.data_volumes,
+        attachments,
+        data,
         observed.timing.kubelet_silence_timeout,
         now,
     ) {
@@ -203,6 +209,16 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
             Plan { requeue, ..Plan::act(actions, blocker) }
         }
     }
+}
+
+/// Whether the volumes are not awaited any more: a pod of the database does not end, or none has been left for
+/// so long. Nothing is lost by it, since no engine writes to them any more, or it would not end by any other
+/// means: termination ends everything on the machine, and nothing moves before EC2 shows it.
+fn is_detaching_overdue(observed: &Observed, now: Timestamp) -> bool {
+    let drained = conditions::since(observed.node.conditions(), ConditionType::Drained, true);
+    let silence = observed.timing.kubelet_silence_timeout;
+    drained.is_some_and(|since| now >= later(since, silence))
+        || pods::overdue(&observed.pods, &observed.node, &observed.timing, now).next().is_some()
 }
 
 /// The Node's own instance is gone for certain. What has only its tags stays, and nothing waits for it.

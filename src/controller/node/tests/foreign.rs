@@ -150,7 +150,7 @@ fn the_end_of_a_machine_waits_for_foreign_pods_no_longer_than_their_grace() {
         ),
         ("another came for it", full(vec![foreign_pod("stray", YEAR)]), at(35), again),
         (
-            "the database's own pod is awaited for as long as it takes",
+            "the database's own pod is awaited for longer",
             full(vec![pod("orders-0", true), stray()]),
             at(300),
             waits(Reason::AwaitingDrain).again(1),

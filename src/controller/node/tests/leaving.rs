@@ -195,6 +195,48 @@ fn a_machine_is_emptied_before_it_is_terminated() {
             ends(vec![]),
         ),
         (
+            "its pod has not ended five minutes after its grace, though its kubelet is Ready",
+            full(|it| {
+                it.pods = vec![pod("orders-0", true)];
+                it.attachments = vec!["csi-1".into()];
+            }),
+            at(306),
+            ends(vec![]),
+        ),
+        (
+            "a second before",
+            full(|it| it.pods = vec![pod("orders-0", true)]),
+            at(305),
+            waits(Reason::AwaitingDrain).again(1),
+        ),
+        (
+            "drained for five minutes, and a volume is not detached",
+            full(|it| {
+                it.attachments = vec!["csi-1".into()];
+                drained_at(it, 10);
+            }),
+            at(310),
+            ends(vec![]),
+        ),
+        (
+            "a second before that",
+            full(|it| {
+                it.attachments = vec!["csi-1".into()];
+                drained_at(it, 10);
+            }),
+            at(309),
+            waits(Reason::AwaitingDetach).again(5),
+        ),
+        (
+            "without a Kubernetes node there is none to detach: nor is that awaited for ever",
+            leaves(launched(InstanceState::Running), |it| {
+                data_of(it);
+                drained_at(it, 10);
+            }),
+            at(310),
+            ends(vec![]),
+        ),
+        (
             "terminating",
             full(|it| it.instances.instances[0].state = InstanceState::ShuttingDown),
             now(),
@@ -211,6 +253,11 @@ fn a_machine_is_emptied_before_it_is_terminated() {
         ),
         ("the class is gone", full(|it| it.class = None), now(), ends(vec![])),
     ]);
+}
+
+fn drained_at(observed: &mut Observed, seconds: i64) {
+    let drained = Entry::yes(ConditionType::Drained, Reason::AsExpected, "drained");
+    status(observed).conditions = conditions::merge(&[], &[drained], Some(3), at(seconds));
 }
 
 fn data_of(observed: &mut Observed) {
