@@ -133,7 +133,7 @@ pub const DECISIONS: [Decision; 17] = [
         cause: None,
     },
     Decision {
-        fact: "the machine runs and its kubelet never registers",
+        fact: "the machine stays pending in EC2, or runs and its kubelet never registers",
         decision: "terminate it, launch another: at most 3 times, after 1, 5 and 15 min; the console goes to \
             the operator's log",
         grace: "`--registration-timeout` (15 min)",

@@ -17,6 +17,11 @@ pub fn not_registered_within(limit: Duration) -> String {
     format!("its kubelet did not register within {limit:?}")
 }
 
+/// Why an instance is terminated: it stays pending.
+pub fn not_started_within(limit: Duration) -> String {
+    format!("EC2 did not start it within {limit:?}")
+}
+
 /// Why an instance is terminated: it is not the one that the status names.
 pub fn second_instance(kept: &InstanceId) -> String {
     format!("a second instance of this Node beside {kept}, which its status names")

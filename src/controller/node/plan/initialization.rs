@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::facts::terminate;
-use crate::api::{ConditionType, NodeStatus};
+use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::Instance;
 use crate::cluster::finalizer;
 use crate::controller::conditions;
@@ -21,6 +21,20 @@ use crate::controller::node::wait::join::{JoinWait, Missing};
 use crate::controller::node::wait::launch::LaunchWait;
 use crate::controller::safety::{self, Kubelet};
 use crate::time::later;
+
+/// The instance is pending. One that stays so is ended as one that never joins: EC2 has no time for it.
+pub(super) fn starting(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
+    let waits = Plan::wait(LaunchWait::Starting(id.clone())).pending();
+    let launch = status.creation.as_ref().filter(|_| !has_joined(status) && observed.core_node.is_none());
+    let Some(launch) = launch else { return waits };
+    let limit = observed.timing.registration_timeout;
+    let deadline = later(launch.attempt.started_at.0, limit);
+    if now < deadline {
+        return waits.until(deadline, now);
+    }
+    let why = messages::events::not_started_within(limit);
+    terminate(observed, id, why, JoinWait::NotRegistered(id.clone()), now)
+}
 
 /// The instance runs: it joins, and is made ready for the database.
 pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Instance, now: Timestamp) -> Plan {

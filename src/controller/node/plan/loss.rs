@@ -72,16 +72,17 @@ fn causes(
     if let Some(cause) = ended {
         return vec![(cause, since(ConditionType::Launched))];
     }
-    // A machine that was never ready for the database has nothing to lose: it is waited for.
-    if !conditions::is_true(&status.conditions, ConditionType::Initialized) {
-        return Vec::new();
-    }
     let mut causes = Vec::new();
     if is_impaired(observed, id) {
         causes.push((
             Cause::Impaired,
             status.impaired_since.as_ref().map_or_else(|| whole_second(now), |since| since.0),
         ));
+    }
+    // A machine that was never ready for the database is waited for: an image that is wrong would do the same
+    // to the next. EC2's failing check is about the host alone.
+    if !conditions::is_true(&status.conditions, ConditionType::Initialized) {
+        return causes;
     }
     match safety::kubelet(observed.core_node.as_ref()) {
         Kubelet::NotReady(since) if since < Timestamp::MAX => causes.push((Cause::NotReady, since)),

@@ -216,6 +216,15 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
             10_000,
             Well,
         ),
+        (
+            "never ready for the database, and EC2's check of its host fails",
+            with(|it| {
+                impaired_since(it, 0);
+                status(it).conditions.retain(|condition| condition.type_ != "Initialized");
+            }),
+            300,
+            Due(Cause::Impaired),
+        ),
         ("never joined: its attempt is judged elsewhere", launched(InstanceState::Stopped), 10_000, Well),
         ("being deleted: on its own way", deleting(in_state(InstanceState::Stopped)), 10, Well),
         (

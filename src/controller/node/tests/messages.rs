@@ -235,6 +235,7 @@ fn others() -> Vec<(&'static str, String)> {
     .into();
     others.extend([
         ("not_registered_within", messages::events::not_registered_within(Duration::from_secs(900))),
+        ("not_started_within", messages::events::not_started_within(Duration::from_secs(900))),
         ("second_instance", messages::events::second_instance(&id("i-1"))),
         ("launched", messages::launched(&id("i-1"))),
         ("registered", messages::registered(CORE_NODE)),

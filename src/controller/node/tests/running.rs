@@ -58,7 +58,19 @@ fn an_instance_starts_joins_and_is_made_ready() {
             now(),
             waits(Reason::Launching).pending(),
         ),
-        ("it starts", launched(InstanceState::Pending), now(), waits(Reason::Launching).pending()),
+        ("it starts", launched(InstanceState::Pending), now(), waits(Reason::Launching).pending().again(890)),
+        (
+            "it has been starting for 15 minutes",
+            launched(InstanceState::Pending),
+            at(900),
+            acts(vec![terminates("i-1", "EC2 did not start it within 900s")], Reason::NeverJoined).pending(),
+        ),
+        (
+            "a machine that has joined is started again",
+            settled_with(|it| it.instances.instances[0].state = InstanceState::Pending),
+            at(900),
+            waits(Reason::Launching).pending(),
+        ),
         ("a state of a later day", launched(InstanceState::Unknown), now(), waits(Reason::Launching)),
         (
             "it runs: its kubelet has its time from now, and is searched for without its label before that",
