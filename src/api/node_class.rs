@@ -168,6 +168,13 @@ impl NodeClass {
         self.status.as_ref().map_or(&[], |status| &status.conditions)
     }
 
+    /// Whether this generation was found to be one of which machines can be launched.
+    pub fn is_launchable(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| {
+            status.launchable == Some(true) && status.observed_generation == self.metadata.generation
+        })
+    }
+
     /// Whether this generation was found to be one of which no machine can be launched.
     pub fn prevents_launches(&self) -> bool {
         self.status.as_ref().is_some_and(|status| {

@@ -134,8 +134,8 @@ pub const DECISIONS: [Decision; 17] = [
     },
     Decision {
         fact: "the machine stays pending in EC2, or runs and its kubelet never registers",
-        decision: "terminate it, launch another: at most 3 times, after 1, 5 and 15 min; the console goes to \
-            the operator's log",
+        decision: "terminate it, launch another: 3 times, after 1, 5 and 15 min, then once an hour; the console \
+            goes to the operator's log",
         grace: "`--registration-timeout` (15 min)",
         fence: "none: the volume was never attached to it",
         bound: "`Stalled` after the fourth",

@@ -21,7 +21,8 @@ impl JoinWait {
             }
             Self::NeverJoins { machines, class } => format!(
                 "{machines} machines ended before they joined the cluster: read their console output in the \
-                operator's log, and change NodeClass {class} or instanceTypes"
+                operator's log, and change NodeClass {class} or instanceTypes; another one is launched about \
+                once an hour"
             ),
             Self::Registered(core_node) => format!("Kubernetes node {core_node} has registered"),
             Self::Initialization(missing) => format!("{} yet", missing.message()),

@@ -90,7 +90,8 @@ impl LaunchWait {
             ),
             Self::Invalid { refusal, class } => {
                 format!(
-                    "EC2 refuses the launch as invalid: {}; change NodeClass {class} or the spec",
+                    "EC2 refuses the launch as invalid: {}; change NodeClass {class} or the spec. The launch is \
+                    retried slowly",
                     answer(refusal)
                 )
             }

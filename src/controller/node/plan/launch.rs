@@ -8,7 +8,7 @@ use super::facts::{attempt_facts, is_own};
 use super::offering::{self, NoChoice};
 use crate::api::creation::Refusal;
 use crate::api::node::NodeCreation;
-use crate::api::{ConditionType, InstanceId, NodeStatus};
+use crate::api::{ConditionType, InstanceId, NodeClass, NodeStatus};
 use crate::cloud::error::{self, Class};
 use crate::cloud::{InstanceState, identity};
 use crate::controller::conditions;
@@ -23,6 +23,10 @@ use crate::time::{SHORTEST_PAUSE, later};
 /// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times
 /// the setting.
 const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
+
+/// After these a stalled Node still launches another machine, slowly: so many times the setting after the last
+/// one. What was wrong may have been outside the class and the spec, and over by then.
+const SLOW_PAUSES: u32 = 60;
 
 /// Nothing was ever decided: the first attempt, unless EC2 has something of an attempt of this Node already
 /// (the status was lost). What has only its tags was launched outside Freehold: nothing is decided by it.
@@ -95,7 +99,20 @@ fn refused(observed: &Observed, launch: &NodeCreation, refusal: Refusal, now: Ti
     let pauses = Pauses { forbidden: observed.timing.forbidden_retry_interval, no_capacity: None };
     match after_refusal(&refusal, pauses, now, || asks_the_same_again(observed, launch, now)) {
         AfterRefusal::Forbidden(until) => Plan::wait(LaunchWait::Forbidden(refusal)).until(until, now),
-        AfterRefusal::Invalid => Plan::wait(LaunchWait::Invalid { refusal, class: class_name(observed) }),
+        AfterRefusal::Invalid => {
+            // What the class names may be there by now: then EC2 is asked soon, and else slowly.
+            let pause = if observed.class.as_ref().is_some_and(NodeClass::is_launchable) {
+                observed.timing.forbidden_retry_interval
+            } else {
+                observed.timing.relaunch_backoff.saturating_mul(SLOW_PAUSES)
+            };
+            let due = later(refusal.at.0, pause);
+            if now < due {
+                let wait = LaunchWait::Invalid { refusal, class: class_name(observed) };
+                return Plan::wait(wait).until(due, now);
+            }
+            next_attempt(observed, launch.attempt.number + 1, launch.never_joined, now)
+        }
         AfterRefusal::Another | AfterRefusal::NoCapacity(_) => {
             next_attempt(observed, launch.attempt.number + 1, launch.never_joined, now)
         }
@@ -191,7 +208,8 @@ pub(super) fn ended(
         // A person changed what is wanted: the count begins anew.
         return next_attempt(observed, attempt + 1, 0, now);
     }
-    let found_no_capacity = reason.and_then(error::launch_failure) == Some(Class::Capacity);
+    let failure = reason.and_then(error::launch_failure);
+    let found_no_capacity = failure == Some(Class::Capacity);
     if let Some(launch) = &status.creation
         && found_no_capacity
         && observed.offerings.is_available(&launch.instance_type, &launch.zone)
@@ -205,18 +223,23 @@ pub(super) fn ended(
     if found_no_capacity {
         return next_attempt(observed, attempt + 1, never_joined, now);
     }
-    let Some(pause) = usize::try_from(never_joined).ok().and_then(|count| REJOIN_PAUSES.get(count)) else {
-        return never_joins(observed, status, attempt, now);
-    };
     // A machine that never ran has not changed Launched: its pause counts from its launch.
     let ended_at = conditions::since(&status.conditions, ConditionType::Launched, false).unwrap_or(now);
     let ended_at =
         status.creation.as_ref().map_or(ended_at, |launch| ended_at.max(launch.attempt.started_at.0));
-    let due = later(ended_at, observed.timing.relaunch_backoff.saturating_mul(*pause));
-    if now < due {
-        return Plan::wait(JoinWait::Ended(id.clone(), why)).until(due, now);
+    let due = |pause: u32| later(ended_at, observed.timing.relaunch_backoff.saturating_mul(pause));
+    let ended = |due: Timestamp| Plan::wait(JoinWait::Ended(id.clone(), why)).until(due, now);
+    let count = usize::try_from(never_joined).unwrap_or(usize::MAX);
+    // EC2 itself ended it while it was launched: that says nothing of the class, and is not counted.
+    if matches!(failure, Some(Class::InDoubt | Class::Quota)) {
+        let due = due(REJOIN_PAUSES[count.min(REJOIN_PAUSES.len() - 1)]);
+        return if now < due { ended(due) } else { next_attempt(observed, attempt + 1, never_joined, now) };
     }
-    next_attempt(observed, attempt + 1, never_joined + 1, now)
+    let Some(pause) = REJOIN_PAUSES.get(count) else {
+        return never_joins(observed, status, attempt, due(SLOW_PAUSES), now);
+    };
+    let due = due(*pause);
+    if now < due { ended(due) } else { next_attempt(observed, attempt + 1, never_joined + 1, now) }
 }
 
 /// The number of the last attempt, and how many machines before it never joined.
@@ -229,15 +252,24 @@ fn last_attempt(observed: &Observed, status: &NodeStatus) -> (i32, i32) {
     (attempts.max().unwrap_or(1), 0)
 }
 
-/// Machine after machine ended before it joined: only a change of the class or the spec helps.
-fn never_joins(observed: &Observed, status: &NodeStatus, attempt: i32, now: Timestamp) -> Plan {
-    match &status.creation {
-        Some(launch) if was_changed(observed, launch, now) => next_attempt(observed, attempt + 1, 0, now),
-        Some(_) | None => Plan::wait(JoinWait::NeverJoins {
-            machines: REJOIN_PAUSES.len() + 1,
-            class: class_name(observed),
-        }),
+/// Machine after machine ended before it joined: another follows a change of the class or the spec, or when so
+/// long has passed.
+fn never_joins(
+    observed: &Observed,
+    status: &NodeStatus,
+    attempt: i32,
+    due: Timestamp,
+    now: Timestamp,
+) -> Plan {
+    let Some(launch) = &status.creation else { return next_attempt(observed, attempt + 1, 0, now) };
+    if was_changed(observed, launch, now) {
+        return next_attempt(observed, attempt + 1, 0, now);
     }
+    if now >= due {
+        return next_attempt(observed, attempt + 1, launch.never_joined, now);
+    }
+    let wait = JoinWait::NeverJoins { machines: REJOIN_PAUSES.len() + 1, class: class_name(observed) };
+    Plan::wait(wait).until(due, now)
 }
 
 /// Whether a person changed what the machine of this attempt is made of. Capacity does not count: it comes

@@ -51,8 +51,8 @@ fn of_launch(wait: &LaunchWait) -> &'static [Wake] {
         | LaunchWait::ClassNotReady { .. }
         | LaunchWait::SharedDevice { .. }
         | LaunchWait::NoSubnet { .. }
-        | LaunchWait::NoAllowedType { .. }
-        | LaunchWait::Invalid { .. } => &[Wake::Itself, Wake::NodeClass],
+        | LaunchWait::NoAllowedType { .. } => &[Wake::Itself, Wake::NodeClass],
+        LaunchWait::Invalid { .. } => &[Wake::Itself, Wake::NodeClass, Wake::Time],
         LaunchWait::NoCapacity { .. }
         | LaunchWait::NoCapacityFor(..)
         | LaunchWait::Quota(..)
@@ -85,7 +85,7 @@ fn of_join(wait: &JoinWait) -> &'static [Wake] {
     match wait {
         JoinWait::Registration(_) => &[Wake::KubernetesNode, Wake::Time],
         JoinWait::NotRegistered(_) => &[Wake::Interest],
-        JoinWait::NeverJoins { .. } => &[Wake::Itself, Wake::NodeClass],
+        JoinWait::NeverJoins { .. } => &[Wake::Itself, Wake::NodeClass, Wake::Time],
         // A CSINode may come before the status has its name: only the time is certain.
         JoinWait::Ended(..)
         | JoinWait::DriverGone(_)

@@ -37,7 +37,24 @@ fn another_machine_follows_after_one_five_and_fifteen_minutes_and_then_none() {
         ("the second replacement", ended(2, 1, |_| {}), at(400), follows(3, 2, 400)),
         ("the third pause", ended(3, 2, |_| {}), at(999), waits(Reason::NeverJoined).again(1)),
         ("the third replacement", ended(3, 2, |_| {}), at(1000), follows(4, 3, 1000)),
-        ("no fourth, however long it takes", ended(4, 3, |_| {}), at(100_000), stalls(Reason::NeverJoined)),
+        ("no fourth after that", ended(4, 3, |_| {}), at(3699), stalls(Reason::NeverJoined).again(1)),
+        ("a fourth, an hour later", ended(4, 3, |_| {}), at(3700), follows(5, 3, 3700)),
+        (
+            "EC2's own error is no machine that never joined",
+            ended(4, 2, |it| {
+                it.instances.instances[0].state_reason = Some("Server.InternalError: on launch".into());
+            }),
+            at(1000),
+            follows(5, 2, 1000),
+        ),
+        (
+            "nor after the last of them: it goes on, with the last pause",
+            ended(5, 3, |it| {
+                it.instances.instances[0].state_reason = Some("Client.VolumeLimitExceeded: full".into());
+            }),
+            at(999),
+            waits(Reason::NeverJoined).again(1),
+        ),
         (
             "seen terminated for the first time: the pause begins now",
             ended(1, 0, |it| launched_is(it, true, Reason::AsExpected, at(3))),
@@ -69,7 +86,7 @@ fn a_stalled_node_goes_on_when_a_person_changed_something_and_not_when_capacity_
             it.class = Some(changed);
         })
     };
-    let stays = || stalls(Reason::NeverJoined);
+    let stays = || stalls(Reason::NeverJoined).again(2700);
     hold(vec![
         (
             "the preferred type is out of capacity",

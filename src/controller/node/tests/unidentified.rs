@@ -27,6 +27,12 @@ pub(super) fn with(change: impl FnOnce(&mut Observed)) -> Observed {
     observed
 }
 
+/// The NodeClass was found to be one of which machines can be launched.
+fn launchable(observed: &mut Observed) {
+    let status = NodeClassStatus { launchable: Some(true), ..NodeClassStatus::default() };
+    observed.class.as_mut().unwrap().status = Some(status);
+}
+
 fn attempted_with(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = attempted();
     change(&mut observed);
@@ -333,10 +339,28 @@ fn a_definite_refusal_is_answered_by_its_class() {
             launches(launch_of(2, "r7i.large", 0, 0, at(302))),
         ),
         (
-            "invalid: nothing until a person changes something",
+            "invalid: nothing until a person changes something, or an hour has passed",
             refused_with("InvalidAMIID.NotFound", |_| {}),
             now(),
-            stalls(Reason::InvalidRequest),
+            stalls(Reason::InvalidRequest).again(3592),
+        ),
+        (
+            "invalid, an hour later",
+            refused_with("InvalidAMIID.NotFound", |_| {}),
+            at(3602),
+            launches(launch_of(2, "r7i.large", 0, 0, at(3602))),
+        ),
+        (
+            "invalid, and the class is launchable: after a pause",
+            refused_with("InvalidAMIID.NotFound", launchable),
+            at(301),
+            stalls(Reason::InvalidRequest).again(1),
+        ),
+        (
+            "the pause is over",
+            refused_with("InvalidAMIID.NotFound", launchable),
+            at(302),
+            launches(launch_of(2, "r7i.large", 0, 0, at(302))),
         ),
         (
             "invalid, and another type is preferred since",
@@ -350,7 +374,7 @@ fn a_definite_refusal_is_answered_by_its_class() {
             "invalid, and the class is gone",
             refused_with("InvalidAMIID.NotFound", |it| it.class = None),
             now(),
-            stalls(Reason::InvalidRequest),
+            stalls(Reason::InvalidRequest).again(3592),
         ),
         (
             "a quota gate that closed meanwhile",
