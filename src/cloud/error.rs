@@ -12,8 +12,8 @@ use presentable::presentable;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Class {
-    /// No answer, a server error, or a code that is not in the table: it may have been carried out. The same
-    /// request with the same token helps.
+    /// No answer, a server error, or a code that is not in the table without the status of a refusal: it may
+    /// have been carried out. The same request with the same token helps.
     InDoubt,
     /// The request rate is too high: the bucket slows down. The object has not failed.
     Throttled,
@@ -27,6 +27,9 @@ pub enum Class {
     Forbidden,
     /// The request is invalid and stays so. Nothing was created. The spec or the class must change.
     Invalid,
+    /// EC2 refused the request with a code that is not in the table (HTTP 4xx). Nothing was created. The same
+    /// request may help later.
+    Refused,
     /// What the request names was created moments ago and EC2 does not accept it yet (an instance profile,
     /// for about two minutes after its creation). The same request helps soon; if it goes on for long, the
     /// name is wrong.
@@ -97,7 +100,7 @@ impl CloudError {
     /// send of the same attempt did is unknown.
     pub fn is_definite_refusal(&self) -> bool {
         match self.class {
-            Class::Capacity | Class::Forbidden | Class::Invalid => true,
+            Class::Capacity | Class::Forbidden | Class::Invalid | Class::Refused => true,
             Class::InDoubt
             | Class::Throttled
             | Class::Quota
@@ -116,16 +119,25 @@ pub fn is_accepted_dry_run(code: Option<&str>) -> bool {
 }
 
 /// The class of an error. The code decides: EC2 answers some refusals, capacity among them, with HTTP 500.
-/// Only a complaint about the request that comes with the status of a server error is not believed.
+/// Only a complaint about the request that comes with the status of a server error is not believed. A code that
+/// is not in the table is a refusal if the status is one: EC2 answers a request that it carried out, or may
+/// have, with no such status (EC2 API reference, "Error codes": client errors).
 pub fn classify(code: Option<&str>, message: &str, http_status: Option<u16>) -> Class {
-    let Some(code) = code else { return Class::InDoubt };
-    let class = classify_code(code, message);
+    let Some(code) = code.filter(|code| !code.is_empty()) else { return Class::InDoubt };
+    let is_refusal = http_status.is_some_and(|status| (400..500).contains(&status) && !is_timing(status));
+    let class =
+        classify_code(code, message).unwrap_or(if is_refusal { Class::Refused } else { Class::InDoubt });
     let is_server_error = http_status.is_some_and(|status| status >= 500);
     if is_server_error && matches!(class, Class::Invalid | Class::Forbidden | Class::NotYetUsable) {
         Class::InDoubt
     } else {
         class
     }
+}
+
+/// Whether an HTTP status is about the time of the request: Request Timeout, Too Many Requests.
+fn is_timing(status: u16) -> bool {
+    matches!(status, 408 | 429)
 }
 
 /// What a limit of the account counts.
@@ -199,8 +211,14 @@ pub fn capacity_of(code: Option<&str>) -> CapacityOf {
     }
 }
 
-fn classify_code(code: &str, message: &str) -> Class {
-    match code {
+/// The class of a code of the table.
+fn classify_code(code: &str, message: &str) -> Option<Class> {
+    Some(match code {
+        // Server errors by name: it may have been carried out, whatever the status.
+        "InternalError" | "InternalFailure" | "Unavailable" | "ServiceUnavailable" | "RequestTimeout" => {
+            Class::InDoubt
+        }
+
         "RequestLimitExceeded" | "EC2ThrottledException" | "SnapshotCreationPerVolumeRateExceeded" => {
             Class::Throttled
         }
@@ -211,6 +229,8 @@ fn classify_code(code: &str, message: &str) -> Class {
         | "Unsupported"
         | "InsufficientFreeAddressesInSubnet"
         | "InsufficientVolumeCapacity"
+        | "InsufficientCapacityOnOutpost"
+        | "VolumeTypeNotAvailableInZone"
         | "ReservationCapacityExceeded" => Class::Capacity,
 
         "UnauthorizedOperation"
@@ -219,6 +239,7 @@ fn classify_code(code: &str, message: &str) -> Class {
         | "AuthFailure"
         | "OptInRequired"
         | "OperationNotPermitted"
+        | "Blocked"
         | "ExpiredToken"
         | "RequestExpired"
         | "InvalidClientTokenId"
@@ -239,6 +260,7 @@ fn classify_code(code: &str, message: &str) -> Class {
         | "InvalidParameterDependency"
         | "InvalidInstanceType"
         | "InvalidBlockDeviceMapping"
+        | "EncryptedVolumesNotSupported"
         | "InvalidSubnetID.NotFound"
         | "InvalidGroup.NotFound"
         | "InvalidSnapshot.NotFound"
@@ -262,9 +284,8 @@ fn classify_code(code: &str, message: &str) -> Class {
         _ if code.starts_with("InvalidAMIID.") => Class::Invalid,
         _ if code.starts_with("Invalid") && code.ends_with(".Malformed") => Class::Invalid,
         _ if code.starts_with("Invalid") && code.ends_with(".NotFound") => Class::NotFound,
-        // Everything else, server errors by name among it: it may have been carried out.
-        _ => Class::InDoubt,
-    }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

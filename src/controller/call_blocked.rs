@@ -72,7 +72,7 @@ fn refusal(call: Call, class: Class) -> Reason {
         Class::Quota => Reason::QuotaExceeded,
         Class::Forbidden => Reason::Forbidden,
         Class::Invalid if call == Call::ModifyVolume => Reason::ModificationRefused,
-        Class::Invalid | Class::NotYetUsable => Reason::InvalidRequest,
+        Class::Invalid | Class::NotYetUsable | Class::Refused => Reason::InvalidRequest,
         Class::ModificationBudget => Reason::ModificationBudget,
         // A volume's last modification still goes on.
         Class::State if call == Call::ModifyVolume => Reason::Modifying,

@@ -7,11 +7,9 @@ use super::*;
 
 #[test]
 fn every_code_of_the_table_has_its_class() {
-    let rows: [(Class, &[&str]); 10] = [
-        (
-            Class::InDoubt,
-            &["InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable", "Whatever.New", ""],
-        ),
+    let rows: [(Class, &[&str]); 11] = [
+        (Class::InDoubt, &["InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable", ""]),
+        (Class::Refused, &["Whatever.New", "NetworkInterfaceLimitExceeded"]),
         (
             Class::Throttled,
             &[
@@ -32,6 +30,8 @@ fn every_code_of_the_table_has_its_class() {
                 "InsufficientFreeAddressesInSubnet",
                 "InsufficientVolumeCapacity",
                 "ReservationCapacityExceeded",
+                "InsufficientCapacityOnOutpost",
+                "VolumeTypeNotAvailableInZone",
             ],
         ),
         (
@@ -54,6 +54,7 @@ fn every_code_of_the_table_has_its_class() {
                 "InvalidKMSKey.InvalidState",
                 "InvalidKmsKey.NotFound",
                 "OperationNotPermitted",
+                "Blocked",
                 "OptInRequired",
                 "ExpiredToken",
                 "RequestExpired",
@@ -74,6 +75,7 @@ fn every_code_of_the_table_has_its_class() {
                 "MissingParameter",
                 "UnknownVolumeType",
                 "UnsupportedOperation",
+                "EncryptedVolumesNotSupported",
             ],
         ),
         (Class::Token, &["IdempotentParameterMismatch", "IdempotentInstanceTerminated"]),
@@ -105,6 +107,14 @@ fn no_answer_is_in_doubt_whatever_the_status() {
 }
 
 #[test]
+fn an_unknown_code_is_a_refusal_only_with_the_status_of_one() {
+    let unknown = |status| classify(Some("Whatever.New"), "", status);
+    assert_eq!([Some(400), Some(403), Some(499)].map(unknown), [Class::Refused; 3]);
+    let others = [None, Some(200), Some(399), Some(408), Some(429), Some(500), Some(503)];
+    assert_eq!(others.map(unknown), [Class::InDoubt; 7]);
+}
+
+#[test]
 fn capacity_is_a_refusal_although_ec2_answers_it_with_a_server_errors_status() {
     assert_eq!(classify(Some("InsufficientInstanceCapacity"), "", Some(500)), Class::Capacity);
 }
@@ -128,7 +138,7 @@ fn only_capacity_permission_and_bad_requests_are_definite_refusals() {
             CloudError { class: *class, ..CloudError::in_doubt("RunInstances", "") }.is_definite_refusal()
         })
         .collect();
-    assert_eq!(definite, [Class::Capacity, Class::Forbidden, Class::Invalid]);
+    assert_eq!(definite, [Class::Capacity, Class::Forbidden, Class::Invalid, Class::Refused]);
 }
 
 #[test]

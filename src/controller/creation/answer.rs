@@ -36,8 +36,9 @@ pub fn outcome(error: &CloudError, is_old: bool, was_in_doubt: bool) -> Outcome 
     match (is_refusal, was_in_doubt) {
         (true, false) => Outcome::Refused,
         (true, true) => Outcome::RefusedAfterDoubt,
-        // EC2 checks limits before tokens: this send made nothing, and no earlier one is open.
-        (false, false) if error.class == Class::Quota => Outcome::Refused,
+        // EC2 checks limits before tokens, and what the request names before it makes anything: this send made
+        // nothing, and no earlier one is open.
+        (false, false) if matches!(error.class, Class::Quota | Class::NotFound) => Outcome::Refused,
         (false, _) if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) => {
             Outcome::NotMade { was_in_doubt }
         }
@@ -101,17 +102,14 @@ mod tests {
             let not_made = |was_in_doubt| NotMade { was_in_doubt };
             // Young or old, never in doubt; then the same after doubt.
             let expected = match class {
-                Class::Capacity | Class::Forbidden | Class::Invalid => {
+                Class::Capacity | Class::Forbidden | Class::Invalid | Class::Refused => {
                     [Refused, Refused, RefusedAfterDoubt, RefusedAfterDoubt]
                 }
                 Class::NotYetUsable => [not_made(false), Refused, not_made(true), RefusedAfterDoubt],
                 Class::Throttled => [not_made(false), not_made(false), not_made(true), not_made(true)],
                 Class::Quota => [Refused, Refused, not_made(true), not_made(true)],
-                Class::InDoubt
-                | Class::Token
-                | Class::NotFound
-                | Class::State
-                | Class::ModificationBudget => [InDoubt; 4],
+                Class::NotFound => [Refused, Refused, InDoubt, InDoubt],
+                Class::InDoubt | Class::Token | Class::State | Class::ModificationBudget => [InDoubt; 4],
             };
             let error = CloudError { class, ..CloudError::in_doubt("RunInstances", "") };
             let judged = [(false, false), (true, false), (false, true), (true, true)];

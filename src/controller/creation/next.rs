@@ -65,7 +65,8 @@ pub fn next<Id>(
 pub enum AfterRefusal {
     /// Another attempt.
     Another,
-    /// EC2 did not allow the call, or does not know what it names: another attempt then.
+    /// EC2 did not allow the call, does not know what it names, or gave a code that is not in the table: another
+    /// attempt then.
     Forbidden(Timestamp),
     /// EC2 had no capacity: another attempt then.
     NoCapacity(Timestamp),
@@ -95,17 +96,18 @@ pub fn after_refusal(
         if now < until { wait(until) } else { AfterRefusal::Another }
     };
     match (error::classify(Some(&refusal.code), &refusal.message, None), pauses.no_capacity) {
-        (Class::Forbidden | Class::NotYetUsable, _) => unless_over(pauses.forbidden, AfterRefusal::Forbidden),
+        // A code that is not in the table was recorded for its status, which is not.
+        (Class::Forbidden | Class::NotYetUsable | Class::NotFound | Class::Refused | Class::InDoubt, _) => {
+            unless_over(pauses.forbidden, AfterRefusal::Forbidden)
+        }
         (Class::Capacity, Some(pause)) => unless_over(pause, AfterRefusal::NoCapacity),
         (Class::Invalid, _) if is_same_request() => AfterRefusal::Invalid,
         (
             Class::Capacity
             | Class::Invalid
-            | Class::InDoubt
             | Class::Throttled
             | Class::Quota
             | Class::Token
-            | Class::NotFound
             | Class::State
             | Class::ModificationBudget,
             _,

@@ -109,7 +109,7 @@ pub fn answer(answer: Result<(), CloudError>, known: Option<DryRun>, now: Timest
     let Err(error) = answer else { return Some(DryRun::default()) };
     match error.class {
         Class::Capacity | Class::Quota => Some(DryRun::default()),
-        Class::Forbidden | Class::Invalid | Class::NotYetUsable | Class::NotFound => {
+        Class::Forbidden | Class::Invalid | Class::Refused | Class::NotYetUsable | Class::NotFound => {
             let (code, message) = (error.code.unwrap_or_default(), error.message);
             let is_same = |refusal: &Refusal| (&refusal.code, &refusal.message) == (&code, &message);
             if known.as_ref().and_then(|known| known.refusal.as_ref()).is_some_and(is_same) {

@@ -20,7 +20,7 @@ pub fn call_blocked(call: Call, error: &CloudError, ctx: &Context) -> CallBlocke
         Class::Capacity | Class::Quota if call == Call::RunInstances => Some(now),
         Class::Capacity => Some(later(now, timing.unavailable_offering_ttl)),
         Class::Quota => Some(later(now, timing.quota_retry_interval)),
-        Class::Forbidden => Some(later(now, timing.forbidden_retry_interval)),
+        Class::Forbidden | Class::Refused => Some(later(now, timing.forbidden_retry_interval)),
         // A person must change the spec.
         Class::Invalid => None,
         // EC2 does not say when; others may have used it up. An hour is soon enough for a budget of a day,

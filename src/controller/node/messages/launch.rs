@@ -84,10 +84,9 @@ impl LaunchWait {
                     in_doubt(*doubt)
                 )
             }
-            Self::Forbidden(refusal) => format!(
-                "EC2 does not allow the launch: {}; the launch is retried automatically",
-                answer(refusal)
-            ),
+            Self::Forbidden(refusal) => {
+                format!("EC2 refuses the launch: {}; the launch is retried automatically", answer(refusal))
+            }
             Self::Invalid { refusal, class } => {
                 format!(
                     "EC2 refuses the launch as invalid: {}; change NodeClass {class} or the spec. The launch is \

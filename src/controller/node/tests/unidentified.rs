@@ -339,6 +339,18 @@ fn a_definite_refusal_is_answered_by_its_class() {
             launches(launch_of(2, "r7i.large", 0, 0, at(302))),
         ),
         (
+            "a code of a later day: another attempt after the pause",
+            refused_with("Whatever.New", |_| {}),
+            at(301),
+            waits(Reason::Forbidden).again(1),
+        ),
+        (
+            "the pause after it is over",
+            refused_with("Whatever.New", |_| {}),
+            at(302),
+            launches(launch_of(2, "r7i.large", 0, 0, at(302))),
+        ),
+        (
             "invalid: nothing until a person changes something, or an hour has passed",
             refused_with("InvalidAMIID.NotFound", |_| {}),
             now(),
