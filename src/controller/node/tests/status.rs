@@ -144,7 +144,8 @@ fn a_deletion_shows_its_three_stages() {
     let mut observed = deleting(settled());
     observed.pods = vec![pod("orders-0", true)];
     observed.attachments = vec!["csi-1".into()];
-    let waiting = "pods still run on the machine: team-a/orders-0";
+    let waiting = "pods still run on the machine: team-a/orders-0; it is terminated all the same when they do \
+        not end within --kubelet-silence-timeout after their grace";
     assert_eq!(
         whole(&after(&observed, now()))[7..],
         [
