@@ -37,6 +37,15 @@ pub enum Blocker {
         /// How many may be.
         limit: usize,
     },
+    /// As many machines as may be are being replaced, since their Kubernetes nodes are being deleted.
+    ReplacementsAtLimit {
+        /// Its own Kubernetes node.
+        core_node: String,
+        /// How many others are.
+        underway: usize,
+        /// How many may be.
+        limit: usize,
+    },
     /// The last full EC2 inventory sync is too long ago for a repair.
     InventoryOld,
     /// EC2 refuses to list the zone of the machine.
@@ -105,6 +114,7 @@ impl Blocker {
             Self::FleetPartial
             | Self::RepairsAtLimit { .. }
             | Self::NamespaceRepairsAtLimit { .. }
+            | Self::ReplacementsAtLimit { .. }
             | Self::InventoryOld
             | Self::ZoneRefused
             | Self::ZoneDown { .. }

@@ -101,6 +101,11 @@ impl Blocker {
                 "repair postponed: the lost machines of {underway} databases of this namespace are already \
                 being stopped (limit {limit} while other namespaces have databases)"
             ),
+            Self::ReplacementsAtLimit { core_node, underway, limit } => format!(
+                "Kubernetes node {core_node} is being deleted outside Freehold; replacement postponed: the \
+                machines of {underway} databases are already being replaced for that (limit {limit}). The \
+                database runs on"
+            ),
             Self::InventoryOld => {
                 "repair postponed: the last full EC2 inventory sync is too long ago".to_owned()
             }

@@ -159,7 +159,9 @@ pub const DECISIONS: [Decision; 17] = [
         fact: "the Kubernetes node of a healthy machine is deleted outside Freehold (its finalizer keeps it, \
             but the deletion cannot be undone)",
         decision: "replace the machine as planned: the new one is ready before the old one is drained",
-        grace: "twice `--lease-poll-interval` (10 s), in which EC2 shows whether the machine has ended",
+        grace: "twice `--lease-poll-interval` (10 s), in which EC2 shows whether the machine has ended; while \
+            five others (or 1 % of the Nodes, half of these in its own namespace) are replaced for that, postponed \
+            (`RepairPostponed`)",
         fence: NOT_NEEDED,
         bound: "none: the database runs on the old machine meanwhile",
         reason: Reason::KubernetesNodeDeleted,

@@ -38,6 +38,10 @@ pub struct FleetView {
     pub repairs: usize,
     /// Those of them that are of its own namespace.
     pub own_repairs: usize,
+    /// Other databases whose machines are replaced since their Kubernetes nodes are being deleted.
+    pub replaced: usize,
+    /// Those of them that are of its own namespace.
+    pub own_replaced: usize,
     /// Another namespace has Nodes, too.
     pub is_shared: bool,
     /// Machines of its zone that have joined, itself among them.
@@ -58,6 +62,12 @@ impl FleetView {
     /// Whether its repair finds a place among the others'.
     pub fn has_place(&self) -> Result<(), RepairsAtLimit> {
         has_place(self.nodes, self.is_shared, self.repairs, self.own_repairs)
+    }
+
+    /// Whether its machine may be replaced while those of others are, for a Kubernetes node that is being
+    /// deleted: as many as may be repaired. It serves meanwhile.
+    pub fn has_place_to_be_replaced(&self) -> Result<(), RepairsAtLimit> {
+        has_place(self.nodes, self.is_shared, self.replaced, self.own_replaced)
     }
 }
 
@@ -145,8 +155,15 @@ impl Fleet {
             zone.and_then(|zone| self.zones_down.lock().get(&(zone.to_owned(), namespace.clone())).copied());
         let mut held = held(&nodes, &self.reserved.lock(), held_for, now);
         held.remove(&database_uid(node));
+        let needs_another = |other: &&Arc<Node>| {
+            let status = other.status.as_ref();
+            other.uid() != uid && status.is_some_and(|status| status.replacement_needed.is_some())
+        };
+        let replaced = || nodes.iter().filter(needs_another);
         FleetView {
             nodes: nodes.len(),
+            replaced: replaced().count(),
+            own_replaced: replaced().filter(|other| other.namespace().as_ref() == Some(&namespace)).count(),
             repairs: held.len(),
             own_repairs: held.values().filter(|other| **other == namespace).count(),
             is_shared: is_shared(&nodes, &namespace),

@@ -125,7 +125,8 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let is_well = !has_ended
         && status.fence.is_none()
         && safety::kubelet(core_node.as_ref()) == Kubelet::Ready
-        && instances.unhealthy.is_empty();
+        && instances.unhealthy.is_empty()
+        && core_node.as_ref().is_none_or(|it| it.metadata.deletion_timestamp.is_none());
     let fleet = if is_well { FleetView::default() } else { fleet(&node, ctx, now) };
     let priority = ctx.fleet.priority(&node);
     let issued = |call: Call| own.and_then(|id| ctx.issued.of(call, &id.0));

@@ -10,7 +10,9 @@ use super::facts::terminate;
 use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::Instance;
 use crate::cluster::finalizer;
+use crate::controller::blocker::Blocker;
 use crate::controller::conditions;
+use crate::controller::memory::repairs::RepairsAtLimit;
 use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::{
@@ -67,6 +69,14 @@ pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Insta
         let asked_until = later(since.0, observed.timing.lease_poll_interval.saturating_mul(2));
         if now < asked_until {
             return Plan::wait(JoinWait::KubernetesNodeEndingChecked(name)).until(asked_until, now);
+        }
+        // What was requested of the Database stays so.
+        if status.replacement_needed.is_none()
+            && let Err(at_limit) = observed.fleet.has_place_to_be_replaced()
+        {
+            let RepairsAtLimit { underway, limit, .. } = at_limit;
+            let plan = Plan::wait(Blocker::ReplacementsAtLimit { core_node: name, underway, limit });
+            return Plan { requeue: Some(observed.timing.instance_sync_interval), ..plan };
         }
         return Plan::wait(JoinWait::KubernetesNodeDeleted(name));
     }

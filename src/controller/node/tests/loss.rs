@@ -270,6 +270,10 @@ fn a_kubernetes_node_that_another_client_deletes_under_a_machine_that_is_well_as
     let deleted =
         |it: &mut Observed| it.core_node.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
     let observed = with(deleted);
+    let mut many = with(|it| {
+        deleted(it);
+        it.fleet.replaced = 5;
+    });
     hold(vec![
         (
             "EC2 is being asked whether the machine has ended",
@@ -278,7 +282,16 @@ fn a_kubernetes_node_that_another_client_deletes_under_a_machine_that_is_well_as
             waits(Reason::NodeNotReady).again(9),
         ),
         ("it cannot be undone", observed.clone(), at(19), waits(Reason::KubernetesNodeDeleted)),
+        (
+            "five others are replaced for that: it runs on",
+            many.clone(),
+            at(19),
+            waits(Reason::RepairPostponed).again(60),
+        ),
     ]);
+    assert_eq!(after(&many, 19).replacement_needed, None);
+    status(&mut many).replacement_needed = after(&observed, 19).replacement_needed;
+    assert!(after(&many, 19).replacement_needed.is_some(), "what was requested stays so");
     let status = after(&observed, 19);
     let ready = condition(&status.conditions, ConditionType::Ready);
     assert_eq!(ready, ("False".into(), "KubernetesNodeDeleted".into()));
