@@ -16,6 +16,10 @@ use crate::controller::memory::repairs::{FleetView, RepairsAtLimit};
 use crate::settings::Timing;
 use crate::time::{later, whole_second};
 
+/// Half an hour by default: zones that come back do so within it, mostly, and within it a person has seen the
+/// alert.
+const GRACES_BEFORE_A_TRIAL: u32 = 6;
+
 /// How ready a core Node's kubelet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kubelet {
@@ -102,10 +106,13 @@ fn is_over(since: Timestamp, span: Duration, now: Timestamp) -> bool {
 /// and not while what is known of EC2 is old: a mistake about the whole fleet (a broken network, a wrong
 /// credential, a bug of ours) must stop after few machines. And not while its zone looks down: its machines
 /// come back with it, and there would be no capacity to replace them. A terminated one cannot come back, so
-/// neither the zone nor the age of what showed its end matters to it.
+/// neither the zone nor the age of what showed its end matters to it. Of the others in such a zone one at a time
+/// is tried when its loss has been `due` for six times the grace period: a brake that nothing releases would
+/// leave databases down for ever. Where its successor does not serve, the others stay as they are.
 pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
+    due: Timestamp,
     swept_at: Option<Timestamp>,
     process_started: Timestamp,
     timing: &Timing,
@@ -125,6 +132,11 @@ pub fn may_give_up(
     }
     if fleet.zone_refused {
         return Err(Blocker::ZoneRefused);
+    }
+    // What looks like a zone that is down may be something else: one machine at a time shows it.
+    let tried_at = later(due, timing.loss_grace_period.saturating_mul(GRACES_BEFORE_A_TRIAL));
+    if fleet.zone_looks_down && fleet.is_first_of_zone && now >= tried_at {
+        return Ok(());
     }
     if fleet.zone_looks_down {
         return Err(Blocker::ZoneDown { joined: fleet.zone_joined, lost: fleet.zone_lost });

@@ -50,6 +50,8 @@ pub struct FleetView {
     pub zone_lost: usize,
     /// They are so many that the zone itself may be down, and not of one namespace alone.
     pub zone_looks_down: bool,
+    /// No repair is underway in its zone, and of the machines there whose repairs are postponed it is the first.
+    pub is_first_of_zone: bool,
     /// When it last looked so to a machine of its namespace, as far as this process has seen it.
     pub zone_down_at: Option<Timestamp>,
     /// EC2 refuses to list its zone.
@@ -139,11 +141,13 @@ impl Fleet {
         let uid = node.uid();
         let zone = zone(node);
         let namespace = node.namespace().unwrap_or_default();
-        let of_zone = nodes.iter().filter(|other| {
-            zone.is_some() && self::zone(other) == zone && other.uid() != uid && counts(other)
-        });
+        let of_zone = || {
+            nodes.iter().filter(|other| {
+                zone.is_some() && self::zone(other) == zone && other.uid() != uid && counts(other)
+            })
+        };
         let mut witnesses = BTreeMap::<String, Machines>::new();
-        for other in of_zone {
+        for other in of_zone() {
             let machines = witnesses.entry(other.namespace().unwrap_or_default()).or_default();
             machines.joined += 1;
             machines.lost += usize::from(looks_lost(other) || has_ended(other));
@@ -170,6 +174,7 @@ impl Fleet {
             zone_joined: 1 + witnesses.values().map(|machines| machines.joined).sum::<usize>(),
             zone_lost: 1 + witnesses.values().map(|machines| machines.lost).sum::<usize>(),
             zone_looks_down,
+            is_first_of_zone: of_zone().all(|other| !is_before(other, node)),
             zone_down_at: (is_lost && zone_looks_down).then_some(now).or(was_down_at),
             zone_refused,
             unlisted: self.unlisted(),
@@ -284,6 +289,15 @@ fn held(
     let (over, begun): (Vec<_>, Vec<_>) = nodes.drain(..).partition(|node| is_over(node));
     let is_written = |uid: &&String| !over.iter().any(|node| node.metadata.uid.as_ref() == Some(*uid));
     underway(&begun, &reserved.iter().filter(is_written).cloned().collect())
+}
+
+/// Whether the repair of the first comes before that of the second in a zone that looks down: it is underway,
+/// or it is postponed, too, and has the smaller UID.
+fn is_before(first: &Node, second: &Node) -> bool {
+    first.status.as_ref().is_some_and(|status| {
+        let is_postponed = status.health == Some(MachineHealth::RepairPostponed);
+        status.fence.is_some() || (is_postponed && first.metadata.uid < second.metadata.uid)
+    })
 }
 
 /// The UID of the database that a Node belongs to; its own if it belongs to none.

@@ -161,6 +161,20 @@ fn a_machine_that_is_not_fenced_keeps_its_place_however_long_that_takes() {
 }
 
 #[test]
+fn in_a_zone_that_looks_down_one_machine_at_a_time_is_the_first() {
+    let postponed = |uid: &str| node(uid, "a", Some(MachineHealth::RepairPostponed));
+    let firsts = |nodes: Vec<Node>| {
+        let fleet = fleet(nodes.clone());
+        let is_first = |it: &&Node| fleet.view(it, |_| false, false, HELD_FOR, at(0)).is_first_of_zone;
+        nodes.iter().filter(is_first).map(ResourceExt::name_any).collect::<Vec<_>>()
+    };
+    let other_zone = node("0", "b", Some(MachineHealth::Lost));
+    assert_eq!(firsts(vec![postponed("3"), postponed("1"), postponed("2"), other_zone]), ["1", "0"]);
+    let lost = node("9", "a", Some(MachineHealth::Lost));
+    assert_eq!(firsts(vec![postponed("1"), postponed("2"), lost]), Vec::<String>::new());
+}
+
+#[test]
 fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
     let nodes = (0..10)
         .map(|number| node(&number.to_string(), "a", (number < 5).then_some(MachineHealth::Lost)))

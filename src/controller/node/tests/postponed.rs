@@ -93,7 +93,7 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
         ("a namespace is never listed", InstanceState::Running, |it| it.fleet.unlisted = 1, true),
         ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
     ];
-    let more: [(&str, InstanceState, Change, bool); 6] = [
+    let more: [(&str, InstanceState, Change, bool); 9] = [
         (
             "a terminated one does not come back with its zone",
             InstanceState::Terminated,
@@ -123,6 +123,33 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             InstanceState::Terminated,
             |it| it.instances.swept_at = Some(at(119)),
             true,
+        ),
+        (
+            "its zone has looked down for half an hour: one is tried",
+            InstanceState::Running,
+            |it| {
+                (it.fleet.zone_looks_down, it.fleet.is_first_of_zone) = (true, true);
+                silent_since(it, -1800);
+            },
+            true,
+        ),
+        (
+            "for less",
+            InstanceState::Running,
+            |it| {
+                (it.fleet.zone_looks_down, it.fleet.is_first_of_zone) = (true, true);
+                silent_since(it, -1799);
+            },
+            false,
+        ),
+        (
+            "for half an hour, and another is tried",
+            InstanceState::Running,
+            |it| {
+                it.fleet.zone_looks_down = true;
+                silent_since(it, -1800);
+            },
+            false,
         ),
         ("a stopped one may", InstanceState::Stopped, |it| it.fleet.zone_looks_down = true, false),
     ];
