@@ -6,6 +6,7 @@ use kube::ResourceExt;
 use super::observe::Observed;
 use super::plan::action::Plan;
 use super::status::{fenced_after, joined_after};
+use crate::api::node::NodeCreation;
 use crate::api::{Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
@@ -80,10 +81,7 @@ fn interest(node: &Node, plan: &Plan, ctx: &Context) -> Interest {
     let status = node.status.as_ref();
     // What is known by its token alone (its tags lag, or were taken off) stays looked up by it.
     let pending = plan.pending || ctx.inventory.is_by_token_alone(&node.uid().unwrap_or_default());
-    // Without an id, or with one that EC2 does not show, the attempt is looked up by its token, too.
-    let attempt =
-        status.and_then(|status| status.creation.as_ref()).filter(|launch| launch.attempt.refused.is_none());
-    match attempt {
+    match status.and_then(looked_up) {
         Some(launch) if pending => Interest::Pending(Awaited {
             token: Some(launch.client_token.clone()),
             last_possible_send: Some(last_possible_send(
@@ -103,5 +101,31 @@ fn interest(node: &Node, plan: &Plan, ctx: &Context) -> Interest {
         }
         Some(_) | None if pending => Interest::changes(),
         Some(_) | None => Interest::Settled,
+    }
+}
+
+/// The attempt that is looked up by its token, too: one without an id, or with one that EC2 may not show. One
+/// that was refused made nothing; but where the status has an id it was recorded over the refusal, and the
+/// proof of its absence needs the look-ups.
+fn looked_up(status: &NodeStatus) -> Option<&NodeCreation> {
+    let is_open = |launch: &&NodeCreation| launch.attempt.refused.is_none() || status.instance_id.is_some();
+    status.creation.as_ref().filter(is_open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::InstanceId;
+    use crate::controller::node::tests::{launch, refused};
+
+    #[test]
+    fn an_attempt_is_looked_up_by_token_unless_it_was_refused_and_there_is_no_instance() {
+        let instance = || Some(InstanceId("i-2".to_owned()));
+        let refused = || refused("InvalidParameterValue", launch(1).attempt.started_at.0);
+        let rows = [(launch(1), None, true), (refused(), None, false), (refused(), instance(), true)];
+        for (creation, instance_id, expected) in rows {
+            let status = NodeStatus { creation: Some(creation), instance_id, ..NodeStatus::default() };
+            assert_eq!(looked_up(&status).is_some(), expected);
+        }
     }
 }

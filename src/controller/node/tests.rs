@@ -197,7 +197,7 @@ fn launched_is(observed: &mut Observed, holds: bool, reason: Reason, since: Time
 }
 
 /// The attempt of the first type in the first zone, decided at 0.
-fn launch(attempt: i32) -> NodeCreation {
+pub(super) fn launch(attempt: i32) -> NodeCreation {
     launch_of(attempt, "r7i.large", 0, 0, at(0))
 }
 
@@ -219,7 +219,7 @@ fn answered(call: Call, code: &str, until: Option<Timestamp>) -> CallBlocked {
     CallBlocked::Refused { call, error, until }
 }
 
-fn refused(code: &str, when: Timestamp) -> NodeCreation {
+pub(super) fn refused(code: &str, when: Timestamp) -> NodeCreation {
     let refusal = Refusal { code: code.to_owned(), message: "no".to_owned(), at: Time(when) };
     let attempt = Attempt { refused: Some(refusal), ..launch(1).attempt };
     NodeCreation { attempt, ..launch(1) }
