@@ -24,8 +24,10 @@ pub(super) struct Known {
 pub(super) struct Instances {
     pub store: Store<Instance>,
     pub unhealthy: Vec<InstanceHealth>,
-    /// When the last read of the instances' health began.
+    /// When the last read of the instances' health began that EC2 answered.
     pub health_at: Option<Instant>,
+    /// When the last one began, answered or not.
+    pub health_requested_at: Option<Instant>,
     /// Zones whose instances EC2 has refused to list since the last full sync.
     pub refused_zones: BTreeSet<String>,
 }
@@ -60,8 +62,13 @@ impl Known {
 }
 
 impl Instances {
-    /// Whether the last read of the instances' health is this old.
+    /// Whether the last read of the instances' health, answered or not, is this old.
     pub fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
-        self.health_at.is_none_or(|at| now.duration_since(at) >= pause)
+        self.health_requested_at.is_none_or(|at| now.duration_since(at) >= pause)
+    }
+
+    /// Whether EC2's last answer about the instances' health is this old.
+    pub fn is_health_old(&self, age: Duration, now: Instant) -> bool {
+        self.health_at.is_none_or(|at| now.duration_since(at) >= age)
     }
 }

@@ -44,6 +44,8 @@ struct Shown {
     unhealthy: Vec<InstanceHealth>,
     /// Answered to lists without ids.
     error: Option<CloudError>,
+    /// Answered to reads of the instances' health.
+    health_error: Option<CloudError>,
     /// A zone whose instances are not listed by id either.
     zone_down: Option<String>,
     calls: Vec<&'static str>,
@@ -108,7 +110,8 @@ impl Cloud for Small {
     }
 
     async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError> {
-        Ok(self.called("health")?.unhealthy.clone())
+        let shown = self.called("health")?;
+        shown.health_error.clone().map_or_else(|| Ok(shown.unhealthy.clone()), Err)
     }
 
     async fn describe_volumes(&self, _query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {

@@ -60,7 +60,7 @@ impl Inventory {
         let state = self.lock();
         let known = &state.known.instances;
         // A machine may have recovered since: an answer is not believed for ever.
-        let is_old = known.is_health_due(self.timing.trust(), Instant::now());
+        let is_old = known.is_health_old(self.timing.trust(), Instant::now());
         let instances = known.store.of(node_uid);
         let is_unhealthy =
             |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
@@ -129,8 +129,9 @@ async fn sync(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
         let known = &state.known.instances;
         known.is_health_due(inventory.timing.instance_sync_interval, began) && !known.store.is_empty()
     };
-    if is_due {
-        read_health(inventory, began).await?;
+    // The lists have succeeded: they go on at their own interval, and the health is read again at its own.
+    if is_due && let Err(error) = inventory.slowed(read_health(inventory, began).await) {
+        tracing::warn!(%error, "EC2 did not report the health of the instances; keeping the last report");
     }
     Ok(())
 }
@@ -210,12 +211,13 @@ async fn look_up_tokens(inventory: &Inventory) -> Result<(), CloudError> {
 }
 
 async fn read_health(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
+    inventory.lock().known.instances.health_requested_at = Some(began);
     inventory.acquire(Call::DescribeInstanceStatus, 3).await;
     let unhealthy = inventory.cloud.describe_unhealthy_instances().await?;
     let mut state = inventory.lock();
     let known = &mut state.known.instances;
     // The same answer is a change for an owner for which the last one had expired.
-    let had_expired = known.is_health_due(inventory.timing.trust(), began);
+    let had_expired = known.is_health_old(inventory.timing.trust(), began);
     let before = &known.unhealthy;
     let changed: BTreeSet<_> = unhealthy
         .iter()

@@ -64,13 +64,31 @@ async fn health_is_read_soon_while_a_late_machine_still_runs_and_not_at_every_re
     world.sync().await;
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     assert_eq!(world.cloud.count("health"), 1, "read a moment ago");
-    world.inventory.lock().known.instances.health_at =
+    world.inventory.lock().known.instances.health_requested_at =
         Some(Instant::now().checked_sub(HEALTH_PAUSE_WHILE_LATE).unwrap());
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     assert_eq!(world.cloud.count("health"), 2);
-    world.inventory.lock().known.instances.health_at = None;
+    world.inventory.lock().known.instances.health_requested_at = None;
     world.cloud.lock().instances[0].state = InstanceState::Terminated;
     world.inventory.look_at(&[InstanceId("i-1".into())]).await.unwrap();
     assert_eq!(world.cloud.count("health"), 2, "an ended instance is not unhealthy");
+}
+
+#[tokio::test]
+async fn a_refused_health_read_leaves_the_interval_of_the_lists_and_is_repeated_at_its_own() {
+    let mut world = World::new(Kind::Node);
+    {
+        let mut shown = world.cloud.lock();
+        shown.instances = vec![instance("i-1", "one", "t1", InstanceState::Running)];
+        shown.health_error = Some(CloudError::in_doubt("DescribeInstanceStatus", "no answer"));
+    }
+    world.sync().await;
+    let next = world.inventory.due(&world.schedule).unwrap();
+    assert_eq!(next.duration_since(world.schedule.started), Duration::from_secs(60));
+    world.next_sync().await;
+    assert_eq!((world.cloud.count("list"), world.cloud.count("health")), (2, 1));
+    world.advance(Duration::from_secs(60));
+    world.sync().await;
+    assert_eq!(world.cloud.count("health"), 2);
 }
