@@ -165,6 +165,12 @@ impl<T: Resource> Store<T> {
         woken
     }
 
+    /// The owner under whose tag the last full sync showed this resource.
+    pub fn owner_of(&self, id: &str) -> Option<&str> {
+        let is_of = |owned: &[T]| owned.iter().any(|resource| resource.id() == id);
+        self.synced.iter().find(|(_, owned)| is_of(owned)).map(|(uid, _)| uid.as_str())
+    }
+
     /// Every resource that the last full sync showed of any owner.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.synced.values().flatten()

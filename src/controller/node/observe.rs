@@ -38,6 +38,8 @@ pub struct Observed {
     pub class: Option<NodeClass>,
     /// What EC2 has under its UID.
     pub instances: InstanceView,
+    /// EC2 shows the instance that the status names with the tags of another Node.
+    pub is_of_another: bool,
     /// What EC2 shows of the instance that the spec names, when it is requested by its id: one or none; read
     /// only while the inventory does not show it under this Node's UID.
     pub shown_by_id: Option<Vec<Instance>>,
@@ -135,6 +137,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         issued_stop: issued(Call::StopInstances),
         issued_tags: issued(Call::CreateTags),
         issued_untags: issued(Call::DeleteTags),
+        is_of_another: own.is_some_and(|id| ctx.inventory.is_of_another(&uid, id)),
         shown_by_id: None,
         tagged: None,
         fleet,

@@ -116,6 +116,7 @@ fn world() -> Observed {
             unhealthy: Vec::new(),
             empty: EmptyRuns::default(),
         },
+        is_of_another: false,
         shown_by_id: None,
         tagged: None,
         offerings: OfferingsView::default(),

@@ -86,6 +86,12 @@ impl Inventory {
             .any(|known| known.id == *instance && !is_live(known.state))
     }
 
+    /// Whether EC2 shows this instance with the tags of another `Node` than this one.
+    pub fn is_of_another(&self, node_uid: &str, instance: &InstanceId) -> bool {
+        let state = self.lock();
+        state.known.instances.store.owner_of(&instance.0).is_some_and(|owner| owner != node_uid)
+    }
+
     /// Whether EC2 refused to list the instances of this zone, and no full sync has followed.
     pub fn refuses_zone(&self, zone: &str) -> bool {
         self.lock().known.instances.refused_zones.contains(zone)

@@ -98,6 +98,15 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
     hold(vec![
         ("stop", running(|_| {}), at(301), stages(vec![stop()], 119)),
         (
+            "EC2 shows it with another Node's tags: the status names another database's machine",
+            running(|it| {
+                it.instances.instances.clear();
+                it.is_of_another = true;
+            }),
+            at(301),
+            stages(vec![], 119),
+        ),
+        (
             "asked for once",
             running(|it| it.issued_stop = Some(IssuedRequest { at: at(300), call_blocked: None })),
             at(304),

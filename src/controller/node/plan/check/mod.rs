@@ -112,7 +112,8 @@ fn has_ended(instance: &Instance) -> bool {
 /// made.
 fn is_ours(observed: &Observed, id: &InstanceId) -> bool {
     let named = observed.node.status.as_ref().and_then(|status| status.instance_id.as_ref());
-    named == Some(id) || observed.instances.by_id(id).is_some_and(|instance| is_own(observed, instance))
+    (named == Some(id) && !observed.is_of_another)
+        || observed.instances.by_id(id).is_some_and(|instance| is_own(observed, instance))
 }
 
 /// Whether EC2 shows the instance that the status names stopped or terminated, or no longer shows it.
