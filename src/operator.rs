@@ -121,6 +121,7 @@ pub fn context(
         timing.clone(),
         cluster_id.clone(),
     );
+    inventory.expect_only(settings.namespace.iter().cloned());
     Context {
         client,
         cloud,

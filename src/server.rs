@@ -58,6 +58,7 @@ async fn metrics(State(health): State<Health>) -> axum::response::Response {
             health.metrics.inventory_age(what, now.duration_since(at).as_secs());
         }
     }
+    health.metrics.unclaimed_instances(health.inventory.unclaimed());
     match health.metrics.text() {
         Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
             .into_response(),

@@ -25,6 +25,7 @@ pub struct Metrics {
     pass_duration: Family<ControllerLabels, Histogram>,
     ec2_calls: Family<CallLabels, Counter>,
     inventory_age: Family<ResourceLabels, Gauge>,
+    unclaimed_instances: Gauge,
     repairs: Gauge,
     machines_lost: Family<CauseLabels, Counter>,
     fences: Counter,
@@ -138,6 +139,12 @@ impl Metrics {
                 "Time since the last full EC2 inventory sync, by resource",
                 Family::default(),
             ),
+            unclaimed_instances: registered(
+                to,
+                "unclaimed_instances",
+                "Live EC2 instances with the tags of a Node that has not existed for --absence-window",
+                Gauge::default(),
+            ),
             repairs: registered(
                 to,
                 "repairs_underway",
@@ -200,6 +207,11 @@ impl Metrics {
     /// Notes how old the inventory of a resource is, in seconds.
     pub fn inventory_age(&self, resource: &'static str, seconds: i64) {
         self.inventory_age.get_or_create(&ResourceLabels { resource }).set(seconds);
+    }
+
+    /// So many live instances belong to no Node.
+    pub fn unclaimed_instances(&self, count: usize) {
+        self.unclaimed_instances.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Notes how many databases have a machine that is declared lost and not gone yet.

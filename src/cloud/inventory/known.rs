@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::store::{AnyStore, Store};
 
-use crate::api::VolumeId;
+use crate::api::{InstanceId, VolumeId};
 use crate::cloud::identity::Kind;
 use crate::cloud::{EbsVolume, Instance, InstanceHealth, Modification, Snapshot};
 
@@ -28,6 +29,10 @@ pub(super) struct Instances {
     pub health_at: Option<Instant>,
     /// When the last one began, answered or not.
     pub health_requested_at: Option<Instant>,
+    /// Live instances with the tags of a Node of which no pass has heard, and since which full sync.
+    pub unclaimed: BTreeMap<InstanceId, Timestamp>,
+    /// When these were last noted.
+    pub unclaimed_until: Option<Timestamp>,
     /// Zones whose instances EC2 has refused to list since the last full sync.
     pub refused_zones: BTreeSet<String>,
 }

@@ -11,7 +11,7 @@ mod store;
 mod sync;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::Stream;
@@ -43,6 +43,8 @@ pub struct Inventory {
     clock: Arc<dyn Clock>,
     timing: Timing,
     cluster_id: String,
+    /// Those whose resources are missed where their owner is gone; of all namespaces, if none.
+    namespaces: Mutex<BTreeSet<String>>,
     state: Mutex<State>,
 }
 
@@ -89,8 +91,14 @@ impl Inventory {
             clock,
             timing,
             cluster_id: cluster_id.into(),
+            namespaces: Mutex::default(),
             state: Mutex::default(),
         })
+    }
+
+    /// Only resources of Databases of these namespaces are missed where their owner is gone; none: of all.
+    pub fn expect_only(&self, namespaces: impl IntoIterator<Item = String>) {
+        *self.namespaces.lock() = namespaces.into_iter().collect();
     }
 
     /// Runs the loops of all kinds until the token is cancelled.

@@ -165,6 +165,16 @@ impl<T: Resource> Store<T> {
         woken
     }
 
+    /// The resources of the last full sync whose owner no pass has set an interest for since the start, or that
+    /// is gone; each with its owner.
+    pub fn unclaimed(&self) -> impl Iterator<Item = (&str, &T)> {
+        let is_unknown = |(uid, _): &(&String, &Vec<T>)| !self.watches.contains_key(*uid);
+        self.synced
+            .iter()
+            .filter(is_unknown)
+            .flat_map(|(uid, owned)| owned.iter().map(move |resource| (uid.as_str(), resource)))
+    }
+
     /// The owner under whose tag the last full sync showed this resource.
     pub fn owner_of(&self, id: &str) -> Option<&str> {
         let is_of = |owned: &[T]| owned.iter().any(|resource| resource.id() == id);

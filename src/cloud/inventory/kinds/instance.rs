@@ -4,18 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::synced::Synced;
 
-use crate::api::keys::{CLUSTER_ID_TAG, NODE_UID_TAG};
+use crate::api::keys::{CLUSTER_ID_TAG, DATABASE_TAG, NODE_UID_TAG};
 use crate::api::{ClientToken, InstanceId};
 use crate::cloud::call::Call;
 use crate::cloud::error::Class;
 use crate::cloud::identity::{self, Kind};
+use crate::cloud::inventory::known::Instances;
 use crate::cloud::inventory::store::Resource;
 use crate::cloud::inventory::{InstanceView, Inventory};
 use crate::cloud::{CloudError, Instance, InstanceHealth, InstanceQuery, InstanceState, VALUES_PER_FILTER};
+use crate::time::later;
 
 /// The pause between two reads of the instances' health while a kubelet is late. EC2 runs its checks every
 /// minute; a read costs three calls.
@@ -92,6 +95,16 @@ impl Inventory {
         state.known.instances.store.owner_of(&instance.0).is_some_and(|owner| owner != node_uid)
     }
 
+    /// How many live instances carry the tags of a `Node` that has not existed for a whole absence window.
+    pub fn unclaimed(&self) -> usize {
+        let state = self.lock();
+        let Instances { unclaimed, unclaimed_until, .. } = &state.known.instances;
+        let is_over = |since: &&Timestamp| {
+            unclaimed_until.is_some_and(|last| last >= later(**since, self.timing.absence_window))
+        };
+        unclaimed.values().filter(is_over).count()
+    }
+
     /// Whether EC2 refused to list the instances of this zone, and no full sync has followed.
     pub fn refuses_zone(&self, zone: &str) -> bool {
         self.lock().known.instances.refused_zones.contains(zone)
@@ -159,7 +172,36 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     state.known.instances.refused_zones.clear();
     let woken = state.known.instances.store.apply_full_sync(started, instances);
     state.wake(Kind::Node, woken);
+    let known = &mut state.known.instances;
+    known.note_unclaimed(&inventory.namespaces.lock(), inventory.timing.absence_window, started);
     Ok(())
+}
+
+impl Instances {
+    /// Notes the live instances of Nodes that do not exist, and logs each once when it was so for `window`: so
+    /// long tags may come later than their instance, and a Node later than its tags. Of these namespaces only,
+    /// if any are named: other operators have the others.
+    fn note_unclaimed(&mut self, namespaces: &BTreeSet<String>, window: Duration, started: Timestamp) {
+        let is_ours = |instance: &Instance| {
+            let namespace = identity::namespace(&instance.tags);
+            namespaces.is_empty() || namespace.is_some_and(|namespace| namespaces.contains(namespace))
+        };
+        let is_live = |instance: &Instance| {
+            !matches!(instance.state, InstanceState::ShuttingDown | InstanceState::Terminated)
+        };
+        let before = std::mem::take(&mut self.unclaimed);
+        for (node_uid, instance) in self.store.unclaimed().filter(|(_, it)| is_live(it) && is_ours(it)) {
+            let since = before.get(&instance.id).copied().unwrap_or(started);
+            let was_reported = self.unclaimed_until.is_some_and(|last| last >= later(since, window));
+            if started >= later(since, window) && !was_reported {
+                let (id, volumes) = (&instance.id, &instance.volumes);
+                let database = instance.tags.get(DATABASE_TAG);
+                tracing::warn!(%id, node_uid, database, ?volumes, "EC2 lists an instance whose Node does not exist");
+            }
+            self.unclaimed.insert(instance.id.clone(), since);
+        }
+        self.unclaimed_until = Some(started);
+    }
 }
 
 /// Reads the known instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids

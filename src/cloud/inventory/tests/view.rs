@@ -1,8 +1,11 @@
 //! What passes read, and who is woken, after a full sync and after a failed one.
 
+use std::time::Duration;
+
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::api::keys::DATABASE_TAG;
 
 #[tokio::test]
 async fn an_empty_view_before_the_first_sync_says_that_nothing_was_looked_at() {
@@ -67,4 +70,45 @@ async fn a_failed_sync_changes_nothing_but_what_is_said_of_it() {
     assert_eq!(stats.last_complete, Some(at(0)));
     assert!(stats.last_error.unwrap().contains("no answer"));
     assert_eq!(world.cloud.count("ids"), 0, "without a way to EC2 no further calls are made");
+}
+
+#[tokio::test]
+async fn an_instance_of_no_node_is_counted_after_the_window_and_not_before() {
+    let mut world = World::new(Kind::Node);
+    world.cloud.lock().instances = vec![
+        instance("i-1", "one", "t1", InstanceState::Running),
+        instance("i-2", "gone", "t2", InstanceState::Running),
+        instance("i-3", "gone too", "t3", InstanceState::ShuttingDown),
+    ];
+    world.inventory.set_interest(Kind::Node, "one", Interest::Settled);
+    world.sync().await;
+    world.advance(Duration::from_secs(1199));
+    world.sync().await;
+    assert_eq!(world.inventory.unclaimed(), 0);
+    world.next_sync().await;
+    assert_eq!(world.inventory.unclaimed(), 1);
+    world.inventory.forget(Kind::Node, "one");
+    world.next_sync().await;
+    assert_eq!(world.inventory.unclaimed(), 1, "its Node went a moment ago");
+    world.inventory.set_interest(Kind::Node, "gone", Interest::Settled);
+    world.next_sync().await;
+    assert_eq!(world.inventory.unclaimed(), 0, "its Node was created again, as from a backup");
+}
+
+#[tokio::test]
+async fn an_instance_of_a_namespace_that_is_not_watched_is_another_operators() {
+    let mut world = World::new(Kind::Node);
+    let mut other = instance("i-1", "gone", "t1", InstanceState::Running);
+    other.tags.insert(DATABASE_TAG.to_owned(), "team-b/orders".to_owned());
+    world.cloud.lock().instances = vec![other];
+    world.inventory.expect_only(["team-a".to_owned()]);
+    world.sync().await;
+    world.advance(Duration::from_secs(1200));
+    world.sync().await;
+    assert_eq!(world.inventory.unclaimed(), 0);
+    world.inventory.expect_only(["team-b".to_owned()]);
+    world.sync().await;
+    world.advance(Duration::from_secs(1200));
+    world.sync().await;
+    assert_eq!(world.inventory.unclaimed(), 1);
 }
