@@ -263,4 +263,15 @@ pub struct NodeCreation {
     /// How many machines before this attempt ran but never joined the cluster.
     #[serde(default)]
     pub never_joined: i32,
+
+    /// Which constants the release that decided it adds to the request: a release with others cannot make the
+    /// identical call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shape: i32,
+}
+
+/// For serde.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &i32) -> bool {
+    *number == 0
 }

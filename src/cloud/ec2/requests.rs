@@ -275,7 +275,34 @@ mod tests {
 
     use super::*;
     use crate::api::{ClientToken, InstanceId};
-    use crate::cloud::Class;
+    use crate::cloud::{Class, LAUNCH_SHAPE};
+
+    #[test]
+    fn a_launch_is_the_request_that_the_shape_stands_for() {
+        let config = aws_sdk_ec2::Config::builder()
+            .behavior_version(aws_sdk_ec2::config::BehaviorVersion::v2026_01_12())
+            .build();
+        let request = LaunchRequest {
+            token: ClientToken("token".into()),
+            subnet_id: "subnet-1".into(),
+            instance_type: "r7i.large".into(),
+            image_id: "ami-1".into(),
+            user_data: "boot".into(),
+            security_group_ids: vec!["sg-1".into()],
+            instance_profile: Some("profile".into()),
+            disks: vec![Disk { device: "/dev/xvda".into(), size: 30, volume_type: "gp3".into() }],
+            kms_key_id: Some("key".into()),
+            tags: BTreeMap::from([("Name".into(), "orders".into())]),
+        };
+        let sent = run_instances(&Client::from_conf(config), &request);
+        let found = format!("shape {LAUNCH_SHAPE}: {:#?}\n", sent.as_input());
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cloud/ec2/run_instances.golden.txt");
+        if std::env::var_os("FREEHOLD_BLESS").is_some() {
+            std::fs::write(path, &found).unwrap();
+        }
+        // A difference needs the next LAUNCH_SHAPE: EC2 refuses another request with the same token.
+        assert_eq!(std::fs::read_to_string(path).unwrap(), found);
+    }
 
     #[test]
     fn a_query_is_split_into_calls_that_ec2_takes_and_an_empty_one_makes_none() {

@@ -9,9 +9,9 @@ use super::action::{Action, Plan};
 use crate::api::keys::DATABASE_NAME_LABEL;
 use crate::api::node::NodeCreation;
 use crate::api::{InstanceId, NodeStatus};
-use crate::cloud::Instance;
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::identity::{self, Kind, Owner};
+use crate::cloud::{Instance, LAUNCH_SHAPE};
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
@@ -62,7 +62,8 @@ pub(super) fn attempt_facts(observed: &Observed, launch: &NodeCreation, deleting
         same_request: observed
             .class
             .as_ref()
-            .is_some_and(|class| identity::user_data_hash(&class.spec.user_data) == launch.user_data_hash),
+            .is_some_and(|class| identity::user_data_hash(&class.spec.user_data) == launch.user_data_hash)
+            && launch.shape == LAUNCH_SHAPE,
     }
 }
 

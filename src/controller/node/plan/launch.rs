@@ -301,5 +301,5 @@ fn was_changed(observed: &Observed, launch: &NodeCreation, now: Timestamp) -> bo
 
 /// The attempt without what became of it: for a comparison of requests.
 fn as_decided_at(launch: &NodeCreation, like: &NodeCreation) -> NodeCreation {
-    NodeCreation { attempt: like.attempt.clone(), ..launch.clone() }
+    NodeCreation { attempt: like.attempt.clone(), shape: like.shape, ..launch.clone() }
 }

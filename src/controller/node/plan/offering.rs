@@ -13,7 +13,7 @@ use crate::api::node_class::{AdditionalVolume, NodeClassSpec, RootVolume, Subnet
 use crate::api::{NodeClass, NodeSpec};
 use crate::cloud::identity::{self, Owner};
 use crate::cloud::quota::{Demand, Quota};
-use crate::cloud::{Disk, LaunchRequest};
+use crate::cloud::{Disk, LAUNCH_SHAPE, LaunchRequest};
 use crate::controller::node::observe::Observed;
 use crate::controller::pattern;
 use crate::time::whole_second;
@@ -151,6 +151,7 @@ pub fn creation(
         tags: identity::tags(owner, attempt.number, &class_tags),
         user_data_hash: identity::user_data_hash(&class.user_data),
         never_joined: 0,
+        shape: LAUNCH_SHAPE,
         attempt,
     }
 }

@@ -175,6 +175,12 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
             now(),
             doubts(),
         ),
+        (
+            "decided by a release that added other constants to the request",
+            attempted_with(|it| status(it).creation.as_mut().unwrap().shape = -1),
+            now(),
+            doubts(),
+        ),
         ("the class is gone", attempted_with(|it| it.class = None), now(), doubts()),
         (
             "a changed image does not matter: the recorded request is sent",
