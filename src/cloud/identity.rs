@@ -84,6 +84,12 @@ pub fn tags(owner: &Owner, attempt: i32, class_tags: &BTreeMap<String, String>) 
     tags
 }
 
+/// Those of these tags of a resource that its class may have asked for, and may ask for now: not ours.
+pub fn class_tags(tags: &BTreeMap<String, String>) -> BTreeMap<&str, &str> {
+    let is_of_class = |(key, _): &(&String, &String)| !is_reserved(key) && *key != NAME_TAG;
+    tags.iter().filter(is_of_class).map(|(key, value)| (key.as_str(), value.as_str())).collect()
+}
+
 /// What a volume that another `Volume` takes over is tagged with anew: whose it is. The attempt that made it
 /// stays, and the class's tags.
 pub fn adoption_tags(owner: &Owner) -> BTreeMap<String, String> {

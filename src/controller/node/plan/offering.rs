@@ -213,6 +213,10 @@ pub fn drift(launch: &NodeCreation, class: &NodeClassSpec) -> Vec<&'static str> 
     if launch.kms_key_id != class.kms_key_id {
         differs.push("kmsKeyID");
     }
+    let wanted = class.tags.iter().map(|(key, value)| (key.clone(), value.0.clone())).collect();
+    if identity::class_tags(&launch.tags) != identity::class_tags(&wanted) {
+        differs.push("tags");
+    }
     differs
 }
 

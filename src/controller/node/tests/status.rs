@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::api::node_class::AdditionalVolume;
+use crate::api::node_class::{AdditionalVolume, TagValue};
 use crate::controller::node::status::{changes, status as status_of};
 use crate::controller::pass::acted::Acted;
 
@@ -116,8 +116,10 @@ fn a_changed_class_shows_as_drift_by_field_and_a_missing_one_does_not() {
     class.additional_volumes =
         vec![AdditionalVolume { device_name: "/dev/xvdb".into(), size: 20, volume_type: "gp3".into() }];
     class.subnets.remove(0);
+    class.tags = BTreeMap::from([("team".to_owned(), TagValue("a".to_owned()))]);
     let words = "NodeClass default has changed since (imageID, subnets, securityGroupIDs, instanceProfile, \
-                 userData, rootVolume, additionalVolumes, kmsKeyID); the next machine is made as it says now";
+                 userData, rootVolume, additionalVolumes, kmsKeyID, tags); the next machine is made as it \
+                 says now";
     assert_eq!(whole(&after(&observed, now()))[4], ("Drifted", "True", "NodeClassChanged", words));
     observed.class = None;
     assert_eq!(
