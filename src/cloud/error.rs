@@ -119,9 +119,9 @@ pub fn is_accepted_dry_run(code: Option<&str>) -> bool {
 }
 
 /// The class of an error. The code decides: EC2 answers some refusals, capacity among them, with HTTP 500.
-/// Only a complaint about the request that comes with the status of a server error is not believed. A code that
-/// is not in the table is a refusal if the status is one: EC2 answers a request that it carried out, or may
-/// have, with no such status (EC2 API reference, "Error codes": client errors).
+/// Only a complaint about the request that comes with the status of a server error is not believed. A code
+/// that is not in the table is a refusal if the status is one: EC2 answers a request that it carried out, or
+/// may have, with no such status (EC2 API reference, "Error codes": client errors).
 pub fn classify(code: Option<&str>, message: &str, http_status: Option<u16>) -> Class {
     let Some(code) = code.filter(|code| !code.is_empty()) else { return Class::InDoubt };
     let is_refusal = http_status.is_some_and(|status| (400..500).contains(&status) && !is_timing(status));

@@ -141,8 +141,8 @@ impl OfferingsView {
         self.unavailable.get(&(instance_type.to_owned(), zone.to_owned())).copied()
     }
 
-    /// When a launch of this type with this image may be tried in this subnet of this zone again; `None` if it
-    /// may be now.
+    /// When a launch of this type with this image may be tried in this subnet of this zone again; `None` if
+    /// it may be now.
     pub fn launchable_at(
         &self,
         instance_type: &str,

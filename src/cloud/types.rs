@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 
-/// Which constants are added to [`LaunchRequest`], such as the metadata options: EC2 refuses another request with
-/// the same token. It is one more whenever `requests.rs` sends another request for the same parameters; its
-/// golden file shows that.
+/// Which constants are added to [`LaunchRequest`], such as the metadata options: EC2 refuses another request
+/// with the same token. It is one more whenever `requests.rs` sends another request for the same parameters;
+/// its golden file shows that.
 pub const LAUNCH_SHAPE: i32 = 0;
 
 /// The parameters of RunInstances.

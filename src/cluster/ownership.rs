@@ -32,13 +32,14 @@ pub fn is_orphaning<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_some() && object.finalizers().iter().any(|it| it == ORPHAN_FINALIZER)
 }
 
-/// As `of`, of an object that is being deleted: the owner that it names may be gone, without its finalizer, and
-/// then Kubernetes deletes what it owned.
-pub async fn of_deleted<K>(object: &K, client: &Client) -> Result<Ownership, kube::Error>
+/// As `of`; but what is being deleted names an owner that may be gone, without its finalizer: then Kubernetes
+/// deletes what that owned.
+pub async fn of_existing<K>(object: &K, client: &Client) -> Result<Ownership, kube::Error>
 where
     K: Resource<Scope = NamespaceResourceScope>,
 {
-    let Some(owner) = controller_of(object) else { return of(object, client).await };
+    let is_deleted = object.meta().deletion_timestamp.is_some();
+    let Some(owner) = controller_of(object).filter(|_| is_deleted) else { return of(object, client).await };
     let databases = Api::<Database>::namespaced(client.clone(), &object.namespace().unwrap_or_default());
     let database = if_served(databases.get_opt(&owner.name).await)?;
     let is_there = database.and_then(|database| database.uid()).as_ref() == Some(&owner.uid);

@@ -106,9 +106,9 @@ fn is_over(since: Timestamp, span: Duration, now: Timestamp) -> bool {
 /// and not while what is known of EC2 is old: a mistake about the whole fleet (a broken network, a wrong
 /// credential, a bug of ours) must stop after few machines. And not while its zone looks down: its machines
 /// come back with it, and there would be no capacity to replace them. A terminated one cannot come back, so
-/// neither the zone nor the age of what showed its end matters to it. Of the others in such a zone one at a time
-/// is tried when its loss has been `due` for six times the grace period: a brake that nothing releases would
-/// leave databases down for ever. Where its successor does not serve, the others stay as they are.
+/// neither the zone nor the age of what showed its end matters to it. Of the others in such a zone one at a
+/// time is tried when its loss has been `due` for six times the grace period: a brake that nothing releases
+/// would leave databases down for ever. Where its successor does not serve, the others stay as they are.
 pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
@@ -163,10 +163,10 @@ pub fn repairs_at_limit(at_limit: RepairsAtLimit) -> Blocker {
 }
 
 /// Whether the machine of a Node that was deleted may be emptied: no database runs on it, or nothing runs on
-/// it any more. The Database controller takes its label off a machine before it gives it back, so a label that
-/// is still there shows a Node that was deleted by hand: its database is moved as soon as another machine is
-/// ready, and serves until then, however long that takes. `until` bounds that where nothing is certain to move
-/// it.
+/// it any more. The Database controller takes its label off a machine before it gives it back, so a label
+/// that is still there shows a Node that was deleted by hand: its database is moved as soon as another
+/// machine is ready, and serves until then, however long that takes. `until` bounds that where nothing is
+/// certain to move it.
 pub fn may_drain(
     instance: &Instance,
     core_node: Option<&CoreNode>,

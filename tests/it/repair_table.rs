@@ -119,7 +119,8 @@ pub const DECISIONS: [Decision; 17] = [
     },
     Decision {
         fact: "the Nodes of a watched namespace have not been listed since the operator started; or the \
-               lost machines of five databases (or of 1 % of the Nodes) are being stopped, or half of these in its own namespace while \
+               lost machines of five databases (or of 1 % of the Nodes) are being stopped, or half of these in its own \
+               namespace while \
                others have Nodes; or the last full EC2 inventory sync is older than 3 × \
                `--instance-sync-interval`; or EC2 refuses to list the zone, or more than half of at least 4 \
                machines in it look lost (not of one namespace alone), or did within `--loss-grace-period` \
@@ -160,7 +161,8 @@ pub const DECISIONS: [Decision; 17] = [
             but the deletion cannot be undone)",
         decision: "replace the machine as planned: the new one is ready before the old one is drained",
         grace: "twice `--lease-poll-interval` (10 s), in which EC2 shows whether the machine has ended; while \
-            five others (or 1 % of the Nodes, half of these in its own namespace) are replaced for that, postponed \
+            five others (or 1 % of the Nodes, half of these in its own namespace) are replaced for that, \
+            postponed \
             (`RepairPostponed`)",
         fence: NOT_NEEDED,
         bound: "none: the database runs on the old machine meanwhile",

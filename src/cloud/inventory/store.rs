@@ -18,9 +18,9 @@ pub(super) trait Resource: Clone + PartialEq {
     fn id(&self) -> &str;
     /// Its tags.
     fn tags(&self) -> &BTreeMap<String, String>;
-    /// True if it is certainly not what an attempt with this token makes or made: what an earlier attempt left
-    /// behind, once it has ended, or what has only the owner's tags. Without a token in EC2's answer that is
-    /// never certain.
+    /// True if it is certainly not what an attempt with this token makes or made: what an earlier attempt
+    /// left behind, once it has ended, or what has only the owner's tags. Without a token in EC2's answer
+    /// that is never certain.
     fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
         false
     }
@@ -165,8 +165,8 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// The resources of the last full sync whose owner no pass has set an interest for since the start, or that
-    /// is gone; each with its owner.
+    /// The resources of the last full sync whose owner no pass has set an interest for since the start, or
+    /// that is gone; each with its owner.
     pub fn unclaimed(&self) -> impl Iterator<Item = (&str, &T)> {
         let is_unknown = |(uid, _): &(&String, &Vec<T>)| !self.watches.contains_key(*uid);
         self.synced

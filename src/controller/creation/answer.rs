@@ -36,8 +36,8 @@ pub fn outcome(error: &CloudError, is_old: bool, was_in_doubt: bool) -> Outcome 
     match (is_refusal, was_in_doubt) {
         (true, false) => Outcome::Refused,
         (true, true) => Outcome::RefusedAfterDoubt,
-        // EC2 checks limits before tokens, and what the request names before it makes anything: this send made
-        // nothing, and no earlier one is open.
+        // EC2 checks limits before tokens, and what the request names before it makes anything: this send
+        // made nothing, and no earlier one is open.
         (false, false) if matches!(error.class, Class::Quota | Class::NotFound) => Outcome::Refused,
         (false, _) if matches!(error.class, Class::Throttled | Class::Quota | Class::NotYetUsable) => {
             Outcome::NotMade { was_in_doubt }

@@ -65,8 +65,8 @@ pub fn next<Id>(
 pub enum AfterRefusal {
     /// Another attempt.
     Another,
-    /// EC2 did not allow the call, does not know what it names, or gave a code that is not in the table: another
-    /// attempt then.
+    /// EC2 did not allow the call, does not know what it names, or gave a code that is not in the table:
+    /// another attempt then.
     Forbidden(Timestamp),
     /// EC2 had no capacity: another attempt then.
     NoCapacity(Timestamp),

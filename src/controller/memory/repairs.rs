@@ -50,7 +50,8 @@ pub struct FleetView {
     pub zone_lost: usize,
     /// They are so many that the zone itself may be down, and not of one namespace alone.
     pub zone_looks_down: bool,
-    /// No repair is underway in its zone, and of the machines there whose repairs are postponed it is the first.
+    /// No repair is underway in its zone, and of the machines there whose repairs are postponed it is the
+    /// first.
     pub is_first_of_zone: bool,
     /// When it last looked so to a machine of its namespace, as far as this process has seen it.
     pub zone_down_at: Option<Timestamp>,
@@ -270,9 +271,9 @@ fn underway(nodes: &[std::sync::Arc<Node>], reserved: &BTreeSet<String>) -> BTre
     nodes.iter().filter(|node| is_given_up(node)).map(|node| of(node)).collect()
 }
 
-/// Those of them that hold a place: until EC2 has shown the end of the machine, and for so long at least. What
-/// follows destroys nothing: a successor that finds no capacity holds no other repair up. The least time keeps
-/// a mistake about the whole fleet from spreading as fast as EC2 stops machines.
+/// Those of them that hold a place: until EC2 has shown the end of the machine, and for so long at least.
+/// What follows destroys nothing: a successor that finds no capacity holds no other repair up. The least time
+/// keeps a mistake about the whole fleet from spreading as fast as EC2 stops machines.
 fn held(
     nodes: &[Arc<Node>],
     reserved: &BTreeSet<String>,

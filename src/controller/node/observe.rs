@@ -124,11 +124,8 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     };
     let other_core_nodes = other_core_nodes(&instances, own, ctx).await?;
     let data_volumes = data_volumes(&instances, volume.as_ref(), ctx);
-    let is_well = !has_ended
-        && status.fence.is_none()
-        && safety::kubelet(core_node.as_ref()) == Kubelet::Ready
-        && instances.unhealthy.is_empty()
-        && core_node.as_ref().is_none_or(|it| it.metadata.deletion_timestamp.is_none());
+    let is_healthy = status.fence.is_none() && instances.unhealthy.is_empty();
+    let is_well = !has_ended && is_healthy && stays_ready(core_node.as_ref());
     let fleet = if is_well { FleetView::default() } else { fleet(&node, ctx, now) };
     let priority = ctx.fleet.priority(&node);
     let issued = |call: Call| own.and_then(|id| ctx.issued.of(call, &id.0));
@@ -142,11 +139,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         tagged: None,
         fleet,
         instances,
-        ownership: if node.metadata.deletion_timestamp.is_some() {
-            ownership::of_deleted(&node, &ctx.client).await?
-        } else {
-            ownership::of(&node, &ctx.client).await?
-        },
+        ownership: ownership::of_existing(&node, &ctx.client).await?,
         other_core_nodes,
         offerings: ctx.offerings.view(&uid, priority, now),
         priority,
@@ -162,6 +155,12 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         timing: ctx.timing.clone(),
         node,
     }))
+}
+
+/// Its kubelet is Ready, and nothing deletes it.
+fn stays_ready(core_node: Option<&CoreNode>) -> bool {
+    let is_deleted = core_node.is_some_and(|it| it.metadata.deletion_timestamp.is_some());
+    safety::kubelet(core_node) == Kubelet::Ready && !is_deleted
 }
 
 /// Neither stopped nor ended, nor about to be.

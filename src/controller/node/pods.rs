@@ -74,8 +74,8 @@ pub(super) fn overdue<'a>(
 }
 
 /// The pods that the end of the machine of a deleted Node waits for: the database's own until they are
-/// overdue, and foreign ones only for their grace. A foreign pod may have a finalizer, or a controller that creates it anew: nothing
-/// that it does keeps the machine for longer.
+/// overdue, and foreign ones only for their grace. A foreign pod may have a finalizer, or a controller that
+/// creates it anew: nothing that it does keeps the machine for longer.
 pub(super) fn awaited(pods: &[Pod], node: &Node, timing: &Timing, now: Timestamp) -> Vec<String> {
     let deleted_at = node.metadata.deletion_timestamp.as_ref().map(|time| time.0);
     let is_in_grace = deleted_at.is_none_or(|deleted_at| now < later(deleted_at, timing.foreign_pod_grace));

@@ -1,6 +1,7 @@
 //! Tables of the Node controller: one obvious world, and what is planned when something in it is otherwise.
 
 mod adopted;
+mod duplicates;
 mod ended;
 mod fence;
 mod fenced;
@@ -14,6 +15,7 @@ mod messages;
 mod postponed;
 mod proof;
 mod random;
+mod refusals;
 mod released;
 mod running;
 mod status;

@@ -154,7 +154,8 @@ impl Fault {
 
     /// Whether EC2 would refuse every launch, or a machine would come up with a disk that is not the class'.
     /// A wrong subnet or type leaves the others: no machine is launched in a subnet that EC2 shows in another
-    /// zone, or does not show, while there is another, and EC2's own refusal costs nothing. So it is with what a dry run refuses: the next launch asks EC2 itself, whose answer may be another one by then. User
+    /// zone, or does not show, while there is another, and EC2's own refusal costs nothing. So it is with
+    /// what a dry run refuses: the next launch asks EC2 itself, whose answer may be another one by then. User
     /// data is read as the standard images read it, and another image may read it in another way.
     pub fn prevents_launches(&self) -> bool {
         match self {

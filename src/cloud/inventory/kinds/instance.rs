@@ -178,9 +178,9 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
 }
 
 impl Instances {
-    /// Notes the live instances of Nodes that do not exist, and logs each once when it was so for `window`: so
-    /// long tags may come later than their instance, and a Node later than its tags. Of these namespaces only,
-    /// if any are named: other operators have the others.
+    /// Notes the live instances of Nodes that do not exist, and logs each once when it was so for `window`:
+    /// so long tags may come later than their instance, and a Node later than its tags. Of these namespaces
+    /// only, if any are named: other operators have the others.
     fn note_unclaimed(&mut self, namespaces: &BTreeSet<String>, window: Duration, started: Timestamp) {
         let is_ours = |instance: &Instance| {
             let namespace = identity::namespace(&instance.tags);

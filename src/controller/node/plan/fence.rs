@@ -105,7 +105,8 @@ pub(super) fn staged(observed: &Observed, id: &InstanceId, declared: &Lost, now:
         | (Stage::Failed, Some(InstanceState::Pending | InstanceState::ShuttingDown)) => Some(end()),
         (Stage::Failed, _) => Some(if stop_at <= end_at { Action::Stop(id.clone(), true) } else { end() }),
     };
-    // What is not shown is requested all the same; what is shown as another Node's, the status names by mistake.
+    // What is not shown is requested all the same; what is shown as another Node's, the status names by
+    // mistake.
     let action = action.filter(|_| safety::may_end(&observed.node, id) && !observed.is_of_another);
     let step = if action.is_some() { stage.step() } else { FenceStep::AwaitProof };
     let asked = match stage {

@@ -24,8 +24,8 @@ use crate::time::{SHORTEST_PAUSE, later};
 /// the setting.
 const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
 
-/// After these a stalled Node still launches another machine, slowly: so many times the setting after the last
-/// one. What was wrong may have been outside the class and the spec, and over by then.
+/// After these a stalled Node still launches another machine, slowly: so many times the setting after the
+/// last one. What was wrong may have been outside the class and the spec, and over by then.
 const SLOW_PAUSES: u32 = 60;
 
 /// Nothing was ever decided: the first attempt, unless EC2 has something of an attempt of this Node already
@@ -252,8 +252,8 @@ fn last_attempt(observed: &Observed, status: &NodeStatus) -> (i32, i32) {
     (attempts.max().unwrap_or(1), 0)
 }
 
-/// Machine after machine ended before it joined: another follows a change of the class or the spec, or when so
-/// long has passed.
+/// Machine after machine ended before it joined: another follows a change of the class or the spec, or when
+/// so long has passed.
 fn never_joins(
     observed: &Observed,
     status: &NodeStatus,

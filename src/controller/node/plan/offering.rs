@@ -89,8 +89,8 @@ pub fn choose<'a>(
 }
 
 /// The class' subnets in the zones that the spec allows, in the class' order. One that EC2 shows in another
-/// zone is none of them: its machines would come up there, where the volume is not. One that EC2 does not show
-/// is none while there is another.
+/// zone is none of them: its machines would come up there, where the volume is not. One that EC2 does not
+/// show is none while there is another.
 pub fn subnets<'a>(spec: &NodeSpec, class: &'a NodeClass) -> Vec<&'a Subnet> {
     let is_allowed = |subnet: &&Subnet| match &spec.zone {
         Some(zone) => subnet.zone == *zone,

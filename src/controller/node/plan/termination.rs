@@ -141,9 +141,9 @@ fn declared_lost(observed: &Observed, instance: &Instance, declared: &Lost, now:
     plan
 }
 
-/// The wait for the move of the database that runs on the machine. A Database that owns the Node moves it; one
-/// that is being deleted with the propagation policy Orphan may not, and has a time for that, in which this
-/// process has run; an orphaned Node has none.
+/// The wait for the move of the database that runs on the machine. A Database that owns the Node moves it;
+/// one that is being deleted with the propagation policy Orphan may not, and has a time for that, in which
+/// this process has run; an orphaned Node has none.
 fn awaiting_move(observed: &Observed, instance: &Instance, now: Timestamp) -> Option<Plan> {
     let timing = &observed.timing;
     let until = match observed.ownership {
@@ -211,9 +211,9 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     }
 }
 
-/// Whether the volumes are not awaited any more: a pod of the database does not end, or none has been left for
-/// so long. Nothing is lost by it, since no engine writes to them any more, or it would not end by any other
-/// means: termination ends everything on the machine, and nothing moves before EC2 shows it.
+/// Whether the volumes are not awaited any more: a pod of the database does not end, or none has been left
+/// for so long. Nothing is lost by it, since no engine writes to them any more, or it would not end by any
+/// other means: termination ends everything on the machine, and nothing moves before EC2 shows it.
 fn is_detaching_overdue(observed: &Observed, now: Timestamp) -> bool {
     let drained = conditions::since(observed.node.conditions(), ConditionType::Drained, true);
     let silence = observed.timing.kubelet_silence_timeout;

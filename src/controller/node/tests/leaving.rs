@@ -1,11 +1,10 @@
 //! A Node that is being deleted, from every stage: cordon, pods, volumes, termination, release.
 
 use super::*;
-use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
 
-fn leaves(observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
+pub(super) fn leaves(observed: Observed, change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = deleting(observed);
     change(&mut observed);
     observed
@@ -19,7 +18,7 @@ fn released() -> Row {
     acts(vec![Action::RemoveFinalizer], Reason::Deleting)
 }
 
-const WHY: &str = "its Node is deleted";
+pub(super) const WHY: &str = "its Node is deleted";
 
 fn cordoned() -> CoreNode {
     let mut core_node = core_node();
@@ -340,66 +339,6 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
             }),
             at(1202),
             released(),
-        ),
-    ]);
-}
-
-#[test]
-fn a_second_instance_goes_before_the_node_does() {
-    let with_second = |state: InstanceState, change: fn(&mut Observed)| {
-        leaves(settled(), |it| {
-            it.instances.instances[0].state = InstanceState::Terminated;
-            it.instances.instances.push(instance_of_attempt(2, "i-2", state));
-            change(it);
-        })
-    };
-    hold(vec![
-        (
-            "it is terminated",
-            with_second(InstanceState::Running, |_| {}),
-            now(),
-            acts(vec![terminates("i-2", WHY)], Reason::AwaitingTermination).pending(),
-        ),
-        (
-            "asked for once",
-            with_second(InstanceState::Running, |it| {
-                it.issued_terminations =
-                    BTreeMap::from([(id("i-2"), IssuedRequest { at: at(9), call_blocked: None })]);
-            }),
-            now(),
-            waits(Reason::AwaitingTermination).pending(),
-        ),
-        (
-            "it is ending",
-            with_second(InstanceState::ShuttingDown, |_| {}),
-            now(),
-            waits(Reason::AwaitingTermination).pending(),
-        ),
-        (
-            "it has only our tags",
-            leaves(settled(), |it| {
-                it.instances.instances[0].state = InstanceState::Terminated;
-                it.instances.instances.push(copy_of_our_tags("i-9"));
-            }),
-            now(),
-            acts(
-                vec![Action::ReleaseCoreNode(Box::new(core_node())), Action::RemoveFinalizer],
-                Reason::Deleting,
-            ),
-        ),
-        (
-            "a database may run on it",
-            with_second(InstanceState::Running, |it| {
-                it.other_core_nodes = vec![
-                    serde_json::from_value(json!({
-                        "metadata": {"name": "ip-10-0-0-2", "labels": {DATABASE_NODE_LABEL: "uid"}},
-                        "spec": {"providerID": "aws:///us-east-1a/i-2"},
-                    }))
-                    .unwrap(),
-                ];
-            }),
-            now(),
-            waits(Reason::AwaitingTermination).pending(),
         ),
     ]);
 }

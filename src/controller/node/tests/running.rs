@@ -1,25 +1,22 @@
-//! While the Node has an instance: it starts, joins, is made ready; duplicates; what EC2 is asked for once.
+//! While the Node has an instance: it starts, joins, is made ready; what EC2 is asked for once.
 
 use super::*;
-use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::node::registration::is_awaited;
-use crate::controller::node::status::status as status_of;
-use crate::controller::pass::acted::Acted;
 
-fn launched_with(state: InstanceState, change: impl FnOnce(&mut Observed)) -> Observed {
+pub(super) fn launched_with(state: InstanceState, change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = launched(state);
     change(&mut observed);
     observed
 }
 
-fn settled_with(change: impl FnOnce(&mut Observed)) -> Observed {
+pub(super) fn settled_with(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = settled();
     change(&mut observed);
     observed
 }
 
-fn issued(seconds: i64, call_blocked: Option<CallBlocked>) -> IssuedRequest {
+pub(super) fn issued(seconds: i64, call_blocked: Option<CallBlocked>) -> IssuedRequest {
     IssuedRequest { at: at(seconds), call_blocked }
 }
 
@@ -324,85 +321,4 @@ fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
             waits(Reason::Forbidden).again(54).pending(),
         ),
     ]);
-}
-
-#[test]
-fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
-    let second = |change: fn(&mut Observed)| {
-        settled_with(|it| {
-            it.instances.instances.push(instance_of_attempt(2, "i-2", InstanceState::Running));
-            change(it);
-        })
-    };
-    let why = "a second instance of this Node beside i-1, which its status names";
-    let labelled = |provider: &str| -> CoreNode {
-        serde_json::from_value(json!({
-            "metadata": {"name": "ip-10-0-0-2", "labels": {DATABASE_NODE_LABEL: "uid"}},
-            "spec": {"providerID": provider},
-        }))
-        .unwrap()
-    };
-    let mut rows = vec![
-        (
-            "it is terminated",
-            second(|_| {}),
-            now(),
-            Row { actions: vec![terminates("i-2", why)], ..done().pending() },
-        ),
-        (
-            "asked for once",
-            second(|it| it.issued_terminations = BTreeMap::from([(id("i-2"), issued(9, None))])),
-            now(),
-            done().pending(),
-        ),
-        (
-            "a data volume is attached to it",
-            second(|it| it.instances.instances[1].volumes.push(VolumeId("vol-data".into()))),
-            now(),
-            waits(Reason::DuplicateInstance).again(60),
-        ),
-        (
-            "it is terminated before another is launched",
-            launched_with(InstanceState::Terminated, |it| {
-                it.instances.instances.push(instance_of_attempt(2, "i-2", InstanceState::Running));
-                launched_is(it, false, Reason::InstanceLost, at(1));
-            }),
-            at(61),
-            Row {
-                actions: vec![
-                    terminates("i-2", why),
-                    Action::Launch(Box::new(launch_of(2, "r7i.large", 0, 1, at(61))), "boot".into()),
-                ],
-                ..waits(Reason::Launching).pending()
-            },
-        ),
-    ];
-    let copied = settled_with(|it| it.instances.instances.push(copy_of_our_tags("i-9")));
-    let status = status_of(&copied, &plan(&copied, now()), &Acted::new(copied.node.clone()), now());
-    assert_eq!(condition(&status.conditions, ConditionType::Ready).0, "True");
-    assert_eq!(
-        condition(&status.conditions, ConditionType::ForeignInstance),
-        ("True".into(), "DuplicateInstance".into())
-    );
-    rows.push(("only its tags are ours: it is left alone, and nothing waits", copied, now(), done()));
-    for state in [InstanceState::ShuttingDown, InstanceState::Terminated] {
-        let observed = settled_with(|it| it.instances.instances.push(instance_of_attempt(2, "i-2", state)));
-        rows.push(("one that has ended is no duplicate", observed, now(), done()));
-    }
-    let mut used = second(|_| {});
-    used.other_core_nodes = vec![labelled("aws:///us-east-1a/i-2")];
-    rows.push((
-        "its core Node has a database's label",
-        used.clone(),
-        now(),
-        waits(Reason::DuplicateInstance).again(60),
-    ));
-    used.other_core_nodes = vec![labelled("aws:///us-east-1a/i-3")];
-    rows.push((
-        "another machine's label does not matter",
-        used,
-        now(),
-        Row { actions: vec![terminates("i-2", why)], ..done().pending() },
-    ));
-    hold(rows);
 }
