@@ -100,8 +100,10 @@ impl DatabaseWait {
                 format!("pod {pod} does not run what Freehold applied: {}", step.message())
             }
             Self::VolumeLost { volume, is_being_deleted: true } => format!(
-                "Volume {volume} was deleted outside Freehold, which cannot be undone, and ends with its \
-                 Database, which then decides about the EBS volume; no empty Volume takes its place"
+                "Volume {volume} was deleted outside Freehold, which cannot be undone; it keeps its EBS \
+                 volume until its Database is deleted, and the database goes on and is repaired, but no \
+                 change of the spec is carried out: set spec.deletionPolicy to Retain, delete the Database \
+                 and create it with spec.storage.adoptRetained"
             ),
             Self::VolumeLost { volume, is_being_deleted: false } => format!(
                 "Volume {volume} does not exist any more, and no empty Volume is created in its place; \

@@ -124,7 +124,10 @@ fn of_nodes(observed: &Observed, plan: &Plan, action: &Action, rule: &mut impl F
             "no more than two machines of one database live at once, but to replace a lost one",
         );
         let is_stalled = plan.waiting.as_ref().is_some_and(DatabaseWait::is_stalled);
-        rule(!is_stalled, "a stalled Database costs nothing more");
+        rule(
+            !is_stalled || is_successor_of_what_goes(observed, plan),
+            "a stalled Database costs nothing more, but for the machine that takes a lost one's place",
+        );
     }
     if let Action::DeleteNode(name, uid, _) | Action::UpdateNode(name, uid, _) = action {
         let is_it = |node: &&Node| node.name_any() == *name && node.uid().as_deref() == Some(uid);
@@ -152,13 +155,19 @@ fn releases(plan: &Plan, name: &str) -> bool {
 
 /// Whether a machine is lost, and every other one is lost, too, or leaves, if only with this very plan.
 fn is_repair(observed: &Observed, plan: &Plan) -> bool {
-    let is_deleted = |node: &Node| {
-        let name = node.name_any();
-        plan.actions
-            .iter()
-            .any(|action| matches!(action, Action::DeleteNode(deleted, ..) if *deleted == name))
-    };
-    let leaves = |node: &&Node| node.metadata.deletion_timestamp.is_some() || is_deleted(node);
     observed.nodes.iter().any(machines::is_lost)
-        && observed.nodes.iter().filter(|node| !leaves(node)).all(machines::is_lost)
+        && observed.nodes.iter().filter(|node| !leaves(node, plan)).all(machines::is_lost)
+}
+
+/// Whether there were machines for the data that is there, and each of them is gone or going.
+fn is_successor_of_what_goes(observed: &Observed, plan: &Plan) -> bool {
+    let goes = |node: &Node| leaves(node, plan) || machines::must_be_left(node);
+    observed.volume.ours().is_some() && !observed.nodes.is_empty() && observed.nodes.iter().all(goes)
+}
+
+/// Whether the Node is deleted, if only with this very plan.
+fn leaves(node: &Node, plan: &Plan) -> bool {
+    let name = node.name_any();
+    let is_it = |action: &Action| matches!(action, Action::DeleteNode(deleted, ..) if *deleted == name);
+    node.metadata.deletion_timestamp.is_some() || plan.actions.iter().any(is_it)
 }

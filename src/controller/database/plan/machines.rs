@@ -52,6 +52,11 @@ pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<ReplaceCa
     unwanted_type(observed, node)
 }
 
+/// Whether the machine is gone or going, whatever the spec says.
+pub(super) fn must_be_left(node: &Node) -> bool {
+    is_lost(node) || node.metadata.deletion_timestamp.is_some() || loses_kubernetes_node(node).is_some()
+}
+
 /// Why a Node that is to take another's place cannot.
 pub(super) fn unfit(observed: &Observed, node: &Node) -> Option<ReplaceCause> {
     let lost = || is_lost(node).then(|| lost(node));

@@ -19,6 +19,7 @@ mod pause;
 mod placement;
 mod prerequisites;
 mod release;
+mod repair;
 mod replacement;
 mod rollout;
 mod total_storage;
@@ -102,10 +103,10 @@ fn carry_out(observed: &Observed, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
     let profile = match prerequisites::check(observed, &mut actions) {
         Ok(profile) => profile,
-        Err(plan) => return plan,
+        Err(plan) => return repair::despite(plan, observed, now),
     };
     if let Some(lost) = placement::volume_lost(observed) {
-        return Plan::act(actions, lost);
+        return repair::despite(Plan::act(actions, lost), observed, now);
     }
     running(observed, profile, actions, now)
 }

@@ -213,6 +213,67 @@ fn the_boot_of_another_machine_is_hidden_behind_the_fence_of_a_lost_one() {
     }
 }
 
+/// What keeps a spec from being carried out.
+const TROUBLES: [(&str, fn(&mut Observed)); 5] = [
+    ("InvalidSpec", |world| {
+        world.database.spec.config = serde_json::from_value(json!({"pg.password": "x"})).expect("settings");
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+    }),
+    ("InvalidSpec", |world| world.database.spec.instance_types = Vec::new()),
+    ("NameConflict", |world| world.service = Child::Foreign),
+    ("CredentialsUnreadable", |world| world.credentials = Credentials::Read(Child::Absent)),
+    ("VolumeLost", |world| change(&mut world.volume, |volume| deleting(volume, 1))),
+];
+
+#[test]
+fn a_lost_machine_is_replaced_whatever_else_is_wrong() {
+    for (reason, trouble) in TROUBLES {
+        let mut world = lost(settled(), Some(("True", "AsExpected")));
+        trouble(&mut world);
+        let asked = "[create node 2 orders-gqmgm-2 in us-east-1b for orders-gqmgm-1: instance i-1 is \
+            terminated] stalled";
+        assert_eq!(said(&world), format!("{asked} {reason}"));
+        let Some(Action::CreateNode(_, node, _)) = plan(&world, now()).actions.pop() else { panic!() };
+        assert_eq!(node.spec.instance_types, settled().database.spec.instance_types, "as it was decided");
+
+        let mut ready = lost(with_successor(settled()), Some(("True", "AsExpected")));
+        trouble(&mut ready);
+        let moves = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, label ip-10-0-0-2, moved from Node \
+            orders-gqmgm-1 to Node orders-gqmgm-2: the cause] stalled";
+        assert_eq!(said(&ready), format!("{moves} {reason}"), "and the pod follows");
+        let mut unfenced = lost(with_successor(settled()), Some(("False", "AsExpected")));
+        trouble(&mut unfenced);
+        assert_eq!(said(&unfenced), format!("[] stalled {reason}"));
+
+        let mut unlabelled = settled();
+        unlabelled.labelled = Vec::new();
+        trouble(&mut unlabelled);
+        assert_eq!(said(&unlabelled), format!("[label ip-10-0-0-1 ip-10-0-0-1-uid] stalled {reason}"));
+    }
+}
+
+#[test]
+fn a_machine_that_serves_is_not_left_while_the_spec_cannot_be_carried_out() {
+    for (reason, trouble) in TROUBLES {
+        let mut world = with_successor(type_left());
+        trouble(&mut world);
+        assert_eq!(said(&world), format!("[] stalled {reason}"));
+        let mut deleted = settled();
+        deleting(&mut deleted.nodes[0], 1);
+        trouble(&mut deleted);
+        assert_eq!(said(&deleted), format!("[] stalled {reason}"), "its label keeps it until then");
+    }
+    for foreign in [
+        |world: &mut Observed| world.stateful_set = Child::Foreign,
+        |world| world.volume = Child::Foreign,
+        |world| world.node_name_taken = Some("orders-gqmgm-2".to_owned()),
+    ] {
+        let mut world = lost(settled(), Some(("True", "AsExpected")));
+        foreign(&mut world);
+        assert_eq!(said(&world), "[] stalled NameConflict");
+    }
+}
+
 #[test]
 fn nothing_moves_before_a_lost_machine_is_fenced() {
     let unfenced = lost(with_successor(settled()), Some(("False", "AsExpected")));
