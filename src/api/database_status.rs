@@ -61,6 +61,10 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<EngineRun>,
 
+    /// The newest version of QuestDB that was started on the data. No older one is started on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_version: Option<String>,
+
     /// When the database was Ready for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_ready_at: Option<Time>,

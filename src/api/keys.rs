@@ -118,6 +118,9 @@ pub const ENGINE_ANNOTATION: &str = "freehold.dev/engine";
 /// it where it is missing.
 pub const ENGINE_VERSION_ANNOTATION: &str = "freehold.dev/engine-version";
 
+/// Annotation of the record: where a custom engine had its data (its dataPath).
+pub const DATA_PATH_ANNOTATION: &str = "freehold.dev/data-path";
+
 /// Annotation of the record: the name of the Secret with the credentials that the data was created with, in
 /// the namespace of the claim.
 pub const CREDENTIALS_ANNOTATION: &str = "freehold.dev/credentials-secret";

@@ -8,15 +8,16 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
 use serde::Serialize;
 
-use crate::api::database::{EngineType, Storage};
+use crate::api::database::{Engine, EngineType, Storage};
 use crate::api::keys::{
-    self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATABASE_ANNOTATION, ENGINE_ANNOTATION,
-    ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, NAMESPACE_UID_ANNOTATION, RETAINED_AT_ANNOTATION,
-    RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION,
+    self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATA_PATH_ANNOTATION, DATABASE_ANNOTATION,
+    ENGINE_ANNOTATION, ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, NAMESPACE_UID_ANNOTATION,
+    RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION,
 };
 use crate::api::{Database, Size, Volume, VolumeId, names};
 use crate::cloud::inventory::TaggedVolume;
 use crate::cluster::persistent_volume;
+use crate::engine::release;
 use crate::time::whole_second;
 
 /// The Database that takes a kept volume.
@@ -74,6 +75,9 @@ pub struct Retained {
     pub engine: Option<String>,
     /// The engine's version, or its image.
     pub engine_version: Option<String>,
+    /// Where a custom engine had the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_path: Option<String>,
     /// When it was kept.
     pub retained_at: Option<String>,
     /// Why it was kept, in words.
@@ -119,6 +123,7 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         file_system: persistent_volume::file_system(record),
         engine: note(ENGINE_ANNOTATION).or_else(|| label(ENGINE_LABEL)),
         engine_version: note(ENGINE_VERSION_ANNOTATION),
+        data_path: note(DATA_PATH_ANNOTATION),
         retained_at: note(RETAINED_AT_ANNOTATION),
         because: note(RETAINED_BECAUSE_ANNOTATION),
         credentials_secret: note(CREDENTIALS_ANNOTATION)
@@ -140,8 +145,13 @@ pub fn marks(
     now: Timestamp,
 ) -> BTreeMap<String, String> {
     let spec = owner.map(|owner| &owner.spec.engine);
-    let version = spec
-        .and_then(|engine| engine.version.clone().or_else(|| Some(engine.custom.as_ref()?.image.clone())));
+    // What was started decides which versions can read the data.
+    let started = owner.and_then(|owner| owner.status.as_ref()?.engine_version.clone());
+    let requested = || {
+        spec.and_then(|engine| engine.version.clone().or_else(|| Some(engine.custom.as_ref()?.image.clone())))
+    };
+    let version = started.or_else(requested);
+    let data_path = spec.and_then(|engine| Some(engine.custom.as_ref()?.data_path.clone()));
     let engine = spec.map(|engine| engine.kind.as_str().to_owned()).or_else(|| engine.cloned());
     let marks = [
         (RETAINED_AT_ANNOTATION, Some(whole_second(now).to_string())),
@@ -149,6 +159,7 @@ pub fn marks(
         (SIZE_ANNOTATION, Some(size.0.clone())),
         (ENGINE_ANNOTATION, engine),
         (ENGINE_VERSION_ANNOTATION, version),
+        (DATA_PATH_ANNOTATION, data_path),
         (CREDENTIALS_ANNOTATION, Some(names::retained_secret(volume))),
         (NAMESPACE_UID_ANNOTATION, namespace_uid.cloned()),
     ];
@@ -202,9 +213,51 @@ pub fn is_of(kept: &Retained, namespace_uid: Option<&str>) -> bool {
     kept.namespace_uid.as_deref().is_none_or(|uid| Some(uid) == namespace_uid)
 }
 
+/// What a person does about a spec that does not fit.
+const ANEW: &str = "delete this Database and create it with";
+
+/// Whether this version of the engine reads the data, and finds it.
+fn version_fits(kept: &Retained, engine: &Engine) -> Result<(), String> {
+    let wrote = kept.engine_version.as_deref();
+    let wanted = engine.version.as_deref().unwrap_or_default();
+    match engine.kind {
+        EngineType::Postgresql => {
+            let major = |version: &str| version.split('.').next().map(str::to_owned);
+            match wrote.and_then(major) {
+                None => Err(format!(
+                    "it does not say which version of PostgreSQL wrote it: if you know, annotate the \
+                     PersistentVolume with {ENGINE_VERSION_ANNOTATION}"
+                )),
+                Some(wrote) if Some(&wrote) != major(wanted).as_ref() => Err(format!(
+                    "its data was written by PostgreSQL {wrote}, which no other major version can read: \
+                        {ANEW} a version {wrote}.x"
+                )),
+                Some(_) => Ok(()),
+            }
+        }
+        EngineType::Questdb => match wrote.filter(|wrote| release::is_older(wanted, wrote)) {
+            Some(wrote) => Err(format!(
+                "its data was written by QuestDB {wrote}, which an older version does not read: {ANEW} \
+                 {wrote} or a later version"
+            )),
+            None => Ok(()),
+        },
+        EngineType::Custom => {
+            let Some(custom) = &engine.custom else { return Ok(()) };
+            let had = kept.data_path.as_ref().filter(|had| **had != custom.data_path);
+            match had.filter(|_| wrote == Some(custom.image.as_str())) {
+                Some(had) => Err(format!(
+                    "the image {} had its data in {had}: {ANEW} spec.engine.custom.dataPath: {had}",
+                    custom.image
+                )),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
 /// Whether the data can be used by a Database of this spec.
 fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
-    const ANEW: &str = "delete this Database and create it with";
     let engine = &database.spec.engine;
     if !kept.is_released {
         return Err("it is not Released: something claims it".to_owned());
@@ -216,25 +269,7 @@ fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
             engine.kind.as_str()
         ));
     }
-    if engine.kind == EngineType::Postgresql {
-        let major = |version: &str| version.split('.').next().map(str::to_owned);
-        let wanted = engine.version.as_deref().and_then(major);
-        match kept.engine_version.as_deref().and_then(major) {
-            None => {
-                return Err(format!(
-                    "it does not say which version of PostgreSQL wrote it: if you know, annotate the \
-                     PersistentVolume with {ENGINE_VERSION_ANNOTATION}"
-                ));
-            }
-            Some(wrote) if Some(&wrote) != wanted.as_ref() => {
-                return Err(format!(
-                    "its data was written by PostgreSQL {wrote}, which no other major version can read: \
-                        {ANEW} a version {wrote}.x"
-                ));
-            }
-            Some(_) => {}
-        }
-    }
+    version_fits(kept, engine)?;
     let Storage { size, file_system, .. } = &database.spec.storage;
     if kept.file_system.as_deref() != Some(file_system.as_str()) {
         let made = kept.file_system.as_deref().unwrap_or("an unknown file system");

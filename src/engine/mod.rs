@@ -8,6 +8,7 @@ pub mod postgresql;
 mod profile;
 mod properties;
 mod questdb;
+pub mod release;
 mod setting;
 
 use std::collections::BTreeMap;

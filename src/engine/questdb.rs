@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::release::Release;
 use super::{
     Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, properties,
     setting,
@@ -75,22 +76,6 @@ const MIME_TYPES: &str = "text/html html htm\n\
                           font/woff woff\n\
                           font/woff2 woff2\n\
                           font/ttf ttf\n";
-
-/// A whole release number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Release(u32, u32, u32);
-
-impl Release {
-    /// `9.3.4`, or `9.3` for `9.3.0`.
-    fn parse(text: &str) -> Option<Self> {
-        let mut numbers = text.split('.').map(|part| {
-            let is_number = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-            if is_number { part.parse::<u32>().ok() } else { None }
-        });
-        let release = Self(numbers.next()??, numbers.next()??, numbers.next().unwrap_or(Some(0))?);
-        numbers.next().is_none().then_some(release)
-    }
-}
 
 /// What QuestDB needs.
 pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Result<Profile, EngineError> {

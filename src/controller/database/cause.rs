@@ -23,6 +23,13 @@ pub enum InvalidSpec {
     Name(String),
     /// The engine's version or settings.
     Engine(EngineError),
+    /// An older version of QuestDB than one that was started on the data.
+    OlderEngine {
+        /// The spec's.
+        version: String,
+        /// The newest that was started.
+        started: String,
+    },
     /// Another major version of PostgreSQL.
     DataDirectory {
         /// Where the new version needs the data.

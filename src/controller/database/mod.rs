@@ -19,6 +19,7 @@ pub mod password;
 pub mod plan;
 pub mod pod;
 mod remember;
+mod started;
 pub mod status;
 pub mod unreleasable;
 mod wait;

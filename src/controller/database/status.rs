@@ -22,6 +22,7 @@ use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
 use super::plan::{going_back, next_start};
+use super::started;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
@@ -118,6 +119,7 @@ pub fn status(
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, old.replacement),
         run: history::run(observed, now),
+        engine_version: started::newest(observed, old.engine_version),
         applied: drift::record(observed, old.applied, &decided.answers, acted.error.is_some()),
         history: history::extended(&old.history, history::occurred(observed).as_ref(), now),
     }

@@ -69,6 +69,7 @@ fn a_record_tells_everything_that_a_person_asks_for() {
         file_system: Some("xfs".to_owned()),
         engine: Some("postgresql".to_owned()),
         engine_version: Some("17.6".to_owned()),
+        data_path: None,
         retained_at: Some("2026-11-22T01:00:00Z".to_owned()),
         because: Some("why".to_owned()),
         credentials_secret: Some("orders-aaaaa-admin".to_owned()),
@@ -104,6 +105,41 @@ fn what_contradicts_itself_or_is_nobodys_record_is_none() {
     for row in rows {
         assert_eq!(read(&record(std::slice::from_ref(&row))), None, "{row:?}");
     }
+}
+
+#[test]
+fn the_image_of_a_custom_engine_finds_its_data_where_it_had_it() {
+    let mut record = record(&[]);
+    let mut owner = database("team-a", json!({}));
+    let custom = |image: &str, path: &str| {
+        json!({"engine": {"type": "custom", "custom": {"image": image,
+        "port": 5000, "dataPath": path}}})
+    };
+    owner.spec = database("team-a", custom("engine:1", "/var/lib/engine")).spec;
+    let size = Size("150Gi".to_owned());
+    let now = Timestamp::from_second(1_700_000_000).unwrap();
+    record.annotations_mut().extend(marks("orders-aaaaa", None, Some(&owner), &size, "why", None, now));
+    let fits = |image: &str, path: &str| {
+        let wanted = database("team-a", custom(image, path));
+        may_adopt(&format!("freehold-{UID}"), Some(&record), &wanted, None).map(drop)
+    };
+    assert_eq!(fits("engine:1", "/var/lib/engine"), Ok(()));
+    assert_eq!(fits("engine:2", "/data"), Ok(()), "another image may have another path");
+    let why = fits("engine:1", "/data").unwrap_err();
+    assert!(why.contains("dataPath: /var/lib/engine"), "{why}");
+}
+
+#[test]
+fn a_record_names_the_version_that_was_started_and_not_one_that_was_only_requested() {
+    let mut owner = database("team-a", json!({"engine": {"type": "questdb", "version": "9.4.0"}}));
+    let size = Size("150Gi".to_owned());
+    let now = Timestamp::from_second(1_700_000_000).unwrap();
+    let version = |owner: &Database| {
+        marks("orders-aaaaa", None, Some(owner), &size, "why", None, now).remove(ENGINE_VERSION_ANNOTATION)
+    };
+    assert_eq!(version(&owner).as_deref(), Some("9.4.0"));
+    owner.status.get_or_insert_default().engine_version = Some("9.3.4".to_owned());
+    assert_eq!(version(&owner).as_deref(), Some("9.3.4"));
 }
 
 #[test]
@@ -163,6 +199,22 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
         (record(&[("/spec/nodeAffinity", Value::Null)]), json!({}), &["which zone"]),
         (record(&[("/spec/csi/fsType", Value::Null)]), json!({}), &["formatted with ext4"]),
     ];
+    let of_questdb = |version: &str| {
+        let mut record = record(&[]);
+        record.annotations_mut().extend([
+            (ENGINE_ANNOTATION.to_owned(), "questdb".to_owned()),
+            (ENGINE_VERSION_ANNOTATION.to_owned(), version.to_owned()),
+        ]);
+        record
+    };
+    let questdb = || json!({"engine": {"type": "questdb", "version": "9.3.4"}});
+    assert!(fits(&of_questdb("9.3.4"), "team-a", questdb()).is_ok());
+    assert!(fits(&of_questdb("9.2.2"), "team-a", questdb()).is_ok(), "a newer version reads it");
+    let rows = rows.into_iter().chain([(
+        of_questdb("9.3.10"),
+        questdb(),
+        ["written by QuestDB 9.3.10", "9.3.10 or a later"].as_slice(),
+    )]);
     for (record, changes, says) in rows {
         let why = fits(&record, "team-a", changes.clone()).unwrap_err();
         assert!(says.iter().all(|part| why.contains(part)), "{changes}: {why}");

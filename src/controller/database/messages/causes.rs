@@ -58,6 +58,11 @@ impl InvalidSpec {
                     set the size back"
                 )
             }
+            Self::OlderEngine { version, started } => format!(
+                "spec.engine.version cannot go back to {version}: QuestDB {started} was started on the data, \
+                 and an older version does not read what a newer one has changed; set {started} or a later \
+                 version, or create a new Database from a snapshot that is older than that start"
+            ),
             Self::FileSystem(made) => {
                 format!(
                     "spec.storage.fileSystem cannot change: the volume was formatted with {made}; set \

@@ -15,11 +15,13 @@ use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::observe::Observed;
 use crate::engine::Value;
 use crate::engine::postgresql::DATA_DIRECTORY;
+use crate::engine::release;
 
 /// What is wrong with the spec; `None` when it can be carried out.
 pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
     name(observed)
         .or_else(|| observed.profile.as_ref().err().cloned().map(InvalidSpec::Engine))
+        .or_else(|| older_engine(observed))
         .or_else(|| data_directory(observed))
         .or_else(|| data_path(observed))
         .or_else(|| adopted_image(observed))
@@ -36,6 +38,15 @@ fn name(observed: &Observed) -> Option<InvalidSpec> {
         && !name.ends_with('-')
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     (!is_name).then(|| InvalidSpec::Name(name.to_owned()))
+}
+
+/// A newer version of QuestDB was started on the data.
+fn older_engine(observed: &Observed) -> Option<InvalidSpec> {
+    let started = observed.database.status.as_ref()?.engine_version.as_ref()?;
+    let engine = &observed.database.spec.engine;
+    let version = engine.version.as_ref().filter(|_| engine.kind == EngineType::Questdb)?;
+    release::is_older(version, started)
+        .then(|| InvalidSpec::OlderEngine { version: version.clone(), started: started.clone() })
 }
 
 /// The engine's container as Freehold applied it. A template of this very spec that another client has

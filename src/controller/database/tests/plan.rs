@@ -305,6 +305,23 @@ fn a_spec_that_cannot_be_changes_nothing() {
 }
 
 #[test]
+fn an_older_version_of_questdb_is_never_started_on_newer_data() {
+    let of = |version: &str, started: Option<&str>| {
+        let mut world = settled_as(json!({}));
+        world.database =
+            database(json!({"engine": {"type": "questdb", "version": version}}), settled_status());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        as_applied(&mut world);
+        world.database.status.as_mut().unwrap().engine_version = started.map(str::to_owned);
+        line(&plan(&world, now()))
+    };
+    assert_eq!(of("9.3.3", Some("9.3.4")), "[] stalled InvalidSpec");
+    assert!(of("9.3.5", Some("9.3.4")).ends_with("RestartPending"));
+    assert!(of("9.3.3", None).ends_with("RestartPending"), "one that never started changed nothing");
+    assert_eq!(of("9.3.4", Some("9.3.4")), "[] as wanted");
+}
+
+#[test]
 fn the_data_path_of_an_image_cannot_change_once_the_database_was_ready() {
     let custom = |image: &str, path: &str| {
         json!({"engine": {"type": "custom",

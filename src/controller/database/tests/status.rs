@@ -39,6 +39,24 @@ fn refused(code: u16, reason: &str) -> ActError {
 }
 
 #[test]
+fn the_version_that_was_started_is_recorded_and_never_goes_back() {
+    let version = |spec: &str, started: bool, known: Option<&str>| {
+        let mut world = settled_as(json!({"engine": {"type": "questdb", "version": spec}}));
+        world.database.status.as_mut().unwrap().engine_version = known.map(str::to_owned);
+        if !started {
+            let state = json!({"waiting": {"reason": "ImagePullBackOff"}});
+            let pending = json!({"phase": "Pending", "containerStatuses": [container_status(state)]});
+            world.pod = world.pod.take().map(|pod| pod_with(pod, pending));
+        }
+        status_of(&world).engine_version
+    };
+    assert_eq!(version("9.3.5", true, Some("9.3.4")).as_deref(), Some("9.3.5"));
+    assert_eq!(version("9.3.5", false, Some("9.3.4")).as_deref(), Some("9.3.4"), "it never started");
+    assert_eq!(version("9.3.5", true, Some("9.4.0")).as_deref(), Some("9.4.0"));
+    assert_eq!(version("9.3.5", false, None), None);
+}
+
+#[test]
 fn a_settled_database_is_ready_and_says_where_it_is() {
     let new = status_of(&settled());
     let expected = [
@@ -62,6 +80,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         credentials_secret_name,
         replacement,
         run,
+        engine_version,
         first_ready_at,
         applied,
         adoption: None,
@@ -80,7 +99,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         (replacement, run.map(|run| run.pod_uid), history),
         (None, Some("pod-uid".to_owned()), Vec::new())
     );
-    assert_eq!(observed_generation, Some(3));
+    assert_eq!((observed_generation, engine_version.as_deref()), (Some(3), Some("9.3.4")));
     assert_eq!((zone.as_deref(), instance_type.as_deref()), (Some(ZONE), Some("r7i.large")));
     assert_eq!(
         (node_ordinal, node_name.as_deref(), volume_name.as_deref()),
