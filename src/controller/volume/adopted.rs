@@ -57,6 +57,13 @@ pub fn record(found: &PersistentVolume, volume: &Volume) -> Option<Box<Change<Pe
     Change::of(found, to)
 }
 
+/// Lets the PersistentVolume of this Volume outlive its claim again; `None` where it does.
+pub fn retained(found: &PersistentVolume) -> Option<Box<Change<PersistentVolume>>> {
+    let mut to = found.clone();
+    to.spec.as_mut()?.persistent_volume_reclaim_policy = Some(RETAIN.to_owned());
+    Change::of(found, to)
+}
+
 /// Makes the claim this Volume's. Another controller of it, such as its StatefulSet, stays its controller.
 /// The finalizer keeps it there when it is deleted, until nothing can make an empty claim in its place
 /// (`database/plan/claim.rs`).

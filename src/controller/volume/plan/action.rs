@@ -118,7 +118,8 @@ pub enum Action {
     Adopt(VolumeId, BTreeMap<String, String>),
     /// CreateTags again, identical.
     Retag(VolumeId, BTreeMap<String, String>),
-    /// Make the PersistentVolume of an adopted volume the record of this Volume, or its claim's again.
+    /// Make the PersistentVolume of an adopted volume the record of this Volume; or any Volume's its claim's
+    /// again, or one that outlives its claim.
     RecordAdopted(Box<Change<PersistentVolume>>),
     /// Make the claim of an adopted volume this Volume's.
     OwnClaim(Box<Change<PersistentVolumeClaim>>),

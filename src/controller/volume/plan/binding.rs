@@ -2,6 +2,7 @@
 //! wants. Pure.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
@@ -10,10 +11,13 @@ use super::{adoption, modification};
 use crate::api::{Size, VolumeStatus};
 use crate::cloud::EbsVolume;
 use crate::controller::volume::observe::Observed;
+use crate::controller::volume::wait::VolumeWait;
+use crate::controller::volume::wait::adopted::AdoptedWait;
 use crate::controller::volume::wait::modification::BindingWait;
 use crate::controller::volume::{adopted, build};
+use crate::time::sooner;
 
-/// The EBS volume is there: bound next, then as wanted.
+/// The EBS volume is there: kept whatever becomes of its claim, then bound, then as wanted.
 pub(super) fn plan(
     observed: &Observed,
     status: &VolumeStatus,
@@ -21,6 +25,28 @@ pub(super) fn plan(
     size: i32,
     now: Timestamp,
 ) -> Plan {
+    let plan = bound(observed, status, volume, size, now);
+    match retaining(observed) {
+        Some((action, wait)) => Plan {
+            actions: [vec![action], plan.actions].concat(),
+            waiting: plan.waiting.or(Some(wait)),
+            requeue: Some(sooner(observed.timing.requeue_interval, plan.requeue)),
+            ..plan
+        },
+        None => plan,
+    }
+}
+
+/// The PersistentVolume of this Volume outlives its claim, whatever another client has written into it: with
+/// the policy Delete the CSI driver would delete the EBS volume once the claim is gone.
+pub(super) fn retaining(observed: &Observed) -> Option<(Action, VolumeWait)> {
+    let is_ours = |record: &&PersistentVolume| build::is_record_of(record, &observed.volume);
+    let record = observed.persistent_volume.as_ref().filter(is_ours)?;
+    let change = adopted::retained(record).filter(|_| !observed.volume.spec.release)?;
+    Some((Action::RecordAdopted(change), AdoptedWait::Recording(record.name_any()).into()))
+}
+
+fn bound(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i32, now: Timestamp) -> Plan {
     let storage_class = observed.class.as_ref().map(|class| &class.spec.storage_class_name);
     let Some(persistent_volume) = &observed.persistent_volume else {
         let Some(storage_class) = storage_class else { return class_not_found(observed, Stage::Created) };

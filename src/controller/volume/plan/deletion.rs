@@ -6,7 +6,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
 use super::facts::{attempt_facts, blocked, is_decided, once_confirmed, owner_of, proven_absent};
-use super::{adopted, adoption, release, snapshot};
+use super::{adopted, adoption, binding, release, snapshot};
 use crate::api::names::VolumeNames;
 use crate::api::{ConditionType, DeletionPolicy, Size, VolumeId, VolumeStatus, keys};
 use crate::cloud::call::Call;
@@ -29,6 +29,10 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }
     if let Some(id) = released(observed) {
         return release::plan(observed, &id, now);
+    }
+    // Before anything ends the claim, and whatever the policy says: Freehold deletes the EBS volume itself.
+    if let Some((action, wait)) = binding::retaining(observed) {
+        return Plan::act(reached(observed), vec![action], wait).after(observed.timing.requeue_interval);
     }
     if observed.volumes.swept_at.is_none() {
         return Plan::wait(Stage::Nothing, VolumeWait::FirstSync);

@@ -1,6 +1,7 @@
 //! The EBS volume is there: its PersistentVolume, then its claim, and strangers of their names.
 
 use super::*;
+use crate::controller::volume::adopted::Change;
 
 fn available() -> Observed {
     created(VolumeState::Available)
@@ -14,6 +15,18 @@ fn with_record(change: impl FnOnce(&mut PersistentVolume)) -> Observed {
 
 fn used(record: &mut PersistentVolume) {
     record.spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = Some("old-claim".into());
+}
+
+/// The record of vol-1, after another client has written the policy Delete.
+pub(super) fn ending() -> PersistentVolume {
+    let mut ending = record();
+    ending.spec.as_mut().unwrap().persistent_volume_reclaim_policy = Some("Delete".to_owned());
+    ending
+}
+
+/// Gives it Retain back.
+pub(super) fn retains() -> Action {
+    Action::RecordAdopted(Box::new(Change { from: ending(), to: record() }))
 }
 
 #[test]
@@ -82,6 +95,18 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
             with(settled(), |it| it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)))),
             now(),
             waits(made, Reason::AwaitingBinding),
+        ),
+        (
+            "another client has written the policy Delete",
+            with(settled(), |it| it.persistent_volume = Some(ending())),
+            now(),
+            acts(Stage::AsWanted, vec![retains()], Reason::AwaitingBinding).again(5),
+        ),
+        (
+            "and that comes before the claim that is to be made",
+            with_record(|it| *it = ending()),
+            now(),
+            acts(made, vec![retains(), claim_to_make()], Reason::AwaitingBinding).again(5),
         ),
         ("settled", settled(), now(), done()),
         (

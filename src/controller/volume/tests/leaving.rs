@@ -1,5 +1,6 @@
 //! A Volume that is being deleted: the claim, then Retain or Delete, then its record.
 
+use super::bound::{ending, retains};
 use super::*;
 
 /// A settled world whose claim has gone and whose EBS volume is in this state.
@@ -62,6 +63,12 @@ fn the_claim_goes_first_and_only_ours() {
                 vec![Action::DeleteClaim(Box::new(claim("100Gi", "100Gi")))],
                 Reason::AwaitingDetach,
             ),
+        ),
+        (
+            "not before the PersistentVolume outlives it",
+            with(claimed.clone(), |it| it.persistent_volume = Some(ending())),
+            now(),
+            acts(Stage::Nothing, vec![retains()], Reason::AwaitingBinding).again(5),
         ),
         (
             "kept by Kubernetes while a pod uses it",
