@@ -2,7 +2,7 @@
 //! wants. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::PersistentVolume;
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::ResourceExt;
 
 use super::action::{Action, Plan, Stage};
@@ -51,7 +51,12 @@ fn bound(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i
     let Some(persistent_volume) = &observed.persistent_volume else {
         let Some(storage_class) = storage_class else { return class_not_found(observed, Stage::Created) };
         let size = Size::from_gib(volume.size);
-        let built = build::persistent_volume(&observed.volume, &volume.id, &size, storage_class, None);
+        // Kubernetes binds a claim that has lost its PersistentVolume only to one that names its UID.
+        let is_staying = |claim: &&PersistentVolumeClaim| {
+            adopted::is_owned(claim, &observed.volume) && claim.metadata.deletion_timestamp.is_none()
+        };
+        let claimant = observed.claim.as_ref().filter(is_staying).and_then(ResourceExt::uid);
+        let built = build::persistent_volume(&observed.volume, &volume.id, &size, storage_class, claimant);
         let actions = vec![Action::CreatePersistentVolume(Box::new(built))];
         return Plan::act(Stage::Created, actions, BindingWait::CreatingPersistentVolume);
     };
@@ -80,11 +85,16 @@ fn bound(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i
     if claim.metadata.deletion_timestamp.is_some() {
         return Plan::wait(Stage::Created, BindingWait::ClaimDeleted(claim.name_any()));
     }
-    if claim.status.as_ref().and_then(|status| status.phase.as_deref()) != Some("Bound") {
+    let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
+    if phase != Some("Bound") {
         let wait = BindingWait::NotBound {
             claim: claim.name_any(),
             persistent_volume: persistent_volume.name_any(),
         };
+        if let Some(change) = adopted::claimed_by(persistent_volume, claim).filter(|_| phase == Some("Lost"))
+        {
+            return Plan::act(Stage::Created, vec![Action::RecordAdopted(change)], wait);
+        }
         // The claim was made, and the PersistentVolume still belongs to the one before it.
         let claimed_by = persistent_volume
             .spec

@@ -17,6 +17,23 @@ fn used(record: &mut PersistentVolume) {
     record.spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = Some("old-claim".into());
 }
 
+/// A claim whose PersistentVolume was deleted.
+fn lost() -> Observed {
+    with(settled(), |it| {
+        let claim = it.claim.as_mut().unwrap();
+        claim.metadata.uid = Some("claim-uid".into());
+        claim.status.as_mut().unwrap().phase = Some("Lost".into());
+    })
+}
+
+/// The record of vol-1, for that claim.
+fn of_claim() -> PersistentVolume {
+    let mut of_claim = record();
+    let claimed_by = of_claim.spec.as_mut().unwrap().claim_ref.as_mut().unwrap();
+    claimed_by.uid = Some("claim-uid".into());
+    of_claim
+}
+
 /// The record of vol-1, after another client has written the policy Delete.
 pub(super) fn ending() -> PersistentVolume {
     let mut ending = record();
@@ -81,6 +98,31 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
             }),
             now(),
             acts(made, vec![Action::ReopenPersistentVolume(Box::new(reopened))], Reason::AwaitingBinding),
+        ),
+        (
+            "one that is gone is made again for the claim that has lost it",
+            with(lost(), |it| it.persistent_volume = None),
+            now(),
+            acts(made, vec![Action::CreatePersistentVolume(Box::new(of_claim()))], Reason::AwaitingBinding),
+        ),
+        (
+            "but not for a claim that goes, too",
+            with(lost(), |it| {
+                it.persistent_volume = None;
+                it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
+            }),
+            now(),
+            acts(made, vec![Action::CreatePersistentVolume(Box::new(record()))], Reason::AwaitingBinding),
+        ),
+        (
+            "made again without the UID of the claim that has lost the former one",
+            lost(),
+            now(),
+            acts(
+                made,
+                vec![Action::RecordAdopted(Box::new(Change { from: record(), to: of_claim() }))],
+                Reason::AwaitingBinding,
+            ),
         ),
         (
             "not bound yet",
