@@ -82,10 +82,16 @@ fn bound(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i
     if !adopted::is_owned(claim, &observed.volume) {
         return conflict(observed, "PersistentVolumeClaim", claim.name_any());
     }
-    if claim.metadata.deletion_timestamp.is_some() {
-        return Plan::wait(Stage::Created, BindingWait::ClaimDeleted(claim.name_any()));
-    }
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
+    if claim.metadata.deletion_timestamp.is_some() {
+        let wait = BindingWait::ClaimDeleted(claim.name_any());
+        if phase != Some("Bound") {
+            return Plan::wait(Stage::Created, wait);
+        }
+        // Kubernetes keeps it until its pod has ended: until then the volume is used, and grows.
+        let plan = modification::plan(observed, status, volume, claim, size, now);
+        return if plan.waiting.is_some() { plan } else { Plan::wait(Stage::Bound, wait) };
+    }
     if phase != Some("Bound") {
         let wait = BindingWait::NotBound {
             claim: claim.name_any(),

@@ -1,5 +1,6 @@
 //! The EBS volume is there: its PersistentVolume, then its claim, and strangers of their names.
 
+use super::growth::{modifies, wanted};
 use super::*;
 use crate::controller::volume::adopted::Change;
 
@@ -15,6 +16,11 @@ fn with_record(change: impl FnOnce(&mut PersistentVolume)) -> Observed {
 
 fn used(record: &mut PersistentVolume) {
     record.spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = Some("old-claim".into());
+}
+
+/// Another client deletes the claim.
+fn going(observed: &mut Observed) {
+    observed.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
 }
 
 /// A claim whose PersistentVolume was deleted.
@@ -134,7 +140,17 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
         ),
         (
             "a claim that another client deleted",
-            with(settled(), |it| it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)))),
+            with(settled(), going),
+            now(),
+            waits(Stage::Bound, Reason::AwaitingBinding),
+        ),
+        ("and the volume grows meanwhile", wanted(going), at(3), modifies(3, 200, 6000)),
+        (
+            "nor is it bound any more",
+            with(settled(), |it| {
+                going(it);
+                it.claim.as_mut().unwrap().status.as_mut().unwrap().phase = Some("Pending".into());
+            }),
             now(),
             waits(made, Reason::AwaitingBinding),
         ),
