@@ -92,8 +92,15 @@ fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, size: i
         None => match &observed.volume.spec.adopt {
             Some(adopt) => adopted::moving(observed, adopt, now)
                 .unwrap_or_else(|| missing_by_id(observed, status, id, size, now)),
-            None => adoption::moving(observed, id, now)
-                .unwrap_or_else(|| missing(observed, status, id, size, now)),
+            None => adoption::moving(observed, id, now).unwrap_or_else(|| {
+                let plan = missing(observed, status, id, size, now);
+                if !matches!(plan.waiting, Some(VolumeWait::Lost { .. })) {
+                    return plan;
+                }
+                // Tags can be taken off.
+                let wait = missing_wait(observed, status, id);
+                facts::once_confirmed(observed, id, plan, wait)
+            }),
         },
         Some((_, VolumeState::Deleting | VolumeState::Deleted)) => missing(observed, status, id, size, now),
     }
@@ -107,11 +114,16 @@ fn missing_by_id(
     size: i32,
     now: Timestamp,
 ) -> Plan {
-    let wait = match recorded::lost_since(status) {
+    let wait = missing_wait(observed, status, id);
+    facts::once_confirmed(observed, id, missing(observed, status, id, size, now), wait)
+}
+
+/// What is said of an EBS volume that no look-up by tag shows, until EC2 has answered by its id.
+fn missing_wait(observed: &Observed, status: &VolumeStatus, id: &VolumeId) -> VolumeWait {
+    match recorded::lost_since(status) {
         Some(_) => VolumeWait::Lost { volume: observed.volume.name_any(), id: id.clone() },
         None => VolumeWait::Missing(id.clone()),
-    };
-    facts::once_confirmed(observed, id, missing(observed, status, id, size, now), wait)
+    }
 }
 
 /// EC2 does not show the volume that the status names.

@@ -255,6 +255,10 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
         })
     };
     let held = |it: &mut Observed| status(it).ever_held = true;
+    let proven_by_id = |it: &mut Observed| {
+        it.volumes.empty = Some(run(1, 1201));
+        it.by_id = ById::NotShown;
+    };
     let nothing = Stage::Nothing;
     hold(vec![
         ("not yet visible", missing(|_| {}), at(5000), waits(nothing, Reason::Creating).pending()),
@@ -304,16 +308,34 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
             waits(nothing, Reason::VolumeLost).pending(),
         ),
         (
-            "held data: lost, never replaced",
+            "held data, and EC2 was not asked by its id",
             with(missing(|it| it.volumes.empty = Some(run(1, 1201))), held),
             at(5000),
+            waits(nothing, Reason::VolumeLost).pending().again(5).looks_up("vol-1"),
+        ),
+        (
+            "held data: lost, never replaced",
+            with(missing(proven_by_id), held),
+            at(5000),
             stalls(nothing, Reason::VolumeLost),
+        ),
+        (
+            "held data, and EC2 shows it by its id: its tags were taken off",
+            with(
+                missing(|it| {
+                    it.volumes.empty = Some(run(1, 1201));
+                    it.by_id = ById::Shown(Box::new(ebs("vol-1", 1, VolumeState::InUse)));
+                }),
+                held,
+            ),
+            at(5000),
+            waits(nothing, Reason::VolumeLost).pending().again(60),
         ),
         (
             "lost stays lost when the look-ups of the proof are forgotten",
             with(missing(|it| says(it, ConditionType::Stalled, true, Reason::VolumeLost, at(5000))), held),
             at(6000),
-            stalls(nothing, Reason::VolumeLost),
+            stalls(nothing, Reason::VolumeLost).pending().again(5).looks_up("vol-1"),
         ),
         (
             "one that never held data is not replaced on a condition",
