@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::noted::note;
-use super::stateful_set::{engine_of, resources};
+use super::stateful_set::{engine_of, resources, unreachable};
 use super::{inputs_hash, node, owner_reference, volume};
 use crate::api::database::{Adopt, Adoption, DatabaseSpec, Engine, EngineType, ServedAs};
 use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
@@ -156,8 +156,13 @@ fn placed(spec: &mut StatefulSetSpec, names: &Names) {
         operator: Some("Exists".to_owned()),
         ..Toleration::default()
     };
-    if !tolerations.contains(&ours) {
-        tolerations.push(ours);
+    // Those with seconds are of the template that was found, or of Kubernetes' own admission.
+    let outlasts = unreachable();
+    tolerations.retain(|it| !outlasts.iter().any(|ours| it.key == ours.key && it.effect == ours.effect));
+    for ours in [ours].into_iter().chain(outlasts) {
+        if !tolerations.contains(&ours) {
+            tolerations.push(ours);
+        }
     }
 }
 

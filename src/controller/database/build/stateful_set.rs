@@ -76,6 +76,22 @@ pub fn in_priority_class(mut set: StatefulSet, class: Option<&str>) -> StatefulS
     set
 }
 
+/// A pod that stays while its Kubernetes node does not report: Kubernetes would otherwise delete it after five
+/// minutes ("Taint based Evictions" in its documentation), while a repair waits that must not begin yet, or a
+/// longer grace period. Freehold deletes it, once nothing on a lost machine can write.
+pub(super) fn unreachable() -> Vec<Toleration> {
+    ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].map(endures).to_vec()
+}
+
+fn endures(taint: &str) -> Toleration {
+    Toleration {
+        key: Some(taint.to_owned()),
+        operator: Some("Exists".to_owned()),
+        effect: Some("NoExecute".to_owned()),
+        ..Toleration::default()
+    }
+}
+
 fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
     let (volumes, mounts) = mounts(names, profile);
     PodSpec {
@@ -84,12 +100,7 @@ fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
         enable_service_links: Some(false),
         // A kubelet cannot give itself this label, so only the machine that the operator chose qualifies.
         node_selector: Some(BTreeMap::from([(DATABASE_NODE_LABEL.to_owned(), names.uid.clone())])),
-        tolerations: Some(vec![Toleration {
-            key: Some(DEDICATED_TAINT.to_owned()),
-            operator: Some("Exists".to_owned()),
-            effect: Some("NoExecute".to_owned()),
-            ..Toleration::default()
-        }]),
+        tolerations: Some([vec![endures(DEDICATED_TAINT)], unreachable()].concat()),
         termination_grace_period_seconds: i64::try_from(profile.termination_grace.as_secs()).ok(),
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),

@@ -218,6 +218,8 @@ fn the_stateful_set_is_adopted_last_and_is_what_it_was_but_for_where_its_pod_run
     pod.node_selector = Some(BTreeMap::from([(DATABASE_NODE_LABEL.to_owned(), UID.to_owned())]));
     pod.tolerations = from_json(json!([
         {"key": "db", "operator": "Exists"}, {"key": "freehold.dev/dedicated", "operator": "Exists"},
+        {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
+        {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},
     ]));
     assert_eq!(*made, expected);
     let labels = made.template.metadata.as_ref().unwrap().labels.as_ref().unwrap();
