@@ -17,13 +17,16 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{inputs_hash, owned};
 use crate::api::Database;
-use crate::api::database::ResourceQuantity;
+use crate::api::database::{ResourceQuantity, Resources};
 use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
 use crate::api::names::Names;
 use crate::engine::{self, Check, Profile, Value};
 
 /// The name of the volume with the data, in the pod.
 pub const DATA: &str = "data";
+
+/// What is requested of what the spec does not name.
+const LEAST: [(&str, &str); 2] = [("cpu", "100m"), ("memory", "256Mi")];
 
 /// The name of the engine's container.
 pub const CONTAINER: &str = "engine";
@@ -292,21 +295,14 @@ fn texts(words: &[&str]) -> Vec<String> {
 /// The machine is the database's own: a small request that fits every type, and no limit, unless the spec
 /// says otherwise.
 pub(super) fn resources(database: &Database) -> ResourceRequirements {
-    let quantity = |text: &str| Quantity(text.to_owned());
-    match &database.spec.resources {
-        None => ResourceRequirements {
-            requests: Some(BTreeMap::from([
-                ("cpu".to_owned(), quantity("100m")),
-                ("memory".to_owned(), quantity("256Mi")),
-            ])),
-            ..ResourceRequirements::default()
-        },
-        Some(asked) => ResourceRequirements {
-            requests: quantities(&asked.requests),
-            limits: quantities(&asked.limits),
-            claims: None,
-        },
+    let Resources { mut requests, limits } = database.spec.resources.clone().unwrap_or_default();
+    for (name, least) in LEAST {
+        // Kubernetes requests the limit where there is no request.
+        if !limits.contains_key(name) {
+            requests.entry(name.to_owned()).or_insert_with(|| ResourceQuantity(least.to_owned()));
+        }
     }
+    ResourceRequirements { requests: quantities(&requests), limits: quantities(&limits), claims: None }
 }
 
 fn quantities(asked: &BTreeMap<String, ResourceQuantity>) -> Option<BTreeMap<String, Quantity>> {

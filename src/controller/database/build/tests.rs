@@ -126,6 +126,20 @@ fn only_what_decides_the_template_changes_the_hash_of_the_inputs() {
 }
 
 #[test]
+fn what_the_resources_do_not_name_is_requested_as_by_default() {
+    let requested = |resources: serde_json::Value| {
+        let made = stateful_set::resources(&questdb(json!({"resources": resources})));
+        json!({"requests": made.requests, "limits": made.limits})
+    };
+    let least = json!({"cpu": "100m", "memory": "256Mi"});
+    assert_eq!(requested(json!({})), json!({"requests": least, "limits": null}));
+    let memory = json!({"requests": {"memory": "8Gi"}});
+    assert_eq!(requested(memory), json!({"requests": {"cpu": "100m", "memory": "8Gi"}, "limits": null}));
+    let limits = json!({"limits": {"memory": "8Gi"}});
+    assert_eq!(requested(limits), json!({"requests": {"cpu": "100m"}, "limits": {"memory": "8Gi"}}));
+}
+
+#[test]
 fn a_stopped_database_differs_from_a_running_one_in_its_replicas_only() {
     let database = questdb(json!({}));
     let (names, profile) =
