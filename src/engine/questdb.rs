@@ -115,8 +115,9 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         // outage, too.
         startup: health(1, 3600),
         readiness: health(5, 3),
-        // The health server shows that the process is up, nothing more: be slow to kill.
-        liveness: health(10, 6),
+        // The health server shows that the process is up, nothing more: an engine that waits for its disk for
+        // five minutes is not ended, since a restart would wait for the same disk.
+        liveness: health(10, 30),
         termination_grace: Duration::from_secs(120),
         binding: Binding {
             kind: "postgresql",
