@@ -6,7 +6,11 @@ impl EngineWait {
     /// Why the engine does not accept connections.
     pub fn message(&self) -> String {
         match self {
-            Self::NoPod => "the StatefulSet has not created the pod yet".to_owned(),
+            Self::NoPod => {
+                "the StatefulSet has not created the pod yet: kubectl describe statefulset shows its \
+                events, such as the answer of an admission policy"
+                    .to_owned()
+            }
             Self::NotScheduled { pod } => format!("pod {pod} is not scheduled yet"),
             Self::Unschedulable { pod, message } => {
                 let message = message.as_deref().unwrap_or("the scheduler has not reported why");
