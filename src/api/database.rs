@@ -73,9 +73,9 @@ use super::size::Size;
         .message("metadata.name must start with a letter, hold only a-z, 0-9 and '-', and have at most 40 \
             characters: the names of the Service, the StatefulSet and the Nodes are derived from it"),
     validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.zone) || self.spec.zones == \
-        oldSelf.spec.zones")
-        .message("spec.zones cannot change once the database has its zone (status.zone): an EBS volume \
-            cannot leave its zone; set spec.zones back, or create a new Database and copy the data"),
+        oldSelf.spec.zones || self.spec.zones.size() == 0 || oldSelf.status.zone in self.spec.zones")
+        .message("spec.zones must be empty or hold the zone of the database (status.zone): an EBS volume \
+            cannot leave its zone; add the zone again, or create a new Database and copy the data"),
     validation = Rule::new("!has(oldSelf.spec.storage.adoptRetained) || has(self.spec.storage.adoptRetained) \
         || (has(oldSelf.status) && has(oldSelf.status.volumeName))")
         .message("spec.storage.adoptRetained cannot be removed before the volume is adopted \
@@ -197,6 +197,9 @@ impl Database {
     }
 }
 
+/// The types of EBS volumes (EC2 API reference, "CreateVolume").
+pub const VOLUME_TYPES: [&str; 7] = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "standard"];
+
 /// The EBS volume of a database.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -223,9 +226,11 @@ pub struct Storage {
         .message("spec.storage.size must be a whole number of GiB or TiB, for example 100Gi or 2Ti"))]
     pub size: Size,
 
-    /// The EBS volume type. Default: gp3.
+    /// The EBS volume type: gp2, gp3, io1, io2, st1, sc1 or standard. Default: gp3.
     #[serde(rename = "type", default = "default_volume_type")]
     #[schemars(length(min = 2, max = 16))]
+    #[x_kube(validation = Rule::new("self in ['gp2', 'gp3', 'io1', 'io2', 'st1', 'sc1', 'standard']")
+        .message("spec.storage.type must be gp2, gp3, io1, io2, st1, sc1 or standard"))]
     pub volume_type: String,
 
     /// Provisioned IOPS; without it EC2's default for the type (gp3: 3000).

@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 43] = [
+const PURE: [&str; 45] = [
     "adopt/choices.rs",
     "adopt/engine.rs",
     "adopt/fleet/entry.rs",
@@ -37,7 +37,9 @@ const PURE: [&str; 43] = [
     "controller/creation/judge.rs",
     "controller/creation/next.rs",
     "controller/database/history.rs",
+    "controller/database/invalid_spec.rs",
     "controller/database/ordinal.rs",
+    "controller/database/started.rs",
     "controller/database/pod.rs",
     "controller/messages.rs",
     "controller/node/pods.rs",

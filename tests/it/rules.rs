@@ -196,7 +196,7 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
         (json!({"spec": {"storage": {"type": "gp2", "iops": 5000}}}), &["spec.storage.iops", "remove it"]),
         (json!({"spec": {"storage": {"type": "io2"}}}), &["spec.storage.iops", "is required"]),
         (json!({"spec": {"storage": {"type": "io2", "iops": 5000}}}), &[]),
-        (json!({"spec": {"storage": {"type": "gp9", "iops": 5000}}}), &[]),
+        (json!({"spec": {"storage": {"type": "gp4"}}}), &["spec.storage.type", "gp2, gp3, io1"]),
         (
             json!({"spec": {"storage": {"adoptRetained": "pv/1"}}}),
             &["spec.storage.adoptRetained", "freehold retained"],
@@ -298,7 +298,9 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
             let answer = update::<Database>(&client, decided.clone(), &json!({"spec": changes})).await;
             judge(&changes, answer.as_ref(), says, &mut failures);
         }
-        let of_placed: [(Value, &[&str]); 2] = [
+        let of_placed: [(Value, &[&str]); 4] = [
+            (json!({"zones": []}), &[]),
+            (json!({"zones": ["us-east-1b", "us-east-1a"]}), &[]),
             (json!({"zones": ["us-east-1b"]}), &["spec.zones", "status.zone"]),
             (json!({"storage": {"size": "200Gi"}}), &[]),
         ];

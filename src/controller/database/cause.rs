@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 
 use super::build::CredentialsError;
+pub use super::invalid_spec::InvalidSpec;
 use super::object_name::ObjectName;
 use crate::api::{Reason, Size};
-use crate::engine::EngineError;
 
 /// The longest name: 52 characters are left of 63 for what is derived from it.
 pub const LONGEST_NAME: usize = 40;
@@ -14,78 +14,6 @@ pub const LONGEST_NAME: usize = 40;
 /// The reason of a Node's condition Lost: repeated in the Database's conditions, and never compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostReason(pub Reason);
-
-/// What is wrong with a spec.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::VariantNames))]
-pub enum InvalidSpec {
-    /// `metadata.name` leaves no room for derived names, or is no DNS label.
-    Name(String),
-    /// The engine's version or settings.
-    Engine(EngineError),
-    /// An older version of QuestDB than one that was started on the data.
-    OlderEngine {
-        /// The spec's.
-        version: String,
-        /// The newest that was started.
-        started: String,
-    },
-    /// Another major version of PostgreSQL.
-    DataDirectory {
-        /// Where the new version needs the data.
-        wanted: String,
-        /// Where the data is.
-        made: String,
-    },
-    /// Another data path of the same image, for a database that was ready.
-    DataPath {
-        /// The spec's.
-        wanted: String,
-        /// Where the volume is mounted.
-        made: String,
-    },
-    /// The image of an adopted database does not name the version that it has.
-    AdoptedImage {
-        /// The image that was found.
-        image: String,
-        /// The version that the spec named then.
-        version: String,
-    },
-    /// The size is no whole number of GiB.
-    SizeForm(Size),
-    /// A throughput for another type than gp3.
-    ThroughputNotAllowed,
-    /// IOPS for a type that has no setting for them.
-    IopsNotAllowed(String),
-    /// No IOPS for a type that requires them.
-    IopsMissing(String),
-    /// A smaller size than the volume's.
-    Shrink {
-        /// The spec's.
-        size: Size,
-        /// The volume's.
-        made: Size,
-    },
-    /// Another file system than the volume's.
-    FileSystem(&'static str),
-    /// No instance type.
-    NoInstanceTypes,
-    /// The zone of the volume is not in `spec.zones`.
-    ZoneExcluded(String),
-    /// A selector of `spec.access.from` that Kubernetes does not take.
-    AccessSelector,
-    /// An entry of `spec.access.cidrs` that is no range of addresses.
-    AccessCidr(String),
-    /// A resource that is no quantity.
-    Quantity {
-        /// `requests` or `limits`.
-        field: &'static str,
-        /// The resource.
-        name: String,
-        /// What was written.
-        quantity: String,
-    },
-}
 
 /// What a NodeClass does not permit.
 #[derive(Clone, Debug, PartialEq, Eq)]

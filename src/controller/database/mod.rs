@@ -10,6 +10,7 @@ pub mod child_state;
 pub mod claim_fault;
 mod history;
 pub mod idle;
+mod invalid_spec;
 pub mod legacy_refusal;
 pub mod messages;
 mod object_name;

@@ -17,6 +17,7 @@ mod random;
 mod releasing;
 mod replacing;
 mod status;
+mod versions;
 
 use std::collections::BTreeMap;
 

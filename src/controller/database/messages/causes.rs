@@ -1,5 +1,6 @@
 //! The sentences for why a spec or Secret is refused, a machine or pod replaced, or a Node deleted. Pure.
 
+use crate::api::database::VOLUME_TYPES;
 use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
 use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::cause::{
@@ -63,6 +64,9 @@ impl InvalidSpec {
                  and an older version does not read what a newer one has changed; set {started} or a later \
                  version, or create a new Database from a snapshot that is older than that start"
             ),
+            Self::VolumeType(volume_type) => {
+                format!("spec.storage.type is {volume_type}: use one of {}", VOLUME_TYPES.join(", "))
+            }
             Self::FileSystem(made) => {
                 format!(
                     "spec.storage.fileSystem cannot change: the volume was formatted with {made}; set \

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 use super::comparison::{self, Finding};
 use super::facts::{adoption, is_outdated};
-use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Storage};
+use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Storage, VOLUME_TYPES};
 use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::cause::LONGEST_NAME;
@@ -109,6 +109,9 @@ fn storage(observed: &Observed) -> Option<InvalidSpec> {
     let Storage { size, volume_type, iops, throughput, file_system, adopt_retained: _ } =
         &observed.database.spec.storage;
     let Some(gib) = size.gib() else { return Some(InvalidSpec::SizeForm(size.clone())) };
+    if !VOLUME_TYPES.contains(&volume_type.as_str()) {
+        return Some(InvalidSpec::VolumeType(volume_type.clone()));
+    }
     if throughput.is_some() && volume_type != "gp3" {
         return Some(InvalidSpec::ThroughputNotAllowed);
     }

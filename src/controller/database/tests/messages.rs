@@ -1,5 +1,6 @@
 //! Every sentence about a Database, in a golden file: a changed one shows in a review.
 
+mod invalid_spec;
 mod next_start;
 
 use super::*;
@@ -20,30 +21,6 @@ use crate::engine::EngineError;
 /// A text for the examples.
 fn t(text: &str) -> String {
     text.to_owned()
-}
-
-fn invalid_specs() -> Vec<InvalidSpec> {
-    complete([
-        InvalidSpec::Name(t("Orders")),
-        InvalidSpec::Engine(EngineError::CustomMissing),
-        InvalidSpec::DataDirectory {
-            wanted: t("/var/lib/freehold/18/data"),
-            made: t("/var/lib/freehold/17/data"),
-        },
-        InvalidSpec::DataPath { wanted: t("/data"), made: t("/var/lib/engine") },
-        InvalidSpec::AdoptedImage { image: t("db:latest"), version: t("17.5") },
-        InvalidSpec::SizeForm(Size(t("1e9"))),
-        InvalidSpec::ThroughputNotAllowed,
-        InvalidSpec::IopsNotAllowed(t("gp2")),
-        InvalidSpec::IopsMissing(t("io2")),
-        InvalidSpec::Shrink { size: Size(t("50Gi")), made: Size(t("100Gi")) },
-        InvalidSpec::FileSystem("xfs"),
-        InvalidSpec::NoInstanceTypes,
-        InvalidSpec::ZoneExcluded(t("us-east-1b")),
-        InvalidSpec::AccessSelector,
-        InvalidSpec::AccessCidr(t("10.0.0.0/99")),
-        InvalidSpec::Quantity { field: "requests", name: t("memory"), quantity: t("lots") },
-    ])
 }
 
 fn total_storage(orphaned: i64) -> ClassRefusal {
@@ -330,7 +307,7 @@ fn waits() -> Vec<DatabaseWait> {
         waits.extend([DatabaseWait::NoEngine(idle), DatabaseWait::NoMachine(idle)]);
     }
     waits.extend(releasing::unreleasable().into_iter().map(DatabaseWait::NotReleasable));
-    waits.extend(invalid_specs().into_iter().map(DatabaseWait::InvalidSpec));
+    waits.extend(invalid_spec::all().into_iter().map(DatabaseWait::InvalidSpec));
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));

@@ -263,11 +263,12 @@ fn a_machine_that_serves_is_not_left_while_the_spec_cannot_be_carried_out() {
         trouble(&mut deleted);
         assert_eq!(said(&deleted), format!("[] stalled {reason}"), "its label keeps it until then");
     }
-    for foreign in [
-        |world: &mut Observed| world.stateful_set = Child::Foreign,
+    let foreign: [fn(&mut Observed); 3] = [
+        |world| world.stateful_set = Child::Foreign,
         |world| world.volume = Child::Foreign,
         |world| world.node_name_taken = Some("orders-gqmgm-2".to_owned()),
-    ] {
+    ];
+    for foreign in foreign {
         let mut world = lost(settled(), Some(("True", "AsExpected")));
         foreign(&mut world);
         assert_eq!(said(&world), "[] stalled NameConflict");

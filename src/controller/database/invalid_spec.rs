@@ -1,0 +1,78 @@
+//! What is wrong with the spec of a Database, as data. Pure.
+
+use crate::api::Size;
+use crate::engine::EngineError;
+
+/// What is wrong with a spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::VariantNames))]
+pub enum InvalidSpec {
+    /// `metadata.name` leaves no room for derived names, or is no DNS label.
+    Name(String),
+    /// The engine's version or settings.
+    Engine(EngineError),
+    /// An older version of QuestDB than one that was started on the data.
+    OlderEngine {
+        /// The spec's.
+        version: String,
+        /// The newest that was started.
+        started: String,
+    },
+    /// Another major version of PostgreSQL.
+    DataDirectory {
+        /// Where the new version needs the data.
+        wanted: String,
+        /// Where the data is.
+        made: String,
+    },
+    /// Another data path of the same image, for a database that was ready.
+    DataPath {
+        /// The spec's.
+        wanted: String,
+        /// Where the volume is mounted.
+        made: String,
+    },
+    /// The image of an adopted database does not name the version that it has.
+    AdoptedImage {
+        /// The image that was found.
+        image: String,
+        /// The version that the spec named then.
+        version: String,
+    },
+    /// The size is no whole number of GiB.
+    SizeForm(Size),
+    /// A throughput for another type than gp3.
+    ThroughputNotAllowed,
+    /// IOPS for a type that has no setting for them.
+    IopsNotAllowed(String),
+    /// No IOPS for a type that requires them.
+    IopsMissing(String),
+    /// A volume type that EBS does not have.
+    VolumeType(String),
+    /// A smaller size than the volume's.
+    Shrink {
+        /// The spec's.
+        size: Size,
+        /// The volume's.
+        made: Size,
+    },
+    /// Another file system than the volume's.
+    FileSystem(&'static str),
+    /// No instance type.
+    NoInstanceTypes,
+    /// The zone of the volume is not in `spec.zones`.
+    ZoneExcluded(String),
+    /// A selector of `spec.access.from` that Kubernetes does not take.
+    AccessSelector,
+    /// An entry of `spec.access.cidrs` that is no range of addresses.
+    AccessCidr(String),
+    /// A resource that is no quantity.
+    Quantity {
+        /// `requests` or `limits`.
+        field: &'static str,
+        /// The resource.
+        name: String,
+        /// What was written.
+        quantity: String,
+    },
+}

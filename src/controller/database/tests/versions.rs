@@ -1,0 +1,51 @@
+//! Which version, and which image, may be started on the data that is there.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::api::Reason;
+
+#[test]
+fn an_older_version_of_questdb_is_never_started_on_newer_data() {
+    let of = |version: &str, started: Option<&str>| {
+        let mut world = settled_as(json!({}));
+        world.database =
+            database(json!({"engine": {"type": "questdb", "version": version}}), settled_status());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        as_applied(&mut world);
+        world.database.status.as_mut().unwrap().engine_version = started.map(str::to_owned);
+        line(&plan(&world, now()))
+    };
+    assert_eq!(of("9.3.3", Some("9.3.4")), "[] stalled InvalidSpec");
+    assert!(of("9.3.5", Some("9.3.4")).ends_with("RestartPending"));
+    assert!(of("9.3.3", None).ends_with("RestartPending"), "one that never started changed nothing");
+    assert_eq!(of("9.3.4", Some("9.3.4")), "[] as wanted");
+}
+
+#[test]
+fn the_data_path_of_an_image_cannot_change_once_the_database_was_ready() {
+    let custom = |image: &str, path: &str| {
+        json!({"engine": {"type": "custom",
+            "custom": {"image": image, "port": 8812, "dataPath": path}}})
+    };
+    let reason = |image: &str, path: &str, first_ready_at: Option<Time>| {
+        let mut world = settled_as(custom("engine:1", "/var/lib/engine"));
+        world.database = database(custom(image, path), settled_status());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        as_applied(&mut world);
+        world.database.status.as_mut().unwrap().first_ready_at = first_ready_at;
+        plan(&world, now()).waiting.map(|waiting| (waiting.reason(), waiting.message()))
+    };
+    let refused = |image: &str, path: &str, first_ready_at: Option<Time>| {
+        reason(image, path, first_ready_at).is_some_and(|(reason, _)| reason == Reason::InvalidSpec)
+    };
+    let ready = || Some(Time(at(0)));
+    assert!(refused("engine:1", "/data", ready()));
+    let (_, message) = reason("engine:1", "/data", ready()).unwrap();
+    assert!(message.contains("Set dataPath back"), "{message}");
+    assert!(!refused("engine:2", "/data", ready()), "another image may have another path");
+    assert!(!refused("engine:1", "/var/lib/engine/", None), "the path may have been wrong");
+    assert!(!refused("engine:1", "/var/lib/engine", ready()));
+}
