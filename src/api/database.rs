@@ -102,6 +102,10 @@ pub struct DatabaseSpec {
         .message("spec.engine.version cannot change to another major version of PostgreSQL: it cannot read \
             the data, and upgrades between majors are not offered yet; set the major version back, or create \
             a new Database and copy the data"))]
+    #[x_kube(validation = Rule::new("!has(self.custom) || !has(oldSelf.custom) || \
+        self.custom.port == oldSelf.custom.port")
+        .message("spec.engine.custom.port cannot change: the Secret with the credentials names it, and is never \
+            written again; set the port back, or create a new Database and copy the data"))]
     pub engine: Engine,
 
     /// The NodeClass, written by the platform team, that says how machines are created. A changed class is

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use super::database::DeletionPolicy;
 use super::database_adoption::Adoption;
 use super::event::EventReason;
 
@@ -64,6 +65,11 @@ pub struct DatabaseStatus {
     /// The newest version of QuestDB that was started on the data. No older one is started on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,
+
+    /// The deletion policy that the Volume was being deleted under when it was seen last. Credentials of data
+    /// that may have been retained are retained, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume_deletion_policy: Option<DeletionPolicy>,
 
     /// When the database was Ready for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -259,7 +259,10 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
         "spec": {"storage": {"adoptRetained": RECORD}}}),
         );
         let adopted = with(adopting.clone(), &json!({"metadata": {"name": "rules-adopted"}}));
-        for object in [decided.clone(), placed.clone(), elephant.clone(), adopting.clone(), adopted.clone()] {
+        let of_image =
+            with(database(), &with(custom(&json!({})), &json!({"metadata": {"name": "rules-of-image"}})));
+        let objects = [&decided, &placed, &elephant, &adopting, &adopted, &of_image];
+        for object in objects.map(Clone::clone) {
             let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
             databases.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
         }
@@ -306,6 +309,15 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
         ];
         for (changes, says) in of_placed {
             let answer = update::<Database>(&client, placed.clone(), &json!({"spec": changes})).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        let of_image_changes: [(Value, &[&str]); 2] = [
+            (json!({"port": 5433}), &["spec.engine.custom.port", "set the port back"]),
+            (json!({"image": "registry.example/db:1.3"}), &[]),
+        ];
+        for (changes, says) in of_image_changes {
+            let changed = json!({"spec": {"engine": {"custom": changes}}});
+            let answer = update::<Database>(&client, of_image.clone(), &changed).await;
             judge(&changes, answer.as_ref(), says, &mut failures);
         }
         let another = RECORD.replace('6', "7");

@@ -26,7 +26,7 @@ use super::started;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
 use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
-use crate::api::{Database, DatabaseStatus, EventReason, Reason};
+use crate::api::{Database, DatabaseStatus, DeletionPolicy, EventReason, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
@@ -119,10 +119,17 @@ pub fn status(
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, old.replacement),
         run: history::run(observed, now),
+        volume_deletion_policy: volume_deletion_policy(decided).or(old.volume_deletion_policy),
         engine_version: started::newest(observed, old.engine_version),
         applied: drift::record(observed, old.applied, &decided.answers, acted.error.is_some()),
         history: history::extended(&old.history, history::occurred(observed).as_ref(), now),
     }
+}
+
+/// What becomes of the data, while the Volume is being deleted.
+fn volume_deletion_policy(decided: &Decided) -> Option<DeletionPolicy> {
+    let waiting = decided.waiting.as_ref()?;
+    if let DatabaseWait::DeletingVolume { policy, .. } = waiting { Some(*policy) } else { None }
 }
 
 /// Since when the database is Ready, which it was not before.

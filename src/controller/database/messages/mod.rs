@@ -9,6 +9,7 @@ pub mod release;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
+use crate::api::keys::DATABASE_UID_LABEL;
 use crate::controller::messages;
 use crate::controller::retention::Retained;
 
@@ -54,7 +55,8 @@ impl DatabaseWait {
             ),
             Self::RetainedSecretConflict(secret) => format!(
                 "Secret {secret}, the name under which the credentials are to be retained, exists and is not \
-                 owned by this Database; it is not modified. Delete it"
+                 owned by this Database; it is not modified. It may hold the only password of other data that \
+                 is retained: copy it under another name, then delete it"
             ),
             Self::AdoptionRefused(refusal) => refusal.message(),
             Self::NotAdoptable(refusal) => {
@@ -154,10 +156,15 @@ fn name_conflict(objects: &[ObjectName], namespace: &str) -> String {
     } else {
         ("exist and are not owned by this Database; they are not modified", "them")
     };
-    format!(
-        "{} in namespace {namespace} {exist}. Delete {them}, or use another name for the Database",
-        names.join(", ")
-    )
+    let names = names.join(", ");
+    if objects.iter().any(|object| object.kind == ObjectKind::Secret) {
+        return format!(
+            "{names} in namespace {namespace} {exist}. A Secret may hold the only password of data that is \
+             there or retained: copy it before it is deleted. If it is this Database's, restore its label \
+             {DATABASE_UID_LABEL} with the UID of the Database; otherwise use another name for the Database"
+        );
+    }
+    format!("{names} in namespace {namespace} {exist}. Delete {them}, or use another name for the Database")
 }
 
 impl ObjectName {

@@ -20,12 +20,11 @@ pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<Databas
     let names = &observed.names;
     let foreign =
         |is_foreign: bool, kind: ObjectKind, name: &str| is_foreign.then(|| ObjectName::new(kind, name));
+    // Alone: it must not be deleted with the others.
+    if let Some(conflict) = secret(observed) {
+        return Some(conflict);
+    }
     let taken = [
-        foreign(
-            matches!(observed.credentials, Credentials::Read(Child::Foreign)),
-            ObjectKind::Secret,
-            &names.credentials_secret,
-        ),
         foreign(
             profile.config.is_some() && observed.config_map == Child::Foreign,
             ObjectKind::ConfigMap,
@@ -44,6 +43,14 @@ pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<Databas
     ];
     let objects: Vec<ObjectName> = taken.into_iter().flatten().collect();
     (!objects.is_empty()).then(|| DatabaseWait::NameConflict { objects, namespace: names.namespace.clone() })
+}
+
+/// The Secret of the credentials carries no label of this Database.
+pub(super) fn secret(observed: &Observed) -> Option<DatabaseWait> {
+    let names = &observed.names;
+    let objects = vec![ObjectName::new(ObjectKind::Secret, &names.credentials_secret)];
+    let is_foreign = matches!(observed.credentials, Credentials::Read(Child::Foreign));
+    is_foreign.then(|| DatabaseWait::NameConflict { objects, namespace: names.namespace.clone() })
 }
 
 /// The Secret: made once, never mended. The engine may have stored what it holds.

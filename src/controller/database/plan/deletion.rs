@@ -8,7 +8,7 @@ use kube::{Resource, ResourceExt};
 use super::action::{Action, Plan};
 use super::facts::{condition_message, patch};
 use super::pause::{give_back, stop};
-use super::{adoption, release};
+use super::{access, adoption, release};
 use crate::api::{ConditionType, DeletionPolicy, Volume, VolumeSpec};
 use crate::cluster::finalizer;
 use crate::controller::database::cause::{NodeDeletion, SecretFault};
@@ -76,10 +76,13 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
         Credentials::Read(Child::Ours(held)) => Some(held),
         Credentials::Read(Child::Absent | Child::Foreign) => None,
     };
+    if let Some(waiting) = access::secret(observed).filter(|_| may_lose_its_label(observed)) {
+        return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval.saturating_mul(12));
+    }
     actions.extend(adoption::release(observed));
     // Nothing can be created in a namespace that is being deleted, and the Secret goes with it.
     if let (Some(held), false) = (held, observed.torn_down.namespace) {
-        if policy(observed) != DeletionPolicy::Delete && !adoption::is_untaken(observed) {
+        if is_kept(observed) && !adoption::is_untaken(observed) {
             match &observed.retained {
                 Child::Absent => actions.push(Action::KeepCredentials(held.clone())),
                 Child::Ours(_) => {}
@@ -96,6 +99,21 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
     actions.extend(children(observed));
     actions.push(Action::RemoveFinalizer);
     Plan::act(actions, DatabaseWait::ResourcesDeleted)
+}
+
+/// Whether the credentials stay: the Volume may have been retained before the policy became Delete.
+fn is_kept(observed: &Observed) -> bool {
+    let status = observed.database.status.as_ref();
+    let of_volume = status.and_then(|status| status.volume_deletion_policy);
+    policy(observed) != DeletionPolicy::Delete || of_volume.is_some_and(|it| it != DeletionPolicy::Delete)
+}
+
+/// Whether the Secret of this name may be the one that was made for this Database, and would be missed.
+fn may_lose_its_label(observed: &Observed) -> bool {
+    let status = observed.database.status.as_ref();
+    let was_made = status.is_some_and(|status| status.credentials_secret_name.is_some());
+    let is_adopted = observed.database.spec.adopt.is_some();
+    was_made && !is_adopted && !observed.torn_down.namespace && is_kept(observed)
 }
 
 /// What is left goes before the Database does, so that nothing of it is there once it is gone.

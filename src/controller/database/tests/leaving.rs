@@ -135,9 +135,21 @@ fn the_policy_decides_over_the_secret() {
         ("Snapshot", format!("[keep orders-admin, delete secret-uid, {DOWN}] Deleting")),
         ("Delete", format!("[delete secret-uid, {DOWN}] Deleting")),
     ];
-    for (policy, expected) in rows {
-        assert_eq!(planned(&without_disk(leaving(policy))), expected, "{policy}");
+    for (policy, expected) in &rows {
+        assert_eq!(planned(&without_disk(leaving(policy))), *expected, "{policy}");
     }
+    let after = |policy: DeletionPolicy| {
+        let mut world = without_disk(leaving("Delete"));
+        world.database.status.as_mut().unwrap().volume_deletion_policy = Some(policy);
+        planned(&world)
+    };
+    assert_eq!(after(DeletionPolicy::Retain), rows[0].1, "its volume was retained before that");
+    assert_eq!(after(DeletionPolicy::Delete), rows[2].1);
+    let deleted = without_machine(leaving("Snapshot"));
+    let acted = Acted::new(deleted.database.clone());
+    let decided = Decided::of(&deleted, &plan(&deleted, now()), &acted);
+    let status = status_of(&deleted, &decided, &acted, now());
+    assert_eq!(status.volume_deletion_policy, Some(DeletionPolicy::Snapshot));
 }
 
 #[test]
@@ -228,6 +240,18 @@ fn credentials_that_cannot_be_read_or_kept_hold_the_deletion_and_say_why() {
     let taken = plan(&world, now());
     assert_eq!(line(&taken), "[] stalled NameConflict");
     assert_eq!(taken.waiting.unwrap().reason(), Reason::NameConflict);
+    for (policy, is_kept) in [("Retain", true), ("Delete", false)] {
+        let mut world = without_disk(leaving(policy));
+        world.credentials = Credentials::Read(Child::Foreign);
+        let unlabelled = plan(&world, now());
+        if is_kept {
+            assert_eq!(line(&unlabelled), "[] stalled NameConflict");
+            let message = unlabelled.waiting.unwrap().message();
+            assert!(message.contains("restore its label freehold.dev/database-uid"), "{message}");
+        } else {
+            assert_eq!(line(&unlabelled), format!("[{DOWN}] Deleting"));
+        }
+    }
 }
 
 #[test]

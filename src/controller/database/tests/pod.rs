@@ -131,7 +131,8 @@ fn a_pod_that_cannot_be_scheduled_says_what_the_scheduler_says() {
 fn starting_running_ready_stopping_and_failed_are_told_apart() {
     assert_eq!(
         shown(engine_wait(None, None)),
-        (Reason::AwaitingPod, "the StatefulSet has not created the pod yet".to_owned())
+        (Reason::AwaitingPod, "the StatefulSet has not created the pod yet: kubectl describe statefulset shows its events, such as \
+         the answer of an admission policy".to_owned())
     );
     let creating = state(container(json!({"waiting": {"reason": "ContainerCreating"}})));
     assert_eq!(shown(creating), (Reason::AwaitingPod, "pod orders-0 is being started".to_owned()));

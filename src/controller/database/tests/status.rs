@@ -81,6 +81,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         replacement,
         run,
         engine_version,
+        volume_deletion_policy: None,
         first_ready_at,
         applied,
         adoption: None,

@@ -92,6 +92,7 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
                 status(it).volume_id = Some(id("vol-1"));
                 it.persistent_volume = Some(record());
                 it.volumes.empty = Some(run(1, 1201));
+                it.by_id = ById::NotShown;
             }),
             at(1202),
             stalls(nothing, Reason::VolumeLost),
@@ -357,7 +358,7 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
         ),
         ("broken", created(VolumeState::Error), now(), stalls(nothing, Reason::VolumeLost)),
     ]);
-    let lost = with(missing(|it| it.volumes.empty = Some(run(1, 1201))), held);
+    let lost = with(missing(proven_by_id), held);
     for word in ["orders-k3f9q", "vol-1", "not replaced"] {
         assert!(message(&plan(&lost, at(5000))).contains(word));
     }

@@ -207,7 +207,7 @@ fn a_lost_volume_is_lost_since_it_was_first_seen_so_until_ec2_shows_it_again() {
     lost.process_started = at(-5000);
     status(&mut lost).creation.as_mut().unwrap().attempt.started_at = Time(at(-4000));
     assert_eq!(after(&lost, now()).lost_since, None, "not before its absence is proven");
-    lost.volumes.empty = Some(run(-3000, -1000));
+    (lost.volumes.empty, lost.by_id) = (Some(run(-3000, -1000)), ById::NotShown);
     let first = after(&lost, now());
     assert_eq!(first.lost_since, Some(Time(now())));
     lost.volumes.empty = None;
