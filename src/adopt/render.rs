@@ -33,6 +33,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         throughput: volume.throughput.filter(|_| volume_type == "gp3"),
         file_system: file_system(found)?,
         adopt_retained: None,
+        start_empty: false,
     };
     let spec = DatabaseSpec {
         engine: engine(found, wanted).ok()?,

@@ -217,6 +217,8 @@ pub const VOLUME_TYPES: [&str; 7] = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "
     self.adoptRetained == oldSelf.adoptRetained)")
     .message("spec.storage.adoptRetained can be set only when the Database is created: delete this Database \
         (its deletionPolicy says what happens to its own volume) and create it with the line"))]
+#[x_kube(validation = Rule::new("!has(self.adoptRetained) || !has(self.startEmpty) || !self.startEmpty")
+    .message("spec.storage.startEmpty and spec.storage.adoptRetained exclude each other: remove one of them"))]
 #[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'")
     .message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])")
@@ -260,6 +262,12 @@ pub struct Storage {
         .message("spec.storage.adoptRetained must be the name of a PersistentVolume that `freehold retained` \
             lists, such as freehold-6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11"))]
     pub adopt_retained: Option<String>,
+
+    /// True begins with an empty volume, although the volume of a former Database of this name is retained.
+    /// Without it, and without adoptRetained, nothing is created then: a Database that is created again from
+    /// its manifest does not serve an empty volume where clients expect the data. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub start_empty: bool,
 }
 
 /// A file system that the EBS CSI driver creates and grows online.

@@ -87,8 +87,12 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
         let (is_well, said) = listed(&nowhere.path().join("none"), &[]);
         assert!(!is_well && said.contains("set KUBECONFIG"), "{said}");
 
-        // The same name again: it says so, and starts anew.
+        // The same name again: nothing is made before the spec says so, and then it starts anew.
         env.create("orders", &json!({})).await;
+        let message = env.until_condition("orders", "Stalled", "True", "RetainedVolumeFound").await;
+        assert!(message.contains("spec.storage.startEmpty: true"), "{message}");
+        assert_eq!(env.data_volumes().len(), 1);
+        env.edit("orders", &json!({"storage": {"startEmpty": true}})).await;
         let message =
             env.until_condition("orders", "RetainedVolumeFound", "True", "RetainedVolumeFound").await;
         assert!(

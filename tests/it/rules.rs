@@ -202,6 +202,11 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
             &["spec.storage.adoptRetained", "freehold retained"],
         ),
         (json!({"spec": {"storage": {"adoptRetained": RECORD}}}), &[]),
+        (json!({"spec": {"storage": {"startEmpty": true}}}), &[]),
+        (
+            json!({"spec": {"storage": {"adoptRetained": RECORD, "startEmpty": true}}}),
+            &["spec.storage.startEmpty", "exclude each other"],
+        ),
         (json!({"spec": {"storage": {"adoptRetained": "pvc-1"}}}), &[]),
         (json!({"spec": {"config": {"a-b": "1"}}}), &["spec.config", "letters, digits"]),
         (json!({"spec": {"config": {"a.b": "1\n2"}}}), &["spec.config", "one line"]),

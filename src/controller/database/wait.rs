@@ -69,6 +69,15 @@ pub enum DatabaseWait {
         /// The PersistentVolume that is its retention record.
         record: String,
     },
+    /// A volume is retained under this name, and the spec does not say what this Database is.
+    DataRetained {
+        /// The EBS volume that was retained last.
+        volume_id: VolumeId,
+        /// The PersistentVolume that is its retention record.
+        record: String,
+        /// How many others are.
+        older: usize,
+    },
     /// The Volume of the data is gone, or is being deleted.
     VolumeLost {
         /// The Volume.
@@ -272,6 +281,7 @@ impl DatabaseWait {
             Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::AdoptingStatefulSet(_) => {
                 Reason::Adopting
             }
+            Self::DataRetained { .. } => Reason::RetainedVolumeFound,
             Self::VolumeLost { .. } => Reason::VolumeLost,
             Self::CreatingNode(_)
             | Self::NodeUnusable { .. }
@@ -318,6 +328,7 @@ impl DatabaseWait {
             | Self::NameConflict { .. }
             | Self::CredentialsUnusable { .. }
             | Self::AdoptionRefused(_)
+            | Self::DataRetained { .. }
             | Self::VolumeLost { .. }
             | Self::NotReleasable(Unreleasable::Paused)
             | Self::NotRecreatable(..)

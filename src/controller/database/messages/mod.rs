@@ -9,6 +9,7 @@ pub mod release;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
+use crate::api::VolumeId;
 use crate::api::keys::DATABASE_UID_LABEL;
 use crate::controller::messages;
 use crate::controller::retention::Retained;
@@ -35,7 +36,7 @@ pub fn retained_volume_found(latest: &Retained, older: usize) -> String {
     let others = if older == 0 { String::new() } else { format!(" (and {older} older)") };
     format!(
         "EBS volume {volume_id} of a former Database of this name is retained{since}, recorded in \
-         PersistentVolume {persistent_volume}{others}; this Database starts empty. To restore the former \
+         PersistentVolume {persistent_volume}{others}; this Database does not use it. To restore the former \
          data, delete this Database and create it again with spec.storage.adoptRetained: {persistent_volume}"
     )
 }
@@ -101,6 +102,7 @@ impl DatabaseWait {
             Self::PodAltered { pod, step } => {
                 format!("pod {pod} does not run what Freehold applied: {}", step.message())
             }
+            Self::DataRetained { volume_id, record, older } => data_retained(volume_id, record, *older),
             Self::VolumeLost { volume, is_being_deleted: true } => format!(
                 "Volume {volume} was deleted outside Freehold, which cannot be undone; it keeps its EBS \
                  volume until its Database is deleted, and the database goes on and is repaired, but no \
@@ -147,6 +149,16 @@ impl DatabaseWait {
             Self::NoEngine(idle) => idle.message("the engine"),
         }
     }
+}
+
+fn data_retained(volume_id: &VolumeId, record: &str, older: usize) -> String {
+    let others = if older == 0 { String::new() } else { format!(" (and {older} older)") };
+    format!(
+        "EBS volume {volume_id} of a former Database of this name is retained, recorded in PersistentVolume \
+         {record}{others}, and nothing is created before the spec says what this Database is. To restore the \
+         former data, delete this Database and create it again with spec.storage.adoptRetained: {record}; to \
+         begin with an empty volume, set spec.storage.startEmpty: true"
+    )
 }
 
 fn name_conflict(objects: &[ObjectName], namespace: &str) -> String {

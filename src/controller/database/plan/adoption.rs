@@ -135,10 +135,34 @@ pub(super) fn release(observed: &Observed) -> Option<Action> {
     (holder.uid == observed.names.uid).then(|| Action::ReleaseRecord(Box::new(record.clone())))
 }
 
-/// Says that a volume was kept under this name, while the Database starts anew. It blocks nothing.
+/// What was retained under this name, as long as the spec does not say whether this Database uses it or begins
+/// with an empty volume: one that is created again from its manifest has the name, the Service and the Secret
+/// that clients know.
+pub(super) fn undecided(observed: &Observed) -> Option<DatabaseWait> {
+    let spec = &observed.database.spec;
+    let is_decided =
+        spec.storage.start_empty || spec.storage.adopt_retained.is_some() || spec.adopt.is_some();
+    let status = observed.database.status.as_ref();
+    let was_made = status.is_some_and(|status| status.volume_name.is_some());
+    let is_begun = was_made || observed.volume != Child::Absent || !observed.nodes.is_empty();
+    let (latest, older) = latest(observed).filter(|_| !is_decided && !is_begun)?;
+    Some(DatabaseWait::DataRetained {
+        volume_id: latest.volume_id.clone(),
+        record: latest.persistent_volume.clone(),
+        older,
+    })
+}
+
+/// Says that a volume is retained under this name, which this Database does not use.
 pub(in crate::controller::database) fn found(observed: &Observed) -> Option<Entry> {
-    let records = observed.kept.found.as_ref()?;
-    let first = records.iter().max_by(|one, other| one.retained_at.cmp(&other.retained_at))?;
-    let message = messages::retained_volume_found(first, records.len() - 1);
+    let (latest, older) = latest(observed)?;
+    let message = messages::retained_volume_found(latest, older);
     Some(Entry::yes(ConditionType::RetainedVolumeFound, Reason::RetainedVolumeFound, message))
+}
+
+/// The record of what was retained last under this name, and how many older ones there are.
+fn latest(observed: &Observed) -> Option<(&Retained, usize)> {
+    let records = observed.kept.found.as_ref()?;
+    let latest = records.iter().max_by(|one, other| one.retained_at.cmp(&other.retained_at))?;
+    Some((latest, records.len() - 1))
 }

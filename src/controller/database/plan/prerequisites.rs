@@ -34,6 +34,10 @@ pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Re
     if let Some(adopting) = adoption::plan(observed, profile) {
         return Err(adopting);
     }
+    if let Some(undecided) = adoption::undecided(observed) {
+        // Retention records are not watched.
+        return Err(Plan::wait(undecided).requeue(slowly(observed)));
+    }
     if let Err(unusable) = access::credentials(observed, profile, actions) {
         // Secrets are never watched.
         return Err(Plan::act(std::mem::take(actions), unusable).requeue(slowly(observed)));

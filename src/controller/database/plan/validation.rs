@@ -106,7 +106,7 @@ fn adopted_image(observed: &Observed) -> Option<InvalidSpec> {
 }
 
 fn storage(observed: &Observed) -> Option<InvalidSpec> {
-    let Storage { size, volume_type, iops, throughput, file_system, adopt_retained: _ } =
+    let Storage { size, volume_type, iops, throughput, file_system, adopt_retained: _, start_empty: _ } =
         &observed.database.spec.storage;
     let Some(gib) = size.gib() else { return Some(InvalidSpec::SizeForm(size.clone())) };
     if !VOLUME_TYPES.contains(&volume_type.as_str()) {

@@ -27,6 +27,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::NameConflict { .. }
         | DatabaseWait::CredentialsUnusable { .. }
         | DatabaseWait::AdoptionRefused(_)
+        | DatabaseWait::DataRetained { .. }
         | DatabaseWait::NotAdoptable(_)
         | DatabaseWait::AdoptingStatefulSet(_)
         | DatabaseWait::Releasing { .. }

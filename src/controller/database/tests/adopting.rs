@@ -202,7 +202,32 @@ fn a_deletion_gives_back_a_record_that_was_held_and_leaves_its_secret_there() {
 }
 
 #[test]
-fn a_volume_that_was_kept_under_the_name_is_told_and_blocks_nothing() {
+fn a_database_under_the_name_of_retained_data_is_not_created_before_its_spec_says_what_it_is() {
+    let found = |spec: Value| {
+        let mut world = empty(json!({"storage": spec}), json!({}));
+        world.kept.found = Some(vec![retention::read(&record(None)).unwrap()]);
+        world
+    };
+    let undecided = found(json!({"size": "100Gi"}));
+    assert_eq!(planned(&undecided), "[] stalled RetainedVolumeFound");
+    let message = plan(&undecided, now()).waiting.unwrap().message();
+    for part in ["vol-9", &format!("adoptRetained: {RECORD}"), "startEmpty: true"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(plan(&undecided, now()).requeue.is_some(), "records are not watched");
+    let decided = found(json!({"size": "100Gi", "startEmpty": true}));
+    assert!(planned(&decided).contains("create node 1"), "{}", planned(&decided));
+    let mut begun = found(json!({"size": "100Gi"}));
+    begun.nodes = vec![node_with(build::node(&begun.database, &begun.names, 1, None), json!({}))];
+    assert!(planned(&begun).starts_with("[create credentials"), "{}", planned(&begun));
+    assert_eq!(
+        planned(&Observed { kept: found(json!({"size": "100Gi"})).kept, ..settled() }),
+        "[] as wanted"
+    );
+}
+
+#[test]
+fn a_volume_that_was_kept_under_the_name_is_told_as_long_as_it_is_there() {
     let status_of = |world: &Observed| {
         let acted = Acted::new(world.database.clone());
         status(world, &Decided::of(world, &plan(world, now()), &acted), &acted, now())

@@ -245,6 +245,8 @@ fn waits() -> Vec<DatabaseWait> {
         conflict(vec![object(ObjectKind::Service, "orders")]),
         conflict(kinds.into_iter().map(|kind| object(kind, "orders")).collect()),
         DatabaseWait::FormerVolumeExists(VolumeId(t("vol-1"))),
+        DatabaseWait::DataRetained { volume_id: VolumeId(t("vol-1")), record: t("freehold-1"), older: 0 },
+        DatabaseWait::DataRetained { volume_id: VolumeId(t("vol-2")), record: t("freehold-2"), older: 1 },
         DatabaseWait::Adopting { volume_id: VolumeId(t("vol-1")), record: t("freehold-1") },
         DatabaseWait::VolumeLost { volume: volume(), is_being_deleted: true },
         DatabaseWait::VolumeLost { volume: volume(), is_being_deleted: false },
