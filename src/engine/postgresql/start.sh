@@ -58,8 +58,16 @@ fi
 # PostgreSQL refuses a data directory that its group may write to, as Kubernetes makes it when it corrects a volume's group.
 chmod 0700 "$PGDATA"
 
-# What is said here wins over every file, ALTER SYSTEM's included.
-exec postgres -D "$PGDATA" \
+# All settings are in the Database's spec. Those of ALTER SYSTEM would win over them, and may be what keeps the server from starting.
+changed=$PGDATA/postgresql.auto.conf
+if grep -q '^[[:space:]]*[^#[:space:]]' "$changed" 2>/dev/null; then
+    mv -f "$changed" "$folder/postgresql.auto.conf.set-aside"
+    echo "what ALTER SYSTEM has set is not used: it is in $folder/postgresql.auto.conf.set-aside; settings belong into spec.config" >&2
+fi
+
+# What is said here wins over every file.
+[ "$major" -lt 17 ] || set -- -c allow_alter_system=off
+exec postgres -D "$PGDATA" "$@" \
     -c config_file=/etc/freehold/postgresql.conf \
     -c hba_file=/etc/freehold/pg_hba.conf \
     -c listen_addresses='*' \
