@@ -34,6 +34,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         file_system: file_system(found)?,
         adopt_retained: None,
         start_empty: false,
+        new_credentials: false,
     };
     let spec = DatabaseSpec {
         engine: engine(found, wanted).ok()?,

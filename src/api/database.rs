@@ -219,6 +219,9 @@ pub const VOLUME_TYPES: [&str; 7] = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "
         (its deletionPolicy says what happens to its own volume) and create it with the line"))]
 #[x_kube(validation = Rule::new("!has(self.adoptRetained) || !has(self.startEmpty) || !self.startEmpty")
     .message("spec.storage.startEmpty and spec.storage.adoptRetained exclude each other: remove one of them"))]
+#[x_kube(validation = Rule::new("!has(self.newCredentials) || !self.newCredentials || has(self.adoptRetained)")
+    .message("spec.storage.newCredentials is for retained data: set spec.storage.adoptRetained, too, or remove \
+        it"))]
 #[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'")
     .message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])")
@@ -268,6 +271,13 @@ pub struct Storage {
     /// its manifest does not serve an empty volume where clients expect the data. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub start_empty: bool,
+
+    /// With adoptRetained: true gives the retained data new credentials instead of those that it was created
+    /// with, whose Secret is lost, as it is with a deleted namespace. PostgreSQL sets the password of its
+    /// administrator to that of the new Secret before it serves; QuestDB reads it from there at each start; an
+    /// image of your own must do so itself. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_credentials: bool,
 }
 
 /// A file system that the EBS CSI driver creates and grows online.

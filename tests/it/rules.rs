@@ -203,6 +203,11 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
         ),
         (json!({"spec": {"storage": {"adoptRetained": RECORD}}}), &[]),
         (json!({"spec": {"storage": {"startEmpty": true}}}), &[]),
+        (json!({"spec": {"storage": {"adoptRetained": RECORD, "newCredentials": true}}}), &[]),
+        (
+            json!({"spec": {"storage": {"newCredentials": true}}}),
+            &["spec.storage.newCredentials", "adoptRetained"],
+        ),
         (
             json!({"spec": {"storage": {"adoptRetained": RECORD, "startEmpty": true}}}),
             &["spec.storage.startEmpty", "exclude each other"],

@@ -22,6 +22,9 @@ const ROOT: &str = "/var/lib/freehold";
 /// one volume.
 pub const DATA_DIRECTORY: &str = "PGDATA";
 
+/// The variable with which the start sets the password of data that has another one (`start.sh`).
+pub const NEW_CREDENTIALS: &str = "POSTGRES_NEW_CREDENTIALS";
+
 /// The user of the official image (Debian).
 const USER_ID: i64 = 999;
 

@@ -47,6 +47,21 @@ initialise() {
     sync "$folder" "$volume"
 }
 
+# The data has credentials that are lost (spec.storage.newCredentials): the mounted ones are set, by the server alone on its data. What was
+# set is known by its hash, so that it is done once.
+renew() {
+    hash=$(sha256sum "$POSTGRES_PASSWORD_FILE")
+    hash=${hash%% *}
+    set=
+    [ ! -e "$folder/credentials" ] || read -r set <"$folder/credentials" || :
+    [ "$set" != "$hash" ] || return 0
+    # Freehold's passwords have no quotes.
+    echo "ALTER ROLE \"$POSTGRES_USER\" WITH LOGIN PASSWORD '$(cat "$POSTGRES_PASSWORD_FILE")'" |
+        postgres --single -D "$PGDATA" -c exit_on_error=on -c config_file=/etc/freehold/postgresql.conf postgres >/dev/null
+    echo "$hash" >"$folder/credentials"
+    sync "$folder"
+}
+
 if [ -e "$PGDATA/PG_VERSION" ]; then
     found=
     read -r found <"$PGDATA/PG_VERSION" || :
@@ -64,6 +79,8 @@ if grep -q '^[[:space:]]*[^#[:space:]]' "$changed" 2>/dev/null; then
     mv -f "$changed" "$folder/postgresql.auto.conf.set-aside"
     echo "what ALTER SYSTEM has set is not used: it is in $folder/postgresql.auto.conf.set-aside; settings belong into spec.config" >&2
 fi
+
+[ -z "${POSTGRES_NEW_CREDENTIALS:-}" ] || renew
 
 # What is said here wins over every file.
 [ "$major" -lt 17 ] || set -- -c allow_alter_system=off

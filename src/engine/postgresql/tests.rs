@@ -202,6 +202,10 @@ impl Container {
     }
 
     fn start(&self) -> Output {
+        self.start_with(&[])
+    }
+
+    fn start_with(&self, variables: &[(&str, &Path)]) -> Output {
         let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
         Command::new("/bin/sh")
             .args(["-c", START])
@@ -213,6 +217,7 @@ impl Container {
             .env("POSTGRES_USER", "admin")
             .env("POSTGRES_PASSWORD_FILE", "/run/freehold/credentials/password")
             .env("POSTGRES_DB", "app")
+            .envs(variables.iter().copied())
             .output()
             .unwrap()
     }
@@ -272,6 +277,33 @@ fn the_data_directory_is_its_owners_alone_at_every_start() {
         // So does Kubernetes when it gives a whole volume to a group.
         fs::set_permissions(&data, fs::Permissions::from_mode(0o2770)).unwrap();
     }
+}
+
+#[test]
+fn new_credentials_are_set_once_before_the_server_serves() {
+    let container = Container::new();
+    assert!(container.start().status.success());
+    let secret = container.path("password");
+    let begun = container.calls();
+    for (password, times) in [("first-password", 1), ("first-password", 1), ("second-password", 2)] {
+        fs::write(&secret, password).unwrap();
+        let variables =
+            [("POSTGRES_NEW_CREDENTIALS", Path::new("true")), ("POSTGRES_PASSWORD_FILE", secret.as_path())];
+        let output = container.start_with(&variables);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let calls = container.calls();
+        assert_eq!(calls[begun.len()..].matches("postgres --single").count(), times, "{calls}");
+        assert!(calls.contains(&format!("ALTER ROLE \"admin\" WITH LOGIN PASSWORD '{password}'")), "{calls}");
+        assert!(calls.ends_with(SERVES), "{calls}");
+    }
+    assert!(!container.content()["17/credentials"].contains("password"));
+    program(&container.path("bin"), "postgres", "exit 1");
+    fs::write(&secret, "third-password").unwrap();
+    let variables =
+        [("POSTGRES_NEW_CREDENTIALS", Path::new("true")), ("POSTGRES_PASSWORD_FILE", secret.as_path())];
+    let before = container.content();
+    assert!(!container.start_with(&variables).status.success(), "the server is not started with others");
+    assert_eq!(container.content(), before);
 }
 
 #[test]

@@ -17,9 +17,10 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{inputs_hash, owned};
 use crate::api::Database;
-use crate::api::database::{ResourceQuantity, Resources};
+use crate::api::database::{EngineType, ResourceQuantity, Resources};
 use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
 use crate::api::names::Names;
+use crate::engine::postgresql::NEW_CREDENTIALS;
 use crate::engine::{self, Check, Profile, Value};
 
 /// The name of the volume with the data, in the pod.
@@ -170,8 +171,7 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
                 })
                 .collect(),
         ),
-        env: (!profile.environment.is_empty())
-            .then(|| profile.environment.iter().map(|variable| variable_of(names, variable)).collect()),
+        env: Some(environment(database, names, profile)).filter(|variables| !variables.is_empty()),
         startup_probe: Some(probe(&profile.startup)),
         readiness_probe: Some(probe(&profile.readiness)),
         liveness_probe: Some(probe(&profile.liveness)),
@@ -241,6 +241,19 @@ fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
 
 fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
     VolumeMount { name: name.to_owned(), mount_path: path.to_owned(), read_only, ..VolumeMount::default() }
+}
+
+/// What the engine reads, and for data with lost credentials that it gets new ones.
+fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<EnvVar> {
+    let is_renewed =
+        database.spec.storage.new_credentials && database.spec.engine.kind == EngineType::Postgresql;
+    let renewed = is_renewed.then(|| EnvVar {
+        name: NEW_CREDENTIALS.to_owned(),
+        value: Some("true".to_owned()),
+        value_from: None,
+    });
+    let variables = profile.environment.iter().map(|variable| variable_of(names, variable));
+    variables.chain(renewed).collect()
 }
 
 fn variable_of(names: &Names, variable: &engine::Variable) -> EnvVar {

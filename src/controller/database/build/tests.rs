@@ -126,6 +126,23 @@ fn only_what_decides_the_template_changes_the_hash_of_the_inputs() {
 }
 
 #[test]
+fn retained_data_of_postgresql_is_told_to_take_new_credentials() {
+    let variables = |engine: serde_json::Value| {
+        let storage = json!({"storage": {"size": "100Gi", "adoptRetained": "pv", "newCredentials": true}});
+        let database = database(engine, storage);
+        let names = Names::of(&database);
+        let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
+        let set = stateful_set(&database, &names, &profile, 1).spec.unwrap();
+        let engine = set.template.spec.unwrap().containers.remove(0);
+        engine.env.unwrap_or_default().into_iter().map(|it| it.name).collect::<Vec<_>>()
+    };
+    let of_postgresql = variables(json!({"type": "postgresql", "version": "17.6"}));
+    assert_eq!(of_postgresql.last().map(String::as_str), Some("POSTGRES_NEW_CREDENTIALS"));
+    let of_questdb = variables(json!({"type": "questdb", "version": "9.3.4"}));
+    assert!(!of_questdb.contains(&"POSTGRES_NEW_CREDENTIALS".to_owned()), "it reads them at each start");
+}
+
+#[test]
 fn what_the_resources_do_not_name_is_requested_as_by_default() {
     let requested = |resources: serde_json::Value| {
         let made = stateful_set::resources(&questdb(json!({"resources": resources})));

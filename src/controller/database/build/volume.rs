@@ -9,8 +9,16 @@ use crate::api::{Database, DeletionPolicy, Volume, VolumeSpec};
 
 /// What the spec asks of the disk.
 pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPolicy) -> VolumeSpec {
-    let Storage { size, volume_type, iops, throughput, file_system, adopt_retained, start_empty: _ } =
-        &database.spec.storage;
+    let Storage {
+        size,
+        volume_type,
+        iops,
+        throughput,
+        file_system,
+        adopt_retained,
+        start_empty: _,
+        new_credentials: _,
+    } = &database.spec.storage;
     VolumeSpec {
         node_class_name: database.spec.node_class_name.clone(),
         size: size.clone(),

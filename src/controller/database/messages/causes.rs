@@ -184,7 +184,7 @@ impl AdoptionRefusal {
             Self::SecretMissing { secret, namespace, database_uid } => format!(
                 "Secret {secret}, which holds the retained credentials of the data, is not in namespace \
                  {namespace}: restore it, with username, password and the labels {RETAINED_LABEL}=true and \
-                 {DATABASE_UID_LABEL}={database_uid}"
+                 {DATABASE_UID_LABEL}={database_uid}; or, if it is lost, set spec.storage.newCredentials: true"
             ),
             Self::SecretUnlabelled { secret, namespace } => format!(
                 "Secret {secret} in namespace {namespace} lacks the labels of the credentials that were \

@@ -76,8 +76,12 @@ fn refused(observed: &Observed, refusal: AdoptionRefusal) -> Plan {
         .requeue(observed.timing.requeue_interval.saturating_mul(12))
 }
 
-/// The credentials that the data was made with: the engine has them stored, so others would not open it.
+/// The credentials that the data was made with: the engine has them stored, so others would not open it,
+/// unless the spec says that it gets new ones.
 fn credentials(observed: &Observed, kept: &Retained, profile: &Profile) -> Result<Action, AdoptionRefusal> {
+    if observed.database.spec.storage.new_credentials {
+        return Ok(Action::CreateCredentials(Box::new(profile.clone())));
+    }
     let secret = || kept.credentials_secret.clone().unwrap_or_else(|| "with the credentials".to_owned());
     let namespace = || observed.names.namespace.clone();
     let held = match &observed.kept.credentials {

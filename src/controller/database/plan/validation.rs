@@ -106,8 +106,16 @@ fn adopted_image(observed: &Observed) -> Option<InvalidSpec> {
 }
 
 fn storage(observed: &Observed) -> Option<InvalidSpec> {
-    let Storage { size, volume_type, iops, throughput, file_system, adopt_retained: _, start_empty: _ } =
-        &observed.database.spec.storage;
+    let Storage {
+        size,
+        volume_type,
+        iops,
+        throughput,
+        file_system,
+        adopt_retained: _,
+        start_empty: _,
+        new_credentials: _,
+    } = &observed.database.spec.storage;
     let Some(gib) = size.gib() else { return Some(InvalidSpec::SizeForm(size.clone())) };
     if !VOLUME_TYPES.contains(&volume_type.as_str()) {
         return Some(InvalidSpec::VolumeType(volume_type.clone()));

@@ -134,6 +134,9 @@ fn what_cannot_be_had_is_told_and_nothing_is_made() {
         assert_eq!(planned(&world), refused, "{:?}", world.kept.credentials);
         let message = plan(&world, now()).waiting.unwrap().message();
         assert!(message.contains("orders-aaaaa-admin"), "{message}");
+        let mut renewed = world.clone();
+        renewed.database.spec.storage.new_credentials = true;
+        assert_eq!(planned(&renewed), "[create credentials] Adopting", "{:?}", renewed.kept.credentials);
     }
 }
 
