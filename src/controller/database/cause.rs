@@ -269,6 +269,8 @@ pub enum RestartCause {
     Template,
     /// An adopted database did not start as its spec requests, and goes back to what it ran as before.
     WentBack,
+    /// The engine keeps ending: a new pod mounts its volume again.
+    NotStarting,
     /// The pod was started from a template that was changed outside Freehold.
     AlteredTemplate,
     /// The engine was started while the ConfigMap was changed outside Freehold.
@@ -293,7 +295,11 @@ impl RestartCause {
         match self {
             Self::Image { .. } | Self::Resources | Self::Settings | Self::Template => true,
             // What runs is not what was declared, or does not run.
-            Self::WentBack | Self::AlteredTemplate | Self::AlteredFiles | Self::Moved { .. } => false,
+            Self::WentBack
+            | Self::NotStarting
+            | Self::AlteredTemplate
+            | Self::AlteredFiles
+            | Self::Moved { .. } => false,
         }
     }
 }

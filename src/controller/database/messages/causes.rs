@@ -237,6 +237,7 @@ impl RestartCause {
     pub fn message(&self) -> String {
         match self {
             Self::Image { from, to } => format!("the image changes from {from} to {to}"),
+            Self::NotStarting => "the engine keeps ending; a new pod mounts its volume again".to_owned(),
             Self::Resources => "spec.resources changed".to_owned(),
             Self::Settings => "the engine's settings changed".to_owned(),
             Self::Template => "the pod template changed".to_owned(),

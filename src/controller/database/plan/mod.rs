@@ -15,6 +15,7 @@ mod access;
 mod claim;
 mod comparison;
 mod deletion;
+mod failing;
 mod pause;
 mod placement;
 mod prerequisites;

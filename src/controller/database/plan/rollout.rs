@@ -13,6 +13,7 @@ use super::drift;
 use super::facts::{
     engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template, wanted_inputs,
 };
+use super::failing;
 use super::going_back;
 use super::permission;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
@@ -56,7 +57,12 @@ pub(super) fn plan(
         }
         Some(pod) => match drift::altered_pod(observed) {
             Some(why) => Some(replace_altered(observed, live, pod, why, actions, now)),
-            None => engine_waiting(observed),
+            None => {
+                if let Some(why) = failing::due(observed, pod, now) {
+                    end(live, pod, why, actions);
+                }
+                engine_waiting(observed)
+            }
         },
         None => engine_waiting(observed),
     }

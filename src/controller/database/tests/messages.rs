@@ -141,6 +141,7 @@ fn restart_causes() -> Vec<RestartCause> {
         RestartCause::Settings,
         RestartCause::Template,
         RestartCause::WentBack,
+        RestartCause::NotStarting,
         RestartCause::AlteredTemplate,
         RestartCause::AlteredFiles,
         moved(Some(t("CAUSE"))),
