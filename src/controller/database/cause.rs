@@ -250,6 +250,15 @@ pub enum NodeDeletion {
     Unfit(ReplaceCause),
 }
 
+/// More than a machine has for all pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    /// The resource.
+    pub resource: String,
+    /// What the Kubernetes node has of it.
+    pub allocatable: String,
+}
+
 /// Why a pod is replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(strum::VariantNames))]

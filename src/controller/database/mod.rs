@@ -20,6 +20,7 @@ pub mod password;
 pub mod plan;
 pub mod pod;
 mod remember;
+mod restart_step;
 mod started;
 pub mod status;
 pub mod unreleasable;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::cause::{
-    AdoptionRefusal, ClassRefusal, InvalidSpec, LostReason, ReplaceCause, RestartCause, SecretFault,
+    AdoptionRefusal, ClassRefusal, InvalidSpec, LostReason, NoRoom, ReplaceCause, RestartCause, SecretFault,
 };
 pub use super::child_state::ChildState;
 use super::claim_fault::ClaimFault;
@@ -11,6 +11,7 @@ pub use super::idle::Idle;
 use super::legacy_refusal::LegacyRefusal;
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
+pub use super::restart_step::RestartStep;
 use super::unreleasable::Unreleasable;
 use crate::api::{DeletionPolicy, Reason, VolumeId};
 use crate::controller::blocker::Blocker;
@@ -243,6 +244,13 @@ pub enum ReplaceStep {
         /// What the successor waits for.
         wait: Box<DatabaseWait>,
     },
+    /// The successor is ready, and too small for the pod, which serves.
+    NoRoom {
+        /// The successor.
+        to: String,
+        /// What it has too little of.
+        lacking: NoRoom,
+    },
     /// The successor is ready, and the lost machine is not fenced.
     Unfenced {
         /// The successor.
@@ -250,22 +258,6 @@ pub enum ReplaceStep {
         /// What keeps the database from moving.
         blocker: Blocker,
     },
-}
-
-/// How far the restart of a pod is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RestartStep {
-    /// The new template is being applied.
-    ApplyingTemplate,
-    /// The pod is stopping.
-    Stopping,
-    /// The pod is being deleted.
-    Deleting(RestartCause),
-    /// The pod must not be deleted yet.
-    Blocked(Blocker),
-    /// ConfigMap or StatefulSet was changed outside Freehold, and both must stay as they were applied until
-    /// then; without a time, they are not restored yet. A pod that is deleted earlier may come back altered.
-    Unsettled(Option<Timestamp>),
 }
 
 impl DatabaseWait {
@@ -337,6 +329,8 @@ impl DatabaseWait {
             | Self::RetainedSecretConflict(_)
             | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
             Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),
+            Self::Replacing { step: ReplaceStep::NoRoom { .. }, .. }
+            | Self::RestartPending { step: RestartStep::NoRoom(_), .. } => true,
             Self::AddingFinalizer
             | Self::FormerVolumeExists(_)
             | Self::Adopting { .. }
@@ -387,7 +381,9 @@ impl ReplaceStep {
     /// A lost machine keeps its own reason until the database can move.
     fn reason(&self, cause: &ReplaceCause) -> Reason {
         match self {
-            Self::AfterFormer(_) | Self::DeletedFirst | Self::SuccessorUnfit { .. } => Reason::AwaitingNode,
+            Self::AfterFormer(_) | Self::DeletedFirst | Self::SuccessorUnfit { .. } | Self::NoRoom { .. } => {
+                Reason::AwaitingNode
+            }
             Self::Creating(_) => cause.lost_reason().unwrap_or(Reason::AwaitingNode),
             Self::AwaitingSuccessor { wait, .. } => cause.lost_reason().unwrap_or_else(|| wait.reason()),
             Self::Unfenced { blocker, .. } => blocker.reason(),

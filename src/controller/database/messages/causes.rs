@@ -4,8 +4,8 @@ use crate::api::database::VOLUME_TYPES;
 use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
 use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::cause::{
-    AdoptionRefusal, Alteration, ClassRefusal, InvalidSpec, Move, NodeDeletion, ReplaceCause, RestartCause,
-    SecretFault,
+    AdoptionRefusal, Alteration, ClassRefusal, InvalidSpec, Move, NoRoom, NodeDeletion, ReplaceCause,
+    RestartCause, SecretFault,
 };
 use crate::controller::messages::FIRST_SYNC;
 
@@ -229,6 +229,17 @@ impl NodeDeletion {
             ),
             Self::Unfit(cause) => cause.message(),
         }
+    }
+}
+
+impl NoRoom {
+    /// What is lacking, and the way out.
+    pub fn message(&self) -> String {
+        let Self { resource, allocatable } = self;
+        format!(
+            "its Kubernetes node has {allocatable} of {resource} for all pods, and spec.resources requests more; \
+             request less, or name larger types in spec.instanceTypes"
+        )
     }
 }
 

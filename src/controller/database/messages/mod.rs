@@ -242,6 +242,10 @@ impl ReplaceStep {
                 let meanwhile = if *serves_on { ", which serves until then" } else { "" };
                 format!("Node {to} is to replace Node {node}{meanwhile} ({cause}); {}", wait.message())
             }
+            Self::NoRoom { to, lacking } => format!(
+                "Node {to} is ready to replace Node {node} ({cause}), and the database stays where it is: {}",
+                lacking.message()
+            ),
             Self::Unfenced { to, blocker } => {
                 format!("Node {to} is ready to replace Node {node} ({cause}); {}", blocker.message())
             }
@@ -256,6 +260,7 @@ impl RestartStep {
             Self::Stopping => "the pod is stopping".to_owned(),
             Self::Deleting(cause) => cause.message(),
             Self::Blocked(blocker) => blocker.message(),
+            Self::NoRoom(lacking) => format!("the pod that runs is kept: {}", lacking.message()),
             Self::Unsettled(Some(until)) => format!(
                 "the pod is replaced when ConfigMap and StatefulSet have stayed as Freehold applied them \
                  until {until}"

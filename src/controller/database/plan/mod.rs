@@ -23,6 +23,7 @@ mod release;
 mod repair;
 mod replacement;
 mod rollout;
+mod room;
 mod total_storage;
 pub(super) mod validation;
 mod wakes;

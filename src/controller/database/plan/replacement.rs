@@ -10,6 +10,7 @@ use super::action::Action;
 use super::facts::{disk_zone, next_zone};
 use super::machines::{Machines, can_serve, is_initialized, is_lost, unfit, why_replaced};
 use super::placement::machine;
+use super::room;
 use crate::api::Node;
 use crate::api::database::Replacement;
 use crate::controller::database::build;
@@ -118,6 +119,11 @@ fn advance<'a>(
             serves_on: serves_on.is_some(),
             wait: Box::new(wait),
         });
+    }
+    let core_node = observed.core_node_of(successor);
+    let lacking = || room::lacking(observed.stateful_set.ours()?, core_node?);
+    if let Some(lacking) = serves_on.and_then(|_| lacking()) {
+        return waits(ReplaceStep::NoRoom { to, lacking });
     }
     match safety::may_move_from(host) {
         Ok(()) => Replacing { serves_on: Some(successor), waiting: None },

@@ -16,6 +16,7 @@ use super::facts::{
 use super::failing;
 use super::going_back;
 use super::permission;
+use super::room;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
 use crate::controller::database::cause::RestartCause;
@@ -148,9 +149,13 @@ fn replace(
     actions: &mut Vec<Action>,
     now: Timestamp,
 ) -> DatabaseWait {
-    let step = match drift::template_settled(observed, now) {
-        Ok(()) => end(live, pod, cause(observed, live, pod), actions),
-        Err(moment) => RestartStep::Unsettled(moment),
+    // One that is not scheduled, or has another machine to go to, ends for nothing that serves.
+    let host = || observed.labelled.iter().find(|it| it.metadata.name.as_deref() == machine(pod));
+    let lacking = host().and_then(|host| room::lacking(live, host));
+    let step = match (drift::template_settled(observed, now), lacking) {
+        (Ok(()), Some(lacking)) if engine_waiting(observed).is_none() => RestartStep::NoRoom(lacking),
+        (Ok(()), _) => end(live, pod, cause(observed, live, pod), actions),
+        (Err(moment), _) => RestartStep::Unsettled(moment),
     };
     restart_pending(pod, step)
 }

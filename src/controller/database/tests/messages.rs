@@ -200,6 +200,10 @@ fn replacing() -> impl Iterator<Item = DatabaseWait> {
         ReplaceStep::SuccessorUnfit { to: to(), why: ReplaceCause::NodeDeleted { node: to() } },
         ReplaceStep::AwaitingSuccessor { to: to(), serves_on: true, wait: wait() },
         ReplaceStep::AwaitingSuccessor { to: to(), serves_on: false, wait: wait() },
+        ReplaceStep::NoRoom {
+            to: t("orders-2"),
+            lacking: NoRoom { resource: t("memory"), allocatable: t("15Gi") },
+        },
         ReplaceStep::Unfenced {
             to: to(),
             blocker: Blocker::NotFenced {
@@ -271,6 +275,7 @@ fn waits() -> Vec<DatabaseWait> {
         restart(RestartStep::ApplyingTemplate),
         restart(RestartStep::Stopping),
         restart(RestartStep::Deleting(RestartCause::Settings)),
+        restart(RestartStep::NoRoom(NoRoom { resource: t("cpu"), allocatable: t("2") })),
         restart(RestartStep::Blocked(Blocker::ChangeNotSeen(t("orders")))),
         altered(RestartStep::Deleting(RestartCause::AlteredTemplate)),
         altered(RestartStep::Unsettled(Some(at(0)))),

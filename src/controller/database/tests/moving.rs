@@ -126,6 +126,17 @@ fn the_database_moves_once_the_new_machine_is_proven() {
 }
 
 #[test]
+fn a_machine_without_room_for_the_pod_is_not_moved_to() {
+    let mut world = with_successor(type_left());
+    world.core_nodes[1].status =
+        Some(serde_json::from_value(json!({"allocatable": {"cpu": "50m", "memory": "1Gi"}})).unwrap());
+    let kept = plan(&world, now());
+    assert_eq!(line(&kept), "[] stalled AwaitingNode");
+    let message = kept.waiting.unwrap().message();
+    assert!(message.contains("50m of cpu") && message.contains("spec.instanceTypes"), "{message}");
+}
+
+#[test]
 fn a_move_that_was_interrupted_anywhere_is_finished() {
     let between = |labelled: Vec<CoreNode>| {
         let mut world = with_successor(type_left());

@@ -141,6 +141,32 @@ fn an_engine_that_keeps_ending_gets_a_new_pod_and_then_less_and_less_often() {
 }
 
 #[test]
+fn a_database_that_serves_is_not_ended_for_a_pod_that_has_no_room() {
+    let wanted = json!({"resources": {"requests": {"memory": "64Gi"}}});
+    let replaced = |memory: &str, is_serving: bool| {
+        let mut world = edited(wanted.clone());
+        let profile = world.profile.clone().unwrap();
+        let set = build::stateful_set(&world.database, &world.names, &profile, 1);
+        world.stateful_set = ours(seen(with_uid(set, "set-uid")));
+        as_applied(&mut world);
+        world.labelled[0].status =
+            Some(serde_json::from_value(json!({"allocatable": {"cpu": "2", "memory": memory}})).unwrap());
+        if !is_serving {
+            let pending = json!({"phase": "Pending", "containerStatuses": [container_status(json!({}))]});
+            world.pod = world.pod.take().map(|pod| pod_with(pod, pending));
+        }
+        plan(&world, now())
+    };
+    let kept = replaced("15742516Ki", true);
+    assert!(line(&kept).ends_with("] stalled RestartPending"), "{}", line(&kept));
+    assert!(!line(&kept).contains("replace orders-0"), "{}", line(&kept));
+    let message = kept.waiting.unwrap().message();
+    assert!(message.contains("15742516Ki of memory"), "{message}");
+    assert!(line(&replaced("66Gi", true)).contains("replace orders-0"));
+    assert!(line(&replaced("15742516Ki", false)).contains("replace orders-0"), "nothing serves");
+}
+
+#[test]
 fn another_major_version_of_postgresql_changes_nothing_and_another_minor_restarts() {
     let spec = |version: &str| json!({"engine": {"type": "postgresql", "version": version}});
     let edited = |version: &str| {
