@@ -251,8 +251,8 @@ pub enum Reason {
     Adopting,
     /// The retained volume, or the instance, cannot be adopted; the message says why.
     AdoptionRefused,
-    /// A volume was retained under the name of this Database, and is not adopted. Nothing is created before the
-    /// spec says whether the Database uses it or begins with an empty one.
+    /// A volume was retained under the name of this Database, and is not adopted. Nothing is created before
+    /// the spec says whether the Database uses it or begins with an empty one.
     RetainedVolumeFound,
     /// Nothing is blocked.
     Progressing,

@@ -60,6 +60,12 @@ pub const DEDICATED_TAINT: &str = "freehold.dev/dedicated";
 /// admission).
 pub const DATABASE_NODE_LABEL: &str = "freehold.dev.node-restriction.kubernetes.io/database";
 
+/// Taint of Kubernetes on a Kubernetes node that is not Ready (its lifecycle controller).
+pub const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
+
+/// Taint of Kubernetes on a Kubernetes node that does not report (its lifecycle controller).
+pub const UNREACHABLE_TAINT: &str = "node.kubernetes.io/unreachable";
+
 /// Taint, effect `NoExecute`, value `nodeshutdown`, that tells Kubernetes that a machine is stopped for
 /// certain (Kubernetes docs, "Non-graceful node shutdown handling"). On the core Node of a fenced machine;
 /// written by the Node's controller.

@@ -327,10 +327,10 @@ impl DatabaseWait {
             | Self::WentBack(..)
             | Self::NotGoingBack { .. }
             | Self::RetainedSecretConflict(_)
+            | Self::Replacing { step: ReplaceStep::NoRoom { .. }, .. }
+            | Self::RestartPending { step: RestartStep::NoRoom(_), .. }
             | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
             Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),
-            Self::Replacing { step: ReplaceStep::NoRoom { .. }, .. }
-            | Self::RestartPending { step: RestartStep::NoRoom(_), .. } => true,
             Self::AddingFinalizer
             | Self::FormerVolumeExists(_)
             | Self::Adopting { .. }

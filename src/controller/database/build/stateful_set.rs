@@ -18,7 +18,9 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::{inputs_hash, owned};
 use crate::api::Database;
 use crate::api::database::{EngineType, ResourceQuantity, Resources};
-use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
+use crate::api::keys::{
+    DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION, NOT_READY_TAINT, UNREACHABLE_TAINT,
+};
 use crate::api::names::Names;
 use crate::engine::postgresql::NEW_CREDENTIALS;
 use crate::engine::{self, Check, Profile, Value};
@@ -84,7 +86,7 @@ pub fn in_priority_class(mut set: StatefulSet, class: Option<&str>) -> StatefulS
 /// minutes ("Taint based Evictions" in its documentation), while a repair waits that must not begin yet, or a
 /// longer grace period. Freehold deletes it, once nothing on a lost machine can write.
 pub(super) fn unreachable() -> Vec<Toleration> {
-    ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].map(endures).to_vec()
+    [NOT_READY_TAINT, UNREACHABLE_TAINT].map(endures).to_vec()
 }
 
 fn endures(taint: &str) -> Toleration {

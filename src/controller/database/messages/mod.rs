@@ -103,16 +103,7 @@ impl DatabaseWait {
                 format!("pod {pod} does not run what Freehold applied: {}", step.message())
             }
             Self::DataRetained { volume_id, record, older } => data_retained(volume_id, record, *older),
-            Self::VolumeLost { volume, is_being_deleted: true } => format!(
-                "Volume {volume} was deleted outside Freehold, which cannot be undone; it keeps its EBS \
-                 volume until its Database is deleted, and the database goes on and is repaired, but no \
-                 change of the spec is carried out: set spec.deletionPolicy to Retain, delete the Database \
-                 and create it with spec.storage.adoptRetained"
-            ),
-            Self::VolumeLost { volume, is_being_deleted: false } => format!(
-                "Volume {volume} does not exist any more, and no empty Volume is created in its place; \
-                 create a new Database from the retained volume or snapshot"
-            ),
+            Self::VolumeLost { volume, is_being_deleted } => volume_lost(volume, *is_being_deleted),
             Self::CreatingNode(node) => format!("creating Node {node}"),
             Self::NodeUnusable { node, cause } => {
                 format!("Node {node} is being deleted, and another one follows: {}", cause.message())
@@ -148,6 +139,22 @@ impl DatabaseWait {
             Self::EngineMachineLost(_) => "the machine that the engine ran on is lost".to_owned(),
             Self::NoEngine(idle) => idle.message("the engine"),
         }
+    }
+}
+
+fn volume_lost(volume: &str, is_being_deleted: bool) -> String {
+    if is_being_deleted {
+        format!(
+            "Volume {volume} was deleted outside Freehold, which cannot be undone; it keeps its EBS volume until \
+             its Database is deleted, and the database goes on and is repaired, but no change of the spec is \
+             carried out: set spec.deletionPolicy to Retain, delete the Database and create it with \
+             spec.storage.adoptRetained"
+        )
+    } else {
+        format!(
+            "Volume {volume} does not exist any more, and no empty Volume is created in its place; create a new \
+             Database from the retained volume or snapshot"
+        )
     }
 }
 

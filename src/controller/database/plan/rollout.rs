@@ -56,15 +56,15 @@ pub(super) fn plan(
         Some(pod) if inputs_of_pod(observed, pod).as_ref() != Some(&wanted) => {
             Some(replace(observed, live, pod, actions, now))
         }
-        Some(pod) => match drift::altered_pod(observed) {
-            Some(why) => Some(replace_altered(observed, live, pod, why, actions, now)),
-            None => {
-                if let Some(why) = failing::due(observed, pod, now) {
-                    end(live, pod, why, actions);
-                }
-                engine_waiting(observed)
+        Some(pod) => {
+            if let Some(why) = drift::altered_pod(observed) {
+                return Some(replace_altered(observed, live, pod, why, actions, now));
             }
-        },
+            if let Some(why) = failing::due(observed, pod, now) {
+                end(live, pod, why, actions);
+            }
+            engine_waiting(observed)
+        }
         None => engine_waiting(observed),
     }
 }

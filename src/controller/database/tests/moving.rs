@@ -224,8 +224,10 @@ fn the_boot_of_another_machine_is_hidden_behind_the_fence_of_a_lost_one() {
     }
 }
 
-/// What keeps a spec from being carried out.
-const TROUBLES: [(&str, fn(&mut Observed)); 5] = [
+/// What keeps a spec from being carried out: the reason, and the fault.
+type Trouble = (&'static str, fn(&mut Observed));
+
+const TROUBLES: [Trouble; 5] = [
     ("InvalidSpec", |world| {
         world.database.spec.config = serde_json::from_value(json!({"pg.password": "x"})).expect("settings");
         world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);

@@ -50,15 +50,7 @@ fn bound(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i
     let storage_class = observed.class.as_ref().map(|class| &class.spec.storage_class_name);
     let Some(persistent_volume) = &observed.persistent_volume else {
         let Some(storage_class) = storage_class else { return class_not_found(observed, Stage::Created) };
-        let size = Size::from_gib(volume.size);
-        // Kubernetes binds a claim that has lost its PersistentVolume only to one that names its UID.
-        let is_staying = |claim: &&PersistentVolumeClaim| {
-            adopted::is_owned(claim, &observed.volume) && claim.metadata.deletion_timestamp.is_none()
-        };
-        let claimant = observed.claim.as_ref().filter(is_staying).and_then(ResourceExt::uid);
-        let built = build::persistent_volume(&observed.volume, &volume.id, &size, storage_class, claimant);
-        let actions = vec![Action::CreatePersistentVolume(Box::new(built))];
-        return Plan::act(Stage::Created, actions, BindingWait::CreatingPersistentVolume);
+        return persistent_volume_of(observed, volume, storage_class);
     };
     if !build::is_record_of(persistent_volume, &observed.volume) {
         return conflict(observed, "PersistentVolume", persistent_volume.name_any());
@@ -93,28 +85,39 @@ fn bound(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i
         return if plan.waiting.is_some() { plan } else { Plan::wait(Stage::Bound, wait) };
     }
     if phase != Some("Bound") {
-        let wait = BindingWait::NotBound {
-            claim: claim.name_any(),
-            persistent_volume: persistent_volume.name_any(),
-        };
-        if let Some(change) = adopted::claimed_by(persistent_volume, claim).filter(|_| phase == Some("Lost"))
-        {
-            return Plan::act(Stage::Created, vec![Action::RecordAdopted(change)], wait);
-        }
-        // The claim was made, and the PersistentVolume still belongs to the one before it.
-        let claimed_by = persistent_volume
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.claim_ref.as_ref())
-            .and_then(|claim| claim.uid.as_ref());
-        if claimed_by.is_some() && claimed_by != claim.metadata.uid.as_ref() {
-            let reopen = Action::ReopenPersistentVolume(Box::new(persistent_volume.clone()));
-            return Plan::act(Stage::Created, vec![reopen], wait);
-        }
-        return Plan::wait(Stage::Created, wait);
+        return unbound(persistent_volume, claim, phase);
     }
     adoption::closing(observed, &volume.id)
         .unwrap_or_else(|| modification::plan(observed, status, volume, claim, size, now))
+}
+
+/// The PersistentVolume is made. Kubernetes binds a claim that has lost its own only to one that names its UID.
+fn persistent_volume_of(observed: &Observed, volume: &EbsVolume, storage_class: &str) -> Plan {
+    let size = Size::from_gib(volume.size);
+    let is_staying = |claim: &&PersistentVolumeClaim| {
+        adopted::is_owned(claim, &observed.volume) && claim.metadata.deletion_timestamp.is_none()
+    };
+    let claimant = observed.claim.as_ref().filter(is_staying).and_then(ResourceExt::uid);
+    let built = build::persistent_volume(&observed.volume, &volume.id, &size, storage_class, claimant);
+    let actions = vec![Action::CreatePersistentVolume(Box::new(built))];
+    Plan::act(Stage::Created, actions, BindingWait::CreatingPersistentVolume)
+}
+
+/// Kubernetes has not bound the two: it needs help where the PersistentVolume is not the claim's.
+fn unbound(persistent_volume: &PersistentVolume, claim: &PersistentVolumeClaim, phase: Option<&str>) -> Plan {
+    let wait =
+        BindingWait::NotBound { claim: claim.name_any(), persistent_volume: persistent_volume.name_any() };
+    if let Some(change) = adopted::claimed_by(persistent_volume, claim).filter(|_| phase == Some("Lost")) {
+        return Plan::act(Stage::Created, vec![Action::RecordAdopted(change)], wait);
+    }
+    // The claim was made, and the PersistentVolume still belongs to the one before it.
+    let reference = persistent_volume.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
+    let claimed_by = reference.and_then(|claim| claim.uid.as_ref());
+    if claimed_by.is_some() && claimed_by != claim.metadata.uid.as_ref() {
+        let reopen = Action::ReopenPersistentVolume(Box::new(persistent_volume.clone()));
+        return Plan::act(Stage::Created, vec![reopen], wait);
+    }
+    Plan::wait(Stage::Created, wait)
 }
 
 /// What belongs to something else is not watched.

@@ -53,6 +53,7 @@ pub(super) fn retains() -> Action {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
     let made = Stage::Created;
     let claim_to_make =

@@ -248,6 +248,7 @@ fn a_definite_refusal_is_answered_by_its_class() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_only_on_proof() {
     let missing = |change: fn(&mut Observed)| {
         with(created(VolumeState::Available), |it| {
