@@ -274,8 +274,8 @@ pub struct Storage {
 
     /// With adoptRetained: true gives the retained data new credentials instead of those that it was created
     /// with, whose Secret is lost, as it is with a deleted namespace. PostgreSQL sets the password of its
-    /// administrator to that of the new Secret before it serves; QuestDB reads it from there at each start; an
-    /// image of your own must do so itself. Default: false.
+    /// administrator to that of the new Secret before it serves; QuestDB reads it from there at each start;
+    /// an image of your own must do so itself. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_credentials: bool,
 }

@@ -82,9 +82,9 @@ pub fn in_priority_class(mut set: StatefulSet, class: Option<&str>) -> StatefulS
     set
 }
 
-/// A pod that stays while its Kubernetes node does not report: Kubernetes would otherwise delete it after five
-/// minutes ("Taint based Evictions" in its documentation), while a repair waits that must not begin yet, or a
-/// longer grace period. Freehold deletes it, once nothing on a lost machine can write.
+/// A pod that stays while its Kubernetes node does not report: Kubernetes would otherwise delete it after
+/// five minutes ("Taint based Evictions" in its documentation), while a repair waits that must not begin yet,
+/// or a longer grace period. Freehold deletes it, once nothing on a lost machine can write.
 pub(super) fn unreachable() -> Vec<Toleration> {
     [NOT_READY_TAINT, UNREACHABLE_TAINT].map(endures).to_vec()
 }

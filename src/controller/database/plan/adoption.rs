@@ -139,9 +139,9 @@ pub(super) fn release(observed: &Observed) -> Option<Action> {
     (holder.uid == observed.names.uid).then(|| Action::ReleaseRecord(Box::new(record.clone())))
 }
 
-/// What was retained under this name, as long as the spec does not say whether this Database uses it or begins
-/// with an empty volume: one that is created again from its manifest has the name, the Service and the Secret
-/// that clients know.
+/// What was retained under this name, as long as the spec does not say whether this Database uses it or
+/// begins with an empty volume: one that is created again from its manifest has the name, the Service and
+/// the Secret that clients know.
 pub(super) fn undecided(observed: &Observed) -> Option<DatabaseWait> {
     let spec = &observed.database.spec;
     let is_decided =

@@ -1,7 +1,7 @@
 //! When an engine that keeps ending gets a new pod. Pure.
 //!
-//! Kubernetes starts the container again in the same pod, on the same mount: a file system that has shut itself
-//! down is never mounted again that way. The mount ends with the pod.
+//! Kubernetes starts the container again in the same pod, on the same mount: a file system that has shut
+//! itself down is never mounted again that way. The mount ends with the pod.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::{EngineWait, Failure, engine_wait};
 use crate::time::later;
 
-/// How long a pod may fail: the kubelet has started its container some six times by then, with pauses that grow
-/// to five minutes.
+/// How long a pod may fail: the kubelet has started its container some six times by then, with pauses that
+/// grow to five minutes.
 const FIRST: Duration = Duration::from_secs(600);
 
 /// After how many doublings the time grows no more: some ten hours.

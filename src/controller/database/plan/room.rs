@@ -1,5 +1,5 @@
-//! Whether a machine has room for the pod: what its Kubernetes node can give to all pods, by the kubelet's own
-//! report. Pure.
+//! Whether a machine has room for the pod: what its Kubernetes node can give to all pods, by the kubelet's
+//! own report. Pure.
 
 use std::collections::BTreeMap;
 

@@ -91,7 +91,8 @@ fn bound(observed: &Observed, status: &VolumeStatus, volume: &EbsVolume, size: i
         .unwrap_or_else(|| modification::plan(observed, status, volume, claim, size, now))
 }
 
-/// The PersistentVolume is made. Kubernetes binds a claim that has lost its own only to one that names its UID.
+/// The PersistentVolume is made. Kubernetes binds a claim that has lost its own only to one that names its
+/// UID.
 fn persistent_volume_of(observed: &Observed, volume: &EbsVolume, storage_class: &str) -> Plan {
     let size = Size::from_gib(volume.size);
     let is_staying = |claim: &&PersistentVolumeClaim| {
