@@ -56,7 +56,8 @@ impl DatabaseWait {
             ),
             Self::RetainedSecretConflict(secret) => format!(
                 "Secret {secret}, the name under which the credentials are to be retained, exists and is not \
-                 owned by this Database; it is not modified. It may hold the only password of other data that \
+                 owned by this Database; it is not modified. It may hold the only password of other \
+                 data that \
                  is retained: copy it under another name, then delete it"
             ),
             Self::AdoptionRefused(refusal) => refusal.message(),
