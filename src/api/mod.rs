@@ -8,6 +8,7 @@ mod database_access;
 mod database_adoption;
 mod database_engine;
 mod database_status;
+mod database_storage;
 pub mod event;
 pub mod ids;
 pub mod keys;

@@ -51,12 +51,14 @@ fn an_operator_that_is_killed_at_any_write_goes_on_as_if_nothing_had_been() {
     let all = (0..writes * kills.len()).filter(|number| is_chosen(*number, kills.len()));
     let cases: Vec<(u64, (usize, Kill))> =
         all.map(|number| (number as u64, (number / kills.len() + 1, kills[number % kills.len()]))).collect();
-    judge(each(cases, |kill| async move { drop(life::reference(Some(kill)).await) }));
+    judge(each(&cases, |kill| async move {
+        life::reference(Some(kill)).await;
+    }));
 }
 
 /// All four kills at an effect with `FREEHOLD_SEEDS` set, else one, in turn.
 fn is_chosen(number: usize, kills: usize) -> bool {
-    std::env::var("FREEHOLD_SEEDS").is_ok() || (number / kills + number) % EVERY == 0
+    std::env::var("FREEHOLD_SEEDS").is_ok() || (number / kills + number).is_multiple_of(EVERY)
 }
 
 /// What a seed decides, it decides again: else a failure could not be looked into.
@@ -76,11 +78,12 @@ fn a_seed_tells_the_same_story_twice() {
 
 /// Lives the life of each seed. Those that failed.
 fn lives(seeds: Range<u64>, lies: fn(u64) -> Lies) -> Vec<(u64, Failure)> {
-    each(seeds.map(|seed| (seed, seed)).collect(), move |seed| life::live(seed, lies(seed)))
+    let seeds: Vec<(u64, u64)> = seeds.map(|seed| (seed, seed)).collect();
+    each(&seeds, move |seed| life::live(seed, lies(seed)))
 }
 
 /// Lives a life for each case, on every processor. Those that failed, by the numbers of the cases.
-fn each<C, F>(cases: Vec<(u64, C)>, life: impl Fn(C) -> F + Sync) -> Vec<(u64, Failure)>
+fn each<C, F>(cases: &[(u64, C)], life: impl Fn(C) -> F + Sync) -> Vec<(u64, Failure)>
 where
     C: Copy + Send + Sync,
     F: Future<Output = ()>,
@@ -106,7 +109,8 @@ where
 fn judge(mut failed: Vec<(u64, Failure)>) {
     failed.sort_by_key(|(_, failure)| failure.story.len());
     let Some((seed, failure)) = failed.first() else { return };
-    let all: String = failed.iter().map(|(seed, it)| format!("seed {seed}: {}\n", it.why)).collect();
+    let all: Vec<String> = failed.iter().map(|(seed, it)| format!("seed {seed}: {}", it.why)).collect();
+    let all = all.join("\n");
     panic!(
         "{}\n{} seeds failed, the shortest story is that of seed {seed}:\n{all}",
         failure.story,

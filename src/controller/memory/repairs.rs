@@ -30,6 +30,7 @@ const NODES_FOR_EACH: usize = 100;
 const SMALLEST_ZONE: usize = 4;
 
 /// The fleet as a repair sees it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FleetView {
     /// Every Node, joined or not.

@@ -89,7 +89,7 @@ struct Inner {
 
 impl Chaos {
     /// Lies to the operator on this API server and at this EC2.
-    pub fn new(seed: u64, lies: Lies, server: Server, ec2: Simulator) -> Self {
+    pub fn new(seed: u64, lies: Lies, server: &Server, ec2: &Simulator) -> Self {
         let rng = Mutex::new(ChaCha8Rng::seed_from_u64(seed ^ 0xc4a0));
         let inner = Inner {
             lies: Mutex::new(lies),
@@ -189,12 +189,13 @@ impl Chaos {
         if self.is_over(&call.caller) {
             return Some(Fault::DelayRequest(NEVER));
         }
-        if call.verb.writes() && self.kills(&format!("{:?} {}", call.verb, call.plural)) {
-            return Some(if self.draws(0.5) {
-                Fault::DelayRequest(NEVER)
-            } else {
-                Fault::DelayAnswer(NEVER)
-            });
+        if call.verb.writes() && call.plural != "events" {
+            match self.kills(&format!("{:?} {}", call.verb, call.plural)) {
+                Some(Kill::Before) => return Some(Fault::DelayRequest(NEVER)),
+                Some(Kill::Lost | Kill::LostAndAway) => return Some(Fault::DelayAnswer(NEVER)),
+                Some(Kill::After) => return None,
+                None => {}
+            }
         }
         let rate = self.inner.lies.lock().api;
         if !self.draws(rate) {

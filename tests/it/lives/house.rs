@@ -1,4 +1,5 @@
-//! The house of a life: an API server, an account, a cluster's own players, and the operator, which may crash.
+//! The house of a life: an API server, an account, a cluster's own players, and the operator, which may
+//! crash.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -113,7 +114,7 @@ impl House {
         .unwrap();
         let cluster = Cluster::new(server.clone(), ec2.clone(), seed);
         let (controls, violations) = (cluster.controls(), cluster.violations());
-        let chaos = Chaos::new(seed, lies, server.clone(), ec2.clone());
+        let chaos = Chaos::new(seed, lies, &server, &ec2);
         let person = server.client("person");
         let players = vec![tokio::spawn(cluster.run()), tokio::spawn(chaos.clone().disturb())];
         let house = Self { seed, server, ec2, controls, chaos, person, violations, clock, players };

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ec2sim::{InstanceState, JournalEntry, Outside};
-use freehold_rig::Write;
+use freehold_rig::{Hand, Write};
 use parking_lot::Mutex;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -155,9 +155,9 @@ impl House {
             }
             Deed::Pause => self.patch(&json!({"paused": true})).await,
             Deed::Resume => self.patch(&json!({"paused": false})).await,
-            Deed::Terminate => self.strike(Outside::Terminate),
-            Deed::Stop => self.strike(Outside::Stop),
-            Deed::Impair => self.strike(Outside::Impair),
+            Deed::Terminate => self.strike(&Outside::Terminate),
+            Deed::Stop => self.strike(&Outside::Stop),
+            Deed::Impair => self.strike(&Outside::Impair),
             Deed::Silence => self.silence(rng),
             Deed::DeletePod => self.remove("pods", rng),
             Deed::DeleteKubernetesNode => self.remove("nodes", rng),
@@ -179,7 +179,7 @@ impl House {
     }
 
     /// Something happens to every instance that runs.
-    fn strike(&self, what: Outside) {
+    fn strike(&self, what: &Outside) {
         for instance in self.ec2.instances().iter().filter(|it| it.state == InstanceState::Running) {
             let _ = self.ec2.outside(&what.clone().to(&instance.id));
         }
@@ -202,7 +202,7 @@ impl House {
     fn remove(&self, resource: &str, rng: &mut ChaCha8Rng) {
         let all = self.server.objects(resource);
         if let Some(object) = all.choose(rng) {
-            self.server.delete("somebody", resource, object);
+            Hand::of(&self.server, "person").delete(resource, object, &json!({}));
         }
     }
 

@@ -91,7 +91,7 @@ impl House {
 
     /// Waits until the database is ready.
     pub async fn until_ready(&self, limit: Duration) {
-        self.until("the database is ready", limit, |house| house.is_ready()).await;
+        self.until("the database is ready", limit, Self::is_ready).await;
     }
 
     /// Waits until the database is ready, or for this virtual time.

@@ -90,14 +90,14 @@ fn one_live_instance(record: &Record) -> Result<(), String> {
     Ok(())
 }
 
-fn is_creation(entry: &&JournalEntry) -> bool {
+fn is_creation(entry: &JournalEntry) -> bool {
     ["RunInstances", "CreateVolume"].contains(&entry.action.as_str()) && !entry.dry_run
 }
 
 fn one_resource_an_attempt(record: &Record) -> Result<(), String> {
     let mut made: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     let done = |entry: &&JournalEntry| matches!(entry.fate, Fate::Committed | Fate::Lost);
-    for entry in record.calls.iter().filter(is_creation).filter(done) {
+    for entry in record.calls.iter().filter(|it| is_creation(it)).filter(done) {
         let prefix = if entry.action == "RunInstances" { "i-" } else { "vol-" };
         let key = (entry.action.as_str(), entry.token.as_deref().unwrap_or_default());
         let ids = entry.resources.iter().filter(|id| id.starts_with(prefix)).map(String::as_str);
@@ -112,7 +112,7 @@ fn one_resource_an_attempt(record: &Record) -> Result<(), String> {
 
 /// The intent with the token stands in the object before the call, under a finalizer.
 fn intent_first(record: &Record) -> Result<(), String> {
-    for entry in record.calls.iter().filter(is_creation).filter(|entry| entry.late_of.is_none()) {
+    for entry in record.calls.iter().filter(|it| is_creation(it)).filter(|entry| entry.late_of.is_none()) {
         let (uid, kind) = match (entry.tags.get(NODE_UID), entry.tags.get(VOLUME_UID)) {
             (Some(uid), _) => (uid, Kind::Node),
             (None, Some(uid)) => (uid, Kind::Volume),
@@ -162,7 +162,7 @@ fn finalizer_last(record: &Record) -> Result<(), String> {
         let at = |id: &str| record.transitions.iter().rfind(|it| it.id == id && it.at <= change.at);
         for id in live.keys() {
             let then = at(id);
-            if then.is_none() || then.is_some_and(|it| it.after.is_some() && !is_ended(it)) {
+            if then.is_none_or(|it| it.after.is_some() && !is_ended(it)) {
                 return Err(format!("at {}: Node {uid} is released, and {id} is {then:?}", change.at));
             }
         }
@@ -200,8 +200,8 @@ fn volumes_survive(record: &Record) -> Result<(), String> {
 /// The deletion policy of the Database that a person had deleted by then.
 fn deleted_with(record: &Record, at: Timestamp) -> Option<&str> {
     let is_of = |change: &&Change| change.resource == "databases.freehold.dev" && change.at <= at;
-    let objects = record.changes.iter().filter(is_of).filter_map(|change| change.new.as_deref());
-    let deleted = objects.filter(|it| it["metadata"]["deletionTimestamp"].is_string()).last()?;
+    let mut objects = record.changes.iter().filter(is_of).filter_map(|change| change.new.as_deref());
+    let deleted = objects.rfind(|it| it["metadata"]["deletionTimestamp"].is_string())?;
     deleted["spec"]["deletionPolicy"].as_str()
 }
 

@@ -4,8 +4,9 @@ use ec2sim::Response;
 use freehold::cloud::CloudError;
 use freehold::cloud::catalog::{Image, ImageDisk, InstanceType, SecurityGroup, Subnet};
 
+use super::ModelCloud;
 use super::convert::number;
-use super::{ModelCloud, Params, filters};
+use super::params::{Params, filters};
 
 impl ModelCloud {
     pub(super) async fn image(&self, id: &str) -> Result<Option<Image>, CloudError> {

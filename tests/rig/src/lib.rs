@@ -40,7 +40,7 @@ mod watch;
 mod write;
 
 pub use clock::Clock;
-pub use cluster::{Cluster, Controls, Violations};
+pub use cluster::{Cluster, Controls, Hand, Violations};
 pub use fault::{Decide, Fault};
 pub use journal::{Change, Write};
 pub use request::{Call, Verb};

@@ -12,12 +12,11 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body as RequestBody;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::answer::Refusal;
 use super::clock::Clock;
-use super::cluster::Hand;
 use super::fault::{Decide, Fault};
 use super::handle::{self, Answer};
 use super::journal::{Change, Write};
@@ -113,11 +112,6 @@ impl Server {
     pub fn object(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
         let key: Key = (resource.to_owned(), namespace.to_owned(), name.to_owned());
         self.state.lock().store.get(&key).map(|it| it.as_ref().clone())
-    }
-
-    /// Deletes exactly this object, as a client of this name would; says whether that was accepted.
-    pub fn delete(&self, caller: &'static str, resource: &str, object: &Value) -> bool {
-        Hand::of(self, caller).delete(resource, object, &json!({})).is_some()
     }
 
     /// The objects of a kind in all namespaces as they are, past faults and without a request.

@@ -129,6 +129,13 @@ fn what_stays_attached_for_long_is_said_with_what_to_look_at() {
     assert!(held(605).contains(&at(305).to_string()) && held(605).contains("attacher"), "{}", held(605));
 }
 
+/// Its kubelet is silent since 8, and its labels stay.
+fn silent(it: &mut Observed) {
+    let labels = it.core_node.as_ref().unwrap().metadata.labels.clone();
+    silent_since(it, 8);
+    it.core_node.as_mut().unwrap().metadata.labels = labels;
+}
+
 #[test]
 fn a_node_that_was_deleted_by_hand_under_its_database_waits_for_the_move() {
     let labelled = |change: fn(&mut Observed)| {
@@ -143,11 +150,6 @@ fn a_node_that_was_deleted_by_hand_under_its_database_waits_for_the_move() {
         actions.iter().any(|action| matches!(action, Action::Cordon(..)))
     };
     let awaits = || waits(Reason::AwaitingMove);
-    fn silent(it: &mut Observed) {
-        let labels = it.core_node.as_ref().unwrap().metadata.labels.clone();
-        silent_since(it, 8);
-        it.core_node.as_mut().unwrap().metadata.labels = labels;
-    }
     // Deleted at 5.
     hold(vec![
         ("its Database moves it", labelled(|_| {}), at(10), awaits().again(60)),

@@ -145,7 +145,6 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
     let all = |until: &[i64; 6]| {
         unavailable(&[

@@ -38,6 +38,7 @@ fn just_started(observed: &mut Observed) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_looks_down() {
     type Change = fn(&mut Observed);
     let rows: [(&str, InstanceState, Change, bool); 16] = [

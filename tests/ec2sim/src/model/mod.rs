@@ -11,6 +11,7 @@ mod limits;
 mod lists;
 mod modifications;
 mod outside;
+mod phases;
 mod quotas;
 mod records;
 mod schedule;

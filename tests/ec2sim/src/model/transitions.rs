@@ -1,10 +1,9 @@
-//! Keeps every change of a resource's state with its moment, for rules about the way that led to an end.
+//! Every change of a resource's state with its moment, for rules about the way that led to an end.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::Model;
 use crate::{AttachmentState, InstanceState, SnapshotState, VolumeState, view::Tags};
 
 /// The state of a resource.
@@ -41,51 +40,31 @@ pub(super) struct Transitions {
     version: u64,
 }
 
-impl Model {
-    /// Every change of a resource's state in this run, in order.
-    pub fn transitions(&self) -> Vec<Transition> {
-        self.transitions.all.clone()
+impl Transitions {
+    /// The changes so far.
+    pub(super) fn all(&self) -> &[Transition] {
+        &self.all
+    }
+
+    /// Whether the states of this version have been noted.
+    pub(super) fn has_seen(&self, version: u64) -> bool {
+        self.version == version
     }
 
     /// Notes what has changed since the last note.
-    pub(super) fn note_transitions(&mut self) {
-        if self.transitions.version == self.state.version {
-            return;
-        }
-        self.transitions.version = self.state.version;
-        let phases = self.phases();
-        let before = std::mem::take(&mut self.transitions.last);
+    pub(super) fn note(&mut self, version: u64, at: Timestamp, phases: BTreeMap<String, (Phase, Tags)>) {
+        self.version = version;
+        let before = std::mem::take(&mut self.last);
         for (id, (phase, tags)) in &phases {
             let old = before.get(id);
             if old != Some(phase) {
-                self.add(id, old.cloned(), Some(phase.clone()), tags.clone());
+                let (id, tags) = (id.clone(), tags.clone());
+                self.all.push(Transition { at, id, before: old.cloned(), after: Some(phase.clone()), tags });
             }
         }
-        for (id, old) in before.iter().filter(|(id, _)| !phases.contains_key(*id)) {
-            self.add(id, Some(old.clone()), None, Tags::new());
+        for (id, old) in before.into_iter().filter(|(id, _)| !phases.contains_key(id)) {
+            self.all.push(Transition { at, id, before: Some(old), after: None, tags: Tags::new() });
         }
-        self.transitions.last = phases.into_iter().map(|(id, (phase, _))| (id, phase)).collect();
-    }
-
-    fn add(&mut self, id: &str, before: Option<Phase>, after: Option<Phase>, tags: Tags) {
-        let at = self.state.now;
-        self.transitions.all.push(Transition { at, id: id.to_owned(), before, after, tags });
-    }
-
-    fn phases(&self) -> BTreeMap<String, (Phase, Tags)> {
-        let instances = self.state.instances.values().map(|held| {
-            let view = &held.view;
-            (view.id.clone(), (Phase::Instance(view.state), view.tags.clone()))
-        });
-        let volumes = self.state.volumes.values().map(|held| {
-            let view = &held.view;
-            let holder = view.attachment.as_ref().map(|it| (it.instance_id.clone(), it.state));
-            (view.id.clone(), (Phase::Volume(view.state, holder), view.tags.clone()))
-        });
-        let snapshots = self.state.snapshots.values().map(|held| {
-            let view = &held.view;
-            (view.id.clone(), (Phase::Snapshot(view.state), view.tags.clone()))
-        });
-        instances.chain(volumes).chain(snapshots).collect()
+        self.last = phases.into_iter().map(|(id, (phase, _))| (id, phase)).collect();
     }
 }

@@ -3,9 +3,10 @@
 use ec2sim::{AttachmentState, InstanceState, InstanceView, ModificationState, Simulator};
 use serde_json::{Value, json};
 
+use super::due::Due;
 use super::hand::{Hand, text};
+use super::names::ATTACHMENTS;
 use super::seen::{Seen, ebs_volume, instance_of, is_going, stamp, without};
-use super::{ATTACHMENTS, Due};
 use crate::server::Server;
 
 /// The finalizer that the external-attacher of this driver uses.
@@ -85,18 +86,16 @@ fn is_marked(hand: &Hand<'_>, attachment: &Value, volume: &Value, instance: &str
 fn is_attached(ec2: &Simulator, volume: &Value, instance: &str, instances: &[InstanceView]) -> bool {
     let Some(id) = ebs_volume(volume) else { return false };
     let Some(view) = ec2.volume(id) else { return false };
-    match view.attachment {
-        Some(held) => held.instance_id == instance && held.state == AttachmentState::Attached,
-        None => {
-            let used = instances.iter().find(|it| it.id == instance).map(|it| &it.attachments);
-            let names = ('a'..='z').map(|letter| format!("/dev/xvdb{letter}"));
-            let is_free = |name: &String| used.is_none_or(|used| used.iter().all(|it| it.device != *name));
-            if let Some(device) = names.into_iter().find(is_free) {
-                call(ec2, "AttachVolume", &[("VolumeId", id), ("InstanceId", instance), ("Device", &device)]);
-            }
-            false
-        }
+    if let Some(held) = view.attachment {
+        return held.instance_id == instance && held.state == AttachmentState::Attached;
     }
+    let used = instances.iter().find(|it| it.id == instance).map(|it| &it.attachments);
+    let names = ('a'..='z').map(|letter| format!("/dev/xvdb{letter}"));
+    let is_free = |name: &String| used.is_none_or(|used| used.iter().all(|it| it.device != *name));
+    if let Some(device) = names.into_iter().find(is_free) {
+        call(ec2, "AttachVolume", &[("VolumeId", id), ("InstanceId", instance), ("Device", &device)]);
+    }
+    false
 }
 
 fn is_detached(

@@ -30,9 +30,9 @@ impl<'a> Hand<'a> {
     }
 
     /// Merges a patch into an object, or (with `/status`) into its status; none if that is refused.
-    pub fn merge(&self, resource: &str, object: &Value, part: &str, patch: &Value) -> Option<Value> {
+    pub fn merge(&self, resource: &str, object: &Value, subresource: &str, changes: &Value) -> Option<Value> {
         let path = self.path_of(resource, object)?;
-        self.request(Method::PATCH, &format!("{path}{part}"), "application/merge-patch+json", patch)
+        self.request(Method::PATCH, &format!("{path}{subresource}"), "application/merge-patch+json", changes)
     }
 
     /// Assigns a pod to a Kubernetes node.

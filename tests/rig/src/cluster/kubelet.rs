@@ -8,8 +8,8 @@ use ec2sim::{InstanceState, InstanceView};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::Due;
 use super::driver::gib;
+use super::due::Due;
 use super::hand::{Hand, text};
 use super::machines::{Machine, Machines};
 use super::seen::{Seen, ebs_volume, instance_of, is_going, named, stamp};
@@ -72,8 +72,8 @@ impl Kubelets {
             }
             let instance = instance_of(node).unwrap_or_default();
             // What the API server does not have any more is ended.
-            let is_there = |uid: &str| seen.pods.iter().any(|pod| pod["metadata"]["uid"] == uid);
-            self.running.retain(|uid, it| it.instance != instance || is_there(uid));
+            let is_known = |uid: &str| seen.pods.iter().any(|pod| pod["metadata"]["uid"] == uid);
+            self.running.retain(|uid, it| it.instance != instance || is_known(uid));
             self.report_volumes(server, seen, node, instance);
         }
     }

@@ -7,9 +7,10 @@ use ec2sim::{Health, InstanceState, InstanceView};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::due::Due;
 use super::hand::{Hand, text};
+use super::names::{EBS_DRIVER, LEASES};
 use super::seen::{Seen, instance_of, named, stamp, with_condition};
-use super::{Due, EBS_DRIVER, LEASES};
 use crate::server::Server;
 
 /// How often a kubelet renews its Lease (kubelet: a quarter of 40 s).

@@ -12,10 +12,12 @@
 //! does the same at the next one.
 
 mod driver;
+mod due;
 mod garbage;
 mod hand;
 mod kubelet;
 mod machines;
+mod names;
 mod node_lifecycle;
 mod seen;
 mod storage;
@@ -30,6 +32,7 @@ use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use self::due::Due;
 pub use self::hand::Hand;
 use self::kubelet::Kubelets;
 use self::machines::Machines;
@@ -37,39 +40,6 @@ use self::node_lifecycle::NodeLifecycle;
 use self::seen::Seen;
 use self::storage::AttachDetach;
 use crate::server::Server;
-
-/// The EBS CSI driver's name.
-const EBS_DRIVER: &str = "ebs.csi.aws.com";
-
-const LEASES: &str = "leases.coordination.k8s.io";
-const ATTACHMENTS: &str = "volumeattachments.storage.k8s.io";
-
-/// How long until a look at what EC2 or a call is to bring.
-const SOON: SignedDuration = SignedDuration::from_secs(1);
-
-/// When something is due next.
-#[derive(Debug, Default)]
-pub struct Due(Option<Timestamp>);
-
-impl Due {
-    /// Something is due then.
-    fn at(&mut self, moment: Timestamp) {
-        self.0 = Some(self.0.map_or(moment, |next| next.min(moment)));
-    }
-
-    /// Something is awaited that does not say when it comes.
-    fn soon(&mut self, now: Timestamp) {
-        self.at(now + SOON);
-    }
-
-    /// Whether the moment has come; else something is due then.
-    fn passed(&mut self, moment: Timestamp, now: Timestamp) -> bool {
-        if moment > now {
-            self.at(moment);
-        }
-        moment <= now
-    }
-}
 
 /// What a test does to the machines. Copies are the same.
 #[derive(Clone, Debug, Default)]

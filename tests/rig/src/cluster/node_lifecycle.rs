@@ -8,7 +8,7 @@ use ec2sim::{InstanceState, InstanceView};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::Due;
+use super::due::Due;
 use super::hand::{Hand, text};
 use super::machines::renewed;
 use super::seen::{Seen, condition, instance_of, is_going, stamp, with_condition};

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::hand::text;
+use super::names::EBS_DRIVER;
 use crate::server::Server;
 
 /// The objects at one moment.
@@ -111,7 +112,7 @@ pub fn without(object: &Value, finalizer: &str) -> Option<Vec<Value>> {
 /// The id of the EBS volume behind a PersistentVolume of the EBS driver.
 pub fn ebs_volume(volume: &Value) -> Option<&str> {
     let csi = &volume["spec"]["csi"];
-    (csi["driver"] == super::EBS_DRIVER).then(|| csi["volumeHandle"].as_str()).flatten()
+    (csi["driver"] == EBS_DRIVER).then(|| csi["volumeHandle"].as_str()).flatten()
 }
 
 /// The EC2 instance of a Kubernetes node.

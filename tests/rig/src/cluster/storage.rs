@@ -8,10 +8,11 @@ use std::hash::{Hash, Hasher};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::due::Due;
 use super::hand::{Hand, text};
+use super::names::{ATTACHMENTS, EBS_DRIVER};
 use super::node_lifecycle::is_out_of_service;
 use super::seen::{Seen, condition, ebs_volume, is_going, without};
-use super::{ATTACHMENTS, Due, EBS_DRIVER};
 use crate::server::Server;
 
 /// After this time a volume is detached from a Kubernetes node that is not Ready, whatever its kubelet says

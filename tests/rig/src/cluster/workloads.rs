@@ -81,14 +81,13 @@ pub fn schedule(server: &Server, seen: &Seen) {
     let hand = Hand::of(server, "kube-scheduler");
     for pod in seen.pods.iter().filter(|pod| text(&pod["spec"]["nodeName"]).is_empty() && !is_going(pod)) {
         let node = seen.nodes.iter().find(|node| fits(seen, pod, node));
-        match node {
-            Some(node) => drop(hand.bind(pod, text(&node["metadata"]["name"]))),
-            None => {
-                let next = with_condition(pod, "PodScheduled", "False", "Unschedulable", seen.now);
-                if next != pod["status"]["conditions"] {
-                    hand.merge("pods", pod, "/status", &json!({"status": {"conditions": next}}));
-                }
-            }
+        if let Some(node) = node {
+            hand.bind(pod, text(&node["metadata"]["name"]));
+            continue;
+        }
+        let next = with_condition(pod, "PodScheduled", "False", "Unschedulable", seen.now);
+        if next != pod["status"]["conditions"] {
+            hand.merge("pods", pod, "/status", &json!({"status": {"conditions": next}}));
         }
     }
 }
