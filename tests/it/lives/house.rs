@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
+use std::thread;
 
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator};
@@ -47,14 +48,23 @@ thread_local! {
     static STORY: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Runs a life in a runtime of its own, whose time stands still unless everyone waits.
-pub fn run(life: impl Future<Output = ()>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life)));
-    lived.map_err(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let why = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
-        Failure { why: why.unwrap_or_default(), story: STORY.take() }
+/// The stack of a life: a pass that is compiled without optimisation takes much of one.
+const STACK: usize = 32 << 20;
+
+/// Runs a life on a thread and in a runtime of its own, whose time stands still unless everyone waits.
+pub fn run<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> Result<(), Failure> {
+    let live = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life())));
+        lived.map_err(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            let why = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
+            Failure { why: why.unwrap_or_default(), story: STORY.take() }
+        })
+    };
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, live);
+        thread.unwrap().join().unwrap()
     })
 }
 

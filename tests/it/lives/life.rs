@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use ec2sim::{InstanceState, JournalEntry, Outside};
 use freehold_rig::{Hand, Write};
-use parking_lot::Mutex;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -59,11 +58,6 @@ const DEEDS: [Deed; 13] = [
 
 /// Lives it; fails if a rule was broken.
 pub async fn live(seed: u64, lies: Lies) {
-    live_and_tell(seed, lies, &Mutex::default()).await;
-}
-
-/// The same; tells the story at the end.
-pub async fn live_and_tell(seed: u64, lies: Lies, told: &Mutex<String>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut house = House::build(seed, lies).await;
     house.start();
@@ -97,7 +91,6 @@ pub async fn live_and_tell(seed: u64, lies: Lies, told: &Mutex<String>) {
     house.rest().await;
     let broken = rules::check(&house.record()).and_then(|()| house.check_end());
     assert!(broken.is_ok(), "{}", broken.unwrap_err());
-    *told.lock() = house.story();
 }
 
 fn is_own_write(write: &Write) -> bool {
