@@ -119,11 +119,11 @@ pub const DECISIONS: [Decision; 17] = [
     },
     Decision {
         fact: "the Nodes of a watched namespace have not been listed since the operator started; or the \
-               lost machines of five databases (or of 1 % of the Nodes) are being stopped, or half of these \
-               in its own namespace while others have Nodes; or the last full EC2 inventory sync is older than 3 × \
-               `--instance-sync-interval`; or EC2 refuses to list the zone, or more than half of at least 4 \
-               machines in it look lost (not of one namespace alone), or did within `--loss-grace-period` \
-               (neither age nor zone postpones a terminated one)",
+               lost machines of five databases (or of 1 % of the Nodes) are being stopped, or half of \
+               these in its own namespace while others have Nodes; or the last full EC2 inventory sync \
+               is older than 3 × `--instance-sync-interval`; or EC2 refuses to list the zone, or more \
+               than half of at least 4 machines in it look lost (not of one namespace alone), or did \
+               within `--loss-grace-period` (neither age nor zone postpones a terminated one)",
         decision: "begin no repair",
         grace: AT_ONCE,
         fence: "none: nothing is done to the machine",
