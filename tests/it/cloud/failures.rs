@@ -16,7 +16,7 @@ async fn every_refusal_of_a_launch_has_its_class_and_is_sent_once() {
     let rows = [
         ("InternalError", Class::InDoubt),
         ("Unavailable", Class::InDoubt),
-        ("SomethingNew", Class::InDoubt),
+        ("SomethingNew", Class::Refused),
         ("RequestLimitExceeded", Class::Throttled),
         ("InsufficientInstanceCapacity", Class::Capacity),
         ("InsufficientFreeAddressesInSubnet", Class::Capacity),

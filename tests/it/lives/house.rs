@@ -53,7 +53,7 @@ const STACK: usize = 32 << 20;
 
 /// Runs a life on a thread and in a runtime of its own, whose time stands still unless everyone waits.
 pub fn run<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> Result<(), Failure> {
-    let live = || {
+    let on_thread = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life())));
         lived.map_err(|panic| {
@@ -63,7 +63,7 @@ pub fn run<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> Result<()
         })
     };
     thread::scope(|scope| {
-        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, live);
+        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, on_thread);
         thread.unwrap().join().unwrap()
     })
 }
