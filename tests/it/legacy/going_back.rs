@@ -42,15 +42,18 @@ fn an_adopted_database_that_does_not_start_as_requested_goes_back_and_serves() {
         env.ready("orders").await;
         assert_eq!(pod_run(&env, &found.legacy).await, run, "set back, nothing restarts");
 
-        // Resources that no machine has; then others, which are tried.
+        // Resources that no machine has end nothing; then others, which are tried.
         let requests = |memory: &str| json!({"resources": {"requests": {"memory": memory}}});
         env.edit("orders", &requests("64Ti")).await;
-        let message = env.until_condition("orders", "Stalled", "True", "WentBack").await;
-        assert!(message.contains("cannot be scheduled"), "{message}");
-        assert_eq!(engine(&env, &found).await["resources"], before["resources"]);
+        let message = env.until_condition("orders", "Stalled", "True", "RestartPending").await;
+        assert!(message.contains("the pod that runs is kept"), "{message}");
+        assert_eq!(pod_run(&env, &found.legacy).await, run);
         env.edit("orders", &requests("64Mi")).await;
         env.ready("orders").await;
-        assert_eq!(engine(&env, &found).await["resources"]["requests"], json!({"memory": "64Mi"}));
+        assert_eq!(
+            engine(&env, &found).await["resources"]["requests"],
+            json!({"cpu": "100m", "memory": "64Mi"})
+        );
         env.until_condition("orders", "RestartPending", "False", "UpToDate").await;
         env.close().await;
     });
