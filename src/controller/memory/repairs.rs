@@ -287,10 +287,8 @@ fn held(
         fence.is_some_and(|fence| now >= later(fence.started_at.0, held_for))
             && status.is_some_and(|it| conditions::is_true(&it.conditions, ConditionType::Fenced))
     };
-    let mut nodes = nodes.to_vec();
-    let (over, begun): (Vec<_>, Vec<_>) = nodes.drain(..).partition(|node| is_over(node));
-    let is_written = |uid: &&String| !over.iter().any(|node| node.metadata.uid.as_ref() == Some(*uid));
-    underway(&begun, &reserved.iter().filter(is_written).cloned().collect())
+    let begun: Vec<Arc<Node>> = nodes.iter().filter(|node| !is_over(node)).cloned().collect();
+    underway(&begun, reserved)
 }
 
 /// Whether the repair of the first comes before that of the second in a zone that looks down: it is underway,
