@@ -231,10 +231,6 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
         assert!(answer.as_ref().err().is_none_or(|blocker| blocker.message().contains("vol-1")), "{name}");
         assert_eq!(reason(answer), expected, "{name}");
         let released = may_delete_volume(&volume, &wanted, true);
-        assert_eq!(
-            released,
-            Err(Blocker::Released(volume.id)),
-            "{name}: what is given back is never deleted"
-        );
+        assert_eq!(released, Err(Blocker::Released(volume.id)), "{name}: what is released is never deleted");
     }
 }

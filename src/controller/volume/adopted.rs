@@ -88,7 +88,7 @@ pub fn disown(found: &PersistentVolumeClaim, volume: &Volume) -> Option<Box<Chan
 /// Makes the claim what it was before this Volume, or, if Freehold has created it, one that is no Volume's.
 /// The finalizer is this Volume's where it owns the claim, or where no Volume does and `record`, its
 /// PersistentVolume, is this Volume's: a claim that only has the name is another's.
-pub fn give_back_claim(
+pub fn release_claim(
     found: &PersistentVolumeClaim,
     record: Option<&PersistentVolume>,
     volume: &Volume,

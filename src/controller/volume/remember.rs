@@ -28,7 +28,7 @@ pub(super) fn forget(uid: &str, ctx: &Context) {
     ctx.references.forget(uid);
 }
 
-/// The Volume has lost its finalizer, and its EBS volume is gone, retained or given back.
+/// The Volume has lost its finalizer, and its EBS volume is gone, retained or released.
 pub(super) fn forget_released(observed: &Observed, ctx: &Context) {
     forget(&observed.volume.uid().unwrap_or_default(), ctx);
     let adopted = observed.volume.spec.adopt.iter().map(|adopt| &adopt.volume_id);

@@ -33,8 +33,8 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Time
     let lost_since =
         if is_lost { recorded::lost_since(&old).or_else(|| Some(Time(whole_second(now)))) } else { None };
     VolumeStatus {
-        // What was seen and judged: the object of the last write may have a newer spec, which nobody has
-        // looked at.
+        // What was seen and judged: the object of the last write may have a newer spec, which no
+        // pass has judged.
         observed_generation: observed.volume.metadata.generation,
         conditions: conditions::merge(
             &old.conditions,

@@ -16,7 +16,7 @@ pub const CREATED: &str = "the EBS volume exists";
 pub const BOUND: &str = "the PersistentVolume and the claim are bound to each other";
 /// Condition Modified, when it is true.
 pub const MODIFIED: &str = "size, type, IOPS and throughput are as wanted";
-/// Condition Modified, when it is true for a volume that would be given back.
+/// Condition Modified, when it is true for a volume that would be released.
 pub const NOT_MODIFIED: &str = "the EBS volume is not modified while spec.release is true";
 /// Condition Ready, when it is true.
 pub const READY: &str = "the volume is as wanted and bound";

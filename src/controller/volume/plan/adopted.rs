@@ -132,7 +132,7 @@ pub(super) fn moving(observed: &Observed, adopt: &AdoptedVolume, now: Timestamp)
 }
 
 /// EC2 shows the EBS volume under this Volume's UID: the PersistentVolume is made the record, then the claim
-/// is owned. While the volume would be given back, nothing is owned that could be deleted with the Volume,
+/// is owned. While the volume would be released, nothing is owned that could be deleted with the Volume,
 /// and nothing of the EBS volume is modified.
 pub(super) fn bind(
     observed: &Observed,

@@ -26,7 +26,7 @@ pub(super) fn plan(observed: &Observed, id: &VolumeId, now: Timestamp) -> Plan {
     let claim = observed.claim.as_ref();
     let mut actions = Vec::new();
     let record = observed.persistent_volume.as_ref();
-    let freed = claim.and_then(|claim| adopted::give_back_claim(claim, record, volume));
+    let freed = claim.and_then(|claim| adopted::release_claim(claim, record, volume));
     actions.extend(freed.map(Action::DisownClaim));
     let given_back = record.and_then(|record| adopted::give_back(record, claim, volume));
     actions.extend(given_back.map(Action::GiveBackRecord));

@@ -6,7 +6,7 @@ use crate::api::InstanceId;
 use crate::api::keys::{CLUSTER_ID_TAG, VOLUME_UID_LABEL, VOLUME_UID_TAG};
 use crate::api::volume::AdoptedVolume;
 use crate::cloud::Attachment;
-use crate::controller::volume::adopted::{disown, give_back_claim, own, record as recorded};
+use crate::controller::volume::adopted::{disown, own, record as recorded, release_claim};
 
 /// EBS volume vol-9 as the person who adopts it has left it: attached, with the one tag.
 pub(super) fn found() -> EbsVolume {
@@ -363,14 +363,14 @@ fn the_claim_of_an_adopted_volume_gets_our_finalizer_beside_those_of_others_and_
     assert_eq!(owned.finalizers(), ["kubernetes.io/pvc-protection", FINALIZER]);
     assert_eq!(own(&owned, &volume), None);
     let kept = recorded(&found_record(), &volume).unwrap().to;
-    assert_eq!(give_back_claim(&owned, Some(&kept), &volume).unwrap().to, found);
+    assert_eq!(release_claim(&owned, Some(&kept), &volume).unwrap().to, found);
     // It is to be released, and is not yet: a claim that is deleted meanwhile must stay.
     let flagged = disown(&owned, &volume).unwrap().to;
     assert_eq!((flagged.owner_references(), flagged.labels()), (found.owner_references(), found.labels()));
     assert_eq!(flagged.finalizers(), owned.finalizers());
-    let freed = give_back_claim(&flagged, Some(&kept), &volume).unwrap().to;
+    let freed = release_claim(&flagged, Some(&kept), &volume).unwrap().to;
     assert_eq!(freed, found, "no Volume owns it any more");
-    assert_eq!(give_back_claim(&flagged, Some(&found_record()), &volume), None, "it is another's");
+    assert_eq!(release_claim(&flagged, Some(&found_record()), &volume), None, "it is another's");
     // One that was adopted before Freehold had this finalizer.
     let mut earlier = owned.clone();
     earlier.metadata.finalizers.clone_from(&found.metadata.finalizers);
@@ -384,5 +384,5 @@ fn the_finalizer_of_a_claim_that_another_volume_owns_stays() {
     volume.metadata.uid = Some("another-uid".to_owned());
     of_other.metadata.labels = found_claim().metadata.labels;
     let kept = recorded(&found_record(), &volume).unwrap().to;
-    assert_eq!(give_back_claim(&of_other, Some(&kept), &volume), None);
+    assert_eq!(release_claim(&of_other, Some(&kept), &volume), None);
 }

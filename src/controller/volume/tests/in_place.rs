@@ -3,7 +3,7 @@
 
 use super::adopted::{bound, found_claim, found_record, kept, listed};
 use super::*;
-use crate::controller::volume::adopted::{disown, give_back, give_back_claim, own, record as recorded};
+use crate::controller::volume::adopted::{disown, give_back, own, record as recorded, release_claim};
 
 #[test]
 fn the_persistent_volume_is_kept_first_and_the_claim_owned_last_and_nothing_is_modified_before() {
@@ -83,7 +83,7 @@ fn nothing_else_of_the_persistent_volume_and_the_claim_is_changed() {
         owned.to.owner_references().iter().map(|it| (it.kind.as_str(), it.controller)).collect();
     assert_eq!(owners, [("StatefulSet", Some(true)), ("Volume", None)], "its controller stays");
     assert_eq!(own(&owned.to, &volume), None, "once");
-    assert_eq!(give_back_claim(&owned.to, None, &volume).unwrap().to, found_claim());
-    assert_eq!(give_back_claim(&found_claim(), None, &volume), None);
+    assert_eq!(release_claim(&owned.to, None, &volume).unwrap().to, found_claim());
+    assert_eq!(release_claim(&found_claim(), None, &volume), None);
     assert_eq!(give_back(&found_record(), Some(&found_claim()), &volume), None);
 }

@@ -1,9 +1,9 @@
-//! Why an EBS volume that a database used before is not adopted in place yet, or not given back. Pure.
+//! Why an EBS volume that a database used before is not adopted in place yet, or not released. Pure.
 
 use crate::api::{InstanceId, Reason, VolumeId};
 use crate::cloud::VolumeState;
 
-/// Why an EBS volume that a database used before is not adopted in place yet, or not given back.
+/// Why an EBS volume that a database used before is not adopted in place yet, or not released.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(strum::VariantNames))]
 pub enum AdoptedWait {

@@ -46,7 +46,7 @@ pub enum VolumeWait {
     Creation(CreationWait),
     /// A retained EBS volume is not adopted yet.
     Adoption(AdoptionWait),
-    /// An EBS volume that a database used before is not adopted in place yet, or not given back.
+    /// An EBS volume that a database used before is not adopted in place yet, or not released.
     Adopted(AdoptedWait),
     /// The PersistentVolume and the claim are not bound to each other yet.
     Binding(BindingWait),
