@@ -85,7 +85,7 @@ impl World {
     pub fn mutations(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for entry in self.simulator.journal() {
-            if !entry.action.starts_with("Describe") && !entry.action.starts_with("Get") {
+            if !ec2sim::reads(&entry.action) {
                 *counts.entry(entry.action).or_default() += 1;
             }
         }

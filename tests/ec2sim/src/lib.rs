@@ -15,6 +15,7 @@
 //! fails when the behaviour is taken out. What it does not model is refused with `UnsupportedOperation`,
 //! never answered with a friendly success.
 
+mod action;
 mod authorization;
 mod call_facts;
 mod clock;
@@ -37,6 +38,7 @@ mod wildcard;
 mod wire;
 mod world;
 
+pub use action::reads;
 pub use fault::{Effect, Fault, TagMatch};
 pub use iam::{Policy, PolicyError};
 pub use journal::{Fate, JournalEntry};

@@ -15,7 +15,9 @@ use tokio::sync::watch;
 
 use crate::{
     ApiError, Fate, Fault, InstanceView, JournalEntry, Model, OutsideAction, Policy, Refusal, Response,
-    SnapshotView, Transition, Truth, Truths, VolumeView, World, authorization,
+    SnapshotView, Transition, Truth, Truths, VolumeView, World,
+    action::reads,
+    authorization,
     call_facts::facts,
     clock::Watch,
     faults::{Delivery, Faults, Hit},
@@ -310,7 +312,7 @@ impl Core {
             Some((code, message)) => Err(Refusal::new(code, message)),
             None => self.carry_out(caller, now, params, &hit.effects),
         };
-        let is_read = call.action.starts_with("Describe") || call.action.starts_with("Get");
+        let is_read = reads(&call.action);
         let fate = match &result {
             Err(_) => Fate::Refused,
             Ok(_) if is_read => Fate::Read,

@@ -167,11 +167,10 @@ impl Chaos {
     }
 
     fn passage(&self, incarnation: &str, action: &str) -> Passage {
-        let reads = action.starts_with("Describe") || action.starts_with("Get");
         let mut passage = Passage { there: self.moment(), back: self.moment() };
         if self.is_over(incarnation) {
             passage.there = NEVER;
-        } else if !reads {
+        } else if !ec2sim::reads(action) {
             match self.kills(action) {
                 Some(Kill::Before) => passage.there = NEVER,
                 Some(Kill::Lost | Kill::LostAndAway) => passage.back = NEVER,

@@ -99,8 +99,7 @@ fn is_own_write(write: &Write) -> bool {
 
 /// A dry run changes nothing.
 fn is_own_change(entry: &JournalEntry) -> bool {
-    let reads = entry.action.starts_with("Describe") || entry.action.starts_with("Get");
-    entry.caller == OPERATOR && !reads && !entry.dry_run
+    entry.caller == OPERATOR && !ec2sim::reads(&entry.action) && !entry.dry_run
 }
 
 /// The life in which the operator is killed at each of its writes: created, grown, moved, its machine lost,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use freehold::api::{Database, NodeClass};
+use freehold_box::account::site::node_class;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -26,22 +27,12 @@ const DATABASES: &str = "databases.freehold.dev";
 impl House {
     /// What an administrator sets up.
     pub async fn furnish(&self) {
-        let world = self.ec2.world();
-        let subnets: Vec<Value> =
-            world.subnets.iter().map(|subnet| json!({"id": subnet.id, "zone": subnet.zone})).collect();
         self.make::<Namespace>(&json!({"metadata": {"name": NAMESPACE}})).await;
         self.make::<StorageClass>(&json!({"metadata": {"name": "freehold"},
             "provisioner": "ebs.csi.aws.com", "allowVolumeExpansion": true, "reclaimPolicy": "Retain",
             "volumeBindingMode": "WaitForFirstConsumer"}))
             .await;
-        self.make::<NodeClass>(&json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass",
-            "metadata": {"name": "default"},
-            "spec": {"imageID": world.images[0].id, "subnets": subnets,
-                "securityGroupIDs": [world.security_groups[0].id],
-                "instanceProfile": world.instance_profiles[0],
-                "userData": freehold_box::account::user_data::DEDICATED,
-                "instanceTypes": ["*"], "storageClassName": "freehold"}}))
-            .await;
+        self.make::<NodeClass>(&node_class("default", &self.ec2.world())).await;
     }
 
     async fn make<K>(&self, object: &Value)
@@ -96,10 +87,7 @@ impl House {
 
     /// Waits until the database is ready, or for this virtual time.
     pub async fn until_ready_or(&self, limit: Duration) {
-        let end = Instant::now() + limit;
-        while !self.is_ready() && Instant::now() < end {
-            tokio::time::sleep(LOOK).await;
-        }
+        self.looks(limit, Self::is_ready).await;
     }
 
     /// Waits until the database is gone.
@@ -109,10 +97,18 @@ impl House {
 
     /// Waits until something is so, looking every few seconds, for at most this virtual time.
     pub async fn until(&self, what: &str, limit: Duration, is_so: impl Fn(&Self) -> bool) {
+        assert!(self.looks(limit, is_so).await, "not within {limit:?}: {what}");
+    }
+
+    /// Looks every few seconds whether something is so; false if it is not within this virtual time.
+    async fn looks(&self, limit: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
         let end = Instant::now() + limit;
         while !is_so(self) {
-            assert!(Instant::now() < end, "not within {limit:?}: {what}");
+            if Instant::now() >= end {
+                return false;
+            }
             tokio::time::sleep(LOOK).await;
         }
+        true
     }
 }

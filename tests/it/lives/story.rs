@@ -9,7 +9,12 @@ impl House {
     /// The whole story.
     pub fn story(&self) -> String {
         let writes = self.server.journal().into_iter().filter(is_told).map(|it| (it.at, told_write(&it)));
-        let calls = self.ec2.journal().into_iter().filter(is_change).map(|it| (it.time, told_call(&it)));
+        let calls = self
+            .ec2
+            .journal()
+            .into_iter()
+            .filter(|it| !ec2sim::reads(&it.action))
+            .map(|it| (it.time, told_call(&it)));
         let deeds = self.chaos.deeds().into_iter();
         let mut lines: Vec<_> = writes.chain(calls).chain(deeds).collect();
         lines.sort_by_key(|(at, _)| *at);
@@ -27,10 +32,6 @@ fn is_told(write: &Write) -> bool {
     let kinds = ["leases.coordination.k8s.io", "events.events.k8s.io"];
     !kinds.contains(&write.resource.as_str())
         && (write.after != write.before || write.caller.starts_with("operator"))
-}
-
-fn is_change(entry: &JournalEntry) -> bool {
-    !entry.action.starts_with("Describe") && !entry.action.starts_with("Get")
 }
 
 fn told_write(write: &Write) -> String {

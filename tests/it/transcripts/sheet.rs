@@ -97,7 +97,7 @@ pub async fn transcript(env: &TestEnv, title: &str, from: Mark) -> Transcript {
 }
 
 fn is_read(entry: &JournalEntry) -> bool {
-    entry.action.starts_with("Describe") || entry.action.starts_with("Get")
+    ec2sim::reads(&entry.action)
 }
 
 /// Whose something is that carries these tags.

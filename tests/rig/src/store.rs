@@ -25,12 +25,11 @@ pub struct Event {
 #[derive(Debug, Default)]
 pub struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
-    history: Vec<Event>,
+    /// Every write: for watches from after `compacted` on, for judges all of them.
+    log: Vec<Event>,
     revision: u64,
     /// What was written up to here is no longer known to clients.
     compacted: u64,
-    /// Every write, for judges: what clients no longer know, too.
-    log: Vec<Event>,
 }
 
 impl Store {
@@ -65,9 +64,7 @@ impl Store {
     }
 
     fn record(&mut self, key: &Key, old: Option<Arc<Value>>, new: Option<Arc<Value>>) {
-        let event = Event { revision: self.revision, key: key.clone(), old, new };
-        self.log.push(event.clone());
-        self.history.push(event);
+        self.log.push(Event { revision: self.revision, key: key.clone(), old, new });
     }
 
     /// Every write so far.
@@ -96,7 +93,7 @@ impl Store {
             return None;
         }
         let mut objects: BTreeMap<Key, Arc<Value>> = self.list(resource, namespace).into_iter().collect();
-        for event in self.history.iter().rev().take_while(|it| it.revision > revision) {
+        for event in self.log.iter().rev().take_while(|it| it.revision > revision) {
             if event.key.0 != resource || !(namespace.is_empty() || event.key.1 == namespace) {
                 continue;
             }
@@ -113,13 +110,12 @@ impl Store {
         if revision < self.compacted {
             return None;
         }
-        let first = self.history.partition_point(|it| it.revision <= revision);
-        Some(&self.history[first..])
+        let first = self.log.partition_point(|it| it.revision <= revision);
+        Some(&self.log[first..])
     }
 
     /// Forgets what was written so far: watches and lists that begin before end with 410.
     pub fn compact(&mut self) {
         self.compacted = self.revision;
-        self.history.clear();
     }
 }

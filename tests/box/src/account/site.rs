@@ -192,21 +192,7 @@ impl Site {
     /// A `NodeClass` of this name, as an object for the API server: the account's first image and group, all
     /// its subnets and types, and user data by which machines join as Freehold wants them.
     pub fn node_class(&self, name: &str) -> Value {
-        let world = &self.world;
-        json!({
-            "apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass",
-            "metadata": {"name": name},
-            "spec": {
-                "imageID": world.images.first().map(|image| &image.id),
-                "subnets": world.subnets.iter().map(|subnet| json!({"id": subnet.id,
-                "zone": subnet.zone})).collect::<Vec<_>>(),
-                "securityGroupIDs": world.security_groups.first().map(|group| [&group.id]),
-                "instanceProfile": world.instance_profiles.first(),
-                "userData": user_data::DEDICATED,
-                "instanceTypes": ["*"],
-                "storageClassName": STORAGE_CLASS,
-            },
-        })
+        node_class(name, &self.world)
     }
 
     /// The region.
@@ -294,6 +280,24 @@ fn shifted(cidr: &str, by: [u8; 2]) -> String {
         *part = part.parse::<u8>().unwrap_or_default().wrapping_add(by).to_string();
     }
     parts.join(".")
+}
+
+/// A NodeClass of this account: its first image, and every subnet.
+pub fn node_class(name: &str, world: &World) -> Value {
+    json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass",
+        "metadata": {"name": name},
+        "spec": {
+            "imageID": world.images.first().map(|image| &image.id),
+            "subnets": world.subnets.iter().map(|subnet| json!({"id": subnet.id,
+            "zone": subnet.zone})).collect::<Vec<_>>(),
+            "securityGroupIDs": world.security_groups.first().map(|group| [&group.id]),
+            "instanceProfile": world.instance_profiles.first(),
+            "userData": user_data::DEDICATED,
+            "instanceTypes": ["*"],
+            "storageClassName": STORAGE_CLASS,
+        },
+    })
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ fn requests(action: &str, unfiltered: bool) -> Rate {
         }
         "CreateTags" | "DeleteTags" => (100.0, 10.0),
         _ if action.starts_with("Describe") && unfiltered => DESCRIBE_ALL,
-        _ if action.starts_with("Describe") || action.starts_with("Get") => DESCRIBE,
+        _ if crate::action::reads(action) => DESCRIBE,
         _ => MUTATE,
     }
 }

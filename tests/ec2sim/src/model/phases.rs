@@ -1,9 +1,7 @@
 //! The states that all resources are in, as they are noted after each change.
 
-use std::collections::BTreeMap;
-
-use super::Model;
 use super::transitions::{Phase, Transition};
+use super::{Model, State};
 use crate::view::Tags;
 
 impl Model {
@@ -14,26 +12,31 @@ impl Model {
 
     /// Notes what has changed since the last note.
     pub(super) fn note_transitions(&mut self) {
-        if !self.transitions.has_seen(self.state.version) {
-            let phases = self.phases();
-            self.transitions.note(self.state.version, self.state.now, phases);
+        let state = &self.state;
+        if !self.transitions.has_seen(state.version) {
+            let is_there = |id: &str| {
+                state.instances.contains_key(id)
+                    || state.volumes.contains_key(id)
+                    || state.snapshots.contains_key(id)
+            };
+            self.transitions.note(state.version, state.now, phases(state), is_there);
         }
     }
+}
 
-    fn phases(&self) -> BTreeMap<String, (Phase, Tags)> {
-        let instances = self.state.instances.values().map(|held| {
-            let view = &held.view;
-            (view.id.clone(), (Phase::Instance(view.state), view.tags.clone()))
-        });
-        let volumes = self.state.volumes.values().map(|held| {
-            let view = &held.view;
-            let holder = view.attachment.as_ref().map(|it| (it.instance_id.clone(), it.state));
-            (view.id.clone(), (Phase::Volume(view.state, holder), view.tags.clone()))
-        });
-        let snapshots = self.state.snapshots.values().map(|held| {
-            let view = &held.view;
-            (view.id.clone(), (Phase::Snapshot(view.state), view.tags.clone()))
-        });
-        instances.chain(volumes).chain(snapshots).collect()
-    }
+fn phases(state: &State) -> impl Iterator<Item = (&str, Phase, &Tags)> {
+    let instances = state.instances.values().map(|held| {
+        let view = &held.view;
+        (view.id.as_str(), Phase::Instance(view.state), &view.tags)
+    });
+    let volumes = state.volumes.values().map(|held| {
+        let view = &held.view;
+        let holder = view.attachment.as_ref().map(|it| (it.instance_id.clone(), it.state));
+        (view.id.as_str(), Phase::Volume(view.state, holder), &view.tags)
+    });
+    let snapshots = state.snapshots.values().map(|held| {
+        let view = &held.view;
+        (view.id.as_str(), Phase::Snapshot(view.state), &view.tags)
+    });
+    instances.chain(volumes).chain(snapshots)
 }

@@ -51,20 +51,32 @@ impl Transitions {
         self.version == version
     }
 
-    /// Notes what has changed since the last note.
-    pub(super) fn note(&mut self, version: u64, at: Timestamp, phases: BTreeMap<String, (Phase, Tags)>) {
+    /// Notes what has changed since the last note: each resource with its state and tags, and whether one is
+    /// still there.
+    pub(super) fn note<'a>(
+        &mut self,
+        version: u64,
+        at: Timestamp,
+        phases: impl Iterator<Item = (&'a str, Phase, &'a Tags)>,
+        is_there: impl Fn(&str) -> bool,
+    ) {
         self.version = version;
-        let before = std::mem::take(&mut self.last);
-        for (id, (phase, tags)) in &phases {
-            let old = before.get(id);
-            if old != Some(phase) {
-                let (id, tags) = (id.clone(), tags.clone());
-                self.all.push(Transition { at, id, before: old.cloned(), after: Some(phase.clone()), tags });
+        for (id, phase, tags) in phases {
+            let old = self.last.get(id);
+            if old != Some(&phase) {
+                let (before, after) = (old.cloned(), Some(phase.clone()));
+                self.all.push(Transition { at, id: id.to_owned(), before, after, tags: tags.clone() });
+                self.last.insert(id.to_owned(), phase);
             }
         }
-        for (id, old) in before.into_iter().filter(|(id, _)| !phases.contains_key(id)) {
-            self.all.push(Transition { at, id, before: Some(old), after: None, tags: Tags::new() });
-        }
-        self.last = phases.into_iter().map(|(id, (phase, _))| (id, phase)).collect();
+        let all = &mut self.all;
+        self.last.retain(|id, old| {
+            let stays = is_there(id);
+            if !stays {
+                let (id, before) = (id.clone(), Some(old.clone()));
+                all.push(Transition { at, id, before, after: None, tags: Tags::new() });
+            }
+            stays
+        });
     }
 }

@@ -36,8 +36,6 @@ pub struct Machines {
     all: BTreeMap<String, Machine>,
     /// Those whose kubelet hangs, or whose network is cut.
     pub silent: BTreeSet<String>,
-    /// Those that boot and never join.
-    pub never_join: BTreeSet<String>,
 }
 
 impl Machines {
@@ -80,7 +78,7 @@ impl Machines {
             }
             if machine.up_at > seen.now {
                 due.at(machine.up_at);
-            } else if !self.silent.contains(&instance.id) && !self.never_join.contains(&instance.id) {
+            } else if !self.silent.contains(&instance.id) {
                 machine.work(server, seen, instance, due);
             }
         }

@@ -48,18 +48,12 @@ pub struct Controls(Arc<Mutex<Wishes>>);
 #[derive(Debug, Default)]
 struct Wishes {
     silent: Vec<(String, bool)>,
-    never_join: Vec<String>,
 }
 
 impl Controls {
     /// The kubelet of this instance hangs, or its network is cut; or no longer.
     pub fn silence(&self, instance: &str, is_silent: bool) {
         self.0.lock().silent.push((instance.to_owned(), is_silent));
-    }
-
-    /// This instance boots, and never joins.
-    pub fn never_joins(&self, instance: &str) {
-        self.0.lock().never_join.push(instance.to_owned());
     }
 }
 
@@ -133,7 +127,6 @@ impl Cluster {
                 self.machines.silent.remove(&instance);
             }
         }
-        self.machines.never_join.extend(wishes.never_join);
         let instances = self.ec2.instances();
         let seen = Seen::of(&self.server);
         if is_changing(&instances, &self.ec2) {
