@@ -128,6 +128,16 @@ pub enum Effect {
     /// `AttachVolume` never gets beyond `attaching`, `DetachVolume` never beyond `detaching` (until it is
     /// forced), `StopInstances` never beyond `stopping` (until it is forced).
     Hangs,
+    /// `StopInstances` and `TerminateInstances` are accepted and take so much longer, forced or not.
+    Lingers {
+        /// Than they would.
+        seconds: f64,
+    },
+    /// A read is answered as it would have been so long ago, as far back as `Options::past` reaches.
+    Stale {
+        /// How old the answer is.
+        seconds: f64,
+    },
     /// What the call began ends badly: a volume or a snapshot in `error`, a modification in `failed`.
     Fails,
     /// A zone is disrupted.

@@ -112,6 +112,8 @@ impl Hit {
                 self.effects.vanishes = Some(seconds(after));
             }
             Effect::Hangs => self.effects.hangs = true,
+            Effect::Lingers { seconds: time } => self.effects.lingers = seconds(time),
+            Effect::Stale { seconds: age } => self.effects.stale = Some(seconds(age)),
             Effect::Fails => self.effects.fails = true,
             Effect::ZoneDown { zone } => self.effects.zones_down.push(zone),
             Effect::Then { seconds: after, action } => self.then.push((seconds(after), action)),

@@ -55,6 +55,9 @@ pub struct Options {
     /// How late new resources are seen.
     pub visibility: Visibility,
 
+    /// How long former states are kept for stale reads; zero: not at all.
+    pub past: Duration,
+
     /// The account's quotas and rates.
     pub limits: Limits,
 
@@ -77,6 +80,7 @@ impl Default for Options {
             truths: Truths::all(),
             delays: Delays::fast(),
             visibility: Visibility::default(),
+            past: Duration::ZERO,
             limits: Limits::default(),
             token_lifetime: Duration::from_hours(12),
         }

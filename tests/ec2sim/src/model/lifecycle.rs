@@ -1,13 +1,22 @@
 //! An instance's way through its states: terminate, stop, start, reboot, and what time does.
 
+use std::time::Duration;
+
 use super::{Effects, Model, dry_run::refuse_dry_run, launch::refuse_capacity_out, records::Change};
 use crate::{
     AttachmentState, Health, InstanceState, InstanceView, Refusal, Response, StateChange, StateReason, Truth,
     params::Reader,
 };
 
+/// Why an instance stops or ends that a user stops or terminates.
+pub(super) const BY_A_USER: (&str, &str) = ("Client.UserInitiatedShutdown", "User initiated shutdown");
+
 impl Model {
-    pub(super) fn terminate_instances(&mut self, r: &mut Reader) -> Result<Response, Refusal> {
+    pub(super) fn terminate_instances(
+        &mut self,
+        r: &mut Reader,
+        effects: &Effects,
+    ) -> Result<Response, Refusal> {
         let ids = self.read_ids(r)?;
         let dry_run = self.read_end(r)?;
         for id in &ids {
@@ -22,8 +31,7 @@ impl Model {
             }
         }
         refuse_dry_run(dry_run)?;
-        let reason = ("Client.UserInitiatedShutdown", "User initiated shutdown");
-        Ok(self.change_each(&ids, |model, id| model.begin_termination(id, reason)))
+        Ok(self.change_each(&ids, |model, id| model.begin_termination(id, BY_A_USER, effects.lingers)))
     }
 
     pub(super) fn stop_instances(&mut self, r: &mut Reader, effects: &Effects) -> Result<Response, Refusal> {
@@ -42,9 +50,9 @@ impl Model {
             let is_hung =
                 model.state.instances.get(id).is_some_and(|held| held.view.state == InstanceState::Stopping);
             if !is_hung {
-                model.begin_stop(id, ("Client.UserInitiatedShutdown", "User initiated shutdown"), hangs);
+                model.begin_stop(id, BY_A_USER, (!hangs).then_some(effects.lingers));
             } else if force {
-                model.schedule_stop(id);
+                model.schedule_stop(id, effects.lingers);
             }
         }))
     }
@@ -125,7 +133,8 @@ impl Model {
         Response::StateChanges(changes)
     }
 
-    pub(super) fn begin_termination(&mut self, id: &str, reason: (&str, &str)) {
+    /// It takes so much longer.
+    pub(super) fn begin_termination(&mut self, id: &str, reason: (&str, &str), lingers: Duration) {
         let is_over = |state| matches!(state, InstanceState::ShuttingDown | InstanceState::Terminated);
         if self.state.instances.get(id).is_none_or(|held| is_over(held.view.state)) {
             return;
@@ -136,7 +145,7 @@ impl Model {
         }
         if self.holds(Truth::InstancePassesThroughStates) {
             self.after(
-                self.rules.delays.shutting_down,
+                self.rules.delays.shutting_down + lingers,
                 Change::InstanceTerminates { id: id.to_owned(), epoch },
             );
         } else {
@@ -144,20 +153,24 @@ impl Model {
         }
     }
 
-    pub(super) fn begin_stop(&mut self, id: &str, reason: (&str, &str), hangs: bool) {
+    /// It takes so much longer; none: until it is forced.
+    pub(super) fn begin_stop(&mut self, id: &str, reason: (&str, &str), lingers: Option<Duration>) {
         let can_stop = |state| matches!(state, InstanceState::Running | InstanceState::Pending);
         if self.state.instances.get(id).is_none_or(|held| !can_stop(held.view.state)) {
             return;
         }
         self.enter(id, InstanceState::Stopping, Some(reason));
-        if !hangs {
-            self.schedule_stop(id);
+        if let Some(lingers) = lingers {
+            self.schedule_stop(id, lingers);
         }
     }
 
-    fn schedule_stop(&mut self, id: &str) {
+    fn schedule_stop(&mut self, id: &str, lingers: Duration) {
         if let Some(epoch) = self.state.instances.get(id).map(|held| held.epoch) {
-            self.after(self.rules.delays.stopping, Change::InstanceStops { id: id.to_owned(), epoch });
+            self.after(
+                self.rules.delays.stopping + lingers,
+                Change::InstanceStops { id: id.to_owned(), epoch },
+            );
         }
     }
 

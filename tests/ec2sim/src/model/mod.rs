@@ -11,6 +11,7 @@ mod limits;
 mod lists;
 mod modifications;
 mod outside;
+mod past;
 mod phases;
 mod quotas;
 mod records;
@@ -66,6 +67,10 @@ pub(crate) struct Effects {
     pub(crate) invisible: Vec<(Sight, Duration)>,
     /// An attachment never leaves `attaching`, or `detaching`.
     pub(crate) hangs: bool,
+    /// A stop or a termination takes so much longer.
+    pub(crate) lingers: Duration,
+    /// A read is answered as it would have been so long ago.
+    pub(crate) stale: Option<Duration>,
     /// What the call began ends badly.
     pub(crate) fails: bool,
     /// A list answers with an empty page and the same place to go on from.
@@ -117,6 +122,7 @@ pub struct Model {
     rules: Rules,
     state: State,
     transitions: transitions::Transitions,
+    past: past::Past<State>,
 }
 
 impl Model {
@@ -144,6 +150,7 @@ impl Model {
                 buckets: BTreeMap::new(),
             },
             transitions: transitions::Transitions::default(),
+            past: past::Past::new(options.past),
         }
     }
 
@@ -184,7 +191,11 @@ impl Model {
         let mut reader = Reader::new(params, &self.rules.truths)?;
         self.throttle(&reader)?;
         let hash = crate::params::hash(params);
-        let answer = self.carry_out(&mut reader, &hash, effects);
+        let stale = effects.stale.filter(|_| crate::action::reads(reader.action()));
+        let answer = match stale {
+            Some(age) => self.as_it_was(age, |model| model.carry_out(&mut reader, &hash, effects)),
+            None => self.carry_out(&mut reader, &hash, effects),
+        };
         self.note_transitions();
         answer
     }
@@ -192,7 +203,7 @@ impl Model {
     fn carry_out(&mut self, r: &mut Reader, hash: &str, effects: &Effects) -> Result<Response, Refusal> {
         match r.action().to_owned().as_str() {
             "RunInstances" => self.run_instances(r, hash, effects),
-            "TerminateInstances" => self.terminate_instances(r),
+            "TerminateInstances" => self.terminate_instances(r, effects),
             "StopInstances" => self.stop_instances(r, effects),
             "StartInstances" => self.start_instances(r, effects),
             "RebootInstances" => self.reboot_instances(r),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::Model;
+use super::{Model, lifecycle::BY_A_USER};
 use crate::{
     AttachmentState, Health, InstanceState, Outside, OutsideAction, Refusal, VolumeState,
     view::ScheduledEvent,
@@ -22,10 +22,11 @@ impl Model {
         }
         match &action.what {
             Outside::Terminate => {
-                self.begin_termination(id, ("Client.UserInitiatedShutdown", "User initiated shutdown"));
+                self.begin_termination(id, BY_A_USER, Duration::ZERO);
             }
             Outside::Stop => {
-                self.begin_stop(id, ("Server.ScheduledStop", "Stopped due to a scheduled retirement"), false);
+                let reason = ("Server.ScheduledStop", "Stopped due to a scheduled retirement");
+                self.begin_stop(id, reason, Some(Duration::ZERO));
             }
             Outside::Start => self.begin_start(id),
             Outside::Reboot => self.reboot(id),

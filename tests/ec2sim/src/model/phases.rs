@@ -1,8 +1,10 @@
-//! The states that all resources are in, as they are noted after each change.
+//! The states that all resources are in, as they are noted after each change, and as they were.
+
+use std::time::Duration;
 
 use super::transitions::{Phase, Transition};
 use super::{Model, State};
-use crate::view::Tags;
+use crate::{Truth, view::Tags};
 
 impl Model {
     /// Every change of a resource's state in this run, in order.
@@ -20,7 +22,19 @@ impl Model {
                     || state.snapshots.contains_key(id)
             };
             self.transitions.note(state.version, state.now, phases(state), is_there);
+            self.past.keep(state.now, state);
         }
+    }
+
+    /// An answer to a read as it would have been so long ago.
+    pub(super) fn as_it_was<T>(&mut self, age: Duration, answer: impl FnOnce(&mut Self) -> T) -> T {
+        let then = self.state.now - age;
+        let past = self.past.at(then).filter(|_| self.holds(Truth::EventualConsistency));
+        let Some(past) = past else { return answer(self) };
+        let present = std::mem::replace(&mut self.state, State { now: then, ..past });
+        let answer = answer(self);
+        self.state = present;
+        answer
     }
 }
 

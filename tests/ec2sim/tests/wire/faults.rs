@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ec2sim::{
-    ApiError, AttachmentState, Effect, Fate, Fault, InstanceState, ModificationState, Outside, Sight,
-    Simulator, SnapshotState, TagMatch, VolumeState,
+    ApiError, AttachmentState, Effect, Fate, Fault, InstanceState, ModificationState, Options, Outside,
+    Response, Sight, Simulator, SnapshotState, TagMatch, VolumeState,
 };
 
 use crate::http::{RUN, Server, options};
@@ -211,6 +211,52 @@ fn a_stop_hangs_until_it_is_forced() {
     assert_eq!(code(sim.call("tester", &[&stop[..], &[("Force", "true")]].concat())), "ok");
     sim.advance(Duration::from_secs(1));
     assert_eq!(sim.instances()[0].state, InstanceState::Stopped);
+}
+
+#[test]
+fn a_stop_and_a_termination_take_longer_though_they_are_forced() {
+    let sim = Simulator::new(options()).unwrap();
+    assert_eq!(run(&sim, "x", &[]), "ok");
+    sim.advance(Duration::from_secs(1));
+    let id = sim.instances()[0].id.clone();
+    let fault = sim.add_fault(Fault::on("StopInstances", Effect::Lingers { seconds: 600.0 }));
+    let stop = [("Action", "StopInstances"), ("InstanceId.1", id.as_str()), ("Force", "true")];
+    assert_eq!(code(sim.call("tester", &stop)), "ok");
+    sim.advance(Duration::from_secs(599));
+    assert_eq!(sim.instances()[0].state, InstanceState::Stopping);
+    sim.advance(Duration::from_secs(2));
+    assert_eq!(sim.instances()[0].state, InstanceState::Stopped);
+    sim.clear_fault(&fault);
+    sim.add_fault(Fault::on("TerminateInstances", Effect::Lingers { seconds: 600.0 }));
+    let terminate = [("Action", "TerminateInstances"), ("InstanceId.1", id.as_str())];
+    assert_eq!(code(sim.call("tester", &terminate)), "ok");
+    sim.advance(Duration::from_secs(599));
+    assert_eq!(sim.instances()[0].state, InstanceState::ShuttingDown);
+    sim.advance(Duration::from_secs(2));
+    assert_eq!(sim.instances()[0].state, InstanceState::Terminated);
+}
+
+#[test]
+fn a_stale_read_shows_what_was_and_changes_nothing() {
+    let sim = Simulator::new(Options { past: Duration::from_mins(1), ..options() }).unwrap();
+    assert_eq!(run(&sim, "x", &[]), "ok");
+    sim.advance(Duration::from_secs(30));
+    let id = sim.instances()[0].id.clone();
+    let stale = sim.add_fault(Fault::on("DescribeInstances", Effect::Stale { seconds: 10.0 }));
+    let terminate = [("Action", "TerminateInstances"), ("InstanceId.1", id.as_str())];
+    assert_eq!(code(sim.call("tester", &terminate)), "ok");
+    sim.advance(Duration::from_secs(5));
+    let shown = || {
+        let answer = sim.call("tester", &[("Action", "DescribeInstances")]).unwrap();
+        let Response::Instances(page) = answer else { panic!("{answer:?}") };
+        page.items[0].instances[0].state
+    };
+    assert_eq!(shown(), InstanceState::Running);
+    assert_eq!(sim.instances()[0].state, InstanceState::Terminated);
+    sim.advance(Duration::from_secs(10));
+    assert_eq!(shown(), InstanceState::Terminated);
+    sim.clear_fault(&stale);
+    assert_eq!(shown(), InstanceState::Terminated);
 }
 
 #[test]
