@@ -14,6 +14,7 @@
 //! * [`cluster`]: the API server: apply, finalizer, events; knows `api`.
 //! * [`engine`]: what a database engine needs; knows `api`.
 //! * [`controller`]: the four controllers; knows all four.
+//! * [`leadership`]: which operator acts; [`term`]: until when it may write.
 //! * [`adopt`], [`release`], [`retained`]: commands for people; [`command`] is what they have in common.
 
 pub mod adopt;
@@ -26,10 +27,12 @@ pub mod controller;
 pub mod definitions;
 pub mod engine;
 pub mod error_chain;
+pub mod leadership;
 pub mod metrics;
 pub mod operator;
 pub mod release;
 pub mod retained;
 pub mod server;
 pub mod settings;
+pub mod term;
 pub mod time;

@@ -8,10 +8,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use freehold::clock::SystemClock;
 use freehold::cloud::ec2::Ec2;
 use freehold::error_chain::Chain;
 use freehold::metrics::Metrics;
 use freehold::settings::{LogFormat, Settings};
+use freehold::term::Term;
 use freehold::{adopt, definitions, operator, release, retained};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -150,8 +152,12 @@ async fn run(settings: Settings) -> Result<(), Box<dyn std::error::Error>> {
         tracing::info!("received a signal to stop; no new reconcile starts");
         stopping.cancel();
     });
-    let client = kube::Client::try_default().await?;
+    let mut config = kube::Config::infer().await?;
+    // What is sent again is asked about again (leadership::gate).
+    config.default_retry = false;
+    let client = kube::Client::try_from(config)?;
     let metrics = Metrics::new();
-    let cloud = Arc::new(Ec2::from_env(&metrics).await);
-    Ok(operator::run(settings, client, cloud, metrics, stop).await?)
+    let term = Arc::new(Term::new(Arc::new(SystemClock)));
+    let cloud = Arc::new(Ec2::from_env(&metrics).await.within(Arc::clone(&term)));
+    Ok(operator::run(settings, client, cloud, metrics, term, stop).await?)
 }

@@ -29,9 +29,13 @@ use crate::controller::memory::sends::Sends;
 use crate::controller::pass::context::Context;
 use crate::controller::pass::retry::Retry;
 use crate::controller::{database, node, node_class, volume};
+use crate::leadership::decision::Lost;
+use crate::leadership::scope::Scope;
+use crate::leadership::{Held, Leadership, gate};
 use crate::metrics::Metrics;
 use crate::server::{self, Health};
 use crate::settings::Settings;
+use crate::term::Term;
 
 /// How long running passes may take to end after the signal to stop.
 const GRACE: Duration = Duration::from_secs(20);
@@ -48,6 +52,9 @@ pub enum OperatorError {
     /// A resource definition is missing.
     #[error("the resource definition {0} is not installed: apply the files of crds/ first")]
     MissingDefinition(&'static str),
+    /// Another operator may act from now on.
+    #[error("this operator does not lead any more, and ends: {0}")]
+    Lost(#[from] Lost),
     /// The address for metrics and health is taken, or not ours.
     #[error("failed to listen on {address}: choose another address with --listen")]
     Listen {
@@ -59,12 +66,15 @@ pub enum OperatorError {
     },
 }
 
-/// Runs the controllers until `stop`, then lets running passes end.
+/// Waits until this operator leads, then runs the controllers until `stop`, and lets running passes end. When
+/// its term is lost before, passes end at once, and with an error: a process that leads again has nothing of
+/// before.
 pub async fn run(
     settings: Settings,
     client: Client,
     cloud: Arc<dyn Cloud>,
     metrics: Arc<Metrics>,
+    term: Arc<Term>,
     stop: CancellationToken,
 ) -> Result<(), OperatorError> {
     check(&settings)?;
@@ -76,11 +86,56 @@ pub async fn run(
     let cluster_id = cluster_id(&settings, &client).await?;
     tracing::info!(cluster_id, settings = %serde_json::to_string(&settings).unwrap_or_default(), ?address,
         version = env!("CARGO_PKG_VERSION"), "freehold starts");
-    let ctx = Arc::new(context(&settings, client, cloud, Arc::new(SystemClock), cluster_id, metrics));
-    let mut tasks = start(&ctx, &settings, &stop);
-    tasks.spawn(serve(listener, Arc::clone(&ctx), stop.clone()));
-    run_until(tasks, stop).await;
+    let scope = Scope::new(settings.namespace.iter().map(String::as_str));
+    let (election, ours) = (&settings.election, Arc::clone(&metrics));
+    let mut leadership =
+        Leadership::new(client.clone(), election, &cluster_id, scope, Arc::clone(&term), ours);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let health = Health {
+        metrics: Arc::clone(&metrics),
+        inventory: Arc::default(),
+        standing: leadership.standing(),
+        clock: Arc::clone(&clock),
+    };
+    let inventory = Arc::clone(&health.inventory);
+    let mut endpoints = JoinSet::new();
+    endpoints.spawn(serve(listener, health, stop.clone()));
+    let taken = tokio::select! {
+        () = stop.cancelled() => None,
+        _ = endpoints.join_next() => None,
+        held = leadership.take() => Some(held),
+    };
+    if let Some(held) = taken {
+        let client = gate::within(Arc::clone(&term), &client);
+        let ctx = Arc::new(context(&settings, client, cloud, clock, cluster_id, metrics, term));
+        let _ = inventory.set(Arc::clone(&ctx.inventory));
+        let mut tasks = start(&ctx, &settings, &stop);
+        tasks.spawn(async move { while endpoints.join_next().await.is_some() {} });
+        lead(&leadership, held, tasks, stop).await?;
+    }
     tracing::info!("freehold has stopped");
+    Ok(())
+}
+
+/// Keeps the term while the tasks run, and releases it once all of them have ended; without a term they end
+/// at once.
+async fn lead(
+    leadership: &Leadership,
+    mut held: Held,
+    mut tasks: JoinSet<()>,
+    stop: CancellationToken,
+) -> Result<(), Lost> {
+    let have_ended = tokio::select! {
+        lost = leadership.keep(&mut held) => {
+            tracing::error!(why = %lost, "lost the Lease: every pass ends here");
+            return Err(lost);
+        }
+        have_ended = run_until(&mut tasks, stop) => have_ended,
+    };
+    // Passes that go on may still be sending: the Lease ends by itself then.
+    if have_ended {
+        leadership.release(&held).await;
+    }
     Ok(())
 }
 
@@ -103,7 +158,7 @@ async fn cluster_id(settings: &Settings, client: &Client) -> Result<String, Oper
     }
 }
 
-/// What every pass is given, with empty caches.
+/// What every pass is given from the moment at which this operator leads, with empty caches.
 pub fn context(
     settings: &Settings,
     client: Client,
@@ -111,6 +166,7 @@ pub fn context(
     clock: Arc<dyn Clock>,
     cluster_id: String,
     metrics: Arc<Metrics>,
+    term: Arc<Term>,
 ) -> Context {
     let timing = settings.timing.scaled(settings.time_scale);
     let limits = Arc::new(Limits::new(settings.ec2_share, settings.time_scale));
@@ -132,7 +188,8 @@ pub fn context(
             timing.quota_retry_interval,
             timing.requeue_interval,
         )),
-        process_started: clock.now(),
+        leading_since: clock.now(),
+        term,
         clock,
         retry: Retry::new(timing.retry_initial_backoff, timing.retry_max_backoff),
         network: settings.network.clone(),
@@ -225,28 +282,26 @@ fn spawn_mirrors(tasks: &mut JoinSet<()>, ctx: &Arc<Context>, stop: &Cancellatio
 }
 
 /// Serves metrics and health until `stop`.
-async fn serve(listener: TcpListener, ctx: Arc<Context>, stop: CancellationToken) {
-    let health = Health {
-        metrics: Arc::clone(&ctx.metrics),
-        inventory: Arc::clone(&ctx.inventory),
-        clock: Arc::clone(&ctx.clock),
-    };
+async fn serve(listener: TcpListener, health: Health, stop: CancellationToken) {
     if let Err(error) = server::serve(listener, health, stop).await {
         tracing::error!(%error, "the metrics and health endpoints failed");
     }
 }
 
-/// Waits for `stop`, and then for the tasks to end.
-async fn run_until(mut tasks: JoinSet<()>, stop: CancellationToken) {
+/// Waits for `stop`, and then for the tasks to end; whether all of them have.
+async fn run_until(tasks: &mut JoinSet<()>, stop: CancellationToken) -> bool {
     // A task that ends by itself takes the process down: an operator without one of its tasks is of no use,
     // and Kubernetes starts a whole one.
     tokio::select! {
         () = stop.cancelled() => {}
         _ = tasks.join_next() => stop.cancel(),
     }
-    if tokio::time::timeout(GRACE, async { while tasks.join_next().await.is_some() {} }).await.is_err() {
+    let have_ended =
+        tokio::time::timeout(GRACE, async { while tasks.join_next().await.is_some() {} }).await.is_ok();
+    if !have_ended {
         tracing::warn!("some passes did not end in time and are abandoned: the next start takes them up");
     }
+    have_ended
 }
 
 fn check(settings: &Settings) -> Result<(), OperatorError> {
@@ -262,7 +317,7 @@ fn check(settings: &Settings) -> Result<(), OperatorError> {
             settings.time_scale
         )));
     }
-    Ok(())
+    settings.election.fault().map_or(Ok(()), |fault| Err(OperatorError::Settings(fault)))
 }
 
 /// The objects of one namespace, or of all.

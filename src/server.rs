@@ -1,6 +1,6 @@
 //! The HTTP endpoints of the process: `/livez`, `/readyz` and `/metrics`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::State;
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::Inventory;
+use crate::leadership::standing::{Stand, Standing};
 use crate::metrics::Metrics;
 
 /// What the endpoints report.
@@ -21,8 +22,10 @@ use crate::metrics::Metrics;
 pub struct Health {
     /// The counters.
     pub metrics: Arc<Metrics>,
-    /// What EC2 has of ours: ready means that it was listed whole once.
-    pub inventory: Arc<Inventory>,
+    /// What EC2 has of ours, once this operator leads: ready means that it was listed whole once.
+    pub inventory: Arc<OnceLock<Arc<Inventory>>>,
+    /// Whether this operator leads: one that stands by is ready, and lists nothing.
+    pub standing: Arc<Standing>,
     /// For the age of the inventory.
     pub clock: Arc<dyn Clock>,
 }
@@ -38,8 +41,16 @@ pub async fn serve(listener: TcpListener, health: Health, stop: CancellationToke
 }
 
 async fn ready(State(health): State<Health>) -> (StatusCode, String) {
+    match health.standing.get() {
+        Stand::Leading => {}
+        Stand::StandingBy(holder) => return (StatusCode::OK, format!("ok: standing by, {holder} leads\n")),
+        Stand::Refusing(refusal) => {
+            return (StatusCode::SERVICE_UNAVAILABLE, format!("this operator does not act: {refusal}\n"));
+        }
+        Stand::Unknown(why) => return (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
+    }
     for (kind, what) in [(Kind::Node, "instances"), (Kind::Volume, "volumes")] {
-        let stats = health.inventory.stats(kind);
+        let stats = health.inventory.get().map(|inventory| inventory.stats(kind)).unwrap_or_default();
         if stats.last_complete.is_none() {
             let why = stats.last_error.unwrap_or_else(|| "the first list is under way".to_owned());
             return (
@@ -52,13 +63,15 @@ async fn ready(State(health): State<Health>) -> (StatusCode, String) {
 }
 
 async fn metrics(State(health): State<Health>) -> axum::response::Response {
-    let now = health.clock.now();
-    for (kind, what) in [(Kind::Node, "instances"), (Kind::Volume, "volumes")] {
-        if let Some(at) = health.inventory.last_complete(kind) {
-            health.metrics.inventory_age(what, now.duration_since(at).as_secs());
+    if let Some(inventory) = health.inventory.get() {
+        let now = health.clock.now();
+        for (kind, what) in [(Kind::Node, "instances"), (Kind::Volume, "volumes")] {
+            if let Some(at) = inventory.last_complete(kind) {
+                health.metrics.inventory_age(what, now.duration_since(at).as_secs());
+            }
         }
+        health.metrics.unclaimed_instances(inventory.unclaimed());
     }
-    health.metrics.unclaimed_instances(health.inventory.unclaimed());
     match health.metrics.text() {
         Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
             .into_response(),

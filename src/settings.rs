@@ -54,9 +54,90 @@ pub struct Settings {
     #[command(flatten)]
     pub network: Network,
 
+    /// Which operator acts.
+    #[command(flatten)]
+    pub election: Election,
+
     /// The durations.
     #[command(flatten)]
     pub timing: Timing,
+}
+
+/// How the operator that acts is chosen: the names and the meaning of the durations are those of Kubernetes'
+/// own controllers. All of it is real time, whatever the time scale: other operators and the API server are.
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+pub struct Election {
+    /// Names this process in the Lease. It must be the name of one running process at a time: a process takes
+    /// a Lease of its own name at once. In the chart the pod's name. Default: the host's name and a random
+    /// number, so that a process that is started again waits for the end of the former one's Lease.
+    #[arg(long, env = "FREEHOLD_LEADER_ELECT_IDENTITY")]
+    pub leader_elect_identity: Option<String>,
+
+    /// Names this installation in the Lease, the same for all of its replicas: an operator of another one
+    /// does not stand by but refuses to act, and says so. In the chart the namespace and the name of the
+    /// Deployment.
+    #[arg(long, env = "FREEHOLD_INSTALLATION", default_value = "", hide_default_value = true)]
+    pub installation: String,
+
+    /// How long an operator that stands by waits since the Lease last changed until it takes it: with a
+    /// second or two for the start, this is how long nothing acts after the leader was killed.
+    #[arg(long, env = "FREEHOLD_LEADER_ELECT_LEASE_DURATION", default_value = "10", value_parser = seconds)]
+    pub leader_elect_lease_duration: Duration,
+
+    /// How long after its last renewal the leader acts. It ends then. The rest of the lease duration is for
+    /// clocks that do not run equally fast; at least a tenth of it.
+    #[arg(long, env = "FREEHOLD_LEADER_ELECT_RENEW_DEADLINE", default_value = "7", value_parser = seconds)]
+    pub leader_elect_renew_deadline: Duration,
+
+    /// The interval between two renewals, and between two looks of an operator that stands by; also the
+    /// longest time that the API server may take for one. At most half of the renew deadline.
+    #[arg(long, env = "FREEHOLD_LEADER_ELECT_RETRY_PERIOD", default_value = "2", value_parser = seconds)]
+    pub leader_elect_retry_period: Duration,
+}
+
+impl Election {
+    /// The name of this process; without a configured one it is another one each time.
+    pub fn identity(&self) -> String {
+        self.leader_elect_identity.clone().unwrap_or_else(|| {
+            let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+            format!("{}_{:08x}", host.trim(), getrandom::u32().unwrap_or_default())
+        })
+    }
+
+    /// What makes no sense, as a sentence that names the flag.
+    pub fn fault(&self) -> Option<String> {
+        let (duration, deadline) = (self.leader_elect_lease_duration, self.leader_elect_renew_deadline);
+        if duration.mul_f64(0.9) < deadline {
+            return Some(format!(
+                "--leader-elect-renew-deadline is {}: it must be at most nine tenths of \
+                --leader-elect-lease-duration ({})",
+                deadline.as_secs_f64(),
+                duration.as_secs_f64()
+            ));
+        }
+        let period = self.leader_elect_retry_period;
+        if period.is_zero() || period * 2 > deadline {
+            return Some(format!(
+                "--leader-elect-retry-period is {}: it must be above 0 and at most half of \
+                --leader-elect-renew-deadline ({})",
+                period.as_secs_f64(),
+                deadline.as_secs_f64()
+            ));
+        }
+        None
+    }
+}
+
+impl Default for Election {
+    fn default() -> Self {
+        Self {
+            leader_elect_identity: None,
+            installation: String::new(),
+            leader_elect_lease_duration: Duration::from_secs(10),
+            leader_elect_renew_deadline: Duration::from_secs(7),
+            leader_elect_retry_period: Duration::from_secs(2),
+        }
+    }
 }
 
 /// How the log is written, to standard error.
@@ -334,6 +415,7 @@ mod tests {
         let line = Line::parse_from(["freehold"]);
         assert_eq!(line.settings.timing, Timing::default());
         assert_eq!(line.settings.network, Network::default());
+        assert_eq!(line.settings.election, Election::default());
         assert_eq!(line.settings.network.dns.0.len(), 2);
     }
 
@@ -347,5 +429,38 @@ mod tests {
     #[test]
     fn a_negative_duration_is_refused_with_a_sentence() {
         assert!(seconds("-1").is_err_and(|text| text.contains("zero or more seconds")));
+    }
+
+    #[test]
+    fn a_renew_deadline_leaves_time_for_unequal_clocks_and_for_a_second_try() {
+        let with = |duration, deadline, period| Election {
+            leader_elect_lease_duration: Duration::from_secs_f64(duration),
+            leader_elect_renew_deadline: Duration::from_secs_f64(deadline),
+            leader_elect_retry_period: Duration::from_secs_f64(period),
+            ..Election::default()
+        };
+        for (election, expected) in [
+            (Election::default(), None),
+            (with(10.0, 9.0, 4.5), None),
+            (with(10.0, 9.1, 2.0), Some("--leader-elect-renew-deadline is 9.1: it must be at most")),
+            (with(10.0, 7.0, 3.6), Some("--leader-elect-retry-period is 3.6: it must be above 0 and")),
+            (with(10.0, 7.0, 0.0), Some("--leader-elect-retry-period is 0: it must be above 0 and")),
+        ] {
+            let fault = election.fault();
+            match expected {
+                Some(expected) => {
+                    assert!(fault.as_ref().is_some_and(|it| it.starts_with(expected)), "{fault:?}");
+                }
+                None => assert_eq!(fault, None),
+            }
+        }
+    }
+
+    #[test]
+    fn two_processes_without_a_given_name_have_two() {
+        let election = Election::default();
+        assert_ne!(election.identity(), election.identity());
+        let named = Election { leader_elect_identity: Some("freehold-0".to_owned()), ..election };
+        assert_eq!(named.identity(), "freehold-0");
     }
 }

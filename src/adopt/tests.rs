@@ -110,6 +110,7 @@ pub fn running(container: &Value) -> Found {
             token: None,
             zone: ZONE.to_owned(),
             instance_type: "r5.large".to_owned(),
+            launched_at: None,
             tags: BTreeMap::from([("Name".to_owned(), "orders".to_owned())]),
             volumes: vec![VolumeId(VOLUME.to_owned())],
         }),

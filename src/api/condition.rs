@@ -205,8 +205,6 @@ pub enum Reason {
     ModificationBudget,
     /// EC2 refused the modification.
     ModificationRefused,
-    /// A smaller size is requested: EBS volumes only grow.
-    ShrinkRefused,
     /// Kubernetes does not expand the claim: it names no StorageClass, or one that does not permit it.
     ClaimNotExpandable,
     /// The EBS volume that held data is gone. It is never replaced by an empty one.

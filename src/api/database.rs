@@ -12,8 +12,8 @@ pub use super::database_access::{Access, AccessPeer};
 pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, WentBack};
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_status::{
-    Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, Occurrence,
-    Release, Replacement,
+    Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, NotStarting,
+    Occurrence, Release, Replacement,
 };
 pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES};
 
@@ -157,8 +157,8 @@ pub struct DatabaseSpec {
     #[serde(default)]
     pub access: Access,
 
-    /// What the engine's container requests. The machine is the database's own, so the default requests
-    /// little and sets no limit.
+    /// What the engine's container requests. The machine is the database's own, so the default requests most
+    /// of its memory, and sets no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 
@@ -210,8 +210,9 @@ pub struct ConfigValue(#[schemars(length(max = 1024))] pub String);
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
-    /// What is reserved for the container, for example memory: 8Gi. Default: 100m of CPU and 256Mi of memory,
-    /// which fits every type.
+    /// What is reserved for the container, for example memory: 8Gi. Default: 100m of CPU, and three quarters
+    /// of the memory that the machine has for pods; 256Mi where that is less than 4 GiB, or where the rest is
+    /// too little for the DaemonSets of the machine.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 8))]
     #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))")

@@ -62,6 +62,10 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<EngineRun>,
 
+    /// The pods that Freehold replaced because their engine kept ending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_starting: Option<NotStarting>,
+
     /// The newest version of QuestDB that was started on the data. No older one is started on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,
@@ -199,6 +203,22 @@ pub struct EngineRun {
 
     /// When this run was first seen.
     pub since: Time,
+}
+
+/// Pods that were replaced because their engine kept ending: the more, the longer the next one is left as it
+/// is. Written before a pod is deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotStarting {
+    /// How many, each within a day of the one before.
+    pub pods: i32,
+
+    /// The UID of the last one.
+    #[serde(rename = "podUID")]
+    pub pod_uid: String,
+
+    /// When the last one was replaced.
+    pub at: Time,
 }
 
 /// Something that interrupted the database, or was done to it.

@@ -53,6 +53,8 @@ pub enum EventReason {
     KubernetesNodeNotDedicated,
     /// Node: EC2 refused a launch; the note has its message.
     LaunchRefused,
+    /// Lease in kube-system: an operator leads from now on; the note names it.
+    LeaderElection,
     /// Node: EC2 shows a lost machine stopped or terminated; nothing on it can write any more.
     MachineFenced,
     /// Database: it is paused, and its machine is gone.

@@ -187,6 +187,19 @@ pub const STATEFUL_SET_ANNOTATION: &str = "freehold.dev/stateful-set";
 /// admission policies know an adopted StatefulSet by it.
 pub const ADOPTION_ANNOTATION: &str = "freehold.dev/adoption";
 
+/// Annotation of an operator's Lease in `kube-system`: the namespaces that its last holder watches, separated
+/// by commas; empty for all of them. Written by the operator when it takes the Lease, read by every other
+/// one.
+pub const NAMESPACES_ANNOTATION: &str = "freehold.dev/namespaces";
+
+/// Annotation of an operator's Lease: the installation of its last holder, as `<namespace>/<name>`; empty if
+/// it was given none. Written and read as [`NAMESPACES_ANNOTATION`] is.
+pub const INSTALLATION_ANNOTATION: &str = "freehold.dev/installation";
+
+/// Annotation of an operator's Lease: the cluster id of its last holder. Written and read as
+/// [`NAMESPACES_ANNOTATION`] is.
+pub const CLUSTER_ID_ANNOTATION: &str = "freehold.dev/cluster-id";
+
 // ---- Tags of EC2's resources ----
 
 /// Tag: the cluster: the UID of the namespace `kube-system` unless configured. On every instance, volume and

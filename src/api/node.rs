@@ -113,6 +113,12 @@ pub struct NodeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub creation: Option<NodeCreation>,
 
+    /// When the operator found this status empty although it had written it before: another client cleared
+    /// it, or it was not restored. Nothing is launched, and the Node is not released, before EC2 has shown
+    /// for `--absence-window` that no earlier launch is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_lost_at: Option<Time>,
+
     /// The EC2 instance, once an answer or a look-up has named it.
     #[serde(rename = "instanceID", default, skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<InstanceId>,

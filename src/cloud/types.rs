@@ -62,6 +62,8 @@ pub struct Instance {
     pub zone: String,
     /// Its type.
     pub instance_type: String,
+    /// When EC2 launched it, or started it last.
+    pub launched_at: Option<Timestamp>,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
     /// Volumes attached to it, its own disks included.

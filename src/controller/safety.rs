@@ -114,12 +114,12 @@ pub fn may_give_up(
     is_terminated: bool,
     due: Timestamp,
     swept_at: Option<Timestamp>,
-    process_started: Timestamp,
+    leading_since: Timestamp,
     timing: &Timing,
     now: Timestamp,
 ) -> Result<(), Blocker> {
     // A namespace that is gone, and whose Role went with it, is never listed: the others do not wait for it.
-    if fleet.unlisted > 0 && now < later(process_started, timing.loss_grace_period) {
+    if fleet.unlisted > 0 && now < later(leading_since, timing.loss_grace_period) {
         return Err(Blocker::FleetPartial);
     }
     fleet.has_place().map_err(repairs_at_limit)?;

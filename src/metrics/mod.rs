@@ -26,6 +26,7 @@ pub struct Metrics {
     ec2_calls: Family<CallLabels, Counter>,
     inventory_age: Family<ResourceLabels, Gauge>,
     unclaimed_instances: Gauge,
+    leader: Gauge,
     repairs: Gauge,
     machines_lost: Family<CauseLabels, Counter>,
     fences: Counter,
@@ -145,6 +146,12 @@ impl Metrics {
                 "Live EC2 instances with the tags of a Node that has not existed for --absence-window",
                 Gauge::default(),
             ),
+            leader: registered(
+                to,
+                "leader",
+                "1 for the operator that acts; 0 for one that stands by or refuses to act",
+                Gauge::default(),
+            ),
             repairs: registered(
                 to,
                 "repairs_underway",
@@ -214,6 +221,11 @@ impl Metrics {
         self.unclaimed_instances.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
+    /// Notes whether this operator acts.
+    pub fn leading(&self, leads: bool) {
+        self.leader.set(i64::from(leads));
+    }
+
     /// Notes how many databases have a machine that is declared lost and not gone yet.
     pub fn repairs_underway(&self, count: usize) {
         self.repairs.set(i64::try_from(count).unwrap_or(i64::MAX));
@@ -274,6 +286,7 @@ mod tests {
         metrics.pass("node", "ok", Duration::from_millis(3));
         metrics.ec2_call("RunInstances".to_owned(), "ok");
         metrics.inventory_age("instances", 12);
+        metrics.leading(true);
         metrics.repairs_underway(2);
         metrics.machine_lost("NodeNotReady");
         metrics.fence_begun();
@@ -286,6 +299,7 @@ mod tests {
             "freehold_passes_total{controller=\"node\",outcome=\"ok\"} 1",
             "freehold_ec2_calls_total{action=\"RunInstances\",outcome=\"ok\"} 1",
             "freehold_inventory_age_seconds{resource=\"instances\"} 12",
+            "freehold_leader 1",
             "freehold_repairs_underway 2",
             "freehold_machines_lost_total{cause=\"NodeNotReady\"} 1",
             "freehold_fences_begun_total 1",

@@ -1,5 +1,4 @@
-//! A volume that was kept: shown, listed, taken over on demand in its own namespace, once, and through
-//! every kill.
+//! A volume that was retained: shown, listed, adopted on demand in its own namespace, and once.
 
 use std::process::Command;
 
@@ -12,9 +11,8 @@ use serde_json::{Value, json};
 
 use crate::kit::objects::Told as _;
 use crate::kit::permits::Share;
-use crate::kit::tap::{Point, Which};
 use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{each, seen, until};
+use crate::kit::wait::{seen, until};
 
 /// The records of the test environment's namespace, the newest last.
 async fn records(env: &TestEnv) -> Vec<PersistentVolume> {
@@ -207,77 +205,4 @@ fn of_two_databases_that_ask_for_one_volume_one_has_it_and_the_other_costs_nothi
         assert!(message.contains(&record), "{message}");
         env.close().await;
     });
-}
-
-/// The effects of a take-over, in their order.
-const EFFECTS: [(&str, Which); 10] = [
-    ("hold", Which { method: "PATCH", path: "/persistentvolumes/", body: &["adopted-by"] }),
-    ("zone", Which { method: "PATCH", path: "/databases/", body: &["\"zone\""] }),
-    ("credentials", Which { method: "POST", path: "/secrets", body: &["taken-from"] }),
-    ("volume", Which { method: "POST", path: "/volumes", body: &["\"adoptRetained\""] }),
-    ("announce", Which { method: "PATCH", path: "/volumes/", body: &["\"everHeld\":true"] }),
-    ("create-tags", Which { method: "POST", path: "/", body: &["Action=CreateTags"] }),
-    ("own-record", Which { method: "POST", path: "/persistentvolumes", body: &["ebs.csi.aws.com"] }),
-    ("claim", Which { method: "POST", path: "/persistentvolumeclaims", body: &[] }),
-    ("close-record", Which { method: "DELETE", path: "/persistentvolumes/", body: &[] }),
-    ("delete-kept", Which { method: "DELETE", path: "/secrets/", body: &[] }),
-];
-
-#[test]
-fn a_take_over_that_is_killed_at_each_of_its_effects_ends_with_the_same_volume_and_one_record() {
-    let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];
-    let cases = points.map(|(at, point)| (format!("adopt-killed-{at}"), point)).to_vec();
-    run(each(cases, |name, point| async move {
-        let mut env = TestEnv::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        let (record, volume, secret) = kept(&mut env).await;
-        env.kill_operator();
-        env.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
-        let missed = env.kill_at_each(&EFFECTS, point, || async { false }).await;
-        assert_eq!(missed, [] as [&str; 0]);
-        env.start_operator();
-        env.ready("orders").await;
-        assert_eq!(
-            env.data_volumes().iter().map(|disk| disk.id.as_str()).collect::<Vec<_>>(),
-            [volume.as_str()]
-        );
-        assert_eq!(password(&env, "orders").await, secret);
-        is_taken_over(&env, &record).await;
-        env.close().await;
-    }));
-}
-
-#[test]
-fn a_database_that_is_deleted_during_its_take_over_leaves_the_volume_kept_with_one_record() {
-    // Before the announcement the former record is released; after it the volume is kept anew.
-    let effects = [EFFECTS[0], EFFECTS[2], EFFECTS[3], EFFECTS[4], EFFECTS[5], EFFECTS[6]];
-    let cases = effects.map(|(effect, which)| (format!("adopt-left-{effect}"), which)).to_vec();
-    run(each(cases, |name, which| async move {
-        let mut env = TestEnv::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        let (record, volume, _) = kept(&mut env).await;
-        env.kill_operator();
-        env.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
-        env.kill_at_each(&[("the effect", which)], Point::AnswerLost, || async { false }).await;
-        env.delete("orders").await;
-        env.start_operator();
-        env.gone("orders").await;
-        let left = records(&env).await;
-        let [left] = left.as_slice() else { panic!("not one record: {left:?}") };
-        assert_eq!(left.spec.as_ref().unwrap().csi.as_ref().unwrap().volume_handle, volume);
-        assert_eq!(left.annotations().get("freehold.dev/adopted-by"), None, "nobody holds it");
-        assert_eq!(env.list::<Secret>().await.len(), 1, "the credentials are kept once");
-        // It can be had again, with its data.
-        let record = left.name_any();
-        until("it being Released and available", || async {
-            let phase = records(&env).await.remove(0).status.and_then(|status| status.phase);
-            seen((phase.as_deref() == Some("Released")).then_some(()), || format!("{phase:?}"))
-        })
-        .await;
-        env.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
-        env.ready("orders").await;
-        assert_eq!(
-            env.data_volumes().iter().map(|disk| disk.id.as_str()).collect::<Vec<_>>(),
-            [volume.as_str()]
-        );
-        env.close().await;
-    }));
 }

@@ -115,7 +115,7 @@ fn the_chart_renders_the_same_without_links_and_fails_without_its_definitions() 
 /// Those of `every-value.yaml` with what its switches take away.
 async fn everything() -> String {
     let switches = "storageClass.create=true,serviceAccount.create=true,rbac.aggregate=true,\
-        databasePriorityClass.create=true,admissionPolicies.enabled=true";
+        databasePriorityClass.create=true,admissionPolicies.enabled=true,podDisruptionBudget.enabled=true";
     let args = ["template", "freehold", CHART, "--namespace", "here", "--values", EVERY_VALUE];
     helm(&[&args[..], &["--set", switches]].concat()).await.unwrap()
 }
@@ -188,7 +188,8 @@ fn every_switch_has_its_effect() {
 fn a_value_that_is_not_known_is_refused() {
     run(async {
         for wrong in [
-            "replicas=2",
+            "replicas=0",
+            "podDisruptionBudget.minAvailable=1",
             "image.repo=x",
             "settings.sweep=1",
             "settings.requeue-interval=soon",
@@ -224,6 +225,8 @@ fn the_settings_of_the_chart_are_the_operators_flags() {
     let apart = [
         "cluster-id",
         "database-priority-class",
+        "installation",
+        "leader-elect-identity",
         "namespace",
         "log-format",
         "listen",

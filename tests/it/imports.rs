@@ -18,12 +18,12 @@ type Picture = BTreeMap<String, BTreeSet<String>>;
 /// Which other folders, and files beside them, each folder of the operator may use.
 const OPERATOR: [(&str, &[&str]); 5] = [
     ("api", &[]),
-    ("cloud", &["api", "clock", "error_chain", "metrics", "settings", "time"]),
+    ("cloud", &["api", "clock", "error_chain", "metrics", "settings", "term", "time"]),
     ("cluster", &["api", "clock", "error_chain", "metrics", "time"]),
     ("engine", &["api"]),
     (
         "controller",
-        &["api", "clock", "cloud", "cluster", "engine", "error_chain", "metrics", "settings", "time"],
+        &["api", "clock", "cloud", "cluster", "engine", "error_chain", "metrics", "settings", "term", "time"],
     ),
 ];
 

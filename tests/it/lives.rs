@@ -3,21 +3,25 @@
 
 mod chaos;
 mod house;
+mod killed;
+mod lies_of_ec2;
 mod life;
+mod named;
 mod person;
-mod rules;
+mod record;
 mod story;
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use strum::IntoEnumIterator as _;
 
-use chaos::{Kill, Lies};
+use chaos::{Kill, Killed, Lies};
 use house::Failure;
+use killed::{Course, Meanwhile};
 
 /// How many seeds each test run tries.
 const SEEDS: u64 = 20;
@@ -30,35 +34,70 @@ fn a_database_lives_in_a_world_as_one_would_wish_it() {
 /// `FREEHOLD_SEEDS=7..8` lives one life again, with its story.
 #[test]
 fn a_database_lives_whatever_lies() {
-    let named = std::env::var("FREEHOLD_SEEDS").ok();
-    let range = named.as_deref().and_then(|text| text.split_once(".."));
-    let range = range.and_then(|(first, end)| Some(first.parse().ok()?..end.parse().ok()?));
-    judge(lives(range.unwrap_or(0..SEEDS), Lies::of));
+    judge(lives(seeds().unwrap_or(0..SEEDS), Lies::of));
 }
 
-/// Which of the kills `cargo test` tries: each effect with one of the four.
-const EVERY: usize = 4;
+/// `FREEHOLD_SEEDS=7..8` lives one of them again, by its place.
+#[test]
+fn a_database_lives_through_each_call_lie_and_crash_that_has_a_name() {
+    let range = seeds().unwrap_or(0..named::NAMED.len() as u64);
+    let is_chosen = |(number, _): &(u64, named::Named)| range.contains(number);
+    let cases: Vec<(u64, named::Named)> = (0..).zip(named::NAMED).filter(is_chosen).collect();
+    judge(each(&cases, named::live));
+}
+
+/// The seeds that are asked for.
+fn seeds() -> Option<Range<u64>> {
+    let named = std::env::var("FREEHOLD_SEEDS").ok()?;
+    let (first, end) = named.split_once("..")?;
+    Some(first.parse().ok()?..end.parse().ok()?)
+}
 
 #[test]
 fn an_operator_that_is_killed_at_any_write_goes_on_as_if_nothing_had_been() {
-    let writes = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&writes);
-    let lived = house::run(|| async move { *count.lock() = life::reference(None).await });
-    assert!(lived.is_ok(), "without a kill: {}", lived.unwrap_err().why);
-    let writes = *writes.lock();
-    assert!(writes > 60, "{writes} writes are no whole life");
-    let kills: Vec<Kill> = Kill::iter().collect();
-    let all = (0..writes * kills.len()).filter(|number| is_chosen(*number, kills.len()));
-    let cases: Vec<(u64, (usize, Kill))> =
-        all.map(|number| (number as u64, (number / kills.len() + 1, kills[number % kills.len()]))).collect();
-    judge(each(&cases, |kill| async move {
-        life::reference(Some(kill)).await;
-    }));
+    let ways = [(Kill::Before, 1), (Kill::Lost, 1), (Kill::After, 1), (Kill::Lost, 60)];
+    for course in Course::iter() {
+        let writes = counted(move || course.live(None));
+        assert!(writes > 60, "{writes} writes are no whole life");
+        judge(each(&at_each(writes, &ways), |(number, (how, seconds))| async move {
+            course.live(Some(Killed { number, how, away: Duration::from_secs(seconds) })).await;
+        }));
+    }
 }
 
-/// All four kills at an effect with `FREEHOLD_SEEDS` set, else one, in turn.
-fn is_chosen(number: usize, kills: usize) -> bool {
-    std::env::var("FREEHOLD_SEEDS").is_ok() || (number / kills + number).is_multiple_of(EVERY)
+#[test]
+fn what_is_done_while_no_operator_runs_is_reached_after_a_kill_at_any_write_of_a_creation() {
+    let meanwhile: Vec<Meanwhile> = Meanwhile::iter().collect();
+    let writes = counted(killed::creation);
+    assert!(writes > 20, "{writes} writes are no creation");
+    judge(each(&at_each(writes, &meanwhile), |(number, meanwhile)| killed::interrupted(number, meanwhile)));
+}
+
+#[test]
+fn a_database_that_is_deleted_while_it_adopts_leaves_the_volume_retained_once() {
+    let (first, last) = (counted(killed::retention) + 1, counted(killed::adoption));
+    assert!(last - first > 20, "{first} to {last} is no adoption");
+    let cases: Vec<(u64, usize)> = (first..=last).map(|number| (number as u64, number)).collect();
+    judge(each(&cases, killed::left_in_adoption));
+}
+
+/// The number of writes of a life in which nothing goes wrong.
+fn counted<F: Future<Output = usize>>(life: impl FnOnce() -> F + Send) -> usize {
+    let writes = Mutex::new(0);
+    let lived = house::run(|| async { *writes.lock() = life().await });
+    assert!(lived.is_ok(), "without a kill: {}", lived.unwrap_err().why);
+    writes.into_inner()
+}
+
+/// The cases of kills at these writes, from 1: all ways at each with `FREEHOLD_SEEDS` set, else one, in turn.
+fn at_each<W: Copy>(writes: usize, ways: &[W]) -> Vec<(u64, (usize, W))> {
+    let is_whole = std::env::var("FREEHOLD_SEEDS").is_ok();
+    let all = (0..writes).flat_map(|write| (0..ways.len()).map(move |way| (write, way)));
+    (0..)
+        .zip(all)
+        .filter(|(_, (write, way))| is_whole || *way == write % ways.len())
+        .map(|(number, (write, way))| (number, (write + 1, ways[way])))
+        .collect()
 }
 
 /// Lives the life of each seed. Those that failed.

@@ -1,5 +1,4 @@
-//! A database on another machine because a person wants it there, paused and resumed on the way, and killed
-//! at every step of it.
+//! A database on another machine because a person wants it there, paused and resumed on the way.
 
 use ec2sim::{Effect, Fault, InstanceState};
 use freehold::api::{Database, Node};
@@ -9,20 +8,8 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::kit::objects::Told as _;
-use crate::kit::tap::{Which, at_each_point};
 use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};
-
-/// The effects of a planned replacement, in their order.
-const MOVE: [(&str, Which); 7] = [
-    ("recorded", Which { method: "PATCH", path: "/databases/", body: &["\"replacement\":{"] }),
-    ("second-node", Which { method: "POST", path: "/nodes", body: &["orders"] }),
-    ("announced", Which { method: "PATCH", path: "/databases/", body: &["\"Moved\""] }),
-    ("unlabelled", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["/database\":null"] }),
-    ("labelled", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["/database\":\""] }),
-    ("pod-ended", Which { method: "DELETE", path: "/pods/orders-0", body: &[] }),
-    ("left", Which { method: "DELETE", path: "/nodes/orders", body: &[] }),
-];
 
 /// No capacity for this type, for the operator.
 fn no_capacity(instance_type: &str) -> Fault {
@@ -154,22 +141,6 @@ fn without_capacity_the_old_machine_serves_on_until_the_edit_is_taken_back() {
         );
         env.close().await;
     });
-}
-
-#[test]
-fn a_kill_at_any_step_of_a_move_ends_with_one_machine_the_same_disk_and_one_move() {
-    let cases = at_each_point("move", &MOVE);
-    run(each(cases, |name, (which, point)| async move {
-        let mut env = TestEnv::start_with(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        let (machine, disk) = running(&env).await;
-        let reached = env.tap.stop_at(which, point);
-        env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-        env.kill_at(which, reached).await;
-        env.start_operator();
-        moved(&env, &machine, &disk, "m7i.large").await;
-        assert_eq!(env.ec2().instances().len(), 2, "one machine and one in its place");
-        env.close().await;
-    }));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 46] = [
+const PURE: [&str; 49] = [
     "adopt/choices.rs",
     "adopt/engine.rs",
     "adopt/fleet/entry.rs",
@@ -53,6 +53,9 @@ const PURE: [&str; 46] = [
     "controller/safety.rs",
     "controller/volume/recorded.rs",
     "controller/call_blocked.rs",
+    "leadership/decision.rs",
+    "leadership/record.rs",
+    "leadership/scope.rs",
     "time.rs",
     "release/found.rs",
     "release/preflight.rs",
@@ -298,6 +301,42 @@ fn no_decision_reads_a_reason() {
             "src/{path} decides by a reason, which is for people and programs outside: {:?}",
             compared.0
         );
+    }
+}
+
+/// The fields that a file reads.
+#[derive(Default)]
+struct Fields(BTreeSet<String>);
+
+impl Fields {
+    fn of(text: &str) -> Self {
+        let mut fields = Self::default();
+        fields.visit_file(&syn::parse_file(text).unwrap());
+        fields
+    }
+
+    /// The causes in the history of a Database are sentences.
+    fn reads_a_cause_of_the_history(&self) -> bool {
+        self.0.contains("history") && self.0.contains("cause")
+    }
+}
+
+impl<'ast> Visit<'ast> for Fields {
+    fn visit_expr_field(&mut self, expression: &'ast syn::ExprField) {
+        if let syn::Member::Named(name) = &expression.member {
+            self.0.insert(name.to_string());
+        }
+        visit::visit_expr_field(self, expression);
+    }
+}
+
+#[test]
+fn no_plan_reads_the_sentences_of_a_history() {
+    let reads = "fn times(it: &Status) -> usize { it.history.iter().filter(|it| it.cause == \"x\").count() }";
+    assert!(Fields::of(reads).reads_a_cause_of_the_history());
+    for (path, text) in sources().into_iter().filter(|(path, _)| path.contains("/plan/")) {
+        let decides = Fields::of(&text).reads_a_cause_of_the_history();
+        assert!(!decides, "src/{path} decides by a sentence: record what it needs in a field of its own");
     }
 }
 

@@ -75,6 +75,20 @@ The operator's rights. The tests run it with these and no others, and fail when 
   verbs: [create]
 {{- end }}
 
+{{/* In kube-system, where all operators of a cluster meet: which of them acts. No other Lease can be changed. */}}
+{{- define "freehold.electionRules" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [list, create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ include "freehold.leaseName" . }}]
+  verbs: [update]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end }}
+
 {{/* In kube-node-lease: which kubelets do not report. */}}
 {{- define "freehold.leaseRules" -}}
 - apiGroups: [coordination.k8s.io]

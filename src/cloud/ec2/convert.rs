@@ -33,6 +33,7 @@ pub(super) fn instance(call: Call, instance: sdk::Instance) -> Result<Instance, 
         token: instance.client_token.filter(|token| !token.is_empty()).map(ClientToken),
         zone: instance.placement.and_then(|placement| placement.availability_zone).unwrap_or_default(),
         instance_type: instance.instance_type.map(|name| name.as_str().to_owned()).unwrap_or_default(),
+        launched_at: instance.launch_time.as_ref().and_then(timestamp),
         tags: tags(instance.tags),
         volumes: disks.filter_map(|mapping| Some(VolumeId(mapping.ebs?.volume_id?))).collect(),
     })
@@ -233,6 +234,7 @@ mod tests {
             .client_token("token")
             .placement(sdk::Placement::builder().availability_zone("us-east-1a").build())
             .instance_type(sdk::InstanceType::R7iLarge)
+            .launch_time(DateTime::from_secs(1_800_000_000))
             .block_device_mappings(disk("/dev/xvda", "vol-root"))
             .block_device_mappings(disk("/dev/xvdba", "vol-data"))
             .tags(sdk::Tag::builder().key("Name").value("orders").build())
@@ -246,6 +248,7 @@ mod tests {
                 token: Some(ClientToken("token".into())),
                 zone: "us-east-1a".into(),
                 instance_type: "r7i.large".into(),
+                launched_at: Some(Timestamp::from_second(1_800_000_000).unwrap()),
                 tags: BTreeMap::from([("Name".into(), "orders".into())]),
                 volumes: vec![VolumeId("vol-root".into()), VolumeId("vol-data".into())],
             }

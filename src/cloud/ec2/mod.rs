@@ -5,6 +5,7 @@ mod catalog;
 mod convert;
 mod counted;
 mod failed;
+mod in_term;
 mod requests;
 mod whole;
 
@@ -30,6 +31,7 @@ use super::{
 use crate::api::{InstanceId, VolumeId};
 use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use crate::metrics::Metrics;
+use crate::term::Term;
 
 /// How long one request may take: EC2 answers within seconds or not at all.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -68,6 +70,13 @@ impl Ec2 {
             loader = loader.app_name(name);
         }
         Self::new(&loader.load().await, metrics)
+    }
+
+    /// The same, but that it sends what changes anything within this term only.
+    #[must_use]
+    pub fn within(self, term: Arc<Term>) -> Self {
+        let config = self.writes.config().to_builder().interceptor(in_term::InTerm(term)).build();
+        Self { writes: Client::from_conf(config), ..self }
     }
 
     /// From a configuration of the SDK; retries and time-outs are set here. Every attempt on the wire is

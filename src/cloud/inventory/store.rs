@@ -20,8 +20,9 @@ pub(super) trait Resource: Clone + PartialEq {
     fn tags(&self) -> &BTreeMap<String, String>;
     /// True if it is certainly not what an attempt with this token makes or made: what an earlier attempt
     /// left behind, once it has ended, or what has only the owner's tags. Without a token in EC2's answer
-    /// that is never certain.
-    fn is_remains_of_another(&self, _token: &ClientToken) -> bool {
+    /// that is never certain. No token: the status was lost, and any attempt that still has something is
+    /// meant.
+    fn is_remains_of_another(&self, _token: Option<&ClientToken>) -> bool {
         false
     }
 }
@@ -36,8 +37,10 @@ pub(super) trait AnyStore {
     fn request_sync(&mut self);
     /// True if a sync soon was requested.
     fn is_requested(&self) -> bool;
-    /// True if any owner awaits something.
+    /// True if any owner awaits something that is seen within seconds.
     fn is_pending(&self) -> bool;
+    /// True if any owner awaits something that takes up to hours.
+    fn is_slow(&self) -> bool;
     /// A sync begins: it answers what was requested so far.
     fn begin(&mut self);
     /// A sync failed: the data stays as it was.
@@ -76,7 +79,7 @@ impl<T> Watch<T> {
     fn awaited(&self) -> Option<&Awaited> {
         match &self.interest {
             Interest::Settled => None,
-            Interest::Pending(awaited) => Some(awaited),
+            Interest::Pending(awaited) | Interest::Slow(awaited) => Some(awaited),
         }
     }
 
@@ -131,9 +134,7 @@ impl<T: Resource> Store<T> {
             if let Some(last_possible_send) = watch.last_possible_send() {
                 let token = watch.token().cloned();
                 let is_hit = synced.get(uid).is_some_and(|owned| {
-                    owned
-                        .iter()
-                        .any(|found| !token.as_ref().is_some_and(|token| found.is_remains_of_another(token)))
+                    owned.iter().any(|found| !found.is_remains_of_another(token.as_ref()))
                 });
                 watch.empty.by_tag = EmptyRun::after(watch.empty.by_tag, last_possible_send, started, is_hit);
             }
@@ -318,7 +319,11 @@ impl<T: Resource> AnyStore for Store<T> {
     }
 
     fn is_pending(&self) -> bool {
-        self.watches.values().any(|watch| watch.awaited().is_some())
+        self.watches.values().any(|watch| matches!(watch.interest, Interest::Pending(_)))
+    }
+
+    fn is_slow(&self) -> bool {
+        self.watches.values().any(|watch| matches!(watch.interest, Interest::Slow(_)))
     }
 
     fn begin(&mut self) {

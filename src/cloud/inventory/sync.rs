@@ -14,6 +14,10 @@ use crate::cloud::error::Class;
 use crate::cloud::identity::Kind;
 use crate::cloud::turns::{Caller, Priority};
 
+/// How many times `pending_sync_interval` a sync may be old for what takes up to hours: a minute by default.
+/// One object of that kind would keep all of an account's resources listed every few seconds.
+const SLOWER: u32 = 15;
+
 /// What one loop remembers between two syncs.
 pub(super) struct Schedule {
     kind: Kind,
@@ -53,17 +57,21 @@ impl Inventory {
 
     /// When the next sync is due; `None`: not until something is awaited or a sync is requested.
     pub(super) fn due(&self, schedule: &Schedule) -> Option<Instant> {
-        let (is_pending, is_requested) = {
+        let (is_pending, is_slow, is_requested) = {
             let mut state = self.lock();
             let store = state.store(schedule.kind);
-            (store.is_pending(), store.is_requested())
+            (store.is_pending(), store.is_slow(), store.is_requested())
         };
+        let idle = (kinds::of(schedule.kind).idle)(&self.timing);
+        let slow = self.timing.pending_sync_interval.saturating_mul(SLOWER);
         let wanted = if is_requested {
             Some(self.timing.pending_sync_interval / 4)
         } else if is_pending {
             Some(self.timing.pending_sync_interval)
+        } else if is_slow {
+            Some(idle.map_or(slow, |idle| idle.min(slow)))
         } else {
-            (kinds::of(schedule.kind).idle)(&self.timing)
+            idle
         };
         if schedule.failures == 0 {
             return wanted.map(|wait| schedule.started + wait);

@@ -288,6 +288,7 @@ fn instance(id: &str, node_uid: &str, token: &str, state: InstanceState) -> Inst
         token: Some(ClientToken(token.into())),
         zone: "us-east-1a".into(),
         instance_type: "r7i.large".into(),
+        launched_at: None,
         tags: identity::owner_tags(CLUSTER, Kind::Node, node_uid),
         volumes: vec![],
     }

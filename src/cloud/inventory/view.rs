@@ -84,6 +84,8 @@ pub enum Interest {
     Settled,
     /// Something: changes are seen within seconds.
     Pending(Awaited),
+    /// Something that takes up to hours, or has no end: changes are seen within a minute.
+    Slow(Awaited),
 }
 
 /// What is awaited, besides changes.

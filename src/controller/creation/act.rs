@@ -104,7 +104,7 @@ pub async fn resend<C: Creation>(
     events: &Events,
 ) -> Result<(), ActError> {
     if let Some(token) = creation.token() {
-        ctx.sends.found_at_start(token, ctx.process_started);
+        ctx.sends.found_at_start(token, ctx.leading_since);
     }
     if acted.may_call(C::CALL, creation.priority(), ctx) {
         send(creation, acted, ctx, events).await?;
@@ -135,6 +135,7 @@ async fn send<C: Creation>(
     events: &Events,
 ) -> Result<(), ActError> {
     let token = creation.token();
+    ctx.sends.note_object(&acted.object.uid().unwrap_or_default());
     let was_sent_in_doubt = token.is_some_and(|token| ctx.sends.starting(token, ctx.clock.now()));
     let answer = creation.send(ctx).await;
     ctx.inventory.request_sync(C::KIND);

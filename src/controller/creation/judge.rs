@@ -28,7 +28,7 @@ pub struct Facts<Id> {
     pub sent: Option<Sent>,
     /// What carries this attempt's identity in EC2.
     pub found: Option<Id>,
-    /// Complete look-ups, by tag and (instances) by token, have been made since this process started.
+    /// Complete look-ups, by tag and (instances) by token, have been made since this operator leads.
     pub looked_up: bool,
     /// The proof that the attempt made nothing.
     pub absent: Option<AbsenceProven>,
@@ -107,15 +107,15 @@ pub fn judge<Id>(facts: Facts<Id>, client_token_max_age: Duration, now: Timestam
 }
 
 /// The last moment at which this attempt may have left a machine of ours: this process' last send, or, for an
-/// attempt found at start-up, the moment before this process started. Without the attempt (the status was
-/// lost) nothing was sent later than by an earlier process.
+/// attempt found at start-up, the moment before this operator led. Without the attempt (the status was
+/// lost) it is what an earlier operator sent: what this one did is not known here.
 pub fn last_possible_send(
     attempt: Option<&Attempt>,
     sent: Option<&Sent>,
-    process_started: Timestamp,
+    leading_since: Timestamp,
 ) -> Timestamp {
-    attempt.map_or(process_started, |attempt| {
-        sent.map_or(process_started, |sent| sent.last).max(attempt.started_at.0)
+    attempt.map_or(leading_since, |attempt| {
+        sent.map_or(leading_since, |sent| sent.last).max(attempt.started_at.0)
     })
 }
 
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_found_at_start_up_may_have_been_sent_until_this_process_started() {
+    fn an_attempt_found_at_start_up_may_have_been_sent_until_this_operator_led() {
         let decided = |second| Attempt::new(1, Time(at(second)));
         assert_eq!(last_possible_send(Some(&decided(1000)), None, at(5000)), at(5000));
         assert_eq!(last_possible_send(Some(&decided(900)), Some(&sent()), at(500)), at(1000));

@@ -25,7 +25,7 @@ use super::observe::child::HeldSecret;
 use super::password::Password;
 use super::plan::action::{Action, Plan};
 use super::written::{announce, forget_applied, go_back, of_namespace, report, report_altered, write_down};
-use crate::api::database::{Occurrence, Release, Replacement};
+use crate::api::database::{NotStarting, Occurrence, Release, Replacement};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, EventReason, Node, Volume};
@@ -144,6 +144,7 @@ async fn one(
         }
         Action::Unlabel(name, uid) => label(name, uid, None, ctx).await?,
         Action::Relabel(name, uid, former) => label(name, uid, Some(former), ctx).await?,
+        Action::RecordNotStarting(record) => record_not_starting(record, acted, ctx).await?,
         Action::ReplacePod(name, uid, as_read, why) => {
             replace_pod(name, uid, as_read.as_deref(), why, acted, ctx, events).await?;
         }
@@ -282,6 +283,15 @@ async fn record_release(
     ctx: &Context,
 ) -> Result<(), ActError> {
     write_down(acted, ctx, |status| status.release = release.cloned()).await
+}
+
+/// Writes down that one more pod is replaced because its engine keeps ending.
+async fn record_not_starting(
+    record: &NotStarting,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    write_down(acted, ctx, |status| status.not_starting = Some(record.clone())).await
 }
 
 /// Announces the restart and deletes the pod; where a resourceVersion is given, only as long as it is as it

@@ -19,6 +19,7 @@ mod ordinal;
 pub mod password;
 pub mod plan;
 pub mod pod;
+mod quantity;
 mod remember;
 mod restart_step;
 mod started;

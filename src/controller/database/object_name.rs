@@ -17,6 +17,8 @@ pub enum ObjectKind {
     NetworkPolicy,
     /// The StatefulSet.
     StatefulSet,
+    /// The pod.
+    Pod,
     /// The Volume.
     Volume,
     /// A Node.
@@ -50,7 +52,8 @@ impl ObjectKind {
             | Self::Service
             | Self::ServiceAccount
             | Self::NetworkPolicy
-            | Self::StatefulSet => Reason::Progressing,
+            | Self::StatefulSet
+            | Self::Pod => Reason::Progressing,
         }
     }
 }

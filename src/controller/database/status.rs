@@ -119,6 +119,7 @@ pub fn status(
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, old.replacement),
         run: history::run(observed, now),
+        not_starting: old.not_starting,
         volume_deletion_policy: volume_deletion_policy(decided).or(old.volume_deletion_policy),
         engine_version: started::newest(observed, old.engine_version),
         applied: drift::record(observed, old.applied, &decided.answers, acted.error.is_some()),

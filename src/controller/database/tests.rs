@@ -101,6 +101,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         profile: engine::profile(&database.spec.engine, &database.spec.config),
         nodes: Vec::new(),
         node_name_taken: None,
+        is_pod_foreign: false,
         volume: Child::Absent,
         claim: None,
         credentials: Credentials::Read(Child::Absent),
@@ -358,6 +359,9 @@ fn word(action: &Action) -> String {
         Action::ReplacePod(name, uid, None, why) => format!("replace {name} {uid}: {}", why.message()),
         Action::ReplacePod(name, uid, Some(version), why) => {
             format!("replace {name} {uid} of version {version}: {}", why.message())
+        }
+        Action::RecordNotStarting(record) => {
+            format!("record {} pods, the last {}", record.pods, record.pod_uid)
         }
         Action::FreeClaim(claim) => format!("free {}", claim.name_any()),
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),

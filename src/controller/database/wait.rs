@@ -251,6 +251,8 @@ pub enum ReplaceStep {
         /// What it has too little of.
         lacking: NoRoom,
     },
+    /// The engine has not answered on the Node to replace, and the database moves back to this one.
+    MovingBack(String),
     /// The successor is ready, and the lost machine is not fenced.
     Unfenced {
         /// The successor.
@@ -384,6 +386,7 @@ impl ReplaceStep {
             Self::AfterFormer(_) | Self::DeletedFirst | Self::SuccessorUnfit { .. } | Self::NoRoom { .. } => {
                 Reason::AwaitingNode
             }
+            Self::MovingBack(_) => Reason::Moving,
             Self::Creating(_) => cause.lost_reason().unwrap_or(Reason::AwaitingNode),
             Self::AwaitingSuccessor { wait, .. } => cause.lost_reason().unwrap_or_else(|| wait.reason()),
             Self::Unfenced { blocker, .. } => blocker.reason(),

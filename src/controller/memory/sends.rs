@@ -3,7 +3,7 @@
 //! A restart forgets them: each attempt that the status names without an id counts as in doubt then, and is
 //! looked up before it is sent again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -32,12 +32,30 @@ pub struct Sent {
 #[derive(Default)]
 pub struct Sends {
     by_token: Mutex<HashMap<ClientToken, Sent>>,
+    /// The UIDs of the objects that a creating call was sent for.
+    objects: Mutex<HashSet<String>>,
 }
 
 impl Sends {
     /// What is known of this token's sends.
     pub fn of(&self, token: &ClientToken) -> Option<Sent> {
         self.by_token.lock().get(token).copied()
+    }
+
+    /// Whether this process has sent a creating call for the object of this UID: what its status forgets,
+    /// this does not.
+    pub fn has_sent_for(&self, uid: &str) -> bool {
+        self.objects.lock().contains(uid)
+    }
+
+    /// A creating call for the object of this UID is about to be sent.
+    pub fn note_object(&self, uid: &str) {
+        self.objects.lock().insert(uid.to_owned());
+    }
+
+    /// The object of this UID is gone.
+    pub fn forget_object(&self, uid: &str) {
+        self.objects.lock().remove(uid);
     }
 
     /// The call is about to be sent: until its answer is noted, it is in doubt, even if the pass is
@@ -60,13 +78,13 @@ impl Sends {
 
     /// An attempt that was found at start-up may have been sent by an earlier process: it is in doubt from
     /// the start.
-    pub fn found_at_start(&self, token: &ClientToken, process_started: Timestamp) {
+    pub fn found_at_start(&self, token: &ClientToken, leading_since: Timestamp) {
         self.by_token.lock().entry(token.clone()).or_insert(Sent {
-            last: process_started,
+            last: leading_since,
             times: 0,
             in_doubt: true,
             refused_after_doubt: false,
-            not_before: process_started,
+            not_before: leading_since,
         });
     }
 

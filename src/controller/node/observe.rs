@@ -50,6 +50,8 @@ pub struct Observed {
     pub offerings: OfferingsView,
     /// This process' sends of the current attempt.
     pub sent: Option<Sent>,
+    /// This process has sent a launch for this Node, whatever its status says.
+    pub has_sent: bool,
     /// When this process last requested the termination of which of the instances.
     pub issued_terminations: BTreeMap<InstanceId, IssuedRequest>,
     /// When this process last requested a stop of the instance that the status names.
@@ -80,8 +82,8 @@ pub struct Observed {
     pub data_volumes: Vec<VolumeId>,
     /// This cluster's identity.
     pub cluster_id: String,
-    /// When this process started.
-    pub process_started: Timestamp,
+    /// Since when this operator leads.
+    pub leading_since: Timestamp,
     /// The durations.
     pub timing: Timing,
 }
@@ -143,6 +145,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         other_core_nodes,
         offerings: ctx.offerings.view(&uid, priority, now),
         priority,
+        has_sent: ctx.sends.has_sent_for(&uid),
         sent: status.creation.as_ref().and_then(|launch| ctx.sends.of(&launch.client_token)),
         class,
         core_node,
@@ -151,7 +154,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         attachments: on_machine.attachments,
         data_volumes,
         cluster_id: ctx.cluster_id.clone(),
-        process_started: ctx.process_started,
+        leading_since: ctx.leading_since,
         timing: ctx.timing.clone(),
         node,
     }))

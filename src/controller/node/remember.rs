@@ -5,12 +5,12 @@ use kube::ResourceExt;
 
 use super::observe::Observed;
 use super::plan::action::Plan;
+use super::plan::facts::last_possible_send;
 use super::status::{fenced_after, joined_after};
 use crate::api::node::NodeCreation;
 use crate::api::{Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
-use crate::controller::creation::judge::last_possible_send;
 use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
 use crate::metrics::Metrics;
@@ -42,6 +42,7 @@ pub(super) fn forget(uid: &str, ctx: &Context) {
     ctx.inventory.forget(Kind::Node, uid);
     ctx.limits.forget(uid);
     ctx.references.forget(uid);
+    ctx.sends.forget_object(uid);
     ctx.metrics.repairs_underway(ctx.fleet.forget(uid));
 }
 
@@ -85,17 +86,20 @@ fn interest(node: &Node, plan: &Plan, ctx: &Context) -> Interest {
         Some(launch) if pending => Interest::Pending(Awaited {
             token: Some(launch.client_token.clone()),
             last_possible_send: Some(last_possible_send(
+                status,
                 Some(&launch.attempt),
                 ctx.sends.of(&launch.client_token).as_ref(),
-                ctx.process_started,
+                ctx.leading_since,
             )),
             modifying: None,
         }),
-        // The status was lost but for the id: its absence can be proven by tag.
-        None if pending && status.is_some_and(|status| status.instance_id.is_some()) => {
+        // The status was lost, perhaps but for the id: the absence can be proven by tag.
+        None if pending
+            && status.is_some_and(|it| it.instance_id.is_some() || it.status_lost_at.is_some()) =>
+        {
             Interest::Pending(Awaited {
                 token: None,
-                last_possible_send: Some(ctx.process_started),
+                last_possible_send: Some(last_possible_send(status, None, None, ctx.leading_since)),
                 modifying: None,
             })
         }

@@ -29,6 +29,9 @@ use crate::controller::pass::acted::{Acted, why};
 use crate::controller::safety::{self, Kubelet};
 use crate::time::{later, whole_second};
 
+/// No launch was sent after the status was found lost: a second that has begun counts as over.
+const A_SECOND: Duration = Duration::from_secs(1);
+
 /// The status to write: the fields of the create protocol as the last write left them, everything else from
 /// what was seen.
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timestamp) -> NodeStatus {
@@ -50,6 +53,9 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
     let is_impaired = old.instance_id.as_ref().is_some_and(|id| facts::is_impaired(observed, id));
     let health = health(&seen, core_node_name.is_some());
     let impaired_since = old.impaired_since.clone().unwrap_or_else(|| Time(whole_second(now)));
+    let is_lost = facts::has_lost_status(observed);
+    let lost_at =
+        old.status_lost_at.clone().or_else(|| is_lost.then(|| Time(later(whole_second(now), A_SECOND))));
     NodeStatus {
         // What was seen and judged: the object of the last write may have a newer spec, which no pass has
         // looked at.
@@ -59,6 +65,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
         instance_type: instance.map(|instance| instance.instance_type.clone()).or(old.instance_type),
         zone: instance.map(|instance| instance.zone.clone()).or(old.zone),
         core_node_name,
+        status_lost_at: lost_at.filter(|_| old.creation.is_none() && old.instance_id.is_none()),
         creation: old.creation,
         instance_id: old.instance_id,
         impaired_since: is_impaired.then_some(impaired_since),

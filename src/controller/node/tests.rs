@@ -73,6 +73,7 @@ fn node(status: Option<NodeStatus>) -> Node {
             "name": "orders-k3f9q-1",
             "namespace": "team-a",
             "uid": "node-uid",
+            "creationTimestamp": at(0).to_string(),
             "generation": 3,
             "finalizers": [FINALIZER],
             "labels": {"freehold.dev/database": "orders"},
@@ -123,6 +124,7 @@ fn world() -> Observed {
         tagged: None,
         offerings: OfferingsView::default(),
         sent: None,
+        has_sent: false,
         issued_terminations: BTreeMap::new(),
         issued_stop: None,
         issued_tags: None,
@@ -136,7 +138,7 @@ fn world() -> Observed {
         attachments: Vec::new(),
         data_volumes: vec![VolumeId("vol-data".to_owned()), VolumeId("vol-2".to_owned())],
         cluster_id: "cluster".to_owned(),
-        process_started: at(-100_000),
+        leading_since: at(-100_000),
         timing: Timing::default(),
     }
 }
@@ -242,6 +244,7 @@ fn instance(name: &str, state: InstanceState) -> Instance {
         token: Some(launch.client_token),
         zone: "us-east-1a".to_owned(),
         instance_type: "r7i.large".to_owned(),
+        launched_at: None,
         tags: launch.tags,
         // An image may have two disks.
         volumes: ["root", "second"].map(|disk| VolumeId(format!("vol-{disk}-of-{name}"))).to_vec(),

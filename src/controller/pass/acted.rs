@@ -13,6 +13,7 @@ use crate::cluster::{self, status::PatchError};
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::messages;
 use crate::error_chain::Chain;
+use crate::term::TermOver;
 
 /// What became of a plan.
 #[derive(Debug)]
@@ -36,15 +37,20 @@ impl<K> Acted<K> {
     /// Whether the next action follows, after one with this result. The loop over the actions stands in each
     /// kind: the future of an `async` closure is not `Send` for every lifetime, which the controllers need.
     pub fn goes_on(&mut self, result: Result<(), ActError>) -> bool {
-        self.error = result.err();
+        self.error = result.err().or_else(|| self.error.take());
         self.error.is_none() && self.call_blocked.is_none() && !self.finished
     }
 
-    /// Whether the limits allow this call to EC2 now; otherwise that is what is waited for.
+    /// Whether this operator leads, and the limits allow this call to EC2 now; otherwise that is what is
+    /// waited for.
     pub fn may_call(&mut self, call: Call, priority: Priority, ctx: &Context) -> bool
     where
         K: Resource,
     {
+        if let Err(over) = ctx.term.check() {
+            self.error = Some(over.into());
+            return false;
+        }
         let meta = self.object.meta();
         let (namespace, object) = (meta.namespace.as_deref(), meta.uid.as_deref());
         let caller =
@@ -83,6 +89,9 @@ pub enum ActError {
     /// The intent or the id.
     #[error(transparent)]
     Status(#[from] PatchError),
+    /// This operator does not lead any more.
+    #[error(transparent)]
+    TermOver(#[from] TermOver),
     /// The operating system gave no randomness for a password.
     #[error("failed to get randomness for a password from the operating system")]
     Randomness(#[source] getrandom::Error),
@@ -96,7 +105,9 @@ impl ActError {
     pub fn kube(&self) -> Option<&kube::Error> {
         match self {
             Self::Kube(error) | Self::Status(PatchError::Kube(error)) => Some(error),
-            Self::Status(PatchError::Json(_)) | Self::Randomness(_) | Self::Conflict => None,
+            Self::Status(PatchError::Json(_)) | Self::TermOver(_) | Self::Randomness(_) | Self::Conflict => {
+                None
+            }
         }
     }
 

@@ -21,6 +21,7 @@ use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
 use crate::metrics::Metrics;
 use crate::settings::{Network, Timing};
+use crate::term::Term;
 
 /// What every pass is given. Nothing in it is state that a restart would miss: what it remembers is look-up
 /// tables and pauses.
@@ -45,8 +46,10 @@ pub struct Context {
     pub cluster_id: String,
     /// The PriorityClass of databases' pods, if they have one.
     pub priority_class: Option<String>,
-    /// When this process started: the last moment at which an earlier one may have sent a call.
-    pub process_started: Timestamp,
+    /// Since when this operator leads: the last moment at which an earlier one may have sent a call.
+    pub leading_since: Timestamp,
+    /// Until when it may write.
+    pub term: Arc<Term>,
     /// Pauses after failed passes.
     pub retry: Retry,
     /// This process' sends of creating calls.

@@ -25,6 +25,7 @@ fn instance(state: InstanceState, data: &[&str]) -> Instance {
         token: None,
         zone: "us-east-1a".into(),
         instance_type: "r7i.large".into(),
+        launched_at: None,
         tags: BTreeMap::new(),
         volumes,
     }

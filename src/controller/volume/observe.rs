@@ -78,8 +78,8 @@ pub struct Observed {
     pub namespace_uid: Option<String>,
     /// This cluster's identity.
     pub cluster_id: String,
-    /// When this process started.
-    pub process_started: Timestamp,
+    /// Since when this operator leads.
+    pub leading_since: Timestamp,
     /// The durations.
     pub timing: Timing,
 }
@@ -157,7 +157,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         teardown,
         namespace_uid,
         cluster_id: ctx.cluster_id.clone(),
-        process_started: ctx.process_started,
+        leading_since: ctx.leading_since,
         timing: ctx.timing.clone(),
         volume,
     }))

@@ -5,6 +5,7 @@ use kube::ResourceExt;
 
 use super::observe::Observed;
 use super::plan::action::{Plan, VolumeInterest};
+use super::wait::VolumeWait;
 use crate::api::Volume;
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
@@ -26,6 +27,7 @@ pub(super) fn forget(uid: &str, ctx: &Context) {
     ctx.inventory.forget(Kind::Snapshot, uid);
     ctx.limits.forget(uid);
     ctx.references.forget(uid);
+    ctx.sends.forget_object(uid);
 }
 
 /// The Volume has lost its finalizer, and its EBS volume is gone, retained or released.
@@ -51,24 +53,33 @@ fn interest(uid: &str, volume: &Volume, plan: &Plan, ctx: &Context) {
         Some(creation) => Some(last_possible_send(
             Some(&creation.attempt),
             ctx.sends.of(&creation.client_token).as_ref(),
-            ctx.process_started,
+            ctx.leading_since,
         )),
         // The status was lost but for the id: its absence can be proven all the same.
-        None => status.volume_id.as_ref().map(|_| ctx.process_started),
+        None => status.volume_id.as_ref().map(|_| ctx.leading_since),
     };
     let modifying =
         if plan.interest == VolumeInterest::Modification { status.volume_id.clone() } else { None };
     ctx.inventory.set_interest(
         Kind::Volume,
         uid,
-        Interest::Pending(Awaited { token: None, last_possible_send: last_send, modifying }),
+        awaits(plan, Awaited { token: None, last_possible_send: last_send, modifying }),
     );
     if plan.interest == VolumeInterest::Snapshot {
         let attempt = status.final_snapshot.as_ref().map(|snapshot| &snapshot.attempt);
         let last_send = attempt
             .filter(|attempt| attempt.refused.is_none())
-            .map(|attempt| last_possible_send(Some(attempt), None, ctx.process_started));
+            .map(|attempt| last_possible_send(Some(attempt), None, ctx.leading_since));
         let awaited = Awaited { token: None, last_possible_send: last_send, modifying: None };
-        ctx.inventory.set_interest(Kind::Snapshot, uid, Interest::Pending(awaited));
+        ctx.inventory.set_interest(Kind::Snapshot, uid, awaits(plan, awaited));
+    }
+}
+
+/// How soon a change must be seen.
+fn awaits(plan: &Plan, awaited: Awaited) -> Interest {
+    if plan.waiting.as_ref().is_some_and(VolumeWait::takes_long) {
+        Interest::Slow(awaited)
+    } else {
+        Interest::Pending(awaited)
     }
 }

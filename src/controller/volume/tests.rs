@@ -141,7 +141,7 @@ fn world() -> Observed {
         teardown: false,
         namespace_uid: None,
         cluster_id: "cluster".to_owned(),
-        process_started: at(-100_000),
+        leading_since: at(-100_000),
         timing: Timing::default(),
     }
 }

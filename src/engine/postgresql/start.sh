@@ -84,6 +84,22 @@ fi
 
 # What is said here wins over every file.
 [ "$major" -lt 17 ] || set -- -c allow_alter_system=off
+
+# The server's own cache is a quarter of the memory of the machine, which is the database's alone, or of the container's limit, as PostgreSQL's
+# documentation advises ("Resource Consumption"), unless spec.config sets it. It is decided at each start, since the next machine may be smaller.
+if ! grep -qi '^shared_buffers[[:space:]=]' "${SETTINGS:-/etc/freehold/postgresql.conf}" 2>/dev/null; then
+    memory=
+    { while read -r name kib _; do
+        [ "$name" != MemTotal: ] || memory=$kib
+    done <"${MEMINFO:-/proc/meminfo}"; } 2>/dev/null || :
+    limit=
+    { read -r limit <"${MEMORY_LIMIT:-/sys/fs/cgroup/memory.max}"; } 2>/dev/null || :
+    case $limit in
+    '' | *[!0-9]*) ;;
+    *) [ "$((limit / 1024))" -ge "${memory:-0}" ] || memory=$((limit / 1024)) ;;
+    esac
+    [ -z "$memory" ] || set -- "$@" -c "shared_buffers=$((memory / 4))kB"
+fi
 exec postgres -D "$PGDATA" "$@" \
     -c config_file=/etc/freehold/postgresql.conf \
     -c hba_file=/etc/freehold/pg_hba.conf \

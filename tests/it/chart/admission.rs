@@ -24,7 +24,7 @@ fn every_policy_is_bound_and_fails_closed() {
         let bindings = of_kind(&rendered, "ValidatingAdmissionPolicyBinding");
         let bound: BTreeSet<_> =
             bindings.iter().map(|it| it["spec"]["policyName"].as_str().unwrap().to_owned()).collect();
-        assert_eq!((named.len(), &named), (8, &bound));
+        assert_eq!((named.len(), &named), (10, &bound));
         assert!(bindings.iter().all(|binding| binding["spec"]["validationActions"][0] == "Deny"));
     });
 }
@@ -38,6 +38,6 @@ fn an_older_kubernetes_gets_no_policies_and_a_switch_takes_them_away() {
             assert_eq!(of_kind(&rendered, "ValidatingAdmissionPolicyBinding").len(), 0, "{args:?}");
         }
         let managed = rendered(&["--kube-version", "v1.30.4-eks-a737599"]).await;
-        assert_eq!(of_kind(&managed, "ValidatingAdmissionPolicy").len(), 8, "a vendor's version");
+        assert_eq!(of_kind(&managed, "ValidatingAdmissionPolicy").len(), 10, "a vendor's version");
     });
 }

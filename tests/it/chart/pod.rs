@@ -46,11 +46,6 @@ fn the_operators_pod_meets_the_restricted_standard() {
         );
         let security = spec.containers[0].security_context.clone().unwrap();
         assert_eq!(security.read_only_root_filesystem, Some(true));
-        let deployment = &of_kind(&rendered, "Deployment")[0]["spec"];
-        assert_eq!(
-            (&deployment["replicas"], &deployment["strategy"]),
-            (&json!(1), &json!({"type": "Recreate"}))
-        );
     });
 }
 
@@ -89,7 +84,42 @@ fn openshift_may_choose_the_ids() {
     });
 }
 
-/// A second operator beside the first is likelier the sooner the pod leaves a node that is not Ready.
+/// One acts, and another one is there before it ends: in an upgrade, in a drain, and when a zone is lost.
+#[test]
+fn two_replicas_are_spread_and_end_one_after_the_other() {
+    run(async {
+        let default = rendered(&[]).await;
+        let deployment = &of_kind(&default, "Deployment")[0]["spec"];
+        let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+        assert_eq!((&deployment["replicas"], &deployment["strategy"]), (&json!(2), &rolling));
+        let selector = &deployment["selector"];
+        let spread = |topology: &str| {
+            json!({"maxSkew": 1, "topologyKey": topology, "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": selector})
+        };
+        let expected = json!([spread("topology.kubernetes.io/zone"), spread("kubernetes.io/hostname")]);
+        assert_eq!(pod_of(&default)["topologySpreadConstraints"], expected);
+        let budget = &of_kind(&default, "PodDisruptionBudget")[0]["spec"];
+        assert_eq!((&budget["maxUnavailable"], &budget["selector"]), (&json!(1), selector));
+        let one = rendered(&["--set", "replicas=1"]).await;
+        assert_eq!(of_kind(&one, "PodDisruptionBudget").len(), 0, "it would keep every drain from ending");
+    });
+}
+
+/// The replicas of one release know each other, and no other release.
+#[test]
+fn each_pod_leads_under_its_own_name_and_for_its_release() {
+    run(async {
+        let container = &pod_of(&rendered(&[]).await)["containers"][0];
+        assert!(
+            container["args"].as_array().unwrap().contains(&json!("--installation=freehold-system/freehold"))
+        );
+        let named = json!({"name": "FREEHOLD_LEADER_ELECT_IDENTITY",
+            "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}});
+        assert!(container["env"].as_array().unwrap().contains(&named), "{container:#}");
+    });
+}
+
 #[test]
 fn the_operator_stays_on_a_node_that_is_not_ready_as_long_as_other_pods_do() {
     run(async {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use freehold::api::Database;
+use freehold::leadership::scope::Scope;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::RoleBinding;
@@ -92,7 +93,29 @@ fn the_rights_to_what_lies_in_namespaces_are_for_those_that_are_watched() {
             .iter()
             .map(|role| role["metadata"]["namespace"].as_str().unwrap())
             .collect();
-        assert_eq!(roles, BTreeSet::from(["kube-node-lease", "team-a", "team-b"]));
+        assert_eq!(roles, BTreeSet::from(["kube-node-lease", "kube-system", "team-a", "team-b"]));
+    });
+}
+
+/// Nothing of Kubernetes' own can be taken with it: the Leases of its controllers are in the same namespace.
+#[test]
+fn the_operator_changes_no_lease_but_its_own() {
+    run(async {
+        for (namespaces, scope) in [("", vec![]), ("team-b,team-a", vec!["team-a", "team-b"])] {
+            let set = format!("namespaces={{{namespaces}}}");
+            let args = ["--set", set.as_str()];
+            let rendered = rendered(if namespaces.is_empty() { &[] } else { &args }).await;
+            let roles = of_kind(&rendered, "Role");
+            let role = roles.iter().find(|role| role["metadata"]["namespace"] == "kube-system").unwrap();
+            let name = Scope::new(scope).lease_name();
+            let expected = json!([
+                {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list", "create"]},
+                {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [name],
+                    "verbs": ["update"]},
+                {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
+            ]);
+            assert_eq!(role["rules"], expected);
+        }
     });
 }
 

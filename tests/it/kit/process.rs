@@ -5,6 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use freehold_box::base::process::{Launch, Process};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 use super::wait::until;
 
@@ -66,6 +68,22 @@ impl Operator {
         let process =
             Process::start(Launch { name, program: Path::new("/usr/bin/env"), args, folder }).unwrap();
         Self { process, log: folder.join(format!("{name}.log")) }
+    }
+
+    /// SIGSTOP, or SIGCONT.
+    pub fn pause(&self, on: bool) {
+        let group = Pid::from_raw(i32::try_from(self.process.id()).unwrap());
+        killpg(group, if on { Signal::SIGSTOP } else { Signal::SIGCONT }).unwrap();
+    }
+
+    /// Its log so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Whether it has ended, and with 0.
+    pub fn ended(&mut self) -> Option<bool> {
+        self.process.ended().map(|status| status.success())
     }
 
     /// SIGKILL.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ec2sim::{Effect, Fault, Simulator, Visibility};
+use ec2sim::{Simulator, Visibility};
 use freehold_rig::{Call, Server, Verb};
 use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
@@ -11,8 +11,8 @@ use rand_chacha::ChaCha8Rng;
 use strum::IntoEnumIterator as _;
 use tokio::sync::Notify;
 
+use super::lies_of_ec2;
 use crate::model_cloud::{Passage, Way};
-use crate::world::OPERATOR;
 
 /// A time that never comes.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -26,8 +26,17 @@ pub enum Kill {
     Lost,
     /// The answer arrives, and nothing is sent any more.
     After,
-    /// It is carried out, its answer is lost, and the operator stays away for a minute.
-    LostAndAway,
+}
+
+/// A kill that is planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Killed {
+    /// At which of the operator's requests that may change something, from 1.
+    pub number: usize,
+    /// Where it meets the request.
+    pub how: Kill,
+    /// How long the operator stays away.
+    pub away: Duration,
 }
 
 /// How much is wrong with the world: each figure is a probability for one request, unless it says otherwise.
@@ -43,14 +52,28 @@ pub struct Lies {
     pub watches: f64,
     /// How late EC2 shows what is new.
     pub visibility: Visibility,
-    /// The operator is killed at the request of this number, from 1, of those that may change something.
-    pub kill: Option<(usize, Kill)>,
+    /// A read of EC2 is answered as it would have been: by each of three ages.
+    pub stale: f64,
+    /// The tags of instances that have ended vanish.
+    pub tags_vanish: bool,
+    /// The operator is killed once, here.
+    pub kill: Option<Killed>,
 }
 
 impl Lies {
     /// A world as one would wish it.
     pub fn none() -> Self {
-        Self { api: 0.0, ec2: 0.0, crash: 0.0, watches: 0.0, visibility: Visibility::default(), kill: None }
+        let visibility = Visibility::default();
+        Self {
+            api: 0.0,
+            ec2: 0.0,
+            crash: 0.0,
+            watches: 0.0,
+            visibility,
+            stale: 0.0,
+            tags_vanish: false,
+            kill: None,
+        }
     }
 
     /// What a seed draws: each kind of lie is absent in some seeds and common in others.
@@ -61,7 +84,9 @@ impl Lies {
         let (crash, watches) = (one_of(&[0.0, 0.01, 0.05, 0.1]), one_of(&[0.0, 5.0, 60.0]));
         let mut lag = |most: u64| Duration::from_secs([0, 0, 2, most][rng.random_range(0..4)]);
         let visibility = Visibility { by_id: lag(10), by_filter: lag(60), tags: lag(120) };
-        Self { api, ec2, crash, watches, visibility, kill: None }
+        let stale = [0.0, 0.02, 0.1][rng.random_range(0..3)];
+        let tags_vanish = rng.random_bool(0.7);
+        Self { api, ec2, crash, watches, visibility, stale, tags_vanish, kill: None }
     }
 }
 
@@ -82,7 +107,10 @@ struct Inner {
     effects: Mutex<usize>,
     /// Nothing of this start is sent any more.
     is_dead: Mutex<bool>,
-    is_away: Mutex<bool>,
+    /// How long the operator stays away after this crash, if that is not drawn.
+    away: Mutex<Option<Duration>>,
+    /// The operator is killed at the first request that begins like this, and stays away for so long.
+    killed_at: Mutex<Option<(&'static str, Kill, Duration)>>,
     /// What was done, for the story.
     deeds: Mutex<Vec<(jiff::Timestamp, String)>>,
 }
@@ -100,11 +128,12 @@ impl Chaos {
             starts: Mutex::new(0),
             effects: Mutex::new(0),
             is_dead: Mutex::new(false),
-            is_away: Mutex::new(false),
+            away: Mutex::new(None),
+            killed_at: Mutex::new(None),
             deeds: Mutex::new(Vec::new()),
         };
         let chaos = Self { inner: Arc::new(inner) };
-        for fault in faults(lies.ec2) {
+        for fault in lies_of_ec2::faults(lies.ec2).into_iter().chain(lies_of_ec2::stale_reads(lies.stale)) {
             ec2.add_fault(fault);
         }
         let decider = chaos.clone();
@@ -143,13 +172,16 @@ impl Chaos {
         self.inner.crash.notified().await;
     }
 
+    /// Kills the operator at the first request that begins like this, such as `RunInstances` or
+    /// `Patch nodes`; it stays away for so long.
+    pub fn kill_at(&self, at: &'static str, how: Kill, away: Duration) {
+        *self.inner.killed_at.lock() = Some((at, how, away));
+    }
+
     /// How long the operator stays away: mostly seconds, sometimes long enough for what it knows to be old.
     pub fn outage(&self) -> Duration {
-        if std::mem::take(&mut *self.inner.is_away.lock()) {
-            return Duration::from_secs(60);
-        }
-        if self.inner.lies.lock().kill.is_some() {
-            return Duration::from_secs(1);
+        if let Some(away) = self.inner.away.lock().take() {
+            return away;
         }
         let mut rng = self.inner.rng.lock();
         let longest = [5, 60, 60, 1800][rng.random_range(0..4)];
@@ -173,7 +205,7 @@ impl Chaos {
         } else if !ec2sim::reads(action) {
             match self.kills(action) {
                 Some(Kill::Before) => passage.there = NEVER,
-                Some(Kill::Lost | Kill::LostAndAway) => passage.back = NEVER,
+                Some(Kill::Lost) => passage.back = NEVER,
                 Some(Kill::After) | None => {}
             }
         }
@@ -191,7 +223,7 @@ impl Chaos {
         if call.verb.writes() && call.plural != "events" {
             match self.kills(&format!("{:?} {}", call.verb, call.plural)) {
                 Some(Kill::Before) => return Some(Fault::DelayRequest(NEVER)),
-                Some(Kill::Lost | Kill::LostAndAway) => return Some(Fault::DelayAnswer(NEVER)),
+                Some(Kill::Lost) => return Some(Fault::DelayAnswer(NEVER)),
                 Some(Kill::After) => return None,
                 None => {}
             }
@@ -216,6 +248,11 @@ impl Chaos {
         Some(fault)
     }
 
+    /// Whether the operator was killed and is not back yet.
+    pub fn is_dead(&self) -> bool {
+        *self.inner.is_dead.lock()
+    }
+
     /// How many requests were made that may change something.
     pub fn effects(&self) -> usize {
         *self.inner.effects.lock()
@@ -229,16 +266,17 @@ impl Chaos {
             *effects
         };
         let Lies { crash, kill, .. } = *self.inner.lies.lock();
-        let how = match kill {
-            Some((wanted, how)) => (wanted == number).then_some(how)?,
-            None if self.draws(crash) => {
+        let (how, away) = match (self.is_named(at), kill) {
+            (Some((how, away)), _) => (how, Some(away)),
+            (None, Some(kill)) => (kill.number == number).then_some((kill.how, Some(kill.away)))?,
+            (None, None) if self.draws(crash) => {
                 let all: Vec<Kill> = Kill::iter().collect();
-                all[self.inner.rng.lock().random_range(0..all.len())]
+                (all[self.inner.rng.lock().random_range(0..all.len())], None)
             }
-            None => return None,
+            (None, None) => return None,
         };
         self.note(format!("the operator is killed at {at}: {how:?}"));
-        *self.inner.is_away.lock() = how == Kill::LostAndAway;
+        *self.inner.away.lock() = away;
         let crash = self.clone();
         // An answer that arrives is at most this long on its way.
         let wait = Duration::from_millis(if how == Kill::After { 100 } else { 0 });
@@ -248,6 +286,13 @@ impl Chaos {
         });
         *self.inner.is_dead.lock() = true;
         Some(how)
+    }
+
+    /// How the operator is killed here and for how long, if this is the request that was named.
+    fn is_named(&self, at: &str) -> Option<(Kill, Duration)> {
+        let mut killed_at = self.inner.killed_at.lock();
+        let (_, how, away) = killed_at.take_if(|(prefix, ..)| at.starts_with(*prefix))?;
+        Some((how, away))
     }
 
     fn draws(&self, probability: f64) -> bool {
@@ -268,7 +313,10 @@ impl Chaos {
         let kinds = ["databases.freehold.dev", "nodes.freehold.dev", "volumes.freehold.dev", "pods", "nodes"];
         loop {
             tokio::time::sleep(Duration::from_secs(60)).await;
-            let rate = self.inner.lies.lock().watches;
+            let Lies { watches: rate, tags_vanish, .. } = *self.inner.lies.lock();
+            if tags_vanish {
+                lies_of_ec2::hide_tags(&self.inner.ec2);
+            }
             if !self.draws(rate / 60.0) {
                 continue;
             }
@@ -294,31 +342,4 @@ impl Chaos {
             }
         }
     }
-}
-
-/// EC2's lies to the operator, each with this probability for a call that it fits.
-fn faults(rate: f64) -> Vec<Fault> {
-    let of = |action: Option<&str>, share: f64, effect: Effect| Fault {
-        caller: Some(OPERATOR.to_owned()),
-        action: action.map(str::to_owned),
-        probability: Some(rate * share),
-        ..Fault::always(effect)
-    };
-    let error = |code: &str| Effect::Error { code: code.to_owned(), message: String::new() };
-    let mut all = vec![
-        of(None, 0.2, Effect::Throttle),
-        of(None, 0.2, error("InternalError")),
-        of(None, 0.1, error("Unavailable")),
-        of(None, 0.2, Effect::DropBefore),
-        of(None, 0.3, Effect::ApplyThenDrop),
-        of(None, 0.1, Effect::TruncatedXml),
-        of(None, 0.1, Effect::EmptyPage),
-    ];
-    for action in ["RunInstances", "CreateVolume"] {
-        all.push(of(Some(action), 0.4, Effect::ApplyLate { seconds: 300.0 }));
-        all.push(of(Some(action), 0.2, error("RequestLimitExceeded")));
-    }
-    all.push(of(Some("RunInstances"), 0.3, error("InsufficientInstanceCapacity")));
-    all.push(of(Some("RunInstances"), 0.2, Effect::LaunchDies { code: "Server.InternalError".to_owned() }));
-    if rate == 0.0 { Vec::new() } else { all }
 }

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 use std::thread;
+use std::time::Duration;
 
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator};
@@ -13,6 +14,7 @@ use freehold::api::{Database, Node, NodeClass, Volume};
 use freehold::metrics::Metrics;
 use freehold::operator;
 use freehold::settings::Settings;
+use freehold::term::Term;
 use freehold_rig::{Cluster, Controls, Server, Violations};
 use jiff::Timestamp;
 use kube::{Client, CustomResourceExt as _};
@@ -22,11 +24,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::chaos::{Chaos, Lies};
+use super::lies_of_ec2::PAST;
 use crate::model_cloud::ModelCloud;
 use crate::world::OPERATOR;
 
 /// When every life begins.
 const START: i64 = 1_767_225_600;
+
+/// No other operator acts in this house.
+const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 86400);
 
 /// The database's namespace.
 pub const NAMESPACE: &str = "team-a";
@@ -118,6 +124,7 @@ impl House {
             seed,
             delays: Delays::realistic(),
             visibility: lies.visibility,
+            past: PAST,
             limits: Limits { rate: None, ..Limits::default() },
             ..Options::default()
         })
@@ -145,7 +152,9 @@ impl House {
                 let settings = Line::parse_from(["rig", "--cluster-id", "rig"]).settings;
                 let clock: Arc<dyn freehold::clock::Clock> = clock.clone();
                 let metrics = Metrics::new();
-                let ctx = operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics);
+                let term = Arc::new(Term::new(Arc::clone(&clock)));
+                term.renewed(term.about_to_renew(), FOR_EVER);
+                let ctx = operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics, term);
                 let stop = CancellationToken::new();
                 let mut tasks = operator::start(&Arc::new(ctx), &settings, &stop);
                 tokio::select! {

@@ -3,28 +3,28 @@
 
 use std::time::Duration;
 
-use ec2sim::{InstanceState, JournalEntry, Outside};
+use ec2sim::{Effect, Fault, InstanceState, JournalEntry, Outside, Sight};
 use freehold_rig::{Hand, Write};
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::chaos::{Kill, Lies};
+use super::chaos::Lies;
 use super::house::{House, NAMESPACE};
-use super::rules;
+use crate::properties;
 use crate::world::OPERATOR;
 
 /// How long a life may take to come to rest once the world is calm: the longest pauses (an attempt in doubt
 /// that is proven absent, a machine that never joined) one after the other.
-const CALM: Duration = Duration::from_secs(6 * 3600);
+pub const CALM: Duration = Duration::from_secs(6 * 3600);
 
 /// How long nothing may happen then.
 const REST: Duration = Duration::from_secs(900);
 
 /// One thing that is done.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+pub enum Deed {
     Grow,
     Move,
     Upgrade,
@@ -35,12 +35,15 @@ enum Deed {
     Stop,
     Impair,
     Silence,
+    Announce,
+    Hide,
+    ZoneOutage,
     DeletePod,
     DeleteKubernetesNode,
     DeleteNode,
 }
 
-const DEEDS: [Deed; 13] = [
+const DEEDS: [Deed; 16] = [
     Deed::Grow,
     Deed::Move,
     Deed::Upgrade,
@@ -51,6 +54,9 @@ const DEEDS: [Deed; 13] = [
     Deed::Stop,
     Deed::Impair,
     Deed::Silence,
+    Deed::Announce,
+    Deed::Hide,
+    Deed::ZoneOutage,
     Deed::DeletePod,
     Deed::DeleteKubernetesNode,
     Deed::DeleteNode,
@@ -89,8 +95,7 @@ pub async fn live(seed: u64, lies: Lies) {
         house.until_ready(CALM).await;
     }
     house.rest().await;
-    let broken = rules::check(&house.record()).and_then(|()| house.check_end());
-    assert!(broken.is_ok(), "{}", broken.unwrap_err());
+    house.judge();
 }
 
 fn is_own_write(write: &Write) -> bool {
@@ -102,33 +107,8 @@ fn is_own_change(entry: &JournalEntry) -> bool {
     entry.caller == OPERATOR && !ec2sim::reads(&entry.action) && !entry.dry_run
 }
 
-/// The life in which the operator is killed at each of its writes: created, grown, moved, its machine lost,
-/// paused, resumed and deleted. How many writes there were.
-pub async fn reference(kill: Option<(usize, Kill)>) -> usize {
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut house = House::build(1, Lies { kill, ..Lies::none() }).await;
-    house.start();
-    house.create(&json!({"deletionPolicy": "Delete"})).await;
-    for deed in [Deed::Grow, Deed::Move, Deed::Terminate, Deed::Pause, Deed::Resume] {
-        house.until_settled(deed, LONG).await;
-        house.chaos.tell(&format!("{deed:?}"));
-        house.carry_out(deed, &mut rng).await;
-    }
-    house.until_ready(LONG).await;
-    house.chaos.tell("delete");
-    house.delete().await;
-    house.until_gone(LONG).await;
-    let broken = rules::check(&house.record()).and_then(|()| house.check_end());
-    assert!(broken.is_ok(), "{}", broken.unwrap_err());
-    assert!(house.ec2.volumes().is_empty(), "the policy is Delete: {:?}", house.ec2.volumes());
-    house.chaos.effects()
-}
-
-/// Longer than an attempt in doubt takes to be proven absent.
-const LONG: Duration = Duration::from_secs(3 * 3600);
-
 impl House {
-    async fn carry_out(&self, deed: Deed, rng: &mut ChaCha8Rng) {
+    pub async fn carry_out(&self, deed: Deed, rng: &mut ChaCha8Rng) {
         match deed {
             Deed::Grow => {
                 let size = self.database().map(|it| it["spec"]["storage"]["size"].clone());
@@ -151,27 +131,20 @@ impl House {
             Deed::Stop => self.strike(&Outside::Stop),
             Deed::Impair => self.strike(&Outside::Impair),
             Deed::Silence => self.silence(rng),
+            Deed::Announce => {
+                let not_before = self.ec2.now() + Duration::from_secs(7200);
+                self.strike(&Outside::Schedule { code: "instance-retirement".to_owned(), not_before });
+            }
+            Deed::Hide => self.hide(rng),
+            Deed::ZoneOutage => self.zone_outage(rng),
             Deed::DeletePod => self.remove("pods", rng),
             Deed::DeleteKubernetesNode => self.remove("nodes", rng),
             Deed::DeleteNode => self.remove("nodes.freehold.dev", rng),
         }
     }
 
-    /// Waits until the database is as it should be before this deed.
-    async fn until_settled(&self, next: Deed, limit: Duration) {
-        if matches!(next, Deed::Resume) {
-            let is_paused = |house: &Self| {
-                let ended = [InstanceState::Terminated, InstanceState::ShuttingDown];
-                house.ec2.instances().iter().all(|it| ended.contains(&it.state))
-            };
-            self.until("the database is paused", limit, is_paused).await;
-        } else {
-            self.until_ready(limit).await;
-        }
-    }
-
     /// Something happens to every instance that runs.
-    fn strike(&self, what: &Outside) {
+    pub fn strike(&self, what: &Outside) {
         for instance in self.ec2.instances().iter().filter(|it| it.state == InstanceState::Running) {
             let _ = self.ec2.outside(&what.clone().to(&instance.id));
         }
@@ -190,6 +163,33 @@ impl House {
         }
     }
 
+    /// What there is cannot be seen for less than the time after which EC2 is believed.
+    fn hide(&self, rng: &mut ChaCha8Rng) {
+        let sight = [Sight::Id, Sight::Filter, Sight::Tags, Sight::All].choose(rng).copied().unwrap();
+        let instances = self.ec2.instances().into_iter().map(|it| it.id);
+        for id in instances.chain(self.ec2.volumes().into_iter().map(|it| it.id)) {
+            let _ = self.ec2.outside(&Outside::Hide { sight, seconds: 300.0 }.to(&id));
+        }
+    }
+
+    /// For a while lists fail, and so does what is asked of the machines of a zone.
+    fn zone_outage(&self, rng: &mut ChaCha8Rng) {
+        let all = self.ec2.instances();
+        let Some(zone) = all.choose(rng).map(|it| it.zone.clone()) else { return };
+        let unavailable = || Effect::Error { code: "Unavailable".to_owned(), message: String::new() };
+        let of = |id: &str| Fault { resource: Some(id.to_owned()), ..Fault::always(unavailable()) };
+        let mut faults: Vec<Fault> = all.iter().filter(|it| it.zone == zone).map(|it| of(&it.id)).collect();
+        faults.push(Fault::always(Effect::ZoneDown { zone }));
+        let ids: Vec<String> = faults.into_iter().map(|fault| self.ec2.add_fault(fault)).collect();
+        let (ec2, seconds) = (self.ec2.clone(), [120, 1200, 3000].choose(rng).copied().unwrap());
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            for id in &ids {
+                ec2.clear_fault(id);
+            }
+        });
+    }
+
     /// A person deletes an object of this kind.
     fn remove(&self, resource: &str, rng: &mut ChaCha8Rng) {
         let all = self.server.objects(resource);
@@ -199,7 +199,7 @@ impl House {
     }
 
     /// Nothing is written and nothing called any more.
-    async fn rest(&self) {
+    pub async fn rest(&self) {
         // What follows from the last step may still be on its way.
         tokio::time::sleep(REST).await;
         let (writes, calls) = (self.server.journal().len(), self.ec2.journal().len());
@@ -212,15 +212,20 @@ impl House {
         assert!(late.is_none(), "it does not come to rest: {late:?}");
     }
 
+    /// Fails if a rule was broken on the way, or something is left at the end.
+    pub fn judge(&self) {
+        let broken = properties::check(&self.record()).and_then(|()| self.check_end());
+        assert!(broken.is_ok(), "{}", broken.unwrap_err());
+    }
+
     /// Everything in EC2 belongs to an object, or is kept.
-    fn check_end(&self) -> Result<(), String> {
+    pub fn check_end(&self) -> Result<(), String> {
         let uid = |resource: &str| -> Vec<String> {
             let all = self.server.objects(resource);
             all.iter().filter_map(|it| it["metadata"]["uid"].as_str().map(str::to_owned)).collect()
         };
-        let ended = [InstanceState::ShuttingDown, InstanceState::Terminated];
         let nodes = uid("nodes.freehold.dev");
-        for instance in self.ec2.instances().iter().filter(|it| !ended.contains(&it.state)) {
+        for instance in self.live() {
             let owner = instance.tags.get("freehold.dev/node-uid");
             if !owner.is_some_and(|owner| nodes.contains(owner)) {
                 return Err(format!("{} belongs to no Node", instance.id));

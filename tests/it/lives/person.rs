@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use freehold::api::{Database, NodeClass};
 use freehold_box::account::site::node_class;
+use freehold_rig::Hand;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -59,9 +60,23 @@ impl House {
         self.databases().patch(NAME, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
 
+    /// The same, if the database is still there.
+    pub async fn patch_if_there(&self, spec: &Value) {
+        if self.database().is_some() {
+            self.patch(spec).await;
+        }
+    }
+
     /// Deletes the database.
     pub async fn delete(&self) {
         self.databases().delete(NAME, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Takes the status off every object of a kind.
+    pub fn wipe(&self, resource: &str) {
+        for object in self.server.objects(resource) {
+            Hand::of(&self.server, "person").merge(resource, &object, "/status", &json!({"status": null}));
+        }
     }
 
     /// The database as it is.

@@ -28,6 +28,7 @@ pub(super) fn instance(view: InstanceView) -> Instance {
         token: view.client_token.map(ClientToken),
         zone: view.zone,
         instance_type: view.instance_type,
+        launched_at: Some(view.launched_at),
         tags: view.tags,
         volumes: view.attachments.into_iter().map(|disk| VolumeId(disk.volume_id)).collect(),
     }

@@ -56,9 +56,12 @@ impl Kept {
     }
 
     fn operator(control_plane: &ControlPlane, site: &Site, run: &str) -> Operator {
-        let settings = "--cluster-id kept --listen 127.0.0.1:0 --time-scale 10 --registration-timeout 7200 \
-            --loss-grace-period 7200";
-        let settings: Vec<String> = settings.split(' ').map(str::to_owned).collect();
+        let settings = "--cluster-id kept --leader-elect-identity kept --listen 127.0.0.1:0 --time-scale 10 \
+            --registration-timeout 7200 --loss-grace-period 7200";
+        let mut settings: Vec<String> = settings.split(' ').map(str::to_owned).collect();
+        settings.extend(
+            test_env::ELECTION.iter().flat_map(|(key, value)| [format!("--{key}"), value.to_string()]),
+        );
         let environment =
             environment(control_plane.operator_kubeconfig(), &site.endpoint(), site.region(), OPERATOR);
         Operator::start(

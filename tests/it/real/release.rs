@@ -1,5 +1,6 @@
 //! A release of the chart on a real machine: the machine for the platform's pods, what a user prepares, helm.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_ec2::types::InstanceType;
@@ -97,14 +98,14 @@ pub async fn uninstall(env: &RealEnv) {
     rights::leave_out(&env.control_plane);
 }
 
-/// The images of the operator's running pods.
+/// The images of the operator's running pods, each once.
 pub async fn running_images(env: &RealEnv) -> Vec<String> {
     let pods = Api::<Pod>::namespaced(env.client.clone(), NAMESPACE);
     let pods = pods.list(&ListParams::default()).await.unwrap().items;
-    pods.into_iter()
-        .filter(|pod| pod.metadata.deletion_timestamp.is_none())
-        .map(|pod| pod.spec.unwrap().containers[0].image.clone().unwrap())
-        .collect()
+    let running = pods.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let images: BTreeSet<String> =
+        running.map(|pod| pod.spec.unwrap().containers[0].image.clone().unwrap()).collect();
+    images.into_iter().collect()
 }
 
 /// The image of this tag.

@@ -10,7 +10,7 @@ use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -326,6 +326,7 @@ async fn existing_objects(env: &TestEnv, tenant: &Client) {
     let annotated = Patch::Merge(json!({"metadata": {"annotations": {"example.com/seen": "yes"}}}));
     nodes.patch(&node, &dry, &annotated).await.unwrap();
     nodes.delete(&node, &DeleteParams { dry_run: true, ..DeleteParams::default() }).await.unwrap();
+    disks(env, tenant, &volume).await;
 
     let volumes = Api::<PersistentVolume>::all(tenant.clone());
     let record = freehold::api::names::persistent_volume(&volume.uid().unwrap());
@@ -335,4 +336,24 @@ async fn existing_objects(env: &TestEnv, tenant: &Client) {
     let bare = Patch::Merge(json!({"metadata": {"labels": {"freehold.dev/volume-uid": null}}}));
     let refused = volumes.patch(&record, &dry, &bare).await.unwrap_err().to_string();
     assert!(refused.contains("freehold.dev/volume-uid"), "{refused}");
+}
+
+/// A Volume is deleted with its Database alone, and the size of its claim is the Database's: another tenant
+/// can do neither, and the platform team can.
+async fn disks(env: &TestEnv, tenant: &Client, volume: &Volume) {
+    let platform = acting_as(&env.control_plane, PLATFORM).await;
+    let (name, dry) = (volume.name_any(), DeleteParams { dry_run: true, ..DeleteParams::default() });
+    let deleted =
+        async |client: &Client| Api::<Volume>::namespaced(client.clone(), OURS).delete(&name, &dry).await;
+    let refused = deleted(tenant).await.unwrap_err().to_string();
+    assert!(refused.contains("delete the Database"), "{refused}");
+    deleted(&platform).await.unwrap();
+    let larger = Patch::Merge(json!({"spec": {"resources": {"requests": {"storage": "2Ti"}}}}));
+    let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+    let grown = async |client: &Client| {
+        Api::<PersistentVolumeClaim>::namespaced(client.clone(), OURS).patch(&name, &dry, &larger).await
+    };
+    let refused = grown(tenant).await.unwrap_err().to_string();
+    assert!(refused.contains("spec.storage.size"), "{refused}");
+    grown(&platform).await.unwrap();
 }

@@ -148,7 +148,9 @@ fn by(place: &Place, body: &Value, mask: &Mask, declared_lost: &str) -> String {
 fn event(body: &Value, mask: &Mask) -> Option<String> {
     let text = |value: &Value| mask.text(value.as_str().unwrap_or_default());
     let reason = text(&body["reason"]);
-    if OF_SLOWNESS.iter().any(|slow| slow.as_str() == reason) {
+    // Who leads is no fact of a database.
+    let is_of_lease = body["regarding"]["kind"] == "Lease";
+    if is_of_lease || OF_SLOWNESS.iter().any(|slow| slow.as_str() == reason) {
         return None;
     }
     // What is missing first, of several things, depends on timing.

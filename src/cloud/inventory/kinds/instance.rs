@@ -40,8 +40,8 @@ impl Resource for Instance {
         &self.tags
     }
 
-    fn is_remains_of_another(&self, token: &ClientToken) -> bool {
-        let is_another = self.token.as_ref().is_some_and(|own| own != token);
+    fn is_remains_of_another(&self, token: Option<&ClientToken>) -> bool {
+        let is_another = self.token.as_ref().is_some_and(|own| token.is_none_or(|token| own != token));
         is_another && (self.state == InstanceState::Terminated || self.is_foreign())
     }
 }

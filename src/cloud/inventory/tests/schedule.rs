@@ -55,6 +55,20 @@ async fn while_something_is_pending_syncs_come_every_few_seconds_but_health_does
 }
 
 #[tokio::test]
+async fn what_takes_hours_is_synced_once_a_minute_of_every_kind() {
+    for (kind, what) in [(Kind::Volume, "volumes"), (Kind::Snapshot, "snapshots")] {
+        let mut world = World::new(kind);
+        world.inventory.set_interest(kind, "one", Interest::Slow(Awaited::default()));
+        world.sync().await;
+        world.live(Duration::from_secs(600)).await;
+        assert_eq!(world.cloud.count(what), 10, "{what}");
+        world.inventory.set_interest(kind, "two", Interest::changes());
+        let seconds = Some(world.schedule.started + Duration::from_secs(4));
+        assert_eq!(world.inventory.due(&world.schedule), seconds, "another is awaited sooner");
+    }
+}
+
+#[tokio::test]
 async fn a_pending_volume_makes_no_instance_syncs_faster_and_the_other_way_round() {
     let nodes = World::new(Kind::Node);
     nodes.inventory.set_interest(Kind::Volume, "volume", Interest::changes());

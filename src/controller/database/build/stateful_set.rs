@@ -29,7 +29,10 @@ use crate::engine::{self, Check, Profile, Value};
 pub const DATA: &str = "data";
 
 /// What is requested of what the spec does not name.
-const LEAST: [(&str, &str); 2] = [("cpu", "100m"), ("memory", "256Mi")];
+const LEAST: [(&str, &str); 2] = [("cpu", "100m"), ("memory", LEAST_MEMORY)];
+
+/// It fits every type.
+pub(super) const LEAST_MEMORY: &str = "256Mi";
 
 /// The name of the engine's container.
 pub const CONTAINER: &str = "engine";
@@ -308,7 +311,7 @@ fn texts(words: &[&str]) -> Vec<String> {
 }
 
 /// The machine is the database's own: a small request that fits every type, and no limit, unless the spec
-/// says otherwise.
+/// says otherwise. The memory of the machine is requested once that is known (`memory.rs`).
 pub(super) fn resources(database: &Database) -> ResourceRequirements {
     let Resources { mut requests, limits } = database.spec.resources.clone().unwrap_or_default();
     for (name, least) in LEAST {

@@ -197,6 +197,7 @@ impl ObjectName {
             ObjectKind::ServiceAccount => "ServiceAccount",
             ObjectKind::NetworkPolicy => "NetworkPolicy",
             ObjectKind::StatefulSet => "StatefulSet",
+            ObjectKind::Pod => "Pod",
             ObjectKind::Volume => "Volume",
             ObjectKind::Node => "Node",
         };
@@ -253,6 +254,10 @@ impl ReplaceStep {
             Self::NoRoom { to, lacking } => format!(
                 "Node {to} is ready to replace Node {node} ({cause}), and the database stays where it is: {}",
                 lacking.message()
+            ),
+            Self::MovingBack(to) => format!(
+                "the database moves back to Node {to}: the engine has not accepted connections on Node \
+                 {node}, which must be replaced ({cause})"
             ),
             Self::Unfenced { to, blocker } => {
                 format!("Node {to} is ready to replace Node {node} ({cause}); {}", blocker.message())

@@ -73,6 +73,8 @@ pub struct Observed {
     pub nodes: Vec<Node>,
     /// The name of the next Node belongs to a foreign object.
     pub node_name_taken: Option<String>,
+    /// The name of the pod belongs to a foreign pod: the StatefulSet creates none beside it.
+    pub is_pod_foreign: bool,
     /// The Volume.
     pub volume: Child<Volume>,
     /// The claim of its data; read only while a database that Freehold made is to be released.
@@ -200,7 +202,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let derives = legacy.is_none();
     let retained = held(deleting, &names.retained_secret, &names, ctx).await?;
     let credentials = held(derives, &names.credentials_secret, &names, ctx).await?;
-    let pod = pod(&names, &stateful_set, ctx).await?;
+    let (pod, is_foreign) = pod(&names, &stateful_set, ctx).await?;
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
@@ -212,6 +214,8 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         core_nodes: core_nodes(&nodes, ctx).await?,
         nodes,
         node_name_taken,
+        // The pod of a database that is to be adopted is of a StatefulSet that is not the Database's yet.
+        is_pod_foreign: is_foreign && database.spec.adopt.is_none(),
         volume,
         credentials,
         retained: match retained {
@@ -268,18 +272,22 @@ async fn stateful_set(
     Ok(if database.spec.adopt.is_some() && child == Child::Foreign { Child::Absent } else { child })
 }
 
-/// The pod: by its label, or by its StatefulSet where it was adopted and has no such label.
+/// The pod: by its label, or by its StatefulSet where it was adopted and has no such label; and whether
+/// another has its name.
 async fn pod(
     names: &Names,
     stateful_set: &Child<StatefulSet>,
     ctx: &Context,
-) -> Result<Option<Pod>, kube::Error> {
+) -> Result<(Option<Pod>, bool), kube::Error> {
     let set = stateful_set.ours().and_then(|set| set.metadata.uid.as_ref());
     let pod = Api::<Pod>::namespaced(ctx.client.clone(), &names.namespace).get_opt(&names.pod()).await?;
-    Ok(pod.filter(|pod| {
+    let is_ours = |pod: &Pod| {
         let is_of_set = set.is_some() && controller_of(pod).map(|owner| &owner.uid) == set;
         is_of_set || pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid)
-    }))
+    };
+    let stays = |pod: &Pod| pod.metadata.deletion_timestamp.is_none();
+    let is_foreign = pod.as_ref().is_some_and(|pod| !is_ours(pod) && stays(pod));
+    Ok((pod.filter(is_ours), is_foreign))
 }
 
 /// The object of a derived name in the Database's namespace, if it derives any.

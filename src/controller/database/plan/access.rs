@@ -39,6 +39,7 @@ pub(super) fn conflict(observed: &Observed, profile: &Profile) -> Option<Databas
         ),
         foreign(observed.stateful_set == Child::Foreign, ObjectKind::StatefulSet, &names.stateful_set),
         foreign(observed.volume == Child::Foreign, ObjectKind::Volume, &names.volume),
+        foreign(observed.is_pod_foreign, ObjectKind::Pod, &names.pod()),
         observed.node_name_taken.as_ref().map(|name| ObjectName::new(ObjectKind::Node, name)),
     ];
     let objects: Vec<ObjectName> = taken.into_iter().flatten().collect();

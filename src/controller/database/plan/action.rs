@@ -10,7 +10,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use crate::api::database::{Adoption, Occurrence, Release, Replacement, WentBack};
+use crate::api::database::{Adoption, NotStarting, Occurrence, Release, Replacement, WentBack};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::child_kind::ChildKind;
@@ -121,6 +121,8 @@ pub enum Action {
     /// Delete the pod so that it comes back from the new template: name, UID, the resourceVersion that it
     /// must still have if its state decided, why.
     ReplacePod(String, String, Option<String>, RestartCause),
+    /// Write down that the pod is replaced because its engine keeps ending.
+    RecordNotStarting(NotStarting),
     /// Remove our finalizer from the claim of an adopted database, which may go.
     FreeClaim(Box<PersistentVolumeClaim>),
     /// Keep the credentials with the disk, under the name of what is retained.

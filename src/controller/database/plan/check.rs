@@ -101,6 +101,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::UpdateVolume(..)
             | Action::Unlabel(..)
             | Action::Relabel(..)
+            | Action::RecordNotStarting(_)
             | Action::ReplacePod(..) => {}
         }
     }

@@ -102,7 +102,7 @@ impl Compared {
             }
             Self::StatefulSet => {
                 let live = observed.stateful_set.ours()?;
-                let mut wanted = template(observed, profile);
+                let mut wanted = template(observed, profile, observed.labelled.first());
                 wanted.spec.get_or_insert_default().replicas = Some(replicas(live));
                 Some(Action::RestoreStatefulSet(Box::new(bound_set(live, wanted))))
             }

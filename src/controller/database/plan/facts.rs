@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use serde_json::Value;
@@ -140,8 +140,9 @@ pub(super) fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
 }
 
 /// The StatefulSet as it is made now, running. That of an adopted database is made from what was found, or,
-/// where that is not known any more, from what is there.
-pub(super) fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
+/// where that is not known any more, from what is there. `core_node` is the machine that its pod is to run
+/// on.
+pub(super) fn template(observed: &Observed, profile: &Profile, core_node: Option<&CoreNode>) -> StatefulSet {
     let adoption = in_force(observed);
     let adoption = adoption.as_deref();
     let recorded = adoption.and_then(Adoption::found_set);
@@ -153,7 +154,12 @@ pub(super) fn template(observed: &Observed, profile: &Profile) -> StatefulSet {
         set.spec.get_or_insert_default().replicas = Some(1);
         return set;
     }
-    let set = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    let mut set = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    if let Some(memory) = core_node.and_then(|it| build::memory_on(&observed.database.spec, it))
+        && let Some(sized) = build::with_memory(&set, memory)
+    {
+        set.spec = sized.spec;
+    }
     build::in_priority_class(set, observed.priority_class.as_deref())
 }
 

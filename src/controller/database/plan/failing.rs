@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
 
 use super::drift;
-use crate::api::database::Occurrence;
+use crate::api::database::NotStarting;
 use crate::controller::database::cause::RestartCause;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::{EngineWait, Failure, engine_wait};
-use crate::time::later;
+use crate::time::{later, whole_second};
 
 /// How long a pod may fail: the kubelet has started its container some six times by then, with pauses that
 /// grow to five minutes.
@@ -25,25 +27,31 @@ const MOST_DOUBLINGS: u32 = 6;
 /// For how long a new pod that has changed nothing makes the next one wait longer.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
 
-/// Why this pod, of the template that is there, is replaced now; `None` where it runs, where a new one would
-/// not help, or as long as it is not due. An adopted database has its own way back (`going_back.rs`).
-pub(super) fn due(observed: &Observed, pod: &Pod, now: Timestamp) -> Option<RestartCause> {
+/// What replaces this pod, of the template that is there: the record of it, and why. `None` where it runs,
+/// where a new one would not help, or as long as it is not due. An adopted database has its own way back
+/// (`going_back.rs`).
+pub(super) fn due(observed: &Observed, pod: &Pod, now: Timestamp) -> Option<(NotStarting, RestartCause)> {
     let wait = engine_wait(Some(pod), observed.engine());
     let Some(EngineWait::Failing { failure: Failure::CrashLoop { .. }, .. }) = wait else { return None };
     let since =
         pod.metadata.creation_timestamp.as_ref().filter(|_| observed.database.spec.adopt.is_none())?;
-    let times = times(observed, now).min(MOST_DOUBLINGS);
-    let is_due = now >= later(since.0, FIRST.saturating_mul(1 << times));
-    (is_due && drift::template_settled(observed, now).is_ok()).then_some(RestartCause::NotStarting)
+    let record = record(observed, pod, now);
+    let before = u32::try_from(record.pods - 1).unwrap_or(0).min(MOST_DOUBLINGS);
+    let is_due = now >= later(since.0, FIRST.saturating_mul(1 << before));
+    let is_settled = drift::template_settled(observed, now).is_ok();
+    (is_due && is_settled).then_some((record, RestartCause::NotStarting))
 }
 
-/// How often that was done of late.
-fn times(observed: &Observed, now: Timestamp) -> u32 {
-    let history = observed.database.status.iter().flat_map(|status| &status.history);
-    let cause = RestartCause::NotStarting.message();
-    let is_it = |what: Occurrence, text: &str| what == Occurrence::Restarted && text == cause;
-    history
-        .filter(|entry| is_it(entry.what, &entry.cause) && now.duration_since(entry.at.0) < REMEMBERED)
-        .map(|entry| u32::try_from(entry.count).unwrap_or(1))
-        .sum()
+/// The record with this pod: it is counted once.
+fn record(observed: &Observed, pod: &Pod, now: Timestamp) -> NotStarting {
+    let pod_uid = pod.uid().unwrap_or_default();
+    let known = observed.database.status.as_ref().and_then(|status| status.not_starting.as_ref());
+    let before = known.filter(|known| now.duration_since(known.at.0) < REMEMBERED);
+    match before {
+        Some(same) if same.pod_uid == pod_uid => same.clone(),
+        other => {
+            let pods = other.map_or(0, |other| other.pods).saturating_add(1);
+            NotStarting { pods, pod_uid, at: Time(whole_second(now)) }
+        }
+    }
 }

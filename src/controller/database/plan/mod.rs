@@ -24,6 +24,7 @@ mod repair;
 mod replacement;
 mod rollout;
 mod room;
+mod sizing;
 mod total_storage;
 pub(super) mod validation;
 mod wakes;
@@ -164,7 +165,7 @@ fn serve(
         );
     }
     if !observed.carries_label(node)
-        && let Some(waiting) = rollout::before_move(observed, profile, &mut actions, now)
+        && let Some(waiting) = rollout::before_move(observed, profile, node, &mut actions, now)
     {
         return Plan::act(actions, waiting);
     }
@@ -181,12 +182,12 @@ fn serve(
             disk.unwrap_or_else(|| DatabaseWait::VolumeNotBound(observed.names.volume.clone())),
         );
     }
-    let engine = rollout::plan(observed, profile, &mut actions, now);
-    // A VolumeAttachment is not watched.
+    let engine = rollout::plan(observed, profile, node, &mut actions, now);
+    // A VolumeAttachment is not watched, and no event says that a pod has waited long.
     let requeue = observed
         .pod
         .as_ref()
-        .filter(|pod| pod::machine(pod).is_some() && !pod::has_started(pod, observed.engine()))
+        .filter(|pod| !pod::has_started(pod, observed.engine()))
         .map(|_| observed.timing.requeue_interval);
     let plan = Plan { actions, waiting: machine.or(disk).or(engine), requeue };
     if is_replaced { plan } else { going_back::considered(plan, observed, now) }

@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::action::Action;
 use super::facts::{disk_zone, is_named, node_awaited, patch, recorded_zone, volume_awaited};
-use super::machines::is_lost;
+use super::machines::{is_lost, why_replaced};
 use super::permission;
 use crate::api::database::Replacement;
 use crate::api::{ConditionType, Node, Volume};
@@ -140,5 +140,14 @@ pub(super) fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>)
 fn cause_of_move(observed: &Observed, node: &Node) -> Option<Move> {
     let replacement = observed.database.status.as_ref()?.replacement.as_ref()?;
     let Replacement { from, to, cause, started_at: _ } = replacement;
-    (*to == node.name_any()).then(|| Move { from: from.clone(), to: to.clone(), cause: cause.clone() })
+    if *to == node.name_any() {
+        return Some(Move { from: from.clone(), to: to.clone(), cause: cause.clone() });
+    }
+    // Back to the machine that it came from.
+    let left =
+        observed.nodes.iter().find(|node| node.name_any() == *to).filter(|_| *from == node.name_any())?;
+    let was_used =
+        observed.carries_label(left) || observed.runs_on().is_some_and(|name| is_named(left, name));
+    let why = why_replaced(observed, left).filter(|_| was_used)?;
+    Some(Move { from: to.clone(), to: from.clone(), cause: why.message() })
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::action::Plan;
 use super::machines::{self, Machines, can_serve, must_be_left};
-use super::{placement, replacement};
+use super::{placement, replacement, rollout};
 use crate::controller::database::observe::Observed;
 use crate::time::sooner;
 
@@ -28,6 +28,9 @@ pub(super) fn despite(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pl
     let serves_on = replacing.map_or(Some(machines.host), |replacing| replacing.serves_on);
     if let Some(node) = serves_on {
         placement::label(&decided, node, &mut plan.actions);
+    }
+    if let (Some(live), Some(pod)) = (decided.stateful_set.ours(), &decided.pod) {
+        rollout::resized(&decided, live, pod, &mut plan.actions, now);
     }
     plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));
     plan

@@ -1,14 +1,14 @@
 //! The part of the plan that puts one machine in the place of another. The new one is proven before the old
-//! one is touched; and where the old one is lost, nothing moves before EC2 shows that it cannot write any
-//! more. Pure.
+//! one is touched, and the old one is kept until the engine answers on the new one; and where the old one is
+//! lost, nothing moves before EC2 shows that it cannot write any more. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::action::Action;
-use super::facts::{disk_zone, next_zone};
-use super::machines::{Machines, can_serve, is_initialized, is_lost, unfit, why_replaced};
+use super::facts::{disk_zone, engine_waiting, is_named, next_zone};
+use super::machines::{Machines, can_serve, is_initialized, is_lost, must_be_left, unfit, why_replaced};
 use super::placement::machine;
 use super::room;
 use crate::api::Node;
@@ -37,19 +37,52 @@ pub(super) fn plan<'a>(
     actions: &mut Vec<Action>,
 ) -> Replacing<'a> {
     let Machines { host, successor, former } = machines;
-    for node in former {
+    let cause = why_replaced(observed, host);
+    let way_back = way_back(observed, machines);
+    for node in former.iter().filter(|node| way_back.is_none_or(|it| it.metadata.uid != node.metadata.uid)) {
         delete(node, NodeDeletion::MovedTo(host.name_any()), actions);
     }
-    let cause = why_replaced(observed, host);
     match (successor, cause) {
         (None, None) => Replacing { serves_on: Some(host), waiting: None },
-        (None, Some(cause)) => start(observed, machines, cause, now, actions),
+        (None, Some(cause)) => match way_back {
+            Some(to) => move_back(host, to, cause),
+            None => start(observed, machines, cause, now, actions),
+        },
         (Some(successor), None) => {
             delete(successor, NodeDeletion::NotNeeded(host.name_any()), actions);
             Replacing { serves_on: Some(host), waiting: None }
         }
         (Some(successor), Some(cause)) => advance(observed, host, successor, cause, actions),
     }
+}
+
+/// The machine that was left and is kept, since the engine has not answered on the new one: what is proven of
+/// the new one is a kubelet and a driver, and not that this pod starts there. Where the new one must go, too,
+/// it is kept only if the database goes back to it.
+fn way_back<'a>(observed: &Observed, machines: &Machines<'a>) -> Option<&'a Node> {
+    let host = machines.host;
+    if answers_on(observed, host) {
+        return None;
+    }
+    let former =
+        machines.former.iter().copied().rfind(|node| can_serve(observed, node) && !must_be_left(node))?;
+    let is_needed = must_be_left(host) || why_replaced(observed, former).is_none();
+    (why_replaced(observed, host).is_none() || is_needed).then_some(former)
+}
+
+/// Whether the engine accepts connections on the machine of this Node.
+fn answers_on(observed: &Observed, node: &Node) -> bool {
+    let is_there = observed.runs_on().is_some_and(|core_node| is_named(node, core_node));
+    is_there && !is_lost(node) && engine_waiting(observed).is_none()
+}
+
+/// Back to the machine that was left, which is as good as it was.
+fn move_back<'a>(host: &Node, to: &'a Node, cause: ReplaceCause) -> Replacing<'a> {
+    let (serves_on, step) = match safety::may_move_from(host) {
+        Ok(()) => (Some(to), ReplaceStep::MovingBack(to.name_any())),
+        Err(blocker) => (None, ReplaceStep::Unfenced { to: to.name_any(), blocker }),
+    };
+    Replacing { serves_on, waiting: Some(DatabaseWait::Replacing { node: host.name_any(), cause, step }) }
 }
 
 /// The host must be replaced, and no successor was created yet.
@@ -121,7 +154,7 @@ fn advance<'a>(
         });
     }
     let core_node = observed.core_node_of(successor);
-    let lacking = || room::lacking(observed.stateful_set.ours()?, core_node?);
+    let lacking = || room::lacking(observed, observed.stateful_set.ours()?, core_node?);
     if let Some(lacking) = serves_on.and_then(|_| lacking()) {
         return waits(ReplaceStep::NoRoom { to, lacking });
     }

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Container, Node as CoreNode, Pod, ResourceRequirements};
 use kube::ResourceExt;
 
 use super::access::{bound, bound_set, rewritten};
@@ -16,7 +16,8 @@ use super::facts::{
 use super::failing;
 use super::going_back;
 use super::permission;
-use super::room;
+use super::{room, sizing};
+use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
 use crate::controller::database::cause::RestartCause;
@@ -31,14 +32,16 @@ use crate::engine::Profile;
 pub(super) fn plan(
     observed: &Observed,
     profile: &Profile,
+    node: &Node,
     actions: &mut Vec<Action>,
     now: Timestamp,
 ) -> Option<DatabaseWait> {
+    let core_node = observed.core_node_of(node);
     let Child::Ours(live) = &observed.stateful_set else {
         if let Some(refusal) = permission::engine(observed) {
             return Some(DatabaseWait::NotPermitted(refusal));
         }
-        let template = template(observed, profile);
+        let template = template(observed, profile, core_node);
         settings(observed, profile, actions);
         actions.push(Action::ApplyStatefulSet(Box::new(template)));
         return Some(DatabaseWait::StartingEngine);
@@ -47,7 +50,7 @@ pub(super) fn plan(
         run(live, actions);
         return engine_waiting(observed).or(Some(DatabaseWait::NotPermitted(refusal)));
     }
-    if let Some(waiting) = settle(observed, profile, actions) {
+    if let Some(waiting) = settle(observed, profile, core_node, actions) {
         return Some(waiting);
     }
     run(live, actions);
@@ -60,13 +63,40 @@ pub(super) fn plan(
             if let Some(why) = drift::altered_pod(observed) {
                 return Some(replace_altered(observed, live, pod, why, actions, now));
             }
-            if let Some(why) = failing::due(observed, pod, now) {
-                end(live, pod, why, actions);
+            if let Some(waiting) = resized(observed, live, pod, actions, now) {
+                return Some(waiting);
+            }
+            if let Some((record, why)) = failing::due(observed, pod, now) {
+                let mut ending = Vec::new();
+                if let RestartStep::Deleting(_) = end(live, pod, why, &mut ending) {
+                    actions.push(Action::RecordNotStarting(record));
+                    actions.append(&mut ending);
+                }
             }
             engine_waiting(observed)
         }
         None => engine_waiting(observed),
     }
+}
+
+/// A pod that finds no room comes anew with the request that this machine has room for: what is awaited of
+/// that.
+pub(super) fn resized(
+    observed: &Observed,
+    live: &StatefulSet,
+    pod: &Pod,
+    actions: &mut Vec<Action>,
+    now: Timestamp,
+) -> Option<DatabaseWait> {
+    let step = if let Some(action) = sizing::for_waiting_pod(observed, live, pod, now) {
+        actions.push(action);
+        RestartStep::ApplyingTemplate
+    } else if sizing::is_outgrown(observed, live, pod) {
+        end(live, pod, RestartCause::NoRoom, actions)
+    } else {
+        return None;
+    };
+    Some(restart_pending(pod, step))
 }
 
 /// One pod, of the template that is there.
@@ -78,7 +108,12 @@ fn run(live: &StatefulSet, actions: &mut Vec<Action>) {
 
 /// Gives an existing StatefulSet the template of the newest spec; what is awaited until that is done. A
 /// template that differs only because a newer operator renders it differently is left as it is.
-fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> Option<DatabaseWait> {
+fn settle(
+    observed: &Observed,
+    profile: &Profile,
+    core_node: Option<&CoreNode>,
+    actions: &mut Vec<Action>,
+) -> Option<DatabaseWait> {
     let live = observed.stateful_set.ours()?;
     settings(observed, profile, actions);
     let is_outdated = is_outdated(observed, live);
@@ -86,7 +121,7 @@ fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> 
         image_source(observed, profile, live, actions);
         return None;
     }
-    let template = template(observed, profile);
+    let template = template(observed, profile, core_node);
     actions.push(Action::ApplyStatefulSet(Box::new(bound_set(live, template))));
     Some(match &observed.pod {
         Some(pod) if is_outdated => restart_pending(pod, RestartStep::ApplyingTemplate),
@@ -99,15 +134,21 @@ fn settle(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) -> 
 pub(super) fn before_move(
     observed: &Observed,
     profile: &Profile,
+    node: &Node,
     actions: &mut Vec<Action>,
     now: Timestamp,
 ) -> Option<DatabaseWait> {
+    let core_node = observed.core_node_of(node);
     let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
     if permission::template(observed, live).is_some() {
         return None;
     }
     if is_outdated(observed, live) {
-        return settle(observed, profile, actions);
+        return settle(observed, profile, core_node, actions);
+    }
+    if let Some(action) = sizing::for_move(observed, live, core_node) {
+        actions.push(action);
+        return Some(restart_pending(pod, RestartStep::ApplyingTemplate));
     }
     image_source(observed, profile, live, actions);
     let waits = machine(pod).is_none() && inputs_of_pod(observed, pod).as_deref() != inputs_of_set(live);
@@ -151,7 +192,7 @@ fn replace(
 ) -> DatabaseWait {
     // One that is not scheduled, or has another machine to go to, ends for nothing that serves.
     let host = || observed.labelled.iter().find(|it| it.metadata.name.as_deref() == machine(pod));
-    let lacking = host().and_then(|host| room::lacking(live, host));
+    let lacking = host().and_then(|host| room::lacking(observed, live, host));
     let step = match (drift::template_settled(observed, now), lacking) {
         (Ok(()), Some(lacking)) if engine_waiting(observed).is_none() => RestartStep::NoRoom(lacking),
         (Ok(()), _) => end(live, pod, cause(observed, live, pod), actions),
@@ -211,8 +252,18 @@ fn cause(observed: &Observed, live: &StatefulSet, pod: &Pod) -> RestartCause {
     {
         return RestartCause::Image { from: old.clone(), to: new.clone() };
     }
-    if new.resources != old.resources {
+    let is_of_machine = build::memory_is_of_machine(&observed.database.spec);
+    if asked_of(new, is_of_machine) != asked_of(old, is_of_machine) {
         return RestartCause::Resources;
     }
     RestartCause::Settings
+}
+
+/// What the spec says of a container's resources.
+fn asked_of(container: &Container, memory_is_of_machine: bool) -> Option<ResourceRequirements> {
+    let mut resources = container.resources.clone()?;
+    if let Some(requests) = resources.requests.as_mut().filter(|_| memory_is_of_machine) {
+        requests.remove("memory");
+    }
+    Some(resources)
 }

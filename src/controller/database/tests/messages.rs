@@ -142,6 +142,7 @@ fn restart_causes() -> Vec<RestartCause> {
         RestartCause::Template,
         RestartCause::WentBack,
         RestartCause::NotStarting,
+        RestartCause::NoRoom,
         RestartCause::AlteredTemplate,
         RestartCause::AlteredFiles,
         moved(Some(t("CAUSE"))),
@@ -204,6 +205,7 @@ fn replacing() -> impl Iterator<Item = DatabaseWait> {
             to: t("orders-2"),
             lacking: NoRoom { resource: t("memory"), allocatable: t("15Gi") },
         },
+        ReplaceStep::MovingBack(to()),
         ReplaceStep::Unfenced {
             to: to(),
             blocker: Blocker::NotFenced {
@@ -230,25 +232,28 @@ fn children() -> impl Iterator<Item = DatabaseWait> {
         .map(|state| DatabaseWait::Child { object: ObjectName::new(ObjectKind::Node, "orders-1"), state })
 }
 
+/// The objects of a conflict that has a Secret among them.
+const KINDS: [ObjectKind; 7] = [
+    ObjectKind::Secret,
+    ObjectKind::ConfigMap,
+    ObjectKind::ServiceAccount,
+    ObjectKind::NetworkPolicy,
+    ObjectKind::StatefulSet,
+    ObjectKind::Pod,
+    ObjectKind::Volume,
+];
+
 fn waits() -> Vec<DatabaseWait> {
     let (node, volume, secret) = (|| t("orders-1"), || t("orders-x"), || t("orders-admin"));
     let object = |kind: ObjectKind, name: &str| ObjectName::new(kind, name);
     let conflict = |objects: Vec<ObjectName>| DatabaseWait::NameConflict { objects, namespace: t("team-a") };
-    let kinds = [
-        ObjectKind::Secret,
-        ObjectKind::ConfigMap,
-        ObjectKind::ServiceAccount,
-        ObjectKind::NetworkPolicy,
-        ObjectKind::StatefulSet,
-        ObjectKind::Volume,
-    ];
     let restart = |step: RestartStep| DatabaseWait::RestartPending { pod: t("orders-0"), step };
     let altered = |step: RestartStep| DatabaseWait::PodAltered { pod: t("orders-0"), step };
     let attaching = |error: Option<String>| Attaching { core_node: t("ip-1"), since: Some(at(0)), error };
     let mut waits = vec![
         DatabaseWait::AddingFinalizer,
         conflict(vec![object(ObjectKind::Service, "orders")]),
-        conflict(kinds.into_iter().map(|kind| object(kind, "orders")).collect()),
+        conflict(KINDS.into_iter().map(|kind| object(kind, "orders")).collect()),
         DatabaseWait::FormerVolumeExists(VolumeId(t("vol-1"))),
         DatabaseWait::DataRetained { volume_id: VolumeId(t("vol-1")), record: t("freehold-1"), older: 0 },
         DatabaseWait::DataRetained { volume_id: VolumeId(t("vol-2")), record: t("freehold-2"), older: 1 },

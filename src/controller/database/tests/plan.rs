@@ -314,6 +314,7 @@ fn a_name_that_belongs_to_another_owner_stops_everything_and_is_named() {
         ("ServiceAccount orders-gqmgm", |world| world.service_account = Child::Foreign),
         ("NetworkPolicy orders", |world| world.network_policy = Child::Foreign),
         ("StatefulSet orders", |world| world.stateful_set = Child::Foreign),
+        ("Pod orders-0", |world| world.is_pod_foreign = true),
         ("Volume orders-gqmgm", |world| world.volume = Child::Foreign),
         ("Node orders-gqmgm-1", |world| world.node_name_taken = Some("orders-gqmgm-1".to_owned())),
     ];

@@ -110,31 +110,35 @@ fn a_failing_pod_of_an_outdated_template_is_replaced_without_a_hand() {
 
 #[test]
 fn an_engine_that_keeps_ending_gets_a_new_pod_and_then_less_and_less_often() {
-    let failing = |state: Value, minutes: i64, times: i32| {
+    let recorded = |state: Value, minutes: i64, times: i32, last: &str| {
         let mut world = settled();
         let status = json!({"phase": "Running", "containerStatuses": [container_status(state)]});
         let mut pod = pod_with(world.pod.take().unwrap(), status);
         pod.metadata.creation_timestamp = Some(Time(at(now().as_second() - 60 * minutes)));
         world.pod = Some(pod);
         if times > 0 {
-            let cause = "the engine keeps ending; a new pod mounts its volume again";
-            let entry = json!({"at": "2023-11-14T20:00:00Z", "what": "Restarted", "cause": cause,
-                "count": times});
-            let history = &mut world.database.status.as_mut().unwrap().history;
-            history.push(serde_json::from_value(entry).unwrap());
+            let record = json!({"at": "2023-11-14T20:00:00Z", "pods": times, "podUID": last});
+            world.database.status.as_mut().unwrap().not_starting = serde_json::from_value(record).unwrap();
         }
         line(&plan(&world, now()))
     };
+    let failing = |state: Value, minutes: i64, times: i32| recorded(state, minutes, times, "former-uid");
     let loops = || json!({"waiting": {"reason": "CrashLoopBackOff"}});
-    let replaced = "[replace orders-0 pod-uid: the engine keeps ending; a new pod mounts its volume again] \
-        EngineFailing";
+    let replaced = |pods: i32| {
+        format!(
+            "[record {pods} pods, the last pod-uid, replace orders-0 pod-uid: the engine keeps ending; a new \
+                pod mounts its volume again] EngineFailing"
+        )
+    };
     assert_eq!(failing(loops(), 9, 0), "[] EngineFailing");
-    assert_eq!(failing(loops(), 10, 0), replaced);
+    assert_eq!(failing(loops(), 10, 0), replaced(1));
     assert_eq!(failing(loops(), 19, 1), "[] EngineFailing");
-    assert_eq!(failing(loops(), 20, 1), replaced);
+    assert_eq!(failing(loops(), 20, 1), replaced(2));
     assert_eq!(failing(loops(), 79, 3), "[] EngineFailing");
-    assert_eq!(failing(loops(), 80, 3), replaced);
-    assert_eq!(failing(loops(), 640, 9), replaced, "and never less often than that");
+    assert_eq!(failing(loops(), 80, 3), replaced(4));
+    assert_eq!(failing(loops(), 639, 9), "[] EngineFailing", "however short the history is");
+    assert_eq!(failing(loops(), 640, 9), replaced(10), "and never less often than that");
+    assert_eq!(recorded(loops(), 10, 1, "pod-uid"), replaced(1), "a pod is counted once");
     let without_image = json!({"waiting": {"reason": "ImagePullBackOff"}});
     assert_eq!(failing(without_image, 1000, 0), "[] EngineFailing", "another pod has it no sooner");
     assert_eq!(failing(json!({"running": {}}), 1000, 0), "[] EngineStarting");

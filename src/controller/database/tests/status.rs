@@ -82,6 +82,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         run,
         engine_version,
         volume_deletion_policy: None,
+        not_starting: None,
         first_ready_at,
         applied,
         adoption: None,

@@ -78,6 +78,9 @@ impl LaunchWait {
             Self::Throttled => "EC2 throttled the launch and created nothing; retrying with the same client \
                 token"
                 .to_owned(),
+            Self::StatusLost => "the status of this Node was lost (another client cleared it, or it was not \
+                restored): EC2 is searched until it is proven that no instance was launched before"
+                .to_owned(),
             Self::InDoubt(attempt, doubt) => {
                 format!(
                     "it is not known whether EC2 carried out launch attempt {attempt}: {}",

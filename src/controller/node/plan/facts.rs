@@ -6,14 +6,17 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
+use crate::api::creation::Attempt;
 use crate::api::keys::DATABASE_NAME_LABEL;
 use crate::api::node::NodeCreation;
 use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::{Instance, LAUNCH_SHAPE};
-use crate::controller::creation::judge::{Facts, last_possible_send};
+use crate::cluster::finalizer;
+use crate::controller::creation::judge::{self, Facts};
 use crate::controller::memory::issued_requests::{Again, again};
+use crate::controller::memory::sends::Sent;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
@@ -67,9 +70,9 @@ pub(super) fn attempt_facts(observed: &Observed, launch: &NodeCreation, deleting
     }
 }
 
-/// Whether EC2 was searched by tag and by token since this process started.
+/// Whether EC2 was searched by tag and by token since this operator leads.
 fn looked_up(observed: &Observed) -> bool {
-    let since_start = |at: Option<Timestamp>| at.is_some_and(|at| at >= observed.process_started);
+    let since_start = |at: Option<Timestamp>| at.is_some_and(|at| at >= observed.leading_since);
     since_start(observed.instances.swept_at) && since_start(observed.instances.token_looked_up_at)
 }
 
@@ -94,9 +97,45 @@ pub(in crate::controller::node) fn proven_absent(
     }
     let empty = observed.instances.empty;
     let attempt = launch.map(|launch| &launch.attempt);
-    let last = last_possible_send(attempt, observed.sent.as_ref(), observed.process_started);
+    let status = observed.node.status.as_ref();
+    let last = last_possible_send(status, attempt, observed.sent.as_ref(), observed.leading_since);
     let by_token = launch.map_or(TokenLookup::NotPossible, |_| TokenLookup::Required(empty.by_token));
     absence::prove(last, empty.by_tag, by_token, observed.timing.absence_window)
+}
+
+/// Whether the status is empty although a pass wrote it before, so that a launch may have been forgotten. The
+/// pass that puts the finalizer on a Node writes its status, too; if that write failed, the Node was made
+/// since this operator leads, and no launch of it was sent.
+pub(in crate::controller::node) fn has_lost_status(observed: &Observed) -> bool {
+    let node = &observed.node;
+    let is_empty = node.status.as_ref().is_none_or(|status| {
+        let is_recorded = status.status_lost_at.is_some();
+        let is_known = status.creation.is_some() || status.instance_id.is_some();
+        status.conditions.is_empty() && !is_recorded && !is_known
+    });
+    let made_at = node.metadata.creation_timestamp.as_ref().map(|at| at.0);
+    let is_new = !observed.has_sent && made_at.is_some_and(|at| at >= observed.leading_since);
+    let is_launched = node.spec.instance_id.is_none() && !node.spec.release;
+    is_launched && finalizer::has(node) && is_empty && !is_new
+}
+
+/// The last moment at which a launch of this Node may have left an operator. Without the attempt (the status
+/// was lost) that is when the loss was found, or when an earlier operator still led.
+pub(in crate::controller::node) fn last_possible_send(
+    status: Option<&NodeStatus>,
+    attempt: Option<&Attempt>,
+    sent: Option<&Sent>,
+    leading_since: Timestamp,
+) -> Timestamp {
+    let last = judge::last_possible_send(attempt, sent, leading_since);
+    let lost_at = status.and_then(|status| status.status_lost_at.as_ref());
+    lost_at.map_or(last, |lost_at| lost_at.0.max(last))
+}
+
+/// Whether a launch that the status forgot may still come to light.
+pub(super) fn may_have_forgotten_a_launch(observed: &Observed) -> bool {
+    let is_recorded = observed.node.status.as_ref().is_some_and(|status| status.status_lost_at.is_some());
+    has_lost_status(observed) || is_recorded && proven_absent(observed, None).is_none()
 }
 
 /// The machine's Kubernetes node, by the name that it has or had.

@@ -50,7 +50,7 @@ pub(super) fn begin(
     let is_terminated = loss.cause == Cause::Terminated;
     let (fleet, swept_at) = (&observed.fleet, observed.instances.swept_at);
     if let Err(blocker) =
-        safety::may_give_up(fleet, is_terminated, loss.due, swept_at, observed.process_started, timing, now)
+        safety::may_give_up(fleet, is_terminated, loss.due, swept_at, observed.leading_since, timing, now)
     {
         let plan = Plan::wait(LossWait::RepairPostponed(loss.signs.clone(), blocker));
         return Plan { requeue: Some(timing.requeue_interval), pending: is_hidden, ..plan };

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::facts::terminate;
-use crate::api::{ConditionType, InstanceId, NodeStatus};
+use crate::api::{ConditionType, NodeStatus};
 use crate::cloud::Instance;
 use crate::cluster::finalizer;
 use crate::controller::blocker::Blocker;
@@ -25,12 +25,20 @@ use crate::controller::safety::{self, Kubelet};
 use crate::time::later;
 
 /// The instance is pending. One that stays so is ended as one that never joins: EC2 has no time for it.
-pub(super) fn starting(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timestamp) -> Plan {
+/// Its time begins with EC2's: an attempt may be sent again long after the first time.
+pub(super) fn starting(
+    observed: &Observed,
+    status: &NodeStatus,
+    instance: &Instance,
+    now: Timestamp,
+) -> Plan {
+    let id = &instance.id;
     let waits = Plan::wait(LaunchWait::Starting(id.clone())).pending();
     let launch = status.creation.as_ref().filter(|_| !has_joined(status) && observed.core_node.is_none());
     let Some(launch) = launch else { return waits };
     let limit = observed.timing.registration_timeout;
-    let deadline = later(launch.attempt.started_at.0, limit);
+    let started_at = launch.attempt.started_at.0;
+    let deadline = later(instance.launched_at.map_or(started_at, |at| at.max(started_at)), limit);
     if now < deadline {
         return waits.until(deadline, now);
     }

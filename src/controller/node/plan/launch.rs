@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::action::{Action, Plan};
-use super::facts::{attempt_facts, is_own};
+use super::facts::{attempt_facts, is_own, may_have_forgotten_a_launch};
 use super::offering::{self, NoChoice};
 use crate::api::creation::Refusal;
 use crate::api::node::NodeCreation;
@@ -41,6 +41,9 @@ pub(super) fn unlaunched(observed: &Observed, now: Timestamp) -> Plan {
             vec![Action::RecordInstance(instance.id.clone())],
             LaunchWait::Adopted(instance.id.clone()),
         );
+    }
+    if may_have_forgotten_a_launch(observed) {
+        return Plan::wait(LaunchWait::StatusLost).pending();
     }
     let used = own().filter_map(|instance| identity::attempt(&instance.tags)).max().unwrap_or(0);
     next_attempt(observed, used + 1, 0, now)

@@ -146,7 +146,7 @@ fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timesta
         };
     };
     match instance.state {
-        InstanceState::Pending => initialization::starting(observed, status, id, now),
+        InstanceState::Pending => initialization::starting(observed, status, instance, now),
         InstanceState::Running => initialization::running(observed, status, instance, now),
         InstanceState::Terminated => {
             launch::ended(observed, status, id, instance.state_reason.as_deref(), now)

@@ -137,7 +137,7 @@ fn may_be_tagged_yet(observed: &Observed) -> bool {
     let is_recorded = observed.node.status.as_ref().is_some_and(|status| status.instance_id.is_some());
     let is_adopted = observed.node.spec.instance_id.is_some();
     let is_taken_off = observed.issued_untags.as_ref().is_some_and(|issued| issued.call_blocked.is_none());
-    let requested = observed.issued_tags.as_ref().map_or(observed.process_started, |issued| issued.at);
+    let requested = observed.issued_tags.as_ref().map_or(observed.leading_since, |issued| issued.at);
     let shows_from = later(requested, observed.timing.requeue_interval);
     let is_shown = observed.instances.swept_at.is_some_and(|swept_at| swept_at > shows_from);
     is_adopted && is_recorded && !is_taken_off && !is_shown

@@ -5,7 +5,10 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
-use super::facts::{again_to_terminate, attempt_facts, evictions, is_own, proven_absent, terminate};
+use super::facts::{
+    again_to_terminate, attempt_facts, evictions, is_own, may_have_forgotten_a_launch, proven_absent,
+    terminate,
+};
 use super::judgement::{Judged, Judgement, Lost};
 use super::{adoption, duplicates, fence, release};
 use crate::api::{ConditionType, InstanceId};
@@ -71,6 +74,7 @@ pub(super) fn plan(observed: &Observed, judged: &Judged, now: Timestamp) -> Plan
                 DeletionWait::Adopted(instance.id.clone()),
             )
             .pending(),
+            None if may_have_forgotten_a_launch(observed) => Plan::wait(LaunchWait::StatusLost).pending(),
             None => released(observed, &live, now),
         },
         Some(launch) => {
@@ -151,7 +155,7 @@ fn awaiting_move(observed: &Observed, instance: &Instance, now: Timestamp) -> Op
         Ownership::Owned => None,
         Ownership::Unowned => {
             let deleted_at = observed.node.metadata.deletion_timestamp.as_ref().map_or(now, |time| time.0);
-            Some(later(deleted_at.max(observed.process_started), timing.registration_timeout))
+            Some(later(deleted_at.max(observed.leading_since), timing.registration_timeout))
         }
     };
     let (core_node, silence) = (observed.core_node.as_ref(), timing.kubelet_silence_timeout);

@@ -64,6 +64,7 @@ fn of_launch(wait: &LaunchWait) -> &'static [Wake] {
         | LaunchWait::Starting(_)
         | LaunchWait::Unwanted(..)
         | LaunchWait::Resent(_)
+        | LaunchWait::StatusLost
         | LaunchWait::InDoubt(..) => &[Wake::Interest],
         LaunchWait::UnknownState(_) => &[Wake::Sync],
     }

@@ -227,7 +227,7 @@ fn a_machine_that_was_not_wanted_any_more_is_followed_at_once_and_not_counted() 
 
 #[test]
 fn a_machine_that_joined_is_never_followed_here_but_declared_lost() {
-    let rows = [
+    let rows = vec![
         ("the status says so", ended(1, 0, joined)),
         ("it joined between two looks", ended(1, 0, |it| it.core_node = Some(core_node()))),
         (

@@ -164,7 +164,7 @@ fn a_node_that_was_deleted_by_hand_under_its_database_waits_for_the_move() {
         ),
         (
             "nothing moved it while no operator ran",
-            labelled(|it| (it.ownership, it.process_started) = (Ownership::Unowned, at(1000))),
+            labelled(|it| (it.ownership, it.leading_since) = (Ownership::Unowned, at(1000))),
             at(1010),
             awaits().again(5),
         ),

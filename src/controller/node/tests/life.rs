@@ -13,9 +13,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::api::ClientToken;
 use crate::api::keys::NODE_UID_TAG;
-use crate::controller::creation::judge::last_possible_send;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sends;
+use crate::controller::node::plan::facts::last_possible_send;
 use crate::controller::node::plan::unlisted;
 use crate::controller::node::registration::{is_live, provider_id};
 use crate::controller::node::status::status as status_of;
@@ -92,7 +92,7 @@ struct Life {
     awaited: Option<(Option<ClientToken>, Timestamp)>,
     empty: EmptyRuns,
     answers: VecDeque<Answer>,
-    process_started: Timestamp,
+    leading_since: Timestamp,
     now: Timestamp,
     is_gone: bool,
 }
@@ -119,7 +119,7 @@ impl Life {
             awaited: None,
             empty: EmptyRuns::default(),
             answers: answers.into(),
-            process_started: at(-100),
+            leading_since: at(-100),
             now: at(0),
             is_gone: false,
         }
@@ -169,6 +169,7 @@ impl Life {
             issued_tags: self.tagged.clone(),
             issued_untags: self.untagged.clone(),
             offerings,
+            has_sent: self.sends.has_sent_for("node-uid"),
             sent: status.creation.as_ref().and_then(|it| self.sends.of(&it.client_token)),
             issued_terminations: self.terminations.clone(),
             issued_stop: status.instance_id.as_ref().and_then(|id| self.stops.get(id).cloned()),
@@ -183,7 +184,7 @@ impl Life {
                 unhealthy: Vec::new(),
                 empty: self.empty,
             },
-            process_started: self.process_started,
+            leading_since: self.leading_since,
             ..world()
         };
         observed.shown_by_id =
@@ -202,16 +203,13 @@ impl Life {
         }
         let status = status_of(&observed, &plan, &Acted::new(self.node.clone()), self.now);
         let creation = status.creation.as_ref().filter(|creation| creation.attempt.refused.is_none());
-        let awaited = match creation {
-            Some(NodeCreation { attempt, client_token, .. }) => {
-                let last = last_possible_send(
-                    Some(attempt),
-                    self.sends.of(client_token).as_ref(),
-                    self.process_started,
-                );
-                Some((Some(client_token.clone()), last))
-            }
-            None => status.instance_id.as_ref().map(|_| (None, self.process_started)),
+        let awaited = if let Some(NodeCreation { attempt, client_token, .. }) = creation {
+            let sent = self.sends.of(client_token);
+            let last = last_possible_send(Some(&status), Some(attempt), sent.as_ref(), self.leading_since);
+            Some((Some(client_token.clone()), last))
+        } else {
+            let is_lost = status.instance_id.is_some() || status.status_lost_at.is_some();
+            is_lost.then(|| (None, last_possible_send(Some(&status), None, None, self.leading_since)))
         };
         let awaited = awaited.filter(|_| plan.pending);
         if awaited != self.awaited {
@@ -238,14 +236,9 @@ impl Life {
                 self.terminations.clear();
                 self.stops.clear();
                 (self.tagged, self.untagged) = (None, None);
-                (self.awaited, self.empty, self.process_started) = (None, EmptyRuns::default(), now);
+                (self.awaited, self.empty, self.leading_since) = (None, EmptyRuns::default(), now);
             }
-            // The status of a backup is older than what EC2 takes to list an instance, and EC2 goes on
-            // listing what no status names.
-            Event::StatusLost if self.machines.iter().all(|machine| machine.listed_from <= now) => {
-                self.node.status = None;
-            }
-            Event::StatusLost => {}
+            Event::StatusLost => self.node.status = None,
             Event::NeverRegister => self.kubelets = Kubelets::NeverRegister,
             Event::Silent => {
                 self.kubelets = Kubelets::Silent;
@@ -253,7 +246,6 @@ impl Life {
             }
             Event::Stop => live.iter().for_each(|id| self.change(id, InstanceState::Stopping)),
             Event::Terminate => live.iter().for_each(|id| self.change(id, InstanceState::ShuttingDown)),
-            Event::Hide if self.node.status.is_none() => {}
             Event::Hide => {
                 if let Some(machine) = self.live() {
                     machine.listed_from = later(now, Duration::from_secs(60));

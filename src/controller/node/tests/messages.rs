@@ -85,6 +85,7 @@ fn launches_waited_for() -> Vec<LaunchWait> {
         LaunchWait::UnknownState(id("i-1")),
         LaunchWait::Resent(2),
         LaunchWait::Throttled,
+        LaunchWait::StatusLost,
         LaunchWait::Forbidden(refusal()),
         LaunchWait::Invalid { refusal: refusal(), class: class() },
     ];

@@ -34,7 +34,7 @@ fn a_repair_that_another_pass_leaves_no_place_for_shows_as_postponed() {
 
 /// The Nodes of one namespace are not listed, and the operator has just started.
 fn just_started(observed: &mut Observed) {
-    (observed.fleet.unlisted, observed.process_started) = (1, at(1));
+    (observed.fleet.unlisted, observed.leading_since) = (1, at(1));
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
         (
             "a window that began before this process did",
             missing(|it| {
-                it.process_started = at(1);
+                it.leading_since = at(1);
                 it.instances.empty = empty(1, 1300);
             }),
             late,

@@ -49,7 +49,7 @@ fn ec2_facts() -> Vec<Fact<Observed>> {
         fact("no sync", |it, _| it.instances.swept_at = None),
         fact("an old sync", |it, now| it.instances.swept_at = Some(before(now, 1000))),
         fact("no look-up by token", |it, _| it.instances.token_looked_up_at = None),
-        fact("the process has just started", |it, now| it.process_started = before(now, 1)),
+        fact("the operator has just begun to lead", |it, now| it.leading_since = before(now, 1)),
         fact("proven absent", |it, now| {
             let run = Some(EmptyRun { first: before(now, 1500), last: before(now, 2) });
             it.instances.empty = EmptyRuns { by_tag: run, by_token: run };

@@ -22,11 +22,12 @@ fn what_would_be_released_is_fenced_for_nothing_and_a_loss_is_as_others() {
         let (cause, message) = ("NodeNotReady".to_owned(), "it is lost".to_owned());
         status(it).fence = Some(Fence { started_at, cause, since, message });
     };
-    for (name, observed) in [
+    let rows: Vec<(&str, Observed)> = vec![
         ("stopped", served(InstanceState::Stopped)),
         ("not Ready", with(served(InstanceState::Running), not_ready)),
         ("without its Kubernetes node", with(served(InstanceState::Running), |it| it.core_node = None)),
-    ] {
+    ];
+    for (name, observed) in rows {
         let released = plan(&observed, now());
         assert!(!released.declares_lost() && released.actions.is_empty(), "{name}: {released:?}");
         assert!(released.waiting.is_some(), "{name}");

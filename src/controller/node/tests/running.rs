@@ -63,6 +63,14 @@ fn an_instance_starts_joins_and_is_made_ready() {
             acts(vec![terminates("i-1", "EC2 did not start it within 900s")], Reason::NeverJoined).pending(),
         ),
         (
+            "it has been starting for a minute, and the attempt was decided half an hour before",
+            launched_with(InstanceState::Pending, |it| {
+                it.instances.instances[0].launched_at = Some(at(1800));
+            }),
+            at(1860),
+            waits(Reason::Launching).pending().again(840),
+        ),
+        (
             "a machine that has joined is started again",
             settled_with(|it| it.instances.instances[0].state = InstanceState::Pending),
             at(900),

@@ -31,6 +31,16 @@ fn attempted_with(change: impl FnOnce(&mut Observed)) -> Observed {
     observed
 }
 
+/// The status was found lost at 20, and EC2 was searched by tag for so many seconds since.
+fn lost_for(seconds: i64) -> Observed {
+    with(|it| {
+        let status = NodeStatus { status_lost_at: Some(Time(at(20))), ..NodeStatus::default() };
+        it.node.status = Some(status);
+        it.has_sent = true;
+        it.instances.empty.by_tag = Some(EmptyRun { first: at(21), last: at(21 + seconds) });
+    })
+}
+
 #[test]
 fn a_lost_status_never_leads_to_a_second_machine() {
     let shown = |instances: Vec<Instance>| with(|it| it.instances.instances = instances);
@@ -72,6 +82,37 @@ fn a_lost_status_never_leads_to_a_second_machine() {
             shown(vec![instance_of_attempt(4, "i-4", InstanceState::Terminated)]),
             now(),
             launches(launch_of(5, "r7i.large", 0, 0, now())),
+        ),
+        (
+            "it was empty although this process sent a launch: nothing follows while one may come to light",
+            with(|it| it.has_sent = true),
+            now(),
+            waits(Reason::InDoubt).pending(),
+        ),
+        (
+            "empty, and the Node is older than this operator's term",
+            with(|it| it.leading_since = at(2)),
+            now(),
+            waits(Reason::InDoubt).pending(),
+        ),
+        (
+            "found lost, and searched for less than the window since",
+            lost_for(1199),
+            at(1300),
+            waits(Reason::InDoubt).pending(),
+        ),
+        ("and for the window", lost_for(1201), at(1300), launches(launch_of(1, "r7i.large", 0, 0, at(1300)))),
+        (
+            "what comes to light is recorded",
+            Observed {
+                instances: InstanceView {
+                    instances: vec![instance_of_attempt(2, "i-2", InstanceState::Running)],
+                    ..lost_for(600).instances
+                },
+                ..lost_for(600)
+            },
+            at(700),
+            records("i-2"),
         ),
         (
             "a copy of our tags is not recorded, and its attempt is not counted",
@@ -122,7 +163,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
         ("found at start-up and looked up: the same call", attempted(), now(), resends()),
         (
             "found at start-up: not before the first sweep of this process",
-            attempted_with(|it| it.process_started = at(9)),
+            attempted_with(|it| it.leading_since = at(9)),
             now(),
             doubts(),
         ),
@@ -135,7 +176,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
         (
             "nor with a look-up by token from before this process",
             attempted_with(|it| {
-                it.process_started = at(8);
+                it.leading_since = at(8);
                 it.instances.token_looked_up_at = Some(at(7));
             }),
             now(),
@@ -219,7 +260,7 @@ fn only_proven_absence_ends_doubt() {
             "found at start-up: an earlier process may have sent until this one started",
             proven(51, 1251, |it| {
                 it.sent = None;
-                it.process_started = at(60);
+                it.leading_since = at(60);
                 it.instances.swept_at = Some(at(1251));
                 it.instances.token_looked_up_at = Some(at(1251));
             }),

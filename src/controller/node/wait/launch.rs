@@ -79,6 +79,8 @@ pub enum LaunchWait {
     Resent(i32),
     /// EC2 throttled the launch and created nothing.
     Throttled,
+    /// The status was lost: EC2 is searched for what was launched before.
+    StatusLost,
     /// It is not known whether EC2 carried out the attempt of this number.
     InDoubt(i32, Doubt),
     /// EC2 does not allow the launch.
@@ -125,7 +127,7 @@ impl LaunchWait {
             | Self::Starting(_)
             | Self::UnknownState(_)
             | Self::Unwanted(..) => Reason::Launching,
-            Self::Resent(_) | Self::InDoubt(..) => Reason::InDoubt,
+            Self::Resent(_) | Self::StatusLost | Self::InDoubt(..) => Reason::InDoubt,
             Self::Throttled => Reason::Throttled,
             Self::Forbidden(_) => Reason::Forbidden,
             Self::Invalid { .. } => Reason::InvalidRequest,

@@ -38,10 +38,6 @@ impl BindingWait {
 impl ModificationWait {
     pub(super) fn message(&self) -> String {
         match self {
-            Self::ShrinkRefused { wanted, size } => format!(
-                "spec.size asks for {wanted} GiB, but the EBS volume has {size} GiB, and EBS volumes only \
-                grow: set spec.size to {size} GiB or more"
-            ),
             Self::NotExpandable { claim, wanted, cause } => not_expandable(claim, *wanted, cause),
             Self::Refused(refusal) => refusal.message.clone(),
             Self::Running { id, state } => {

@@ -44,7 +44,7 @@ pub(super) fn attempt_facts(
         has_token: true,
         sent: observed.sent,
         found: found.map(|volume| volume.id.clone()),
-        looked_up: observed.volumes.swept_at.is_some_and(|at| at >= observed.process_started),
+        looked_up: observed.volumes.swept_at.is_some_and(|at| at >= observed.leading_since),
         absent: proven_absent(observed, Some(creation)),
         same_request: true,
     }
@@ -53,7 +53,7 @@ pub(super) fn attempt_facts(
 /// The proof that this attempt's volume does not exist. The attempt is unknown when the status was lost.
 pub(super) fn proven_absent(observed: &Observed, creation: Option<&VolumeCreation>) -> Option<AbsenceProven> {
     let attempt = creation.map(|creation| &creation.attempt);
-    let last = last_possible_send(attempt, observed.sent.as_ref(), observed.process_started);
+    let last = last_possible_send(attempt, observed.sent.as_ref(), observed.leading_since);
     absence::prove(last, observed.volumes.empty, TokenLookup::NotPossible, observed.timing.absence_window)
 }
 

@@ -40,11 +40,12 @@ struct Shape {
 }
 
 impl Shape {
-    /// What the spec wants; `None` where EC2's own default is fine, whatever it is. An adopted volume keeps
-    /// what it was found with until the spec names another value: EC2 keeps what a ModifyVolume does not name
-    /// (EC2 API reference, "ModifyVolume").
+    /// What the spec wants; `None` where EC2's own default is fine, whatever it is. A volume that was adopted
+    /// or restored keeps what it has until the spec names another value: EC2 keeps what a ModifyVolume does
+    /// not name (EC2 API reference, "ModifyVolume").
     fn wanted(spec: &VolumeSpec, size: i32) -> Self {
-        let is_gp3 = spec.volume_type == "gp3" && spec.adopt.is_none();
+        let is_new = spec.adopt.is_none() && spec.adopt_retained.is_none();
+        let is_gp3 = spec.volume_type == "gp3" && is_new;
         Self {
             size,
             volume_type: spec.volume_type.clone(),
@@ -77,9 +78,6 @@ pub(super) fn plan(
     size: i32,
     now: Timestamp,
 ) -> Plan {
-    if size < volume.size && requested(claim).is_some_and(|requested| size < requested) {
-        return Plan::wait(Stage::Bound, ModificationWait::ShrinkRefused { wanted: size, size: volume.size });
-    }
     // Before EC2 is asked: what it has grown by stays, and is charged.
     let grows = requested(claim).is_some_and(|requested| requested < size);
     if let Some(cause) = expansion::refused(claim, observed.storage_class.as_ref()).filter(|_| grows) {
@@ -87,7 +85,8 @@ pub(super) fn plan(
         // A StorageClass is not watched.
         return Plan::wait(Stage::Bound, wait).after(observed.timing.requeue_interval.saturating_mul(12));
     }
-    // What EC2 has more of than is requested stays: EBS volumes only grow.
+    // What EC2 has more of than is requested stays: EBS volumes only grow, and a size of the spec never
+    // becomes smaller. So does a claim that another client has grown.
     let wanted = Shape::wanted(&observed.volume.spec, size.max(volume.size));
     // The new size may be shown before it can be used, which is from "optimizing" on.
     let is_early =
@@ -157,7 +156,7 @@ fn unconfirmed_until(observed: &Observed, status: &VolumeStatus, wanted: &Shape)
         .modifications
         .last()
         .filter(|last| wanted.is_recorded_as(last) || !has_ended(modification, last))?;
-    Some(later(last.at.0.max(observed.process_started), observed.timing.modify_unconfirmed_timeout))
+    Some(later(last.at.0.max(observed.leading_since), observed.timing.modify_unconfirmed_timeout))
 }
 
 /// One ModifyVolume for everything that is wanted.

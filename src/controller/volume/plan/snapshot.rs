@@ -80,7 +80,7 @@ fn of_volume<'a>(observed: &'a Observed, volume: &'a EbsVolume) -> impl Iterator
 
 /// The proof that the snapshot of this attempt does not exist.
 fn proven_absent(observed: &Observed, attempt: &Attempt) -> Option<AbsenceProven> {
-    let last = last_possible_send(Some(attempt), None, observed.process_started);
+    let last = last_possible_send(Some(attempt), None, observed.leading_since);
     absence::prove(last, observed.snapshots.empty, TokenLookup::NotPossible, observed.timing.absence_window)
 }
 

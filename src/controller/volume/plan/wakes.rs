@@ -112,7 +112,7 @@ fn of_binding(wait: &BindingWait) -> &'static [Wake] {
 
 fn of_modification(wait: &ModificationWait) -> &'static [Wake] {
     match wait {
-        ModificationWait::ShrinkRefused { .. } | ModificationWait::Refused(_) => &[Wake::Itself],
+        ModificationWait::Refused(_) => &[Wake::Itself],
         ModificationWait::Running { .. } | ModificationWait::Modifying { .. } => {
             &[Wake::ModificationInterest]
         }

@@ -136,7 +136,7 @@ pub(super) fn bound(change: impl FnOnce(&mut Observed)) -> Observed {
     })
 }
 
-/// The Database is taken over: nothing would be given back any more.
+/// The Database is adopted: nothing would be released any more.
 pub(super) fn kept(change: impl FnOnce(&mut Observed)) -> Observed {
     bound(|it| {
         it.volume.spec.release = false;

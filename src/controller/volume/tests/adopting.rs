@@ -1,4 +1,4 @@
-//! A Volume that takes over a kept EBS volume: what it must be sure of, that a take-over once announced is
+//! A Volume that adopts a retained EBS volume: what it must be sure of, that an adoption once announced is
 //! finished, and its records.
 
 use super::*;
@@ -44,7 +44,7 @@ fn former() -> EbsVolume {
     volume
 }
 
-/// A Volume that is to take over vol-9, and has not begun.
+/// A Volume that is to adopt vol-9, and has not begun.
 fn asked(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = world();
     observed.volume.spec.adopt_retained = Some(record_name());
@@ -55,7 +55,7 @@ fn asked(change: impl FnOnce(&mut Observed)) -> Observed {
     observed
 }
 
-/// The take-over is announced; EC2 shows the volume with these tags.
+/// The adoption is announced; EC2 shows the volume with these tags.
 fn announced(is_moved: bool, change: impl FnOnce(&mut Observed)) -> Observed {
     asked(|it| {
         status(it).volume_id = Some(id("vol-9"));
@@ -110,7 +110,7 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
             refuses(),
         ),
         (
-            "nobody holds it",
+            "no Database holds it",
             asked(|it| {
                 it.record.as_mut().unwrap().annotations_mut().remove("freehold.dev/adopted-by");
             }),
@@ -171,7 +171,7 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
 }
 
 #[test]
-fn a_take_over_that_was_announced_is_finished_calmly() {
+fn an_adoption_that_was_announced_is_finished_calmly() {
     let issued = |until: Option<i64>| {
         move |it: &mut Observed| {
             let said = |until| answered(Call::CreateTags, "UnauthorizedOperation", Some(at(until)));

@@ -128,7 +128,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
         ("found at start-up and looked up: the same call", attempted(), now(), resends()),
         (
             "not before the first sweep of this process",
-            with(attempted(), |it| it.process_started = at(9)),
+            with(attempted(), |it| it.leading_since = at(9)),
             now(),
             doubts(),
         ),

@@ -150,7 +150,7 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
         ),
         (
             "a restart gives it the time again",
-            asked(|it| it.process_started = at(60)),
+            asked(|it| it.leading_since = at(60)),
             at(65),
             waits_for_ec2().again(55),
         ),
@@ -294,29 +294,39 @@ fn edits_back_and_forth_within_seconds_cost_no_call() {
 }
 
 #[test]
-fn shrinking_is_refused_with_a_way_out_and_costs_no_call() {
-    let smaller = with(settled(), |it| {
-        it.volumes.volumes[0].size = 200;
-        it.claim = Some(claim("200Gi", "200Gi"));
+fn what_another_client_has_grown_stays_and_stalls_nothing() {
+    let grown = |claim_of: &str, in_ec2: i32| {
+        with(settled(), |it| {
+            it.volumes.volumes[0].size = in_ec2;
+            it.claim = Some(claim(claim_of, claim_of));
+        })
+    };
+    let edited = with(grown("200Gi", 200), |it| {
         it.volume.spec.iops = Some(6000);
+        status(it).change_due_since = Some(Time(at(0)));
     });
     hold(vec![
-        (
-            "smaller than EC2 and the claim",
-            smaller.clone(),
-            now(),
-            stalls(Stage::Bound, Reason::ShrinkRefused),
-        ),
-        (
-            "set back",
-            with(smaller.clone(), |it| it.volume.spec.size = Size("200Gi".into())),
-            now(),
-            waits_for_ec2().again(3),
-        ),
+        ("the claim alone, which the storage driver carries out", grown("200Gi", 100), now(), done()),
+        ("the claim, and EC2 with it", grown("200Gi", 200), now(), done()),
+        ("EC2 alone", grown("100Gi", 200), now(), done()),
+        ("the next change keeps the size", edited, at(3), modifies(3, 200, 6000)),
     ]);
-    for word in ["100 GiB", "200 GiB"] {
-        assert!(message(&plan(&smaller, now())).contains(word));
-    }
+}
+
+#[test]
+fn a_restored_volume_keeps_the_iops_and_the_throughput_that_it_has() {
+    let faster = |change: fn(&mut Observed)| {
+        with(settled(), |it| {
+            it.volumes.volumes[0].iops = Some(9000);
+            it.volumes.volumes[0].throughput = Some(500);
+            change(it);
+        })
+    };
+    let restored = faster(|it| it.volume.spec.adopt_retained = Some("freehold-1".to_owned()));
+    hold(vec![
+        ("one that Freehold created for this Volume", faster(|_| {}), now(), waits_for_ec2().again(3)),
+        ("one that was retained", restored, now(), done()),
+    ]);
 }
 
 #[test]

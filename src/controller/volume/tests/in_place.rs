@@ -33,14 +33,14 @@ fn the_persistent_volume_is_kept_first_and_the_claim_owned_last_and_nothing_is_m
     hold(vec![
         ("the PersistentVolume first", fresh.clone(), now(), records(&fresh)),
         ("its reclaim policy was changed", altered.clone(), now(), records(&altered)),
-        ("it would be given back: nothing is owned", bound(|_| {}), now(), done()),
+        ("it would be released: nothing is owned", bound(|_| {}), now(), done()),
         ("nor modified", bound(wants_more), now(), done()),
         ("it is kept: the claim is owned", freed.clone(), now(), owns(&freed)),
         ("all is done", kept(|_| {}), now(), done()),
-        ("it would be given back again", given_up.clone(), now(), disowns(&given_up)),
-        ("it would be given back, and the claim is gone", bound(|it| it.claim = None), now(), unbound()),
+        ("it would be released again", given_up.clone(), now(), disowns(&given_up)),
+        ("it would be released, and the claim is gone", bound(|it| it.claim = None), now(), unbound()),
         (
-            "it would be given back, and the PersistentVolume is gone",
+            "it would be released, and the PersistentVolume is gone",
             bound(|it| it.persistent_volume = None),
             now(),
             unbound(),

@@ -70,7 +70,7 @@ struct Life {
     empty: Option<EmptyRun>,
     snapshot_empty: Option<EmptyRun>,
     answers: VecDeque<Answer>,
-    process_started: Timestamp,
+    leading_since: Timestamp,
     now: Timestamp,
     is_gone: bool,
 }
@@ -95,7 +95,7 @@ impl Life {
             empty: None,
             snapshot_empty: None,
             answers: answers.into(),
-            process_started: at(-100),
+            leading_since: at(-100),
             now: at(0),
             is_gone: false,
         }
@@ -138,7 +138,7 @@ impl Life {
             persistent_volume: self.record.clone(),
             claim: self.claim.clone(),
             attachments: if is_leaving && self.is_attached { vec!["csi-1".to_owned()] } else { Vec::new() },
-            process_started: self.process_started,
+            leading_since: self.leading_since,
             ..world()
         }
     }
@@ -164,9 +164,9 @@ impl Life {
         let last_send = match creation {
             Some(VolumeCreation { attempt, client_token, .. }) => {
                 let sent = self.sends.of(client_token);
-                Some(last_possible_send(Some(attempt), sent.as_ref(), self.process_started))
+                Some(last_possible_send(Some(attempt), sent.as_ref(), self.leading_since))
             }
-            None => status.volume_id.as_ref().map(|_| self.process_started),
+            None => status.volume_id.as_ref().map(|_| self.leading_since),
         };
         let awaited = (plan.interest != VolumeInterest::Settled).then_some(last_send);
         if awaited != self.awaited {
@@ -175,7 +175,7 @@ impl Life {
         let attempt = status.final_snapshot.as_ref().map(|snapshot| &snapshot.attempt);
         let last_send = attempt
             .filter(|attempt| attempt.refused.is_none())
-            .map(|attempt| last_possible_send(Some(attempt), None, self.process_started));
+            .map(|attempt| last_possible_send(Some(attempt), None, self.leading_since));
         let awaited = (plan.interest == VolumeInterest::Snapshot).then_some(last_send);
         if awaited != self.snapshot_awaited {
             (self.snapshot_awaited, self.snapshot_empty) = (awaited, None);
@@ -191,7 +191,7 @@ impl Life {
                 self.sends = Sends::default();
                 (self.awaited, self.empty) = (None, None);
                 (self.snapshot_awaited, self.snapshot_empty) = (None, None);
-                self.process_started = now;
+                self.leading_since = now;
             }
             // The status of a backup is older than what EC2 takes to list what it made, and EC2 goes on
             // listing what no status names.

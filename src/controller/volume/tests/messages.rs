@@ -130,7 +130,6 @@ fn binding() -> Vec<BindingWait> {
 
 fn modification() -> Vec<ModificationWait> {
     complete(vec![
-        ModificationWait::ShrinkRefused { wanted: 100, size: 200 },
         not_expandable(NotExpandable::WithoutClass),
         not_expandable(NotExpandable::ClassNotFound("gp2".into())),
         not_expandable(NotExpandable::ClassFixed("gp2".into())),

@@ -1,6 +1,7 @@
 //! Deletion under the policy Snapshot: detached, announced, completed, and only then deleted.
 
 use super::*;
+use crate::cloud::{Modification, ModificationState};
 
 fn leaves(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = deleting(DeletionPolicy::Snapshot, settled());
@@ -121,7 +122,7 @@ fn an_announced_snapshot_without_an_id_is_looked_for_and_taken_again_only_on_pro
         (
             "an earlier process may have sent until this one started",
             announced(None, |it| {
-                it.process_started = at(100);
+                it.leading_since = at(100);
                 it.snapshots.empty = Some(run(50, 1300));
             }),
             at(1301),
@@ -180,4 +181,35 @@ fn the_volume_is_deleted_only_after_its_snapshot_is_complete() {
     ]);
     let failed = plan(&in_state(SnapshotState::Error), now());
     assert!(message(&failed).contains("snap-1") && message(&failed).contains("vol-1"));
+}
+
+#[test]
+fn what_takes_hours_is_looked_for_once_a_minute() {
+    let optimizing = |state: ModificationState| {
+        with(settled(), |it| {
+            it.volume.spec.iops = Some(6000);
+            it.volumes.modification =
+                Some(Modification { volume: id("vol-1"), state, started_at: Some(at(0)) });
+        })
+    };
+    let untagged = with(deleting(DeletionPolicy::Delete, settled()), |it| {
+        it.claim = None;
+        it.volumes.volumes[0].state = VolumeState::Available;
+        it.volumes.volumes[0].tags.insert("freehold.dev/cluster-id".into(), "other".into());
+    });
+    let taken = announced(Some("snap-1"), |it| {
+        it.snapshots.snapshots = vec![snapshot("snap-1", SnapshotState::Pending)];
+    });
+    let rows: Vec<(&str, Observed, bool)> = vec![
+        ("EBS optimizes, for up to a day", optimizing(ModificationState::Optimizing), true),
+        ("EBS modifies, for minutes", optimizing(ModificationState::Modifying), false),
+        ("the tag of another cluster", untagged, true),
+        ("the snapshot is being copied", taken, true),
+        ("the snapshot is not shown", announced(Some("snap-1"), |_| {}), false),
+    ];
+    for (name, world, expected) in rows {
+        let plan = plan(&world, now());
+        assert_ne!(plan.interest, VolumeInterest::Settled, "{name}");
+        assert_eq!(plan.waiting.unwrap().takes_long(), expected, "{name}");
+    }
 }

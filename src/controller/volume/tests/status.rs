@@ -95,10 +95,10 @@ fn a_change_that_is_due_leaves_the_volume_bound() {
 #[test]
 fn a_stall_shows_as_stalled_and_a_deletion_as_deleting() {
     let mut observed = settled();
-    observed.volumes.volumes[0].size = 200;
-    observed.claim = Some(claim("200Gi", "200Gi"));
+    observed.volume.spec.size = Size("200Gi".into());
+    observed.storage_class = None;
     let status = after(&observed, now());
-    assert_eq!((whole(&status)[4].1, whole(&status)[4].2), ("True", "ShrinkRefused"));
+    assert_eq!((whole(&status)[4].1, whole(&status)[4].2), ("True", "ClaimNotExpandable"));
     let status = after(&deleting(DeletionPolicy::Delete, settled()), now());
     assert_eq!((whole(&status)[0].1, whole(&status)[0].2), ("False", "Deleting"));
 }
@@ -133,7 +133,7 @@ fn a_second_look_at_the_same_world_writes_nothing() {
     let mut proven = lost.clone();
     proven.volumes.empty = Some(run(-3000, -1000));
     status(&mut proven).creation.as_mut().unwrap().attempt.started_at = Time(at(-4000));
-    proven.process_started = at(-5000);
+    proven.leading_since = at(-5000);
     let mut budget = gathering.clone();
     says(&mut budget, ConditionType::Modified, false, Reason::Modifying, at(0));
     let used = |second: i64| ModificationRecord {
@@ -204,7 +204,7 @@ fn the_fields_of_other_writers_are_told_as_the_last_write_left_them_and_the_size
 fn a_lost_volume_is_lost_since_it_was_first_seen_so_until_ec2_shows_it_again() {
     let mut lost = settled();
     lost.volumes.volumes.clear();
-    lost.process_started = at(-5000);
+    lost.leading_since = at(-5000);
     status(&mut lost).creation.as_mut().unwrap().attempt.started_at = Time(at(-4000));
     assert_eq!(after(&lost, now()).lost_since, None, "not before its absence is proven");
     (lost.volumes.empty, lost.by_id) = (Some(run(-3000, -1000)), ById::NotShown);

@@ -13,6 +13,8 @@ use self::creation::{AdoptionWait, CreationWait};
 use self::deletion::{DeletionWait, SnapshotWait};
 use self::modification::{BindingWait, ModificationWait};
 use crate::api::{Reason, Size, VolumeId};
+use crate::cloud::ModificationState;
+use crate::controller::blocker::Blocker;
 use crate::controller::call_blocked::CallBlocked;
 
 /// What a Volume waits for.
@@ -96,17 +98,39 @@ impl VolumeWait {
                 matches!(wait, BindingWait::NameConflict { .. } | BindingWait::OtherVolume { .. })
             }
             Self::Modification(wait) => {
-                matches!(
-                    wait,
-                    ModificationWait::ShrinkRefused { .. }
-                        | ModificationWait::NotExpandable { .. }
-                        | ModificationWait::Refused(_)
-                )
+                matches!(wait, ModificationWait::NotExpandable { .. } | ModificationWait::Refused(_))
             }
             Self::Deletion(wait) => {
                 matches!(wait, DeletionWait::Several(_) | DeletionWait::RecordNotOurs { .. })
             }
             Self::Snapshot(wait) => matches!(wait, SnapshotWait::Failed { .. }),
+        }
+    }
+
+    /// Whether EC2 takes up to hours for it, or it ends only when a person acts: a change is then seen within
+    /// a minute, and not within seconds.
+    pub fn takes_long(&self) -> bool {
+        match self {
+            Self::Modification(ModificationWait::Running { state, .. }) => {
+                *state == ModificationState::Optimizing
+            }
+            Self::Snapshot(wait) => matches!(wait, SnapshotWait::Pending(_)),
+            Self::Deletion(DeletionWait::Unsafe(blocker)) => matches!(blocker, Blocker::TagMissing { .. }),
+            Self::AddingFinalizer
+            | Self::FirstSync
+            | Self::InvalidSize(_)
+            | Self::ClassNotFound(_)
+            | Self::Blocked(_)
+            | Self::Missing(_)
+            | Self::WithoutTags(_)
+            | Self::Broken(_)
+            | Self::Lost { .. }
+            | Self::Creation(_)
+            | Self::Adoption(_)
+            | Self::Adopted(_)
+            | Self::Binding(_)
+            | Self::Modification(_)
+            | Self::Deletion(_) => false,
         }
     }
 

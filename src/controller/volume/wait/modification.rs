@@ -46,13 +46,6 @@ pub enum BindingWait {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(strum::VariantNames))]
 pub enum ModificationWait {
-    /// The spec asks for less than the volume has.
-    ShrinkRefused {
-        /// The GiB that the spec asks for.
-        wanted: i32,
-        /// The GiB of the EBS volume.
-        size: i32,
-    },
     /// Kubernetes would refuse to expand the claim.
     NotExpandable {
         /// The claim.
@@ -121,7 +114,6 @@ impl BindingWait {
 impl ModificationWait {
     pub(super) fn reason(&self) -> Reason {
         match self {
-            Self::ShrinkRefused { .. } => Reason::ShrinkRefused,
             Self::NotExpandable { .. } => Reason::ClaimNotExpandable,
             Self::Refused(_) => Reason::ModificationRefused,
             Self::Budget { .. } => Reason::ModificationBudget,

@@ -66,6 +66,9 @@ impl Container {
             .env("PATH", path)
             .env("CALLS", self.path("calls"))
             .env("TERMINATION_LOG", self.path("termination-log"))
+            .env("SETTINGS", self.path("postgresql.conf"))
+            .env("MEMINFO", self.path("meminfo"))
+            .env("MEMORY_LIMIT", self.path("memory.max"))
             .env("PGDATA", self.volume().join("17/data"))
             .env("POSTGRES_USER", "admin")
             .env("POSTGRES_PASSWORD_FILE", "/run/freehold/credentials/password")
@@ -259,4 +262,28 @@ fn a_pod_that_cannot_leave_a_message_still_says_why_on_its_log() {
     let output = container.start();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8(output.stderr).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn the_cache_is_a_quarter_of_the_memory_unless_the_spec_says_otherwise() {
+    let machine = "MemTotal:       16000000 kB\nMemFree:        15000000 kB\n";
+    for (settings, limit, expected) in [
+        ("timezone = 'Etc/UTC'\n", "max\n", Some("4000000kB")),
+        ("timezone = 'Etc/UTC'\n", "1073741824\n", Some("262144kB")),
+        ("timezone = 'Etc/UTC'\n", "1099511627776\n", Some("4000000kB")),
+        ("Shared_Buffers = '4GB'\n", "max\n", None),
+    ] {
+        let container = Container::new();
+        for (name, text) in [("meminfo", machine), ("memory.max", limit), ("postgresql.conf", settings)] {
+            fs::write(container.path(name), text).unwrap();
+        }
+        let output = container.start();
+        assert!(output.status.success(), "{output:?}");
+        let calls = container.calls();
+        let set = calls.split_once("shared_buffers=").map(|(_, after)| after.split(' ').next().unwrap());
+        assert_eq!(set, expected, "{settings} {limit}: {calls}");
+    }
+    let unknown = Container::new();
+    unknown.start();
+    assert!(!unknown.calls().contains("shared_buffers"), "{}", unknown.calls());
 }

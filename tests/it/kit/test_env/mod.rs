@@ -1,6 +1,7 @@
 //! A test environment: a namespace, an EC2, a NodeClass and an operator of its own, on the control plane that
 //! all tests share.
 
+mod beside;
 mod databases;
 mod end;
 mod operator;
@@ -25,8 +26,9 @@ pub use super::process::OPERATOR;
 use super::process::Operator;
 use super::proxy::Proxy;
 use super::tap::Tap;
+pub use beside::{Beside, as_in_production};
 pub use options::Options;
-pub use start::{control_plane, install};
+pub use start::{ELECTION, control_plane, install};
 
 /// A test environment.
 pub struct TestEnv {

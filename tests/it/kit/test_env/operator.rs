@@ -89,6 +89,11 @@ impl TestEnv {
         self.operator.take().unwrap().stop().await
     }
 
+    /// The running operator, to see whether it has ended.
+    pub fn operator_mut(&mut self) -> &mut Operator {
+        self.operator.as_mut().unwrap()
+    }
+
     /// The running operator.
     pub fn operator(&self) -> &Operator {
         self.operator.as_ref().unwrap()

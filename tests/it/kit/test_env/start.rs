@@ -1,6 +1,7 @@
 //! The start of a test environment: the control plane that all share, then a namespace, an account and
 //! proxies of its own.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use freehold::api::NodeClass;
@@ -13,7 +14,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::OnceCell;
 
 use super::{Options, TestEnv};
@@ -24,6 +25,14 @@ use crate::kit::rights;
 use crate::kit::statements;
 use crate::kit::tap::Tap;
 use crate::kit::wait::{seen, until};
+
+/// One operator is started again and again under the same name, which takes its own Lease at once. A term
+/// that no slow host lets run out: nothing starts the operator again that has lost it.
+pub const ELECTION: [(&str, u32); 3] = [
+    ("leader-elect-lease-duration", 3600),
+    ("leader-elect-renew-deadline", 3000),
+    ("leader-elect-retry-period", 60),
+];
 
 /// The shared control plane with the resource definitions.
 pub async fn control_plane() -> &'static Arc<ControlPlane> {
@@ -119,23 +128,14 @@ impl TestEnv {
         let upstream = Client::try_from(config).unwrap();
         let kubernetes = Proxy::before_kubernetes(Arc::clone(&tap), upstream, site.simulator().clone()).await;
         let mut endpoint = site.endpoint();
-        let kubeconfig = folder.path().join("kubeconfig");
-        std::fs::write(&kubeconfig, through(&kubernetes.url).to_string()).unwrap();
+        let kubeconfig = through(&kubernetes, folder.path(), "kubeconfig");
         let mut proxies = vec![kubernetes];
         if options.tapped_ec2 {
             let ec2 = Proxy::before_ec2(Arc::clone(&tap), &endpoint, site.simulator().clone()).await;
             endpoint.clone_from(&ec2.url);
             proxies.push(ec2);
         }
-        let mut settings: Vec<String> =
-            ["--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
-        if !options.watches_all {
-            settings.extend(["--namespace".to_owned(), watched.join(",")]);
-        }
-        settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
-        settings.extend(["--ec2-share".to_owned(), options.ec2_share.to_string()]);
-        settings
-            .extend(options.settings.iter().flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
+        let settings = settings(name, &watched, &options);
         let environment = environment(&kubeconfig, &endpoint, site.region(), OPERATOR);
         Self {
             name: name.to_owned(),
@@ -156,6 +156,22 @@ impl TestEnv {
     }
 }
 
+/// The operator's settings.
+fn settings(name: &str, watched: &[&str], options: &Options) -> Vec<String> {
+    let mut settings: Vec<String> =
+        ["--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
+    if !options.watches_all {
+        settings.extend(["--namespace".to_owned(), watched.join(",")]);
+    }
+    settings.extend(["--leader-elect-identity".to_owned(), name.to_owned()]);
+    let election = ELECTION.iter().filter(|(key, _)| !options.settings.contains_key(key));
+    settings.extend(election.flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
+    settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
+    settings.extend(["--ec2-share".to_owned(), options.ec2_share.to_string()]);
+    settings.extend(options.settings.iter().flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
+    settings
+}
+
 /// An account whose machines join this control plane.
 async fn site(control_plane: &ControlPlane, name: &str, options: &Options) -> Site {
     let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
@@ -165,14 +181,18 @@ async fn site(control_plane: &ControlPlane, name: &str, options: &Options) -> Si
     Site::start(control_plane, options).await.unwrap()
 }
 
-/// A kubeconfig for the proxy.
-fn through(url: &str) -> Value {
-    json!({
+/// A kubeconfig for a proxy, under this name in this folder.
+pub(super) fn through(proxy: &Proxy, folder: &Path, name: &str) -> PathBuf {
+    let url = &proxy.url;
+    let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "env",
         "clusters": [{"name": "env", "cluster": {"server": url}}],
         "users": [{"name": "env", "user": {}}],
         "contexts": [{"name": "env", "context": {"cluster": "env", "user": "env"}}],
-    })
+    });
+    let path = folder.join(name);
+    std::fs::write(&path, kubeconfig.to_string()).unwrap();
+    path
 }
 
 async fn create_namespaces(client: &Client, names: &[&str]) {

@@ -129,6 +129,7 @@ impl Life {
             Action::DeleteVolume(uid) => self.end_volume(uid),
             Action::Label(name, uid, _) => self.move_to(name, uid),
             Action::Unlabel(name, uid) => self.label(name, uid, false),
+            Action::RecordNotStarting(record) => self.status().not_starting = Some(record.clone()),
             Action::ReplacePod(_, uid, ..) => {
                 assert_eq!(self.pod.as_ref().and_then(ResourceExt::uid).as_ref(), Some(uid));
                 self.end_pod();

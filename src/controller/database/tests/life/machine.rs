@@ -11,6 +11,9 @@ use crate::controller::conditions::{self, Entry};
 /// The zones that EC2 has capacity in, one after the other.
 const ZONES: [&str; 2] = ["us-east-1a", ZONE];
 
+/// What the machines have for pods, one after the other.
+const MEMORY: [&str; 2] = ["64Gi", "16Gi"];
+
 /// How far a machine is, each step after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) enum Stage {
@@ -175,7 +178,11 @@ impl Machine {
 
     fn register(&mut self) {
         let name = format!("ip-{}-{}", self.number, self.launches);
-        self.core_node = Some(core_node(&name, false));
+        let mut core_node = core_node(&name, false);
+        // The next machine is smaller, or larger.
+        let allocatable = json!({"allocatable": {"cpu": "4", "memory": MEMORY[self.number % 2]}});
+        core_node.status = serde_json::from_value(allocatable).ok();
+        self.core_node = Some(core_node);
         self.node.status.get_or_insert_default().core_node_name = Some(name);
         self.stage = Stage::Registered;
     }

@@ -47,7 +47,9 @@ impl Life {
     pub(super) fn check_as_applied(&self) {
         let profile = self.profile.as_ref().unwrap();
         let files = build::config_map(&self.database, &self.names, profile).unwrap();
-        let set = build::stateful_set(&self.database, &self.names, profile, 1);
+        let mut set = build::stateful_set(&self.database, &self.names, profile, 1);
+        let memory = self.labelled().next().and_then(|it| build::memory_on(&self.database.spec, it));
+        set.spec = build::with_memory(&set, memory.unwrap()).unwrap().spec;
         assert_eq!(self.config_map.as_ref().unwrap().data, files.data);
         assert_eq!(self.stateful_set.as_ref().unwrap().spec, set.spec);
         let revision = self.pod.as_ref().and_then(|pod| pod.labels().get(REVISION_LABEL));

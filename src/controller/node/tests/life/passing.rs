@@ -93,7 +93,7 @@ impl Life {
     fn look_up(&mut self) {
         let Some((token, last)) = &self.awaited else { return };
         let is_remains =
-            |it: &Instance| it.state == InstanceState::Terminated && token.is_some() && it.token != *token;
+            |it: &Instance| it.state == InstanceState::Terminated && (token.is_none() || it.token != *token);
         let by_tag = self.inventory().any(|instance| !is_remains(instance));
         let by_token = self.listed().any(|instance| instance.token == *token);
         self.empty = EmptyRuns {

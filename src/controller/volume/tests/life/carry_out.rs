@@ -14,7 +14,7 @@ impl Life {
             }
             Action::Resend => {
                 if let Some(creation) = self.status().creation.clone() {
-                    self.sends.found_at_start(&creation.client_token, self.process_started);
+                    self.sends.found_at_start(&creation.client_token, self.leading_since);
                 }
                 return self.send();
             }

@@ -146,7 +146,7 @@ pub(super) fn ec2_facts() -> Vec<Fact<Observed>> {
     vec![
         fact("no sync", |it, _| it.volumes.swept_at = None),
         fact("an old sync", |it, now| it.volumes.swept_at = Some(before(now, 1000))),
-        fact("the process has just started", |it, now| it.process_started = before(now, 1)),
+        fact("the operator has just begun to lead", |it, now| it.leading_since = before(now, 1)),
         fact("not listed", |it, _| it.volumes.volumes.clear()),
         fact("listed", |it, _| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)]),
         fact("creating", |it, _| shown(it, VolumeState::Creating)),
@@ -274,8 +274,8 @@ pub(super) fn spec_facts() -> Vec<Fact<Observed>> {
         fact("another file system", |it, _| it.volume.spec.file_system = FileSystem::Ext4),
         fact("another zone", |it, _| it.volume.spec.zone = "us-east-1c".to_owned()),
         fact("from a snapshot", |it, _| it.volume.spec.snapshot_id = Some(SnapshotId("snap-0".to_owned()))),
-        fact("it would be given back", |it, _| it.volume.spec.release = true),
-        fact("it would not be given back", |it, _| it.volume.spec.release = false),
+        fact("it would be released", |it, _| it.volume.spec.release = true),
+        fact("it would not be released", |it, _| it.volume.spec.release = false),
         fact("edited", |it, _| it.volume.metadata.generation = Some(4)),
         fact("kept", |it, _| it.volume.spec.deletion_policy = DeletionPolicy::Retain),
         fact("saved", |it, _| it.volume.spec.deletion_policy = DeletionPolicy::Snapshot),
@@ -355,7 +355,7 @@ pub(super) fn bases() -> Vec<Fact<Observed>> {
         fact("Delete", |it, _| *it = detached(DeletionPolicy::Delete, VolumeState::Available, |_| {})),
         fact("an adoption", |it, _| adopting(it)),
         fact("an adoption in place", |it, _| *it = adopted::asked(|_| {})),
-        fact("an adopted volume that would be given back", |it, _| *it = adopted::bound(|_| {})),
+        fact("an adopted volume that would be released", |it, _| *it = adopted::bound(|_| {})),
         fact("an adopted volume", |it, _| *it = adopted::kept(|_| {})),
         fact("an announced adoption", |it, _| {
             adopting(it);

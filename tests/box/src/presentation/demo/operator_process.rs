@@ -46,6 +46,8 @@ impl OperatorProcess {
         let address = free_address()?;
         let child = Command::new(binary)
             .args(["run", "--listen", &address, "--time-scale", &speed.to_string()])
+            // The one that follows a killed one leads at once: it has its name.
+            .args(["--leader-elect-identity", BOX])
             .env("KUBECONFIG", &record.operator_kubeconfig)
             .env("AWS_ENDPOINT_URL_EC2", &record.endpoint)
             .env("AWS_ACCESS_KEY_ID", OPERATOR)

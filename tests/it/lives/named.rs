@@ -1,0 +1,315 @@
+//! The lives that have a name: which call, which lie, which crash; each is judged by the rules.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use ec2sim::{Effect, Fault, InstanceState, Outside, Sight, Visibility};
+use serde_json::json;
+
+use super::chaos::{Kill, Lies};
+use super::house::House;
+use super::life::CALM;
+use crate::world::OPERATOR;
+
+/// What happens in a life; true: the database is deleted at its end.
+type Story = for<'a> fn(&'a mut House) -> Pin<Box<dyn Future<Output = bool> + 'a>>;
+
+/// A life: its name, how late EC2 shows what is new, in seconds by id, by filter and by tag, and its story.
+pub type Named = (&'static str, [u64; 3], Story);
+
+const LATE: [u64; 3] = [2, 60, 120];
+const AT_ONCE: [u64; 3] = [0; 3];
+
+/// The lives.
+pub const NAMED: [Named; 21] = [
+    ("a launch comes late, the operator is killed, and the database is deleted", LATE, |it| {
+        Box::pin(async move {
+            it.lie("RunInstances", Effect::ApplyLate { seconds: 600.0 }, 1);
+            it.chaos.kill_at("RunInstances", Kill::Lost, MOMENT);
+            it.born("Delete").await;
+            sleep(60).await;
+            it.delete().await;
+            true
+        })
+    }),
+    ("a launch's answer is lost, the operator is killed, and EC2 shows the machine late", LATE, |it| {
+        Box::pin(async move {
+            it.lie("RunInstances", Effect::ApplyThenDrop, 1);
+            it.chaos.kill_at("RunInstances", Kill::After, MOMENT);
+            it.born("Delete").await;
+            false
+        })
+    }),
+    ("a launch's answer is lost, and the quota is used up for its repetition", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.lie("RunInstances", Effect::ApplyThenDrop, 1);
+            it.chaos.kill_at("RunInstances", Kill::After, MOMENT);
+            let quota = Effect::Quota { code: "VcpuLimitExceeded".to_owned() };
+            let used_up = Fault { nth: Some(2), count: Some(20), ..Fault::on("RunInstances", quota) };
+            let id = it.ec2.add_fault(used_up);
+            it.born("Delete").await;
+            sleep(600).await;
+            it.ec2.clear_fault(&id);
+            false
+        })
+    }),
+    (
+        "a machine is terminated while its launch is in doubt and the operator away for two hours",
+        LATE,
+        |it| {
+            Box::pin(async move {
+                it.lie("RunInstances", Effect::ApplyThenDrop, 1);
+                it.chaos.kill_at("RunInstances", Kill::Lost, Duration::from_secs(7200));
+                it.born("Delete").await;
+                sleep(120).await;
+                it.strike(&Outside::Terminate);
+                false
+            })
+        },
+    ),
+    ("a launch dies, and the operator is killed before it writes the id", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.lie("RunInstances", Effect::LaunchDies { code: "Client.InvalidKMSKey".to_owned() }, 1);
+            it.chaos.kill_at("RunInstances", Kill::After, MOMENT);
+            it.born("Delete").await;
+            false
+        })
+    }),
+    ("a volume vanishes before the operator, killed meanwhile, writes its id", LATE, |it| {
+        Box::pin(async move {
+            it.lie("CreateVolume", Effect::VolumeVanishes { seconds: 30.0 }, 1);
+            it.chaos.kill_at("CreateVolume", Kill::After, MOMENT);
+            it.born("Delete").await;
+            false
+        })
+    }),
+    ("a growth's answer is lost, and the size is edited while the operator is away", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Retain").await;
+            it.chaos.kill_at("ModifyVolume", Kill::Lost, Duration::from_secs(120));
+            it.patch(&json!({"storage": {"size": "120Gi"}})).await;
+            sleep(60).await;
+            it.patch(&json!({"storage": {"size": "130Gi"}})).await;
+            false
+        })
+    }),
+    ("a lost machine's stop is accepted and does not end, and the database is deleted", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Delete").await;
+            it.lie("StopInstances", Effect::Lingers { seconds: 3000.0 }, 9);
+            it.lie("TerminateInstances", Effect::Lingers { seconds: 3000.0 }, 9);
+            it.strike(&Outside::Impair);
+            sleep(3000).await;
+            it.patch(&json!({"paused": true})).await;
+            sleep(600).await;
+            it.delete().await;
+            true
+        })
+    }),
+    ("a machine's tags vanish as soon as it is terminated for a deletion", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Delete").await;
+            let hide = Outside::Hide { sight: Sight::Tags, seconds: 1e6 }.to("");
+            it.lie("TerminateInstances", Effect::Then { seconds: 0.0, action: hide }, 9);
+            it.delete().await;
+            true
+        })
+    }),
+    ("a machine is not found by its id for five minutes while it is deleted", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Delete").await;
+            for instance in it.ec2.instances() {
+                let hide = Outside::Hide { sight: Sight::Id, seconds: 300.0 };
+                it.ec2.outside(&hide.to(&instance.id)).unwrap();
+            }
+            it.delete().await;
+            true
+        })
+    }),
+    ("a fenced machine is started again outside Freehold", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Retain").await;
+            it.strike(&Outside::Impair);
+            // It stays so for a second: nothing is left to do but to terminate it.
+            while !it.is_any(InstanceState::Stopped) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            for instance in it.ec2.instances() {
+                let _ = it.ec2.outside(&Outside::Start.to(&instance.id));
+            }
+            false
+        })
+    }),
+    ("a zone is disrupted during a move from a machine that then fails", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Retain").await;
+            it.patch(&json!({"instanceTypes": ["r7i.xlarge"]})).await;
+            sleep(30).await;
+            let zone = it.ec2.instances()[0].zone.clone();
+            let down = it.ec2.add_fault(Fault::always(Effect::ZoneDown { zone }));
+            it.strike(&Outside::Impair);
+            sleep(2400).await;
+            it.ec2.clear_fault(&down);
+            false
+        })
+    }),
+    ("every call is throttled for ten minutes after a loss", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Retain").await;
+            let throttled = Fault { caller: Some(OPERATOR.to_owned()), ..Fault::always(Effect::Throttle) };
+            let id = it.ec2.add_fault(throttled);
+            it.strike(&Outside::Terminate);
+            sleep(600).await;
+            it.ec2.clear_fault(&id);
+            false
+        })
+    }),
+    ("the watches of Nodes are silent for ten minutes while the database is edited", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Retain").await;
+            it.server.silence("nodes.freehold.dev", true);
+            it.patch(&json!({"instanceTypes": ["r7i.xlarge"]})).await;
+            sleep(600).await;
+            it.server.silence("nodes.freehold.dev", false);
+            false
+        })
+    }),
+    ("a move is taken back while the operator, killed at its launch, is away", LATE, |it| {
+        Box::pin(async move {
+            it.grown_up("Retain").await;
+            it.chaos.kill_at("RunInstances", Kill::Lost, Duration::from_secs(300));
+            it.patch(&json!({"instanceTypes": ["r7i.xlarge"]})).await;
+            sleep(120).await;
+            it.patch(&json!({"instanceTypes": ["r7i.large"]})).await;
+            false
+        })
+    }),
+    ("a pause is taken back while the operator, killed at the termination, is away", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Retain").await;
+            it.chaos.kill_at("TerminateInstances", Kill::Lost, Duration::from_secs(120));
+            it.patch(&json!({"paused": true})).await;
+            sleep(300).await;
+            it.patch(&json!({"paused": false})).await;
+            false
+        })
+    }),
+    ("the final snapshot's answer is lost, it fails, and then the policy is Retain", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Snapshot").await;
+            it.lie("CreateSnapshot", Effect::Fails, 1);
+            it.chaos.kill_at("CreateSnapshot", Kill::Lost, MOMENT);
+            it.delete().await;
+            sleep(240).await;
+            it.patch_if_there(&json!({"deletionPolicy": "Retain"})).await;
+            true
+        })
+    }),
+    (
+        "a machine is lost, its zone has no capacity, and the operator is away for over an hour",
+        AT_ONCE,
+        |it| {
+            Box::pin(async move {
+                it.grown_up("Retain").await;
+                let zone = Some(it.ec2.instances()[0].zone.clone());
+                let out = Effect::CapacityOut { instance_type: None, zone };
+                let id = it.ec2.add_fault(Fault::on("RunInstances", out));
+                it.chaos.kill_at("RunInstances", Kill::After, Duration::from_secs(4500));
+                it.strike(&Outside::Terminate);
+                sleep(6000).await;
+                it.ec2.clear_fault(&id);
+                false
+            })
+        },
+    ),
+    ("a termination is held up for twenty minutes on its way", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.grown_up("Retain").await;
+            it.lie("TerminateInstances", Effect::ApplyLate { seconds: 800.0 }, 1);
+            it.patch(&json!({"instanceTypes": ["r7i.xlarge"]})).await;
+            false
+        })
+    }),
+    ("the status is lost after the second attempt, while EC2 does not show the machine", LATE, |it| {
+        Box::pin(async move {
+            it.second_attempt().await;
+            it.forget(Sight::All);
+            false
+        })
+    }),
+    ("the status is lost after the second attempt, and the database is deleted", LATE, |it| {
+        Box::pin(async move {
+            it.second_attempt().await;
+            it.forget(Sight::Filter);
+            it.delete().await;
+            true
+        })
+    }),
+];
+
+/// As long as a restart takes.
+const MOMENT: Duration = Duration::from_secs(1);
+
+async fn sleep(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+/// Lives it; fails if a rule was broken.
+pub async fn live((name, lag, story): Named) {
+    let [by_id, by_filter, tags] = lag.map(Duration::from_secs);
+    let lies = Lies { visibility: Visibility { by_id, by_filter, tags }, ..Lies::none() };
+    let mut house = House::build(1, lies).await;
+    house.start();
+    house.chaos.tell(name);
+    let is_deleted = story(&mut house).await;
+    house.chaos.tell("the story ends");
+    if is_deleted {
+        house.until_gone(CALM).await;
+    } else {
+        house.until_ready(CALM).await;
+        let is_alone = |house: &House| house.server.objects("nodes.freehold.dev").len() == 1;
+        house.until("there is one Node", CALM, is_alone).await;
+    }
+    house.rest().await;
+    house.judge();
+}
+
+impl House {
+    /// So many calls of the operator's are hit.
+    fn lie(&self, action: &str, effect: Effect, count: u64) {
+        let caller = Some(OPERATOR.to_owned());
+        self.ec2.add_fault(Fault { caller, nth: Some(1), count: Some(count), ..Fault::on(action, effect) });
+    }
+
+    /// The database is created.
+    async fn born(&self, policy: &str) {
+        self.create(&json!({"deletionPolicy": policy})).await;
+    }
+
+    /// The database is created and ready.
+    async fn grown_up(&self, policy: &str) {
+        self.born(policy).await;
+        self.until_ready(CALM).await;
+    }
+
+    fn is_any(&self, state: InstanceState) -> bool {
+        self.ec2.instances().iter().any(|it| it.state == state)
+    }
+
+    /// The first attempt is refused, the second has just made the machine.
+    async fn second_attempt(&self) {
+        let full = Effect::Error { code: "InsufficientInstanceCapacity".to_owned(), message: String::new() };
+        self.lie("RunInstances", full, 1);
+        self.born("Delete").await;
+        self.until("there is a machine", CALM, |it| !it.ec2.instances().is_empty()).await;
+    }
+
+    /// A person takes the status off every Node, and EC2 does not show the machines for a while.
+    fn forget(&self, sight: Sight) {
+        for instance in self.ec2.instances() {
+            let _ = self.ec2.outside(&Outside::Hide { sight, seconds: 240.0 }.to(&instance.id));
+        }
+        self.wipe("nodes.freehold.dev");
+    }
+}

@@ -1,0 +1,20 @@
+//! What has happened in a house, for the rules.
+
+use super::house::House;
+use crate::properties::record::Record;
+use crate::world::OPERATOR;
+
+impl House {
+    /// What has happened so far.
+    pub fn record(&self) -> Record {
+        Record {
+            cluster: "rig".to_owned(),
+            operator: OPERATOR.to_owned(),
+            writes: self.server.journal(),
+            changes: self.server.changes(),
+            calls: self.ec2.journal(),
+            transitions: self.ec2.transitions(),
+            violations: self.violations.lock().clone(),
+        }
+    }
+}
