@@ -36,21 +36,14 @@ pub const ANY_CHANGE: Which = Which { method: "", path: "", body: &[] };
 impl Which {
     fn fits(&self, method: &str, path: &str, body: &str) -> bool {
         let is_of_method = if self.method.is_empty() {
-            method != "GET" && !path.contains("/events") && !body.contains("Action=Describe")
+            // EC2 is asked by POST; its reads and its dry runs change nothing.
+            let changes_nothing = ["Action=Describe", "DryRun=true"].iter().any(|part| body.contains(part));
+            method != "GET" && !path.contains("/events") && !changes_nothing
         } else {
             method == self.method
         };
         is_of_method && path.contains(self.path) && self.body.iter().all(|part| body.contains(part))
     }
-}
-
-/// A case for each effect at each point of it, by the name of its test environment.
-pub fn at_each_point(story: &str, effects: &[(&str, Which)]) -> Vec<(String, (Which, Point))> {
-    let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];
-    let at_points = |(effect, which): &(&str, Which)| {
-        points.map(|(at, point)| (format!("{story}-{effect}-{at}"), (*which, point)))
-    };
-    effects.iter().flat_map(at_points).collect()
 }
 
 /// The object that the API server answered a write with.
@@ -114,6 +107,8 @@ pub struct Tap {
     inner: Mutex<Inner>,
     frozen: watch::Sender<bool>,
     refusing: watch::Sender<bool>,
+    /// Not even the Lease gets through.
+    cut: watch::Sender<bool>,
 }
 
 impl Default for Tap {
@@ -122,6 +117,7 @@ impl Default for Tap {
             inner: Mutex::default(),
             frozen: watch::Sender::new(false),
             refusing: watch::Sender::new(false),
+            cut: watch::Sender::new(false),
         }
     }
 }
@@ -166,7 +162,23 @@ impl Tap {
 
     /// Comes when everything is refused.
     pub async fn refusal(&self) {
-        let _ = self.refusing.subscribe().wait_for(|on| *on).await;
+        let (mut refusing, mut cut) = (self.refusing.subscribe(), self.cut.subscribe());
+        tokio::select! {
+            _ = refusing.wait_for(|on| *on) => {}
+            _ = cut.wait_for(|on| *on) => {}
+        }
+    }
+
+    /// The network between the operator and all else is cut (or mended): nothing gets through, the renewals
+    /// of its Lease neither, which pass by everything else that a test does to requests: an operator that
+    /// loses its Lease ends, and here nothing starts another one.
+    pub fn cut(&self, on: bool) {
+        self.cut.send_replace(on);
+    }
+
+    /// Whether the network is cut at the moment.
+    pub fn is_cut(&self) -> bool {
+        *self.cut.borrow()
     }
 
     /// The requests so far.

@@ -154,9 +154,13 @@ fn a_kubelet_that_is_away_is_told_and_the_engine_goes_on_serving() {
 #[test]
 fn an_engine_that_memory_ran_out_for_is_told_and_comes_back_with_its_rows() {
     with_operator("no-memory", |env| async move {
-        let writer = written(&env, &questdb(), Dialect::Questdb).await;
+        // The engine requests little. One that requests most of the machine, as it does by default, is ended
+        // by the kernel before the process that fills the memory.
+        let mut spec = questdb();
+        spec["resources"] = json!({"requests": {"memory": "256Mi"}});
+        let writer = written(&env, &spec, Dialect::Questdb).await;
         let (pod, restarts) = env.run_of("orders").await;
-        // Holds the whole of an endless line, on the machine and not in the pod: the kernel ends pods first.
+        // Holds the whole of an endless line, on the machine and not in the pod, which the kernel ends first.
         let machine = env.machine();
         machine.limit_memory(1536).unwrap();
         let start = || machine.enter("tail").arg("/dev/zero").spawn().unwrap();

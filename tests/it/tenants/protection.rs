@@ -57,7 +57,7 @@ async fn install(env: &TestEnv) {
 #[test]
 fn the_charts_policy_refuses_the_deletion_and_lets_the_namespace_go_with_its_volumes_retained() {
     run(async {
-        let env = TestEnv::start("refused").await;
+        let env = TestEnv::start("deletion-refused").await;
         env.create("orders", &json!({"deletionProtection": true, "deletionPolicy": "Delete"})).await;
         let ready = env.ready("orders").await;
         install(&env).await;
