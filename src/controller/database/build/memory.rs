@@ -3,7 +3,7 @@
 //! Pure.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Container, Node as CoreNode};
+use k8s_openapi::api::core::v1::{Container, Node as CoreNode, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -43,6 +43,20 @@ pub fn memory_on(spec: &DatabaseSpec, core_node: &CoreNode) -> Option<Quantity> 
 pub fn memory_of(containers: &[Container]) -> Option<&Quantity> {
     let engine = containers.iter().find(|container| container.name == CONTAINER)?;
     engine.resources.as_ref()?.requests.as_ref()?.get(MEMORY)
+}
+
+/// The same of the pods of this StatefulSet.
+pub fn memory_of_set(set: &StatefulSet) -> Option<&Quantity> {
+    memory_of(&set.spec.as_ref()?.template.spec.as_ref()?.containers)
+}
+
+/// What the spec says of a container's resources.
+pub fn asked_of(spec: &DatabaseSpec, container: &Container) -> Option<ResourceRequirements> {
+    let mut resources = container.resources.clone()?;
+    if let Some(requests) = resources.requests.as_mut().filter(|_| memory_is_of_machine(spec)) {
+        requests.remove(MEMORY);
+    }
+    Some(resources)
 }
 
 /// The StatefulSet with this request, and nothing else changed; `None` when it has it.

@@ -32,7 +32,9 @@ pub use adopted::{
 pub use compare::holds;
 pub use config_map::config_map;
 pub use fingerprint::{of_config_map, of_stateful_set};
-pub use memory::{is_same, least_memory, memory_is_of_machine, memory_of, memory_on, with_memory};
+pub use memory::{
+    asked_of, is_same, least_memory, memory_is_of_machine, memory_of, memory_of_set, memory_on, with_memory,
+};
 pub use network_policy::network_policy;
 pub use node::{node, node_spec};
 pub use noted::noted;

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Container, Node as CoreNode, Pod, ResourceRequirements};
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::ResourceExt;
 
 use super::access::{bound, bound_set, rewritten};
@@ -252,18 +252,9 @@ fn cause(observed: &Observed, live: &StatefulSet, pod: &Pod) -> RestartCause {
     {
         return RestartCause::Image { from: old.clone(), to: new.clone() };
     }
-    let is_of_machine = build::memory_is_of_machine(&observed.database.spec);
-    if asked_of(new, is_of_machine) != asked_of(old, is_of_machine) {
+    let spec = &observed.database.spec;
+    if build::asked_of(spec, new) != build::asked_of(spec, old) {
         return RestartCause::Resources;
     }
     RestartCause::Settings
-}
-
-/// What the spec says of a container's resources.
-fn asked_of(container: &Container, memory_is_of_machine: bool) -> Option<ResourceRequirements> {
-    let mut resources = container.resources.clone()?;
-    if let Some(requests) = resources.requests.as_mut().filter(|_| memory_is_of_machine) {
-        requests.remove("memory");
-    }
-    Some(resources)
 }

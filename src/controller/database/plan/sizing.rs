@@ -43,7 +43,7 @@ pub(super) fn for_waiting_pod(
 ) -> Option<Action> {
     let since = refused_since(pod).filter(|_| machine(pod).is_none())?;
     let wanted = build::memory_on(&observed.database.spec, observed.labelled.first()?)?;
-    let current = build::memory_of(&live.spec.as_ref()?.template.spec.as_ref()?.containers)?;
+    let current = build::memory_of_set(live)?;
     if number(&current.0)? > number(&wanted.0)? {
         return changed(observed, live, wanted);
     }
@@ -53,8 +53,7 @@ pub(super) fn for_waiting_pod(
 /// Whether the pod waits with another request than its template's: it is of an older one. What an admission
 /// webhook makes of a new pod is no reason to create it anew.
 pub(super) fn is_outgrown(observed: &Observed, live: &StatefulSet, pod: &Pod) -> bool {
-    let of_set = live.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-    let of_set = of_set.and_then(|spec| build::memory_of(&spec.containers));
+    let of_set = build::memory_of_set(live);
     let of_pod = pod.spec.as_ref().and_then(|spec| build::memory_of(&spec.containers));
     let current = live.status.as_ref().and_then(|status| status.update_revision.as_ref());
     let is_older = pod.labels().get(REVISION_LABEL).zip(current).is_some_and(|(of_pod, new)| of_pod != new);
