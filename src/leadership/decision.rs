@@ -158,8 +158,8 @@ pub fn decide(all: &[Seen], us: &Candidate) -> Decision {
 /// The first other Lease that is held for some of the same namespaces.
 pub fn overlapping(all: &[Seen], us: &Candidate) -> Option<Refusal> {
     let name = us.scope.lease_name();
-    let others = all.iter().filter(|seen| seen.claim.lease != name && is_held(seen, us.duration));
-    others.into_iter().find_map(|seen| {
+    let mut others = all.iter().filter(|seen| seen.claim.lease != name && is_held(seen, us.duration));
+    others.find_map(|seen| {
         let scope = seen.claim.scope.as_ref().filter(|scope| scope.overlaps(&us.scope))?;
         Some(Refusal::Overlap {
             lease: seen.claim.lease.clone(),
