@@ -15,7 +15,7 @@ use super::lies_of_ec2;
 use crate::model_cloud::{Passage, Way};
 
 /// A time that never comes.
-const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+pub const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Where a kill meets a request that may change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumIter)]

@@ -6,7 +6,6 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 use std::thread;
-use std::time::Duration;
 
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator};
@@ -23,16 +22,13 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::chaos::{Chaos, Lies};
+use super::chaos::{Chaos, Lies, NEVER};
 use super::lies_of_ec2::PAST;
 use crate::model_cloud::ModelCloud;
 use crate::world::OPERATOR;
 
 /// When every life begins.
 const START: i64 = 1_767_225_600;
-
-/// No other operator acts in this house.
-const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 86400);
 
 /// The database's namespace.
 pub const NAMESPACE: &str = "team-a";
@@ -153,7 +149,8 @@ impl House {
                 let clock: Arc<dyn freehold::clock::Clock> = clock.clone();
                 let metrics = Metrics::new();
                 let term = Arc::new(Term::new(Arc::clone(&clock)));
-                term.renewed(term.about_to_renew(), FOR_EVER);
+                // No other operator acts in this house.
+                term.renewed(term.about_to_renew(), NEVER);
                 let ctx = operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics, term);
                 let stop = CancellationToken::new();
                 let mut tasks = operator::start(&Arc::new(ctx), &settings, &stop);
