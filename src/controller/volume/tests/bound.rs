@@ -1,4 +1,4 @@
-//! The EBS volume is there: its PersistentVolume, then its claim, and strangers of their names.
+//! The EBS volume is there: its PersistentVolume, then its claim, and foreign objects of their names.
 
 use super::growth::{modifies, wanted};
 use super::*;

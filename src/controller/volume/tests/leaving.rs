@@ -312,7 +312,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
             finished().pending(),
         ),
         (
-            "a stranger of the record's name stays",
+            "a foreign object of the record's name stays",
             gone(|it| {
                 status(it).deleted_at = Some(Time(at(6)));
                 it.persistent_volume.as_mut().unwrap().metadata.labels = None;

@@ -8,8 +8,8 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
     let keep = |state: VolumeState| detached(DeletionPolicy::Retain, state, |_| {});
     let marked = || marks(BY_POLICY);
     let made = kept(BY_POLICY);
-    let mut stranger = record();
-    stranger.metadata.labels = None;
+    let mut foreign = record();
+    foreign.metadata.labels = None;
     let only_released = || acts(Stage::Created, vec![Action::RemoveFinalizer], Reason::Deleting);
     hold(vec![
         ("available", keep(VolumeState::Available), now(), marked()),
@@ -32,8 +32,8 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
             ),
         ),
         (
-            "a stranger of the record's name is left alone, and the volume does not go without a record",
-            with(keep(VolumeState::Available), |it| it.persistent_volume = Some(stranger)),
+            "a foreign object of the record's name is left alone: the volume does not go without a record",
+            with(keep(VolumeState::Available), |it| it.persistent_volume = Some(foreign)),
             now(),
             stalls(Stage::Created, Reason::NameConflict).again(5),
         ),
