@@ -91,13 +91,6 @@ def at(value, *path):
     return value
 
 
-def is_ready(thing, generation=None):
-    return any(
-        it["type"] == "Ready" and it["status"] == "True" and it.get("observedGeneration") == generation
-        for it in at(thing, "status", "conditions") or []
-    )
-
-
 def names(database, row):
     """Whether the Database adopts what the row says."""
     adopt = at(database, "spec", "adopt") or {}
@@ -159,7 +152,8 @@ def plan(row, facts, node_class):
         ),
     ]
     problems = [problem for is_so, problem in checks if not is_so]
-    is_done = is_ours and is_ready(database, at(database, "metadata", "generation"))
+    # Not whether it is Ready now: a database that was adopted long ago may just be repaired.
+    is_done = is_ours and bool(at(database, "status", "firstReadyAt"))
     entry = {
         "name": f"{namespace}/{name}",
         "volume": row["volume_id"],

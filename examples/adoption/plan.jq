@@ -3,8 +3,6 @@
 
 def owner: [(.metadata.ownerReferences // [])[] | select(.controller)] | first;
 def unless(fact; problem): if fact then empty else problem end;
-def ready: .metadata.generation as $generation
-  | any((.status.conditions // [])[]; .type == "Ready" and .status == "True" and .observedGeneration == $generation);
 def names: gsub("^ +| +$"; "") | split(" ") | map(select(. != ""));
 
 INDEX($objects[].items[]; "\(.kind)/\(.metadata.namespace // "")/\(.metadata.name)") as $known
@@ -22,7 +20,8 @@ INDEX($objects[].items[]; "\(.kind)/\(.metadata.namespace // "")/\(.metadata.nam
 | $volume_of[.volume_id] as $volume | $instance_of[.instance_id] as $instance
 | [($volume.Attachments // [])[] | select(.InstanceId == $row.instance_id)] as $attached
 | ($set | owner) as $owner | ($owner.kind == "Database" and $owner.uid == $database.metadata.uid) as $adopted
-| ($adopted and ($database | ready)) as $done
+# Not whether it is Ready now: a database that was adopted long ago may just be repaired.
+| ($adopted and $database.status.firstReadyAt != null) as $done
 | [$snapshots[].Snapshots[] | select(.VolumeId == $row.volume_id and .State != "error")
     | select(any(.Tags[]; .Key == "freehold.dev/adopt" and .Value == $tag))] as $taken
 | [

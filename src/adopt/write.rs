@@ -112,7 +112,7 @@ impl Writer<'_> {
 }
 
 /// Whether the Database is Ready in its present generation.
-pub fn is_ready(database: &Database) -> bool {
+fn is_ready(database: &Database) -> bool {
     let ready = database.conditions().iter().find(|it| it.type_ == ConditionType::Ready.as_str());
     ready.is_some_and(|it| it.status == "True" && it.observed_generation == database.metadata.generation)
 }

@@ -11,7 +11,6 @@ use crate::adopt::engine::engine;
 use crate::adopt::error::AdoptError;
 use crate::adopt::found::Found;
 use crate::adopt::wanted::Wanted;
-use crate::adopt::write::is_ready;
 use crate::api::keys::ADOPT_TAG;
 use crate::cloud::identity::adopter;
 use crate::command::finding::{Finding, Level};
@@ -130,7 +129,8 @@ impl Entry {
         let pod = found.pod.as_ref().and_then(ResourceExt::uid);
         let owner = found.database.as_ref().filter(|_| is_adopted(found, wanted));
         let status = owner.and_then(|it| it.status.as_ref()?.adoption.as_ref());
-        let adopted = owner.filter(|it| is_ready(it));
+        // Not whether it is Ready now: a database that was adopted long ago may just be repaired.
+        let adopted = owner.filter(|it| it.status.as_ref().is_some_and(|it| it.first_ready_at.is_some()));
         let of = |level| findings.iter().filter(move |it: &&Finding| it.level == level);
         let problems: Vec<Problem> = of(Level::Blocker).map(problem).collect();
         let (state, problems) = match (adopted, problems) {

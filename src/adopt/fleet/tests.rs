@@ -95,15 +95,11 @@ fn one_that_an_earlier_run_adopted_is_recognised_by_the_cluster_alone() {
     found.stateful_set.metadata.owner_references = Some(vec![serde_json::from_value(owner).unwrap()]);
     found.database = Some(database.clone());
     let state = |found: &Found| Entry::new(found, &wanted(), &[]).state;
-    assert_eq!(state(&found), State::Adoptable, "it is not Ready yet");
-    database.status = Some(
-        serde_json::from_value(serde_json::json!({"conditions": [{"type": "Ready", "status": "True",
-            "reason": "AsExpected", "message": "", "observedGeneration": 1,
-            "lastTransitionTime": "2026-01-02T03:04:05Z"}]}))
-        .unwrap(),
-    );
+    assert_eq!(state(&found), State::Adoptable, "it was not Ready yet");
+    let status = serde_json::json!({"firstReadyAt": "2026-01-02T03:04:05Z"});
+    database.status = Some(serde_json::from_value(status).unwrap());
     found.database = Some(database);
-    assert_eq!(state(&found), State::AlreadyAdopted);
+    assert_eq!(state(&found), State::AlreadyAdopted, "whether or not it is Ready now");
 }
 
 #[test]
