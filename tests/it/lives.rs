@@ -10,6 +10,7 @@ mod named;
 mod person;
 mod record;
 mod story;
+mod tenants;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,6 +45,11 @@ fn a_database_lives_through_each_call_lie_and_crash_that_has_a_name() {
     let is_chosen = |(number, _): &(u64, named::Named)| range.contains(number);
     let cases: Vec<(u64, named::Named)> = (0..).zip(named::NAMED).filter(is_chosen).collect();
     judge(each(&cases, named::live));
+}
+
+#[test]
+fn a_burst_of_creations_in_one_namespace_holds_up_neither_a_repair_nor_a_creation_in_another() {
+    judge(each(&[(1, ())], |()| tenants::burst()));
 }
 
 /// The seeds that are asked for.

@@ -137,6 +137,11 @@ impl House {
 
     /// Starts the operator, and keeps starting it when it crashes.
     pub fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// The same, with these flags.
+    pub fn start_with(&mut self, flags: &'static [&'static str]) {
         let (server, ec2) = (self.server.clone(), self.ec2.clone());
         let (chaos, clock) = (self.chaos.clone(), Arc::clone(&self.clock));
         self.players.push(tokio::spawn(async move {
@@ -145,7 +150,8 @@ impl House {
                 let client = server.client(&incarnation);
                 let way = chaos.way(incarnation.clone());
                 let cloud = Arc::new(ModelCloud::over(ec2.clone(), OPERATOR, way));
-                let settings = Line::parse_from(["rig", "--cluster-id", "rig"]).settings;
+                let line = ["rig", "--cluster-id", "rig"].iter().chain(flags);
+                let settings = Line::parse_from(line).settings;
                 let clock: Arc<dyn freehold::clock::Clock> = clock.clone();
                 let metrics = Metrics::new();
                 let term = Arc::new(Term::new(Arc::clone(&clock)));

@@ -28,12 +28,17 @@ const DATABASES: &str = "databases.freehold.dev";
 impl House {
     /// What an administrator sets up.
     pub async fn furnish(&self) {
-        self.make::<Namespace>(&json!({"metadata": {"name": NAMESPACE}})).await;
+        self.namespace(NAMESPACE).await;
         self.make::<StorageClass>(&json!({"metadata": {"name": "freehold"},
             "provisioner": "ebs.csi.aws.com", "allowVolumeExpansion": true, "reclaimPolicy": "Retain",
             "volumeBindingMode": "WaitForFirstConsumer"}))
             .await;
         self.make::<NodeClass>(&node_class("default", &self.ec2.world())).await;
+    }
+
+    /// Makes a namespace.
+    pub async fn namespace(&self, name: &str) {
+        self.make::<Namespace>(&json!({"metadata": {"name": name}})).await;
     }
 
     async fn make<K>(&self, object: &Value)
@@ -45,13 +50,22 @@ impl House {
     }
 
     fn databases(&self) -> Api<Database> {
-        Api::namespaced(self.person.clone(), NAMESPACE)
+        self.databases_of(NAMESPACE)
+    }
+
+    fn databases_of(&self, namespace: &str) -> Api<Database> {
+        Api::namespaced(self.person.clone(), namespace)
     }
 
     /// Creates the database, a QuestDB of 100 GiB, with these changes of its spec.
     pub async fn create(&self, changes: &Value) {
-        let object = serde_json::from_value(database(NAMESPACE, "default", NAME, changes)).unwrap();
-        self.databases().create(&PostParams::default(), &object).await.unwrap();
+        self.create_in(NAMESPACE, NAME, changes).await;
+    }
+
+    /// The same, with this name in this namespace.
+    pub async fn create_in(&self, namespace: &str, name: &str, changes: &Value) {
+        let object = serde_json::from_value(database(namespace, "default", name, changes)).unwrap();
+        self.databases_of(namespace).create(&PostParams::default(), &object).await.unwrap();
     }
 
     /// Changes the database's spec.
@@ -86,7 +100,12 @@ impl House {
 
     /// Whether the database is ready, for the spec as it is now.
     pub fn is_ready(&self) -> bool {
-        let Some(database) = self.database() else { return false };
+        self.is_ready_in(NAMESPACE, NAME)
+    }
+
+    /// The same for the database of this name in this namespace.
+    pub fn is_ready_in(&self, namespace: &str, name: &str) -> bool {
+        let Some(database) = self.server.object(DATABASES, namespace, name) else { return false };
         let conditions = database["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.iter().any(|it| {
             it["type"] == "Ready"

@@ -1,5 +1,5 @@
-//! What the tenants of one AWS account share: its quotas, the rate of launches, and the repairs that may run
-//! at once. Counted in launches and in machines, not in seconds.
+//! What the tenants of one AWS account share: its quotas, and the repairs that may run at once. Counted in
+//! launches and in machines, not in seconds. Their rate of launches: tests/it/lives/tenants.rs.
 
 use std::collections::BTreeMap;
 
@@ -121,15 +121,6 @@ impl<'a> Tenant<'a> {
             })
             .collect()
     }
-
-    /// The last entry of EC2's journal when the newest Node of this namespace was created.
-    fn node_created(&self) -> u64 {
-        let path = format!("/namespaces/{}/nodes", self.namespace);
-        let created = self.env.tap.seen().into_iter().rfind(|seen| {
-            seen.method == "POST" && seen.path.contains("freehold.dev") && seen.path.ends_with(&path)
-        });
-        created.expect("a Node was created").journal
-    }
 }
 
 /// An operator for all namespaces, on a control plane of its own.
@@ -196,46 +187,6 @@ fn a_repair_does_not_wait_for_the_quota_that_another_tenants_new_database_waits_
         broken.serves_elsewhere("orders", &old).await;
         new.until_says("orders", "QuotaExceeded", "On-Demand Standard").await;
         assert_eq!(new.launches().len(), 1, "one refusal is enough");
-        env.close().await;
-    });
-}
-
-#[test]
-fn a_burst_of_creations_in_one_namespace_holds_up_neither_a_repair_nor_a_creation_in_another() {
-    const BURST: usize = 20;
-    const FEW: usize = 3;
-    run(async {
-        // A hundredth of EC2's rates: a launch in one and a half seconds of the wall clock, and no burst.
-        let options = Options { scale: 30, ec2_share: 0.01, ..Options::default() };
-        let env = shared("launch-turns", options).await;
-        let (noisy, broken) = (Tenant::new(&env, "noisy").await, Tenant::new(&env, "broken").await);
-        let quiet = Tenant::new(&env, "quiet").await;
-        broken.create("orders", &json!({})).await;
-        broken.ready("orders").await;
-        let old = broken.instance("orders").await;
-        noisy.create_several(BURST).await;
-        until("the first launches of many", || async {
-            let (launched, nodes) = (noisy.launches().len(), noisy.nodes().await.len());
-            seen((launched >= 2 && nodes == BURST).then_some(()), || format!("{launched} of {nodes}"))
-        })
-        .await;
-
-        env.ec2().outside(&Outside::Terminate.to(&old)).unwrap();
-        quiet.create("orders", &json!({})).await;
-        until("the launches of the others", || async {
-            let (repaired, created) = (broken.launches().len(), quiet.launches().len());
-            seen((repaired >= 2 && created >= 1).then_some(()), || format!("{repaired} {created}"))
-        })
-        .await;
-        let waiting = BURST - noisy.launches().len();
-        assert!(waiting > FEW, "the burst was over before it could hold up anything: {waiting} wait");
-        for (who, launch) in [(&broken, broken.launches().pop()), (&quiet, quiet.launches().pop())] {
-            let (asked, made) = (who.node_created(), launch.unwrap().seq);
-            let before = noisy.launches().iter().filter(|it| asked < it.seq && it.seq < made).count();
-            assert!(before <= FEW, "{before} launches of another tenant before one of {}", who.namespace);
-        }
-        broken.serves_elsewhere("orders", &old).await;
-        quiet.ready("orders").await;
         env.close().await;
     });
 }

@@ -13,8 +13,6 @@ pub struct Options {
     pub scale: u32,
     /// Settings of the operator by their flags; the seconds are unscaled.
     pub settings: BTreeMap<&'static str, u32>,
-    /// The share of EC2's published rates that the operator takes.
-    pub ec2_share: f64,
     /// EC2's own settings; its clock runs at the scale.
     pub simulator: ec2sim::Options,
     /// The operator's calls to EC2 go by the tap, too.
@@ -46,7 +44,6 @@ impl Default for Options {
         Self {
             scale: 60,
             settings,
-            ec2_share: 0.5,
             simulator: ec2sim::Options { delays: ec2sim::Delays::realistic(), ..ec2sim::Options::default() },
             tapped_ec2: false,
             boot: SiteOptions::fast().boot,

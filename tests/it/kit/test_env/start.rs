@@ -167,7 +167,6 @@ fn settings(name: &str, watched: &[&str], options: &Options) -> Vec<String> {
     let election = ELECTION.iter().filter(|(key, _)| !options.settings.contains_key(key));
     settings.extend(election.flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
     settings.extend(["--time-scale".to_owned(), options.scale.to_string()]);
-    settings.extend(["--ec2-share".to_owned(), options.ec2_share.to_string()]);
     settings.extend(options.settings.iter().flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
     settings
 }
