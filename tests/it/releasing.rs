@@ -167,7 +167,13 @@ fn a_database_that_freehold_made_is_released_as_it_runs_and_can_be_adopted_again
             seen((is_back && again["node"] == ran["node"]).then_some(()), || again.to_string())
         })
         .await;
-        assert_eq!(machines(&env), machine);
+        // The volume may have been detached before the new pod was there.
+        until("its volumes on the machine", || async {
+            let disks = machines(&env)[1].to_string();
+            seen((disks.matches("state: Attached").count() == 2).then_some(()), || disks)
+        })
+        .await;
+        assert_eq!(machines(&env)[0], machine[0]);
         adopted_again(&mut env, &uid).await;
         env.close().await;
     });
