@@ -1,5 +1,6 @@
 //! The objects that scenarios write, and what is read of those that the operator writes.
 
+use ec2sim::JournalEntry;
 use freehold::api::{Database, Node, NodeClass, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
@@ -17,6 +18,16 @@ pub fn database(namespace: &str, class: &str, name: &str, changes: &Value) -> Va
         "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
         "metadata": {"namespace": namespace, "name": name}, "spec": spec,
     })
+}
+
+/// Of these calls the launches for the Databases of a namespace.
+pub fn launches_for(namespace: &str, calls: Vec<JournalEntry>) -> Vec<JournalEntry> {
+    let prefix = format!("{namespace}/");
+    let is_of = |call: &JournalEntry| {
+        let database = call.tags.get("freehold.dev/database");
+        call.action == "RunInstances" && database.is_some_and(|name| name.starts_with(&prefix))
+    };
+    calls.into_iter().filter(is_of).collect()
 }
 
 /// RFC 7386.

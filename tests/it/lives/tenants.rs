@@ -9,6 +9,7 @@ use serde_json::json;
 use super::chaos::Lies;
 use super::house::House;
 use super::life::CALM;
+use crate::kit::objects;
 
 /// How many databases one namespace creates at once.
 const BURST: usize = 30;
@@ -55,12 +56,7 @@ pub async fn burst() {
 impl House {
     /// The operator's launches for this namespace.
     fn launches(&self, namespace: &str) -> Vec<JournalEntry> {
-        let prefix = format!("{namespace}/");
-        let is_of = |it: &JournalEntry| {
-            let database = it.tags.get("freehold.dev/database");
-            it.action == "RunInstances" && !it.dry_run && database.is_some_and(|it| it.starts_with(&prefix))
-        };
-        self.ec2.journal().into_iter().filter(is_of).collect()
+        objects::launches_for(namespace, self.ec2.journal())
     }
 
     fn nodes_of(&self, namespace: &str) -> usize {

@@ -113,13 +113,7 @@ impl<'a> Tenant<'a> {
 
     /// The operator's launches for this namespace.
     fn launches(&self) -> Vec<JournalEntry> {
-        let prefix = format!("{}/", self.namespace);
-        let launches = self.env.calls_since(0).into_iter().filter(|entry| entry.action == "RunInstances");
-        launches
-            .filter(|entry| {
-                entry.tags.get("freehold.dev/database").is_some_and(|name| name.starts_with(&prefix))
-            })
-            .collect()
+        objects::launches_for(self.namespace, self.env.calls_since(0))
     }
 }
 
