@@ -1,8 +1,8 @@
 //! An adopted database under the chart's admission policies: it is adopted, lives and is released with all of
 //! them, and what would restart or end it, or lose its data, is refused or mended.
 
+use freehold::api::Database;
 use freehold::api::keys::{ADOPTION_ANNOTATION, FINALIZER};
-use freehold::api::{Database, DatabaseStatus};
 use freehold::cluster::{delete, is_conflict};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
@@ -129,9 +129,9 @@ async fn status_lost(env: &TestEnv, found: &Found) {
     let known = databases.get("orders").await.unwrap().status.unwrap().adoption.unwrap();
     let set = env.api::<StatefulSet>().get(&found.legacy.name).await.unwrap();
     assert!(set.annotations().contains_key(ADOPTION_ANNOTATION));
-    let mut database = databases.get("orders").await.unwrap();
-    database.status = Some(DatabaseStatus::default());
-    databases.replace_status("orders", &PostParams::default(), &database).await.unwrap();
+    // Whatever the operator has written since.
+    let lost = Patch::Merge(json!({"status": null}));
+    databases.patch_status("orders", &PatchParams::default(), &lost).await.unwrap();
     until("the adoption being recorded again", || async {
         let status = databases.get("orders").await.map_err(|error| error.to_string())?.status;
         let recorded = status.and_then(|status| status.adoption);
