@@ -119,7 +119,7 @@ pub async fn run(
 
 /// Keeps the term while the tasks run, and releases it once all of them have ended; without a term they end
 /// at once.
-async fn lead(
+pub async fn lead(
     leadership: &Leadership,
     mut held: Held,
     mut tasks: JoinSet<()>,

@@ -1,12 +1,15 @@
 //! Whole lives of databases in one process and in virtual time: the operator as it is shipped, on the API
 //! server in memory and EC2's model, with everyone who acts beside it; one seed decides all that may differ.
 
+mod blow;
 mod chaos;
 mod house;
 mod killed;
+mod led;
 mod lies_of_ec2;
 mod life;
 mod named;
+mod operators;
 mod person;
 mod record;
 mod story;
@@ -20,9 +23,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use strum::IntoEnumIterator as _;
 
-use chaos::{Kill, Killed, Lies};
+use blow::{Blow, Strike};
+use chaos::Lies;
 use house::Failure;
 use killed::{Course, Meanwhile};
+use life::Plan;
 
 /// How many seeds each test run tries.
 const SEEDS: u64 = 20;
@@ -59,16 +64,39 @@ fn seeds() -> Option<Range<u64>> {
     Some(first.parse().ok()?..end.parse().ok()?)
 }
 
+/// What becomes of an operator, and for how many seconds: as long as a restart takes, a minute, or until another
+/// one leads.
+const BLOWS: [(Blow, u64); 8] = [
+    (Blow::Before, 1),
+    (Blow::Lost, 1),
+    (Blow::After, 1),
+    (Blow::Lost, 60),
+    (Blow::Lost, 200),
+    (Blow::Unanswered, 0),
+    (Blow::Stopped, 200),
+    (Blow::CutOff, 200),
+];
+
 #[test]
-fn an_operator_that_is_killed_at_any_write_goes_on_as_if_nothing_had_been() {
-    let ways = [(Kill::Before, 1), (Kill::Lost, 1), (Kill::After, 1), (Kill::Lost, 60)];
+fn two_operators_of_which_one_is_struck_at_any_write_go_on_as_if_nothing_had_been() {
     for course in Course::iter() {
         let writes = counted(move || course.live(None));
         assert!(writes > 60, "{writes} writes are no whole life");
-        judge(each(&at_each(writes, &ways), |(number, (how, seconds))| async move {
-            course.live(Some(Killed { number, how, away: Duration::from_secs(seconds) })).await;
+        judge(each(&at_each(writes, &BLOWS), |(number, (blow, seconds))| async move {
+            course.live(Some(Strike { number, blow, away: Duration::from_secs(seconds) })).await;
         }));
     }
+}
+
+#[test]
+fn whatever_becomes_of_the_operator_that_leads_the_other_one_follows_within_seconds() {
+    let cases: Vec<(u64, (&str, Blow))> = (0..).zip(led::cases()).collect();
+    judge(each(&cases, led::live));
+}
+
+#[test]
+fn of_two_databases_that_adopt_one_retained_volume_the_one_that_is_deleted_takes_nothing_along() {
+    judge(each(&[(1, ())], |()| killed::two_adopters()));
 }
 
 #[test]
@@ -95,7 +123,7 @@ fn counted<F: Future<Output = usize>>(life: impl FnOnce() -> F + Send) -> usize 
     writes.into_inner()
 }
 
-/// The cases of kills at these writes, from 1: all ways at each with `FREEHOLD_SEEDS` set, else one, in turn.
+/// The cases of blows at these writes, from 1: all ways at each with `FREEHOLD_SEEDS` set, else one, in turn.
 fn at_each<W: Copy>(writes: usize, ways: &[W]) -> Vec<(u64, (usize, W))> {
     let is_whole = std::env::var("FREEHOLD_SEEDS").is_ok();
     let all = (0..writes).flat_map(|write| (0..ways.len()).map(move |way| (write, way)));
@@ -106,10 +134,33 @@ fn at_each<W: Copy>(writes: usize, ways: &[W]) -> Vec<(u64, (usize, W))> {
         .collect()
 }
 
-/// Lives the life of each seed. Those that failed.
+/// Lives the life of each seed. Those that failed, of which the first is made as small as it fails.
 fn lives(seeds: Range<u64>, lies: fn(u64) -> Lies) -> Vec<(u64, Failure)> {
     let seeds: Vec<(u64, u64)> = seeds.map(|seed| (seed, seed)).collect();
-    each(&seeds, move |seed| life::live(seed, lies(seed)))
+    let mut failed = each(&seeds, move |seed| life::live(Plan::of(seed, lies(seed))));
+    if let Some((seed, failure)) = failed.first_mut() {
+        *failure = smallest(Plan::of(*seed, lies(*seed)), std::mem::take(failure));
+    }
+    failed
+}
+
+/// How often a life that fails is tried with one thing less.
+const TRIES: usize = 60;
+
+/// Leaves out of a life that fails what it fails without.
+fn smallest(mut plan: Plan, mut failure: Failure) -> Failure {
+    let mut tries = 0;
+    loop {
+        let smaller = plan.smaller().into_iter().take(TRIES - tries).find_map(|smaller| {
+            tries += 1;
+            let failed = house::run(|| life::live(smaller.clone())).err();
+            failed.map(|failure| (smaller, failure))
+        });
+        match smaller {
+            Some(smaller) => (plan, failure) = smaller,
+            None => return failure,
+        }
+    }
 }
 
 /// Lives a life for each case, on every processor. Those that failed, by the numbers of the cases.

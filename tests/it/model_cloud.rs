@@ -27,6 +27,8 @@ pub struct Passage {
     pub there: Duration,
     /// From then until the caller has the answer.
     pub back: Duration,
+    /// It arrives whatever becomes of the caller meanwhile.
+    pub is_on_its_way: bool,
 }
 
 /// Decides how long each call of an action takes.
@@ -52,8 +54,17 @@ impl ModelCloud {
 
     async fn call(&self, action: &'static str, params: &Params) -> Result<Response, CloudError> {
         let passage = self.way.as_ref().map(|way| way(action)).unwrap_or_default();
-        pause(passage.there).await;
-        let answer = self.call_at_once(action, params);
+        let answer = if passage.is_on_its_way {
+            let (simulator, caller, params) = (self.simulator.clone(), self.caller.clone(), params.clone());
+            let arriving = tokio::spawn(async move {
+                pause(passage.there).await;
+                carry_out(&simulator, &caller, action, &params)
+            });
+            arriving.await.expect("the model answers")
+        } else {
+            pause(passage.there).await;
+            carry_out(&self.simulator, &self.caller, action, params)
+        };
         pause(passage.back).await;
         answer
     }
@@ -65,21 +76,6 @@ impl ModelCloud {
             Err(accepted) if accepted.is_accepted_dry_run() => Ok(()),
             Err(refused) => Err(refused),
         }
-    }
-
-    fn call_at_once(&self, action: &'static str, params: &Params) -> Result<Response, CloudError> {
-        let mut all = vec![("Action".to_owned(), action.to_owned())];
-        all.extend(params.iter().cloned());
-        self.simulator.call(&self.caller, &all).map_err(|error| match error {
-            ApiError::Refused(refusal) => CloudError::new(
-                action,
-                Some(&refusal.code),
-                &refusal.message,
-                Some(refusal.status()),
-                Some("in-process"),
-            ),
-            ApiError::NoAnswer => CloudError::in_doubt(action, "no answer"),
-        })
     }
 
     /// All pages of a list; `page` takes the items and the next page's token out of an answer.
@@ -119,6 +115,26 @@ impl ModelCloud {
         let snapshots = snapshots.await?;
         Ok(snapshots.into_iter().map(snapshot).collect())
     }
+}
+
+fn carry_out(
+    simulator: &Simulator,
+    caller: &str,
+    action: &'static str,
+    params: &Params,
+) -> Result<Response, CloudError> {
+    let mut all = vec![("Action".to_owned(), action.to_owned())];
+    all.extend(params.iter().cloned());
+    simulator.call(caller, &all).map_err(|error| match error {
+        ApiError::Refused(refusal) => CloudError::new(
+            action,
+            Some(&refusal.code),
+            &refusal.message,
+            Some(refusal.status()),
+            Some("in-process"),
+        ),
+        ApiError::NoAnswer => CloudError::in_doubt(action, "no answer"),
+    })
 }
 
 async fn pause(time: Duration) {

@@ -4,40 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ec2sim::{Simulator, Visibility};
+use freehold::term::Term;
 use freehold_rig::{Call, Server, Verb};
 use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use strum::IntoEnumIterator as _;
-use tokio::sync::Notify;
 
+use super::blow::{Blow, Strike};
 use super::lies_of_ec2;
+use super::operators::{Operators, Passing, identity};
 use crate::model_cloud::{Passage, Way};
+
+/// For how long AWS accepts a signed request (Signature Version 4).
+const SIGNED: Duration = Duration::from_mins(15);
 
 /// A time that never comes.
 pub const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-
-/// Where a kill meets a request that may change something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumIter)]
-pub enum Kill {
-    /// The request is not sent any more.
-    Before,
-    /// It is carried out, and its answer is lost.
-    Lost,
-    /// The answer arrives, and nothing is sent any more.
-    After,
-}
-
-/// A kill that is planned.
-#[derive(Clone, Copy, Debug)]
-pub struct Killed {
-    /// At which of the operator's requests that may change something, from 1.
-    pub number: usize,
-    /// Where it meets the request.
-    pub how: Kill,
-    /// How long the operator stays away.
-    pub away: Duration,
-}
 
 /// How much is wrong with the world: each figure is a probability for one request, unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +29,8 @@ pub struct Lies {
     pub api: f64,
     /// A call to EC2 is refused, lost, late, or its answer is lost.
     pub ec2: f64,
-    /// The operator is killed at a write: before it, after it, or with its answer on the way.
-    pub crash: f64,
+    /// An operator is struck at a write: killed, stopped, or cut off.
+    pub blows: f64,
     /// How often the watches are disturbed, in times an hour.
     pub watches: f64,
     /// How late EC2 shows what is new.
@@ -56,8 +39,8 @@ pub struct Lies {
     pub stale: f64,
     /// The tags of instances that have ended vanish.
     pub tags_vanish: bool,
-    /// The operator is killed once, here.
-    pub kill: Option<Killed>,
+    /// An operator is struck once, here.
+    pub strike: Option<Strike>,
 }
 
 impl Lies {
@@ -67,12 +50,12 @@ impl Lies {
         Self {
             api: 0.0,
             ec2: 0.0,
-            crash: 0.0,
+            blows: 0.0,
             watches: 0.0,
             visibility,
             stale: 0.0,
             tags_vanish: false,
-            kill: None,
+            strike: None,
         }
     }
 
@@ -81,12 +64,27 @@ impl Lies {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x11e5);
         let mut one_of = |values: &[f64]| values[rng.random_range(0..values.len())];
         let (api, ec2) = (one_of(&[0.0, 0.01, 0.05, 0.15]), one_of(&[0.0, 0.02, 0.1, 0.25]));
-        let (crash, watches) = (one_of(&[0.0, 0.01, 0.05, 0.1]), one_of(&[0.0, 5.0, 60.0]));
+        let (blows, watches) = (one_of(&[0.0, 0.01, 0.05, 0.1]), one_of(&[0.0, 5.0, 60.0]));
         let mut lag = |most: u64| Duration::from_secs([0, 0, 2, most][rng.random_range(0..4)]);
         let visibility = Visibility { by_id: lag(10), by_filter: lag(60), tags: lag(120) };
         let stale = [0.0, 0.02, 0.1][rng.random_range(0..3)];
         let tags_vanish = rng.random_bool(0.7);
-        Self { api, ec2, crash, watches, visibility, stale, tags_vanish, kill: None }
+        Self { api, ec2, blows, watches, visibility, stale, tags_vanish, strike: None }
+    }
+
+    /// The same with one kind of lie less.
+    pub fn fewer(self) -> Vec<Self> {
+        let none = Self::none();
+        let all = [
+            (self.api > 0.0, Self { api: 0.0, ..self }),
+            (self.ec2 > 0.0, Self { ec2: 0.0, ..self }),
+            (self.blows > 0.0, Self { blows: 0.0, ..self }),
+            (self.watches > 0.0, Self { watches: 0.0, ..self }),
+            (self.visibility != none.visibility, Self { visibility: none.visibility, ..self }),
+            (self.stale > 0.0, Self { stale: 0.0, ..self }),
+            (self.tags_vanish, Self { tags_vanish: false, ..self }),
+        ];
+        all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, fewer)| fewer).collect()
     }
 }
 
@@ -101,16 +99,15 @@ struct Inner {
     rng: Mutex<ChaCha8Rng>,
     server: Server,
     ec2: Simulator,
-    crash: Notify,
-    starts: Mutex<usize>,
+    operators: Operators,
     /// How many requests that may change something were made.
     effects: Mutex<usize>,
-    /// Nothing of this start is sent any more.
-    is_dead: Mutex<bool>,
-    /// How long the operator stays away after this crash, if that is not drawn.
-    away: Mutex<Option<Duration>>,
-    /// The operator is killed at the first request that begins like this, and stays away for so long.
-    killed_at: Mutex<Option<(&'static str, Kill, Duration)>>,
+    /// An operator is struck at the first request that begins like this, and is away for so long.
+    struck_at: Mutex<Option<(&'static str, Blow, Duration)>>,
+    /// Which operator was struck first, and when.
+    struck: Mutex<Option<(jiff::Timestamp, String)>>,
+    /// When which operator sent something that may change something.
+    sends: Mutex<Vec<(jiff::Timestamp, String)>>,
     /// What was done, for the story.
     deeds: Mutex<Vec<(jiff::Timestamp, String)>>,
 }
@@ -124,12 +121,11 @@ impl Chaos {
             rng,
             server: server.clone(),
             ec2: ec2.clone(),
-            crash: Notify::new(),
-            starts: Mutex::new(0),
+            operators: Operators::default(),
             effects: Mutex::new(0),
-            is_dead: Mutex::new(false),
-            away: Mutex::new(None),
-            killed_at: Mutex::new(None),
+            struck_at: Mutex::new(None),
+            struck: Mutex::new(None),
+            sends: Mutex::new(Vec::new()),
             deeds: Mutex::new(Vec::new()),
         };
         let chaos = Self { inner: Arc::new(inner) };
@@ -145,6 +141,7 @@ impl Chaos {
     pub fn calm(&self) {
         *self.inner.lies.lock() = Lies::none();
         self.inner.ec2.clear_faults();
+        self.inner.operators.set_free();
         self.note("calm".to_owned());
     }
 
@@ -158,56 +155,72 @@ impl Chaos {
         self.inner.deeds.lock().clone()
     }
 
-    /// The name of the operator's next start.
-    pub fn begin(&self) -> String {
-        let mut starts = self.inner.starts.lock();
-        *starts += 1;
-        *self.inner.is_dead.lock() = false;
-        self.note(format!("the operator starts for the {starts}. time"));
-        format!("operator-{starts}")
+    /// Starts the operator of this number. The name by which its requests are known.
+    pub fn begin(&self, number: usize) -> String {
+        let name = self.inner.operators.start(number);
+        self.note(format!("{name} starts"));
+        name
     }
 
-    /// Until the operator is to be killed.
-    pub async fn crash(&self) {
-        self.inner.crash.notified().await;
+    /// Until this operator is to end.
+    pub async fn ending(&self, number: usize) {
+        self.inner.operators.ending(number).await;
     }
 
-    /// Kills the operator at the first request that begins like this, such as `RunInstances` or
-    /// `Patch nodes`; it stays away for so long.
-    pub fn kill_at(&self, at: &'static str, how: Kill, away: Duration) {
-        *self.inner.killed_at.lock() = Some((at, how, away));
+    /// Strikes the operator at the first request that begins like this, such as `RunInstances` or
+    /// `Patch nodes`; it is away for so long.
+    pub fn strike_at(&self, at: &'static str, blow: Blow, away: Duration) {
+        *self.inner.struck_at.lock() = Some((at, blow, away));
     }
 
-    /// How long the operator stays away: mostly seconds, sometimes long enough for what it knows to be old.
-    pub fn outage(&self) -> Duration {
-        if let Some(away) = self.inner.away.lock().take() {
-            return away;
-        }
+    /// How long an operator that has ended stays away.
+    pub fn outage(&self, number: usize) -> Duration {
+        self.inner.operators.away(number).unwrap_or_else(|| self.a_while())
+    }
+
+    /// Mostly seconds, sometimes long enough for what an operator knows to be old.
+    fn a_while(&self) -> Duration {
         let mut rng = self.inner.rng.lock();
         let longest = [5, 60, 60, 1800][rng.random_range(0..4)];
         Duration::from_millis(rng.random_range(500..longest * 1000))
     }
 
-    /// What happens to the calls of this start of the operator to EC2.
-    pub fn way(&self, incarnation: String) -> Way {
+    /// What happens to the calls of this start of an operator to EC2. Like the adapter that is shipped, it sends
+    /// nothing after the end of the term.
+    pub fn way(&self, name: String, term: Arc<Term>) -> Way {
         let chaos = self.clone();
-        Box::new(move |action| chaos.passage(&incarnation, action))
-    }
-
-    fn is_over(&self, incarnation: &str) -> bool {
-        *self.inner.is_dead.lock() || incarnation != format!("operator-{}", self.inner.starts.lock())
-    }
-
-    fn passage(&self, incarnation: &str, action: &str) -> Passage {
-        let mut passage = Passage { there: self.moment(), back: self.moment() };
-        if self.is_over(incarnation) {
-            passage.there = NEVER;
-        } else if !ec2sim::reads(action) {
-            match self.kills(action) {
-                Some(Kill::Before) => passage.there = NEVER,
-                Some(Kill::Lost) => passage.back = NEVER,
-                Some(Kill::After) | None => {}
+        Box::new(move |action| {
+            let is_sent = ec2sim::reads(action) || term.check().is_ok();
+            if is_sent {
+                chaos.passage(&name, action)
+            } else {
+                Passage { there: NEVER, ..Passage::default() }
             }
+        })
+    }
+
+    fn passage(&self, name: &str, action: &str) -> Passage {
+        let mut passage = Passage { there: self.moment(), back: self.moment(), is_on_its_way: false };
+        let blow = match self.inner.operators.passing(name) {
+            Passing::Never => {
+                passage.there = NEVER;
+                return passage;
+            }
+            Passing::Late(_) => None,
+            Passing::Free | Passing::CutOff if ec2sim::reads(action) => None,
+            Passing::Free | Passing::CutOff => self.struck(name, action),
+        };
+        if !ec2sim::reads(action) {
+            self.sent(name);
+        }
+        match blow {
+            Some(Blow::Before) => passage.there = NEVER,
+            Some(Blow::Lost | Blow::Unanswered) => passage.back = NEVER,
+            Some(Blow::After | Blow::Stopped | Blow::CutOff) | None => {}
+        }
+        if let Passing::Late(left) = self.inner.operators.passing(name) {
+            passage.there = if left < SIGNED { left } else { NEVER };
+            passage.is_on_its_way = true;
         }
         passage
     }
@@ -217,17 +230,32 @@ impl Chaos {
         if !call.caller.starts_with("operator-") {
             return None;
         }
-        if self.is_over(&call.caller) {
-            return Some(Fault::DelayRequest(NEVER));
-        }
-        if call.verb.writes() && call.plural != "events" {
-            match self.kills(&format!("{:?} {}", call.verb, call.plural)) {
-                Some(Kill::Before) => return Some(Fault::DelayRequest(NEVER)),
-                Some(Kill::Lost) => return Some(Fault::DelayAnswer(NEVER)),
-                Some(Kill::After) => return None,
-                None => {}
+        // A Lease is written by an operator that may not act yet.
+        let is_counted = call.verb.writes() && call.plural != "events" && call.plural != "leases";
+        let blow = match self.inner.operators.passing(&call.caller) {
+            Passing::Never => return Some(Fault::DelayRequest(NEVER)),
+            Passing::Free if is_counted => {
+                self.struck(&call.caller, &format!("{:?} {}", call.verb, call.plural))
             }
+            Passing::Free | Passing::Late(_) | Passing::CutOff => None,
+        };
+        if is_counted {
+            self.sent(&call.caller);
         }
+        match (blow, self.inner.operators.passing(&call.caller)) {
+            (Some(Blow::Before), _) => Some(Fault::DelayRequest(NEVER)),
+            (Some(Blow::Lost), _) => Some(Fault::DelayAnswer(NEVER)),
+            (Some(Blow::After), _) => None,
+            (Some(Blow::CutOff | Blow::Unanswered), _) => Some(Fault::LoseAnswer),
+            (_, Passing::Late(left)) => Some(Fault::ArriveLate(left)),
+            (_, Passing::CutOff) => Some(Fault::LoseRequest),
+            (_, Passing::Free | Passing::Never) => self.lie(call),
+        }
+    }
+
+    /// What is wrong with a request that nothing else meets.
+    fn lie(&self, call: &Call) -> Option<freehold_rig::Fault> {
+        use freehold_rig::Fault;
         let rate = self.inner.lies.lock().api;
         if !self.draws(rate) {
             let is_watch = call.verb == Verb::Watch;
@@ -248,9 +276,9 @@ impl Chaos {
         Some(fault)
     }
 
-    /// Whether the operator was killed and is not back yet.
+    /// Whether an operator was killed and is not back yet.
     pub fn is_dead(&self) -> bool {
-        *self.inner.is_dead.lock()
+        self.inner.operators.has_any_ended()
     }
 
     /// How many requests were made that may change something.
@@ -258,41 +286,66 @@ impl Chaos {
         *self.inner.effects.lock()
     }
 
-    /// Whether and how the operator is killed at this request.
-    fn kills(&self, at: &str) -> Option<Kill> {
+    /// When which operator, by its name in the Lease, sent something that may change something.
+    pub fn sends(&self) -> Vec<(jiff::Timestamp, String)> {
+        self.inner.sends.lock().clone()
+    }
+
+    fn sent(&self, name: &str) {
+        let identity = Operators::number(name).map(identity).unwrap_or_default();
+        self.inner.sends.lock().push((self.inner.ec2.now(), identity));
+    }
+
+    /// Whether and how the operator is struck at this request; it is from then on.
+    fn struck(&self, name: &str, at: &str) -> Option<Blow> {
         let number = {
             let mut effects = self.inner.effects.lock();
             *effects += 1;
             *effects
         };
-        let Lies { crash, kill, .. } = *self.inner.lies.lock();
-        let (how, away) = match (self.is_named(at), kill) {
-            (Some((how, away)), _) => (how, Some(away)),
-            (None, Some(kill)) => (kill.number == number).then_some((kill.how, Some(kill.away)))?,
-            (None, None) if self.draws(crash) => {
-                let all: Vec<Kill> = Kill::iter().collect();
+        let Lies { blows, strike, .. } = *self.inner.lies.lock();
+        let (blow, away) = match (self.is_named(at), strike) {
+            (Some((blow, away)), _) => (blow, Some(away)),
+            (None, Some(strike)) if strike.number == number => (strike.blow, Some(strike.away)),
+            (None, None) if self.draws(blows) => {
+                let all: Vec<Blow> = Blow::iter().collect();
                 (all[self.inner.rng.lock().random_range(0..all.len())], None)
             }
-            (None, None) => return None,
+            (None, _) => return None,
         };
-        self.note(format!("the operator is killed at {at}: {how:?}"));
-        *self.inner.away.lock() = away;
-        let crash = self.clone();
-        // An answer that arrives is at most this long on its way.
-        let wait = Duration::from_millis(if how == Kill::After { 100 } else { 0 });
-        tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
-            crash.inner.crash.notify_one();
-        });
-        *self.inner.is_dead.lock() = true;
-        Some(how)
+        self.note(format!("{name} is struck at {at}: {blow:?}"));
+        let number = Operators::number(name)?;
+        self.inner.struck.lock().get_or_insert_with(|| (self.inner.ec2.now(), identity(number)));
+        self.strike(number, blow, away);
+        Some(blow)
     }
 
-    /// How the operator is killed here and for how long, if this is the request that was named.
-    fn is_named(&self, at: &str) -> Option<(Kill, Duration)> {
-        let mut killed_at = self.inner.killed_at.lock();
-        let (_, how, away) = killed_at.take_if(|(prefix, ..)| at.starts_with(*prefix))?;
-        Some((how, away))
+    fn strike(&self, number: usize, blow: Blow, away: Option<Duration>) {
+        let operators = &self.inner.operators;
+        let time = || away.unwrap_or_else(|| self.a_while());
+        match blow {
+            Blow::Before | Blow::Lost => operators.end(number, Duration::ZERO, away),
+            // An answer that arrives is at most this long on its way.
+            Blow::After => operators.end(number, Duration::from_millis(100), away),
+            Blow::Unanswered => {}
+            Blow::Stopped => operators.stop(number, time()),
+            Blow::CutOff => {
+                operators.cut_off(number, time());
+                self.inner.server.drop_watches();
+            }
+        }
+    }
+
+    /// The first operator that was struck, by its name in the Lease, and when.
+    pub fn struck_first(&self) -> Option<(jiff::Timestamp, String)> {
+        self.inner.struck.lock().clone()
+    }
+
+    /// What becomes of the operator here and for how long, if this is the request that was named.
+    fn is_named(&self, at: &str) -> Option<(Blow, Duration)> {
+        let mut struck_at = self.inner.struck_at.lock();
+        let (_, blow, away) = struck_at.take_if(|(prefix, ..)| at.starts_with(*prefix))?;
+        Some((blow, away))
     }
 
     fn draws(&self, probability: f64) -> bool {

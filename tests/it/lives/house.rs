@@ -10,6 +10,9 @@ use std::thread;
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator};
 use freehold::api::{Database, Node, NodeClass, Volume};
+use freehold::leadership::decision::Lost;
+use freehold::leadership::scope::Scope;
+use freehold::leadership::{Leadership, gate};
 use freehold::metrics::Metrics;
 use freehold::operator;
 use freehold::settings::Settings;
@@ -22,8 +25,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::chaos::{Chaos, Lies, NEVER};
+use super::chaos::{Chaos, Lies};
 use super::lies_of_ec2::PAST;
+use super::operators::identity;
 use crate::model_cloud::ModelCloud;
 use crate::world::OPERATOR;
 
@@ -33,11 +37,22 @@ const START: i64 = 1_767_225_600;
 /// The database's namespace.
 pub const NAMESPACE: &str = "team-a";
 
+/// Election at a tenth of its pace, for lives of many hours in which it is not what is looked at.
+pub const SLOW_ELECTION: [&str; 6] = [
+    "--leader-elect-lease-duration",
+    "100",
+    "--leader-elect-renew-deadline",
+    "70",
+    "--leader-elect-retry-period",
+    "20",
+];
+
 /// The resource definitions, which take a while to generate.
 static DEFINITIONS: LazyLock<[Value; 4]> =
     LazyLock::new(|| [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd()].map(|it| json!(it)));
 
 /// How a life failed.
+#[derive(Default)]
 pub struct Failure {
     /// Why.
     pub why: String,
@@ -135,39 +150,69 @@ impl House {
         house
     }
 
-    /// Starts the operator, and keeps starting it when it crashes.
+    /// Starts one operator, and keeps starting it when it has ended.
     pub fn start(&mut self) {
-        self.start_with(&[]);
+        self.start_with(1, &SLOW_ELECTION);
     }
 
-    /// The same, with these flags.
-    pub fn start_with(&mut self, flags: &'static [&'static str]) {
-        let (server, ec2) = (self.server.clone(), self.ec2.clone());
-        let (chaos, clock) = (self.chaos.clone(), Arc::clone(&self.clock));
-        self.players.push(tokio::spawn(async move {
-            loop {
-                let incarnation = chaos.begin();
-                let client = server.client(&incarnation);
-                let way = chaos.way(incarnation.clone());
-                let cloud = Arc::new(ModelCloud::over(ec2.clone(), OPERATOR, way));
-                let line = ["rig", "--cluster-id", "rig"].iter().chain(flags);
-                let settings = Line::parse_from(line).settings;
-                let clock: Arc<dyn freehold::clock::Clock> = clock.clone();
-                let metrics = Metrics::new();
-                let term = Arc::new(Term::new(Arc::clone(&clock)));
-                // No other operator acts in this house.
-                term.renewed(term.about_to_renew(), NEVER);
-                let ctx = operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics, term);
-                let stop = CancellationToken::new();
-                let mut tasks = operator::start(&Arc::new(ctx), &settings, &stop);
-                tokio::select! {
-                    () = chaos.crash() => {}
-                    ended = tasks.join_next() => panic!("a task of the operator ended: {ended:?}"),
-                }
-                drop(tasks);
-                tokio::time::sleep(chaos.outage()).await;
+    /// Starts so many operators with these flags, of which one leads, and keeps starting each.
+    pub fn start_with(&mut self, operators: usize, flags: &'static [&'static str]) {
+        for number in 1..=operators {
+            let host = Host {
+                number,
+                server: self.server.clone(),
+                ec2: self.ec2.clone(),
+                chaos: self.chaos.clone(),
+                clock: Arc::clone(&self.clock),
+                flags,
+            };
+            self.players.push(tokio::spawn(host.run()));
+        }
+    }
+}
+
+/// What one operator runs on.
+struct Host {
+    number: usize,
+    server: Server,
+    ec2: Simulator,
+    chaos: Chaos,
+    clock: Arc<VirtualClock>,
+    flags: &'static [&'static str],
+}
+
+impl Host {
+    /// Starts its process again whenever it has ended.
+    async fn run(self) {
+        loop {
+            tokio::select! {
+                () = self.chaos.ending(self.number) => {}
+                lost = self.process() => self.chaos.tell(&format!("operator {} ends: {lost}", self.number)),
             }
-        }));
+            tokio::time::sleep(self.chaos.outage(self.number)).await;
+        }
+    }
+
+    /// One process, as `freehold run` is but for its endpoints: it stands by, leads, and ends with its term.
+    async fn process(&self) -> Lost {
+        let name = self.chaos.begin(self.number);
+        let identity = identity(self.number);
+        let line = ["rig", "--cluster-id", "rig", "--leader-elect-identity", identity.as_str()];
+        let settings = Line::parse_from(line.iter().chain(self.flags)).settings;
+        let clock: Arc<dyn freehold::clock::Clock> = self.clock.clone();
+        let (metrics, term) = (Metrics::new(), Arc::new(Term::new(Arc::clone(&clock))));
+        let way = self.chaos.way(name.clone(), Arc::clone(&term));
+        let cloud = Arc::new(ModelCloud::over(self.ec2.clone(), OPERATOR, way));
+        let client = self.server.client(&name);
+        let (election, scope) = (&settings.election, Scope::new([]));
+        let (ours, of_metrics) = (Arc::clone(&term), Arc::clone(&metrics));
+        let mut leadership = Leadership::new(client.clone(), election, "rig", scope, ours, of_metrics);
+        let held = leadership.take().await;
+        let client = gate::within(Arc::clone(&term), &client);
+        let ctx = operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics, term);
+        let stop = CancellationToken::new();
+        let tasks = operator::start(&Arc::new(ctx), &settings, &stop);
+        operator::lead(&leadership, held, tasks, stop).await.expect_err("no task ends by itself")
     }
 }
 

@@ -1,20 +1,21 @@
-//! Lives in which the operator is killed at one of its writes, or in which something is done meanwhile.
+//! Lives in which an operator is struck at one of its writes, or in which something is done meanwhile.
 
 use std::time::Duration;
 
-use ec2sim::{InstanceState, InstanceView, VolumeState, VolumeView};
+use ec2sim::{Effect, InstanceState, InstanceView, Visibility, VolumeState, VolumeView};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::chaos::{Kill, Killed, Lies};
-use super::house::House;
+use super::blow::{Blow, Strike};
+use super::chaos::Lies;
+use super::house::{House, NAMESPACE, SLOW_ELECTION};
 use super::life::Deed;
 
 /// Longer than an attempt in doubt takes to be proven absent.
 const LONG: Duration = Duration::from_secs(3 * 3600);
 
-/// The lives that are lived again and again, with a kill at another write.
+/// The lives that are lived again and again with two operators, each time with a blow at another write.
 #[derive(Clone, Copy, Debug, strum::EnumIter)]
 pub enum Course {
     /// Created, grown, moved, its machine lost, paused, resumed, and deleted with its volume.
@@ -25,8 +26,8 @@ pub enum Course {
 
 impl Course {
     /// Lives it. How many writes the operator made.
-    pub async fn live(self, kill: Option<Killed>) -> usize {
-        let house = house(kill).await;
+    pub async fn live(self, strike: Option<Strike>) -> usize {
+        let house = house_of(2, strike).await;
         match self {
             Self::Whole => whole(&house).await,
             Self::Retained => retained(&house).await,
@@ -36,9 +37,13 @@ impl Course {
     }
 }
 
-async fn house(kill: Option<Killed>) -> House {
-    let mut house = House::build(1, Lies { kill, ..Lies::none() }).await;
-    house.start();
+async fn house(strike: Option<Strike>) -> House {
+    house_of(1, strike).await
+}
+
+async fn house_of(operators: usize, strike: Option<Strike>) -> House {
+    let mut house = House::build(1, Lies { strike, ..Lies::none() }).await;
+    house.start_with(operators, &SLOW_ELECTION);
     house
 }
 
@@ -100,7 +105,7 @@ pub async fn interrupted(number: usize, meanwhile: Meanwhile) {
         Meanwhile::HalfADay => 13 * 3600,
         Meanwhile::Edited | Meanwhile::Retained | Meanwhile::Deleted => 60,
     };
-    let house = house(Some(Killed { number, how: Kill::Lost, away: Duration::from_secs(seconds) })).await;
+    let house = house(Some(Strike { number, blow: Blow::Lost, away: Duration::from_secs(seconds) })).await;
     let policy = if meanwhile == Meanwhile::Deleted { "Delete" } else { "Retain" };
     house.create(&json!({"deletionPolicy": policy})).await;
     house.until("the operator is killed", LONG, |it| it.chaos.is_dead()).await;
@@ -166,7 +171,7 @@ pub async fn adoption() -> usize {
 /// is back: the volume is retained anew, once, and can be adopted again.
 pub async fn left_in_adoption(number: usize) {
     let away = Duration::from_secs(60);
-    let house = house(Some(Killed { number, how: Kill::Lost, away })).await;
+    let house = house(Some(Strike { number, blow: Blow::Lost, away })).await;
     let (volumes, secrets) = retain(&house).await;
     house.adopt("Retain").await;
     house.until("the operator is killed", LONG, |it| it.chaos.is_dead()).await;
@@ -181,6 +186,35 @@ pub async fn left_in_adoption(number: usize) {
     house.until_ready(LONG).await;
     assert_eq!((house.left().volumes, house.passwords()), (volumes, secrets));
     house.rest().await;
+    house.judge();
+}
+
+/// Two databases adopt the same retained volume; the tags of the one that wins are written and not answered,
+/// and shown late. The other one, whose policy is Delete, is deleted.
+pub async fn two_adopters() {
+    let seconds = Duration::from_secs;
+    let visibility = Visibility { by_id: seconds(2), by_filter: seconds(60), tags: seconds(120) };
+    let mut house = House::build(1, Lies { visibility, ..Lies::none() }).await;
+    house.start();
+    let (volumes, _) = retain(&house).await;
+    house.lie("CreateTags", Effect::ApplyThenDrop, 2);
+    let record = house.server.objects("persistentvolumes")[0]["metadata"]["name"].clone();
+    let spec = json!({"deletionPolicy": "Delete", "storage": {"adoptRetained": record}});
+    let names = ["orders", "ledger"];
+    for name in names {
+        house.create_in(NAMESPACE, name, &spec).await;
+    }
+    let is_ready = |house: &House, name: &str| house.is_ready_in(NAMESPACE, name);
+    house.until("one has adopted it", LONG, |it| names.iter().any(|name| is_ready(it, name))).await;
+    let (winner, loser) =
+        if is_ready(&house, "orders") { ("orders", "ledger") } else { ("ledger", "orders") };
+    house.chaos.tell(&format!("delete {loser}"));
+    house.delete_in(NAMESPACE, loser).await;
+    let databases = |house: &House| house.server.objects("databases.freehold.dev").len();
+    house.until("the other is gone", LONG, |it| databases(it) == 1).await;
+    house.rest().await;
+    assert!(is_ready(&house, winner));
+    assert_eq!(house.left().volumes, volumes, "the same volume");
     house.judge();
 }
 

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use super::chaos::Lies;
-use super::house::{House, NAMESPACE};
+use super::house::{House, NAMESPACE, SLOW_ELECTION};
 use crate::properties;
 use crate::world::OPERATOR;
 
@@ -62,34 +62,76 @@ const DEEDS: [Deed; 16] = [
     Deed::DeleteNode,
 ];
 
+/// A life as its seed draws it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The seed.
+    pub seed: u64,
+    /// How much is wrong with the world.
+    pub lies: Lies,
+    /// The database's deletion policy.
+    pub policy: &'static str,
+    /// Whether it is ready before something is done; else things are done to what is half made.
+    pub waits: bool,
+    /// What is done, with what decides its details, and for how many seconds nothing follows.
+    pub deeds: Vec<(Deed, u64, u64)>,
+    /// After how many seconds the database is left alone, if it is deleted.
+    pub deleted: Option<u64>,
+}
+
+impl Plan {
+    /// The life of a seed.
+    pub fn of(seed: u64, lies: Lies) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let policy = *["Retain", "Retain", "Delete", "Snapshot"].choose(&mut rng).unwrap();
+        let waits = rng.random_bool(0.7);
+        let deeds = (0..rng.random_range(0..6)).map(|_| {
+            let deed = *DEEDS.choose(&mut rng).unwrap();
+            let pause = [1, 30, 300, 1800].choose(&mut rng).copied().unwrap();
+            (deed, rng.random(), rng.random_range(0..pause) + 1)
+        });
+        let deeds = deeds.collect();
+        let deleted = rng.random_bool(0.6).then(|| rng.random_range(0..300));
+        Self { seed, lies, policy, waits, deeds, deleted }
+    }
+
+    /// The lives with one thing less: a deed, a kind of lie, the deletion.
+    pub fn smaller(&self) -> Vec<Self> {
+        let without = |number: usize| {
+            let mut plan = self.clone();
+            plan.deeds.remove(number);
+            plan
+        };
+        let mut all: Vec<Self> = (0..self.deeds.len()).map(without).collect();
+        all.extend(self.deleted.map(|_| Self { deleted: None, ..self.clone() }));
+        all.extend(self.lies.fewer().into_iter().map(|lies| Self { lies, ..self.clone() }));
+        all
+    }
+}
+
 /// Lives it; fails if a rule was broken.
-pub async fn live(seed: u64, lies: Lies) {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut house = House::build(seed, lies).await;
-    house.start();
-    let policy = *["Retain", "Retain", "Delete", "Snapshot"].choose(&mut rng).unwrap();
-    house.create(&json!({"deletionPolicy": policy})).await;
-    // Sometimes things are done to what is half made.
-    if rng.random_bool(0.7) {
+pub async fn live(plan: Plan) {
+    let mut house = House::build(plan.seed, plan.lies).await;
+    house.start_with(2, &SLOW_ELECTION);
+    house.chaos.tell(&format!("{plan:?}"));
+    house.create(&json!({"deletionPolicy": plan.policy})).await;
+    if plan.waits {
         house.until_ready_or(Duration::from_secs(3600)).await;
     }
-    for _ in 0..rng.random_range(0..6) {
-        let deed = *DEEDS.choose(&mut rng).unwrap();
+    for (deed, details, pause) in plan.deeds {
         house.chaos.tell(&format!("{deed:?}"));
-        house.carry_out(deed, &mut rng).await;
-        let pause = [1, 30, 300, 1800].choose(&mut rng).copied().unwrap();
-        tokio::time::sleep(Duration::from_secs(rng.random_range(0..pause) + 1)).await;
+        house.carry_out(deed, &mut ChaCha8Rng::seed_from_u64(details)).await;
+        tokio::time::sleep(Duration::from_secs(pause)).await;
     }
-    let is_deleted = rng.random_bool(0.6);
-    if is_deleted {
+    if let Some(pause) = plan.deleted {
         house.chaos.tell("delete");
         house.delete().await;
-        tokio::time::sleep(Duration::from_secs(rng.random_range(0..300))).await;
+        tokio::time::sleep(Duration::from_secs(pause)).await;
     } else {
-        house.carry_out(Deed::Resume, &mut rng).await;
+        house.patch(&json!({"paused": false})).await;
     }
     house.chaos.calm();
-    if is_deleted {
+    if plan.deleted.is_some() {
         house.until_gone(CALM).await;
     } else {
         house.until_ready(CALM).await;
@@ -99,7 +141,9 @@ pub async fn live(seed: u64, lies: Lies) {
 }
 
 fn is_own_write(write: &Write) -> bool {
-    write.caller.starts_with("operator") && write.resource != "events.events.k8s.io"
+    // The leader renews its Lease for ever.
+    let of_election = ["events.events.k8s.io", "leases.coordination.k8s.io"];
+    write.caller.starts_with("operator") && !of_election.contains(&write.resource.as_str())
 }
 
 /// A dry run changes nothing.
@@ -242,7 +286,7 @@ impl House {
         }
         let leftovers = ["pods", "statefulsets.apps", "services", "configmaps"];
         let is_left = |it: &&std::sync::Arc<Value>| it["metadata"]["namespace"] == NAMESPACE;
-        if self.database().is_none() {
+        if self.server.objects("databases.freehold.dev").is_empty() {
             for resource in leftovers {
                 if let Some(left) = self.server.objects(resource).iter().find(is_left) {
                     return Err(format!("{resource} {} is left", left["metadata"]["name"]));

@@ -5,9 +5,11 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use ec2sim::{Effect, Fault, InstanceState, Outside, Sight, Visibility};
+use freehold_rig::Hand;
 use serde_json::json;
 
-use super::chaos::{Kill, Lies};
+use super::blow::Blow;
+use super::chaos::Lies;
 use super::house::House;
 use super::life::CALM;
 use crate::world::OPERATOR;
@@ -22,11 +24,11 @@ const LATE: [u64; 3] = [2, 60, 120];
 const AT_ONCE: [u64; 3] = [0; 3];
 
 /// The lives.
-pub const NAMED: [Named; 21] = [
+pub const NAMED: [Named; 23] = [
     ("a launch comes late, the operator is killed, and the database is deleted", LATE, |it| {
         Box::pin(async move {
             it.lie("RunInstances", Effect::ApplyLate { seconds: 600.0 }, 1);
-            it.chaos.kill_at("RunInstances", Kill::Lost, MOMENT);
+            it.chaos.strike_at("RunInstances", Blow::Lost, MOMENT);
             it.born("Delete").await;
             sleep(60).await;
             it.delete().await;
@@ -36,7 +38,7 @@ pub const NAMED: [Named; 21] = [
     ("a launch's answer is lost, the operator is killed, and EC2 shows the machine late", LATE, |it| {
         Box::pin(async move {
             it.lie("RunInstances", Effect::ApplyThenDrop, 1);
-            it.chaos.kill_at("RunInstances", Kill::After, MOMENT);
+            it.chaos.strike_at("RunInstances", Blow::After, MOMENT);
             it.born("Delete").await;
             false
         })
@@ -44,7 +46,7 @@ pub const NAMED: [Named; 21] = [
     ("a launch's answer is lost, and the quota is used up for its repetition", AT_ONCE, |it| {
         Box::pin(async move {
             it.lie("RunInstances", Effect::ApplyThenDrop, 1);
-            it.chaos.kill_at("RunInstances", Kill::After, MOMENT);
+            it.chaos.strike_at("RunInstances", Blow::After, MOMENT);
             let quota = Effect::Quota { code: "VcpuLimitExceeded".to_owned() };
             let used_up = Fault { nth: Some(2), count: Some(20), ..Fault::on("RunInstances", quota) };
             let id = it.ec2.add_fault(used_up);
@@ -60,7 +62,7 @@ pub const NAMED: [Named; 21] = [
         |it| {
             Box::pin(async move {
                 it.lie("RunInstances", Effect::ApplyThenDrop, 1);
-                it.chaos.kill_at("RunInstances", Kill::Lost, Duration::from_secs(7200));
+                it.chaos.strike_at("RunInstances", Blow::Lost, Duration::from_secs(7200));
                 it.born("Delete").await;
                 sleep(120).await;
                 it.strike(&Outside::Terminate);
@@ -71,7 +73,7 @@ pub const NAMED: [Named; 21] = [
     ("a launch dies, and the operator is killed before it writes the id", AT_ONCE, |it| {
         Box::pin(async move {
             it.lie("RunInstances", Effect::LaunchDies { code: "Client.InvalidKMSKey".to_owned() }, 1);
-            it.chaos.kill_at("RunInstances", Kill::After, MOMENT);
+            it.chaos.strike_at("RunInstances", Blow::After, MOMENT);
             it.born("Delete").await;
             false
         })
@@ -79,7 +81,7 @@ pub const NAMED: [Named; 21] = [
     ("a volume vanishes before the operator, killed meanwhile, writes its id", LATE, |it| {
         Box::pin(async move {
             it.lie("CreateVolume", Effect::VolumeVanishes { seconds: 30.0 }, 1);
-            it.chaos.kill_at("CreateVolume", Kill::After, MOMENT);
+            it.chaos.strike_at("CreateVolume", Blow::After, MOMENT);
             it.born("Delete").await;
             false
         })
@@ -87,7 +89,7 @@ pub const NAMED: [Named; 21] = [
     ("a growth's answer is lost, and the size is edited while the operator is away", AT_ONCE, |it| {
         Box::pin(async move {
             it.grown_up("Retain").await;
-            it.chaos.kill_at("ModifyVolume", Kill::Lost, Duration::from_secs(120));
+            it.chaos.strike_at("ModifyVolume", Blow::Lost, Duration::from_secs(120));
             it.patch(&json!({"storage": {"size": "120Gi"}})).await;
             sleep(60).await;
             it.patch(&json!({"storage": {"size": "130Gi"}})).await;
@@ -178,7 +180,7 @@ pub const NAMED: [Named; 21] = [
     ("a move is taken back while the operator, killed at its launch, is away", LATE, |it| {
         Box::pin(async move {
             it.grown_up("Retain").await;
-            it.chaos.kill_at("RunInstances", Kill::Lost, Duration::from_secs(300));
+            it.chaos.strike_at("RunInstances", Blow::Lost, Duration::from_secs(300));
             it.patch(&json!({"instanceTypes": ["r7i.xlarge"]})).await;
             sleep(120).await;
             it.patch(&json!({"instanceTypes": ["r7i.large"]})).await;
@@ -188,7 +190,7 @@ pub const NAMED: [Named; 21] = [
     ("a pause is taken back while the operator, killed at the termination, is away", AT_ONCE, |it| {
         Box::pin(async move {
             it.grown_up("Retain").await;
-            it.chaos.kill_at("TerminateInstances", Kill::Lost, Duration::from_secs(120));
+            it.chaos.strike_at("TerminateInstances", Blow::Lost, Duration::from_secs(120));
             it.patch(&json!({"paused": true})).await;
             sleep(300).await;
             it.patch(&json!({"paused": false})).await;
@@ -199,7 +201,7 @@ pub const NAMED: [Named; 21] = [
         Box::pin(async move {
             it.grown_up("Snapshot").await;
             it.lie("CreateSnapshot", Effect::Fails, 1);
-            it.chaos.kill_at("CreateSnapshot", Kill::Lost, MOMENT);
+            it.chaos.strike_at("CreateSnapshot", Blow::Lost, MOMENT);
             it.delete().await;
             sleep(240).await;
             it.patch_if_there(&json!({"deletionPolicy": "Retain"})).await;
@@ -215,7 +217,7 @@ pub const NAMED: [Named; 21] = [
                 let zone = Some(it.ec2.instances()[0].zone.clone());
                 let out = Effect::CapacityOut { instance_type: None, zone };
                 let id = it.ec2.add_fault(Fault::on("RunInstances", out));
-                it.chaos.kill_at("RunInstances", Kill::After, Duration::from_secs(4500));
+                it.chaos.strike_at("RunInstances", Blow::After, Duration::from_secs(4500));
                 it.strike(&Outside::Terminate);
                 sleep(6000).await;
                 it.ec2.clear_fault(&id);
@@ -228,6 +230,34 @@ pub const NAMED: [Named; 21] = [
             it.grown_up("Retain").await;
             it.lie("TerminateInstances", Effect::ApplyLate { seconds: 800.0 }, 1);
             it.patch(&json!({"instanceTypes": ["r7i.xlarge"]})).await;
+            false
+        })
+    }),
+    ("a person writes to the Nodes twice a second while the machine is launched", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.born("Delete").await;
+            for number in 0..1200 {
+                it.label_nodes(number);
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            assert!(it.is_ready(), "it takes ten minutes");
+            false
+        })
+    }),
+    ("the successor of a lost machine does not join, and the other type has no capacity", AT_ONCE, |it| {
+        Box::pin(async move {
+            it.create(&json!({"instanceTypes": ["r7i.large", "m7i.large"]})).await;
+            it.until_ready(CALM).await;
+            let out = Effect::CapacityOut { instance_type: Some("m7i.large".to_owned()), zone: None };
+            let id = it.ec2.add_fault(Fault::on("RunInstances", out));
+            it.strike(&Outside::Terminate);
+            for _ in 0..600 {
+                for instance in it.ec2.instances() {
+                    it.controls.silence(&instance.id, true);
+                }
+                sleep(5).await;
+            }
+            it.ec2.clear_fault(&id);
             false
         })
     }),
@@ -277,7 +307,7 @@ pub async fn live((name, lag, story): Named) {
 
 impl House {
     /// So many calls of the operator's are hit.
-    fn lie(&self, action: &str, effect: Effect, count: u64) {
+    pub fn lie(&self, action: &str, effect: Effect, count: u64) {
         let caller = Some(OPERATOR.to_owned());
         self.ec2.add_fault(Fault { caller, nth: Some(1), count: Some(count), ..Fault::on(action, effect) });
     }
@@ -303,6 +333,14 @@ impl House {
         self.lie("RunInstances", full, 1);
         self.born("Delete").await;
         self.until("there is a machine", CALM, |it| !it.ec2.instances().is_empty()).await;
+    }
+
+    /// A person writes a label to every Node.
+    fn label_nodes(&self, number: usize) {
+        for node in self.server.objects("nodes.freehold.dev") {
+            let labels = json!({"metadata": {"labels": {"number": number.to_string()}}});
+            Hand::of(&self.server, "person").merge("nodes.freehold.dev", &node, "", &labels);
+        }
     }
 
     /// A person takes the status off every Node, and EC2 does not show the machines for a while.

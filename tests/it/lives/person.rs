@@ -83,7 +83,12 @@ impl House {
 
     /// Deletes the database.
     pub async fn delete(&self) {
-        self.databases().delete(NAME, &DeleteParams::default()).await.unwrap();
+        self.delete_in(NAMESPACE, NAME).await;
+    }
+
+    /// Deletes the database of this name in this namespace.
+    pub async fn delete_in(&self, namespace: &str, name: &str) {
+        self.databases_of(namespace).delete(name, &DeleteParams::default()).await.unwrap();
     }
 
     /// Takes the status off every object of a kind.

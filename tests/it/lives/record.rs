@@ -14,6 +14,7 @@ impl House {
             changes: self.server.changes(),
             calls: self.ec2.journal(),
             transitions: self.ec2.transitions(),
+            sends: self.chaos.sends(),
             violations: self.violations.lock().clone(),
         }
     }

@@ -21,7 +21,7 @@ const FEW: usize = 3;
 /// rate: a repair and a creation in other namespaces do not wait for all of them.
 pub async fn burst() {
     let mut house = House::build(1, Lies::none()).await;
-    house.start_with(&["--ec2-share", "0.01"]);
+    house.start_with(1, &["--ec2-share", "0.01"]);
     for namespace in ["broken", "noisy", "quiet"] {
         house.namespace(namespace).await;
     }

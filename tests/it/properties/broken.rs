@@ -99,7 +99,9 @@ const WORLDS: [(&str, Otherwise); 24] = [
 ];
 
 /// The rest of [`WORLDS`].
-const MORE_WORLDS: [(&str, Otherwise); 7] = [
+const MORE_WORLDS: [(&str, Otherwise); 9] = [
+    ("an operator sends only while it holds the Lease", |it| it.sends(899, "operator-2")),
+    ("an operator sends only while it holds the Lease", |it| it.sends(901, "operator-1")),
     ("the operator keeps to its own fields and calls", |it| {
         it.change(500, "operator-1", "pods", "p", |pod| pod["status"]["phase"] = json!("Failed"));
     }),

@@ -5,6 +5,7 @@ mod broken;
 mod creations;
 mod ends;
 mod facts;
+mod leaders;
 pub mod record;
 mod writers;
 
@@ -14,7 +15,7 @@ use record::Record;
 type Rule = fn(&Record) -> Result<(), String>;
 
 /// Every rule, with the sentence that says it when it is broken.
-pub const RULES: [(&str, Rule); 19] = [
+pub const RULES: [(&str, Rule); 20] = [
     ("a Node has at most one live instance", creations::one_live_instance),
     ("a second machine is launched only as the replacement that the status names", creations::replacements),
     ("an attempt makes one resource", attempts::one_resource),
@@ -33,6 +34,7 @@ pub const RULES: [(&str, Rule); 19] = [
     ("credentials never change", writers::credentials_are_stable),
     ("no secret leaves its Secret", writers::no_secret_leaks),
     ("the operator keeps to its own fields and calls", writers::own_fields),
+    ("an operator sends only while it holds the Lease", leaders::sends_of_the_leader),
     ("nothing is written again and again", writers::no_hot_loop),
 ];
 

@@ -19,6 +19,9 @@ pub struct Record {
     pub calls: Vec<JournalEntry>,
     /// The changes of EC2's resources.
     pub transitions: Vec<Transition>,
+    /// When which operator, by its name in the Lease, sent a request that may change something; nothing where
+    /// only one ever runs.
+    pub sends: Vec<(Timestamp, String)>,
     /// What the machines saw that must never be.
     pub violations: Vec<(Timestamp, String)>,
 }

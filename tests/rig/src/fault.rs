@@ -20,6 +20,9 @@ pub enum Fault {
     LoseRequest,
     /// It is carried out after this time.
     DelayRequest(Duration),
+    /// It is carried out after this time, whether or not the client still waits for it: a request that was
+    /// sent when its process was stopped.
+    ArriveLate(Duration),
     /// It is carried out at once, and is answered after this time.
     DelayAnswer(Duration),
 }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, header};
@@ -187,9 +188,13 @@ impl Server {
             }
             Some(Fault::LoseRequest) => return Err(broken()),
             Some(Fault::DelayRequest(time)) => tokio::time::sleep(*time).await,
-            Some(Fault::LoseAnswer | Fault::DelayAnswer(_)) | None => {}
+            Some(Fault::LoseAnswer | Fault::DelayAnswer(_) | Fault::ArriveLate(_)) | None => {}
         }
-        let response = match self.carry_out(&call) {
+        let answer = match fault {
+            Some(Fault::ArriveLate(time)) => self.arrive_late(call, time).await?,
+            _ => self.carry_out(&call),
+        };
+        let response = match answer {
             Ok(Answer::Object(code, object)) => response(code, &object),
             Ok(Answer::Watch(body)) => json_response(200).body(body).unwrap_or_default(),
             Err(refusal) => refused(&refusal),
@@ -197,9 +202,22 @@ impl Server {
         match fault {
             Some(Fault::LoseAnswer) => return Err(broken()),
             Some(Fault::DelayAnswer(time)) => tokio::time::sleep(time).await,
-            Some(Fault::Refuse { .. } | Fault::LoseRequest | Fault::DelayRequest(_)) | None => {}
+            Some(
+                Fault::Refuse { .. } | Fault::LoseRequest | Fault::DelayRequest(_) | Fault::ArriveLate(_),
+            )
+            | None => {}
         }
         Ok(response)
+    }
+
+    /// Carries it out after this time, also if the client has gone.
+    async fn arrive_late(&self, call: Call, time: Duration) -> Result<Result<Answer, Refusal>, io::Error> {
+        let server = self.clone();
+        let arriving = tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            server.carry_out(&call)
+        });
+        arriving.await.map_err(io::Error::other)
     }
 
     /// Carries a request out at once: nothing else happens meanwhile.

@@ -35,6 +35,7 @@ impl World {
         self.record.calls.sort_by_key(|it| it.time);
         self.record.transitions.sort_by_key(|it| it.at);
         self.record.writes.sort_by_key(|it| it.at);
+        self.record.sends.sort_by_key(|(at, _)| *at);
         for (seq, entry) in (1..).zip(&mut self.record.calls) {
             entry.seq = seq;
         }
@@ -158,6 +159,11 @@ impl World {
         entry.parameters = names.iter().map(|(name, field)| ((*name).to_owned(), text(field))).collect();
     }
 
+    /// An operator sends something that may change something.
+    pub fn sends(&mut self, seconds: i64, operator: &str) {
+        self.record.sends.push((at(seconds), operator.to_owned()));
+    }
+
     /// A write of the operator.
     pub fn write(&mut self, seconds: i64, verb: Verb, resource: &str, name: &str, body: &Value) {
         self.record.writes.push(Write {
@@ -245,13 +251,26 @@ pub fn good() -> World {
         changes: Vec::new(),
         calls: Vec::new(),
         transitions: Vec::new(),
+        sends: Vec::new(),
         violations: Vec::new(),
     };
     let mut world = World { record };
     created(&mut world);
     moved(&mut world);
     deleted(&mut world);
+    led(&mut world);
     world
+}
+
+/// One operator leads, and then the other.
+fn led(world: &mut World) {
+    for (since, leader, sends) in [(0, "operator-1", 4), (900, "operator-2", 905)] {
+        world.change(since, leader, "leases.coordination.k8s.io", "l", |lease| {
+            lease["metadata"]["namespace"] = json!("kube-system");
+            lease["spec"]["holderIdentity"] = json!(leader);
+        });
+        world.sends(sends, leader);
+    }
 }
 
 fn created(world: &mut World) {

@@ -1,0 +1,78 @@
+//! Lives with two operators at the pace of production: whatever becomes of the one that leads, the other one
+//! follows within seconds.
+
+use std::time::Duration;
+
+use serde_json::json;
+use strum::IntoEnumIterator as _;
+
+use super::blow::Blow;
+use super::chaos::Lies;
+use super::house::House;
+use super::life::CALM;
+
+/// For how long the operator is away: longer than AWS accepts what was signed before.
+const AWAY: Duration = Duration::from_mins(20);
+
+/// How soon another operator leads.
+const SOON: Duration = Duration::from_secs(15);
+
+/// The calls at which the leader is struck: of a creation, and of a move to another type.
+const CALLS: [&str; 3] = ["RunInstances", "CreateVolume", "TerminateInstances"];
+
+/// Every case: the call, and what becomes of the leader there.
+pub fn cases() -> Vec<(&'static str, Blow)> {
+    CALLS.into_iter().flat_map(|call| Blow::iter().map(move |blow| (call, blow))).collect()
+}
+
+/// Lives it; fails if a rule was broken.
+pub async fn live((call, blow): (&'static str, Blow)) {
+    let mut house = House::build(1, Lies::none()).await;
+    house.start_with(2, &[]);
+    house.chaos.strike_at(call, blow, AWAY);
+    house.create(&json!({"deletionPolicy": "Delete"})).await;
+    house.until_ready(CALM).await;
+    house.patch(&json!({"instanceTypes": ["r7i.xlarge"]})).await;
+    house.until_ready(CALM).await;
+    // The operator that was away goes on beside the one that leads.
+    tokio::time::sleep(AWAY).await;
+    house.patch(&json!({"storage": {"size": "120Gi"}})).await;
+    house.until_ready(CALM).await;
+    let is_alone = |house: &House| house.server.objects("nodes.freehold.dev").len() == 1;
+    house.until("there is one Node", CALM, is_alone).await;
+    house.rest().await;
+    house.judge();
+    house.was_followed(blow);
+}
+
+impl House {
+    /// The leader that was struck was followed by the other one in time, or goes on leading.
+    fn was_followed(&self, blow: Blow) {
+        let (struck_at, struck) = self.chaos.struck_first().expect("the call was made");
+        let leaders = self.leaders();
+        let next =
+            leaders.iter().find(|(at, leader)| *at > struck_at && *leader != struck && !leader.is_empty());
+        if blow == Blow::Unanswered {
+            assert_eq!(next, None, "nothing became of the leader: {leaders:?}");
+            return;
+        }
+        let (at, _) = next.unwrap_or_else(|| panic!("no other operator follows {struck}: {leaders:?}"));
+        let after = Duration::try_from(at.duration_since(struck_at)).unwrap();
+        assert!(after <= SOON, "{after:?} after {struck} was struck: {leaders:?}");
+    }
+
+    /// Who held the operators' Lease since when.
+    fn leaders(&self) -> Vec<(jiff::Timestamp, String)> {
+        let changes = self.server.changes();
+        let leases = changes.iter().filter(|it| it.resource == "leases.coordination.k8s.io");
+        let mut leaders: Vec<(jiff::Timestamp, String)> = leases
+            .filter_map(|it| {
+                let lease =
+                    it.new.as_ref().filter(|lease| lease["metadata"]["namespace"] == "kube-system")?;
+                Some((it.at, lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()))
+            })
+            .collect();
+        leaders.dedup_by(|later, earlier| later.1 == earlier.1);
+        leaders
+    }
+}
