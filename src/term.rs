@@ -9,11 +9,24 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 
+/// By how much the wall clock may part from the monotonic one in a term, all corrections together. The
+/// shortest span that something is proven by is `--absence-window`, which has five minutes more than AWS
+/// accepts a signed request for; and a leap second, or what a time service corrects in days, is far less.
+const MOST_SET: SignedDuration = SignedDuration::from_secs(60);
+
+/// How soon it is noticed that the wall clock was set, if nothing is written before.
+const LOOK_PERIOD: Duration = Duration::from_secs(1);
+
 /// Until when this process may change anything. Nothing is permitted before the first renewal, nor after the
 /// renew deadline, which ends before another operator takes the Lease.
 ///
 /// Both clocks must permit it. The monotonic one cannot be set, but stands still while a virtual machine is
 /// suspended; the wall clock goes on then, but can be set back.
+///
+/// Passes measure by the wall clock. Set forward, it would make a proof of absence out of two lists, and an
+/// end out of each grace period; set back, it would make a client token young again. So a term in which it
+/// was set is over, and every span that passes measure within one has passed by the monotonic clock, too, but
+/// for a minute.
 pub struct Term {
     clock: Arc<dyn Clock>,
     until: Mutex<Option<Until>>,
@@ -22,9 +35,24 @@ pub struct Term {
 /// The end of what the last renewal permits.
 #[derive(Clone, Copy)]
 struct Until {
+    /// When the first renewal of the term was sent.
+    began: Sent,
     sent: Timestamp,
     lasts: Duration,
     deadline: Instant,
+    /// The clocks were seen to have parted: what was measured meanwhile is not believed, even if the wall
+    /// clock is set right again.
+    clock_was_set: bool,
+}
+
+impl Until {
+    /// Whether the two clocks have parted since the term began.
+    fn have_parted(&self, now: Sent) -> bool {
+        let by_wall = now.time.duration_since(self.began.time);
+        let by_monotonic = now.instant.saturating_duration_since(self.began.instant);
+        let by_monotonic = SignedDuration::try_from(by_monotonic).unwrap_or(SignedDuration::MAX);
+        by_wall.saturating_sub(by_monotonic).abs() > MOST_SET
+    }
 }
 
 /// The write was not sent, since the term is over.
@@ -55,7 +83,10 @@ impl Term {
 
     /// The renewal that was sent then was carried out, and permits writes for so long.
     pub fn renewed(&self, sent: Sent, lasts: Duration) {
-        *self.until.lock() = Some(Until { sent: sent.time, lasts, deadline: sent.instant + lasts });
+        let mut until = self.until.lock();
+        let (began, clock_was_set) = until.map_or((sent, false), |until| (until.began, until.clock_was_set));
+        let deadline = sent.instant + lasts;
+        *until = Some(Until { began, sent: sent.time, lasts, deadline, clock_was_set });
     }
 
     /// Nothing is permitted from now on.
@@ -65,9 +96,24 @@ impl Term {
 
     /// Whether anything may be written now.
     pub fn may_act(&self) -> bool {
-        self.until.lock().is_some_and(|until| {
-            Instant::now() < until.deadline && is_within(until.lasts, until.sent, self.clock.now())
+        let now = self.about_to_renew();
+        self.look(now).is_some_and(|until| {
+            now.instant < until.deadline
+                && is_within(until.lasts, until.sent, now.time)
+                && !until.clock_was_set
         })
+    }
+
+    /// Whether the wall clock was set in this term, which has ended it: no renewal permits anything any more.
+    pub fn clock_was_set(&self) -> bool {
+        self.look(self.about_to_renew()).is_some_and(|until| until.clock_was_set)
+    }
+
+    fn look(&self, now: Sent) -> Option<Until> {
+        let mut until = self.until.lock();
+        let until = until.as_mut()?;
+        until.clock_was_set |= until.have_parted(now);
+        Some(*until)
     }
 
     /// The same as a result.
@@ -75,13 +121,16 @@ impl Term {
         self.may_act().then_some(()).ok_or(TermOver)
     }
 
-    /// Comes when the monotonic clock has reached the end of the term, whatever was renewed meanwhile; at
-    /// once if there is none.
+    /// Comes when the monotonic clock has reached the end of the term, whatever was renewed meanwhile, or the
+    /// wall clock was set; at once if there is no term.
     pub async fn over(&self) {
         loop {
             let deadline = self.until.lock().map(|until| until.deadline);
+            let now = Instant::now();
             match deadline {
-                Some(deadline) if Instant::now() < deadline => tokio::time::sleep_until(deadline).await,
+                Some(deadline) if now < deadline && !self.clock_was_set() => {
+                    tokio::time::sleep_until(deadline.min(now + LOOK_PERIOD)).await;
+                }
                 Some(_) | None => return,
             }
         }
@@ -153,10 +202,75 @@ mod tests {
     async fn a_wall_clock_that_was_set_back_prolongs_nothing() {
         let (clock, term) = term();
         term.renewed(term.about_to_renew(), LASTS);
-        *clock.0.lock() = at(10);
-        assert!(term.may_act());
+        *clock.0.lock() = at(941);
+        assert!(term.may_act(), "by less than a minute");
         tokio::time::advance(LASTS).await;
         assert!(!term.may_act());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_term_in_which_the_wall_clock_is_set_is_over_whatever_is_renewed() {
+        for (name, by, is_over) in [
+            ("set forward by 21 minutes", 21 * 60, true),
+            ("set forward by more than a minute", 61, true),
+            ("set forward by a minute", 60, false),
+            ("a leap second", -1, false),
+            ("set back by a minute", -60, false),
+            ("set back by more than a minute", -61, true),
+        ] {
+            let (clock, term) = term();
+            for _ in 0..3 {
+                term.renewed(term.about_to_renew(), LASTS);
+                tokio::time::advance(Duration::from_secs(2)).await;
+                *clock.0.lock() += Duration::from_secs(2);
+            }
+            assert!(term.may_act(), "{name}");
+            *clock.0.lock() += SignedDuration::from_secs(by);
+            term.renewed(term.about_to_renew(), LASTS);
+            assert_eq!((term.clock_was_set(), term.may_act()), (is_over, !is_over), "{name}");
+            if is_over {
+                let began = Instant::now();
+                term.over().await;
+                assert_eq!(began.elapsed(), Duration::ZERO, "{name}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn that_the_wall_clock_was_set_is_noticed_within_a_second_and_not_forgotten() {
+        let (clock, term) = term();
+        term.renewed(term.about_to_renew(), LASTS);
+        let began = Instant::now();
+        let setting = async {
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            *clock.0.lock() = at(9000);
+        };
+        tokio::join!(term.over(), setting);
+        assert_eq!(began.elapsed(), Duration::from_secs(2));
+        *clock.0.lock() = at(1002);
+        term.renewed(term.about_to_renew(), LASTS);
+        assert!(!term.may_act(), "what was measured meanwhile is not believed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_corrections_add_up() {
+        let (clock, term) = term();
+        term.renewed(term.about_to_renew(), LASTS);
+        for (by, may_act) in [(40, true), (-40, true), (40, true), (40, false)] {
+            *clock.0.lock() += SignedDuration::from_secs(by);
+            term.renewed(term.about_to_renew(), LASTS);
+            assert_eq!(term.may_act(), may_act, "{by}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_term_counts_from_its_own_beginning() {
+        let (clock, term) = term();
+        term.renewed(term.about_to_renew(), LASTS);
+        *clock.0.lock() = at(9000);
+        term.end();
+        term.renewed(term.about_to_renew(), LASTS);
+        assert!(term.may_act());
     }
 
     #[tokio::test(start_paused = true)]

@@ -177,6 +177,9 @@ pub enum Lost {
     /// It was not renewed in time.
     #[error("the Lease was not renewed within --leader-elect-renew-deadline")]
     NotRenewed,
+    /// The wall clock was set.
+    #[error("the wall clock was set by more than a minute: what was measured by it proves nothing")]
+    ClockSet,
     /// Another process has it.
     #[error("{0:?} has taken the Lease")]
     Taken(String),

@@ -114,7 +114,9 @@ impl Leadership {
     pub async fn keep(&self, held: &mut Held) -> Lost {
         let lost = tokio::select! {
             biased;
-            () = self.term.over() => Lost::NotRenewed,
+            () = self.term.over() => {
+                if self.term.clock_was_set() { Lost::ClockSet } else { Lost::NotRenewed }
+            }
             lost = self.renew_again_and_again(held) => lost,
         };
         self.term.end();

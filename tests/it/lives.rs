@@ -48,7 +48,7 @@ fn a_database_lives_whatever_lies() {
 fn a_database_lives_through_each_call_lie_and_crash_that_has_a_name() {
     let range = seeds().unwrap_or(0..named::NAMED.len() as u64);
     let is_chosen = |(number, _): &(u64, named::Named)| range.contains(number);
-    let cases: Vec<(u64, named::Named)> = (0..).zip(named::NAMED).filter(is_chosen).collect();
+    let cases: Vec<(u64, named::Named)> = (0..).zip(named::NAMED.iter().copied()).filter(is_chosen).collect();
     judge(each(&cases, named::live));
 }
 

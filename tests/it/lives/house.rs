@@ -6,6 +6,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 use std::thread;
+use std::time::Duration;
 
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator};
@@ -20,6 +21,7 @@ use freehold::term::Term;
 use freehold_rig::{Cluster, Controls, Server, Violations};
 use jiff::Timestamp;
 use kube::{Client, CustomResourceExt as _};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -85,12 +87,15 @@ pub fn run<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> Result<()
     })
 }
 
-/// Virtual time, as the operator reads it.
-struct VirtualClock(Instant);
+/// Virtual time, as the operator reads it: by a clock that may be set.
+struct VirtualClock {
+    began: Instant,
+    set_by: Mutex<Duration>,
+}
 
 impl freehold::clock::Clock for VirtualClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_second(START).unwrap() + self.0.elapsed()
+        Timestamp::from_second(START).unwrap() + self.began.elapsed() + *self.set_by.lock()
     }
 }
 
@@ -124,7 +129,7 @@ impl House {
     /// A house without an operator yet.
     pub async fn build(seed: u64, lies: Lies) -> Self {
         let start = Timestamp::from_second(START).unwrap();
-        let clock = Arc::new(VirtualClock(Instant::now()));
+        let clock = Arc::new(VirtualClock { began: Instant::now(), set_by: Mutex::default() });
         let server = Server::new(freehold_rig::Clock::of_tokio(start));
         for definition in DEFINITIONS.iter() {
             server.define(definition);
@@ -148,6 +153,12 @@ impl House {
         let house = Self { seed, server, ec2, controls, chaos, person, violations, clock, players };
         house.furnish().await;
         house
+    }
+
+    /// Sets the operator's clock forward.
+    pub fn set_clock_forward(&self, by: Duration) {
+        self.chaos.tell(&format!("the clock of the operator is set forward by {by:?}"));
+        *self.clock.set_by.lock() += by;
     }
 
     /// Starts one operator, and keeps starting it when it has ended.

@@ -24,7 +24,7 @@ const LATE: [u64; 3] = [2, 60, 120];
 const AT_ONCE: [u64; 3] = [0; 3];
 
 /// The lives.
-pub const NAMED: [Named; 23] = [
+pub const NAMED: &[Named] = &[
     ("a launch comes late, the operator is killed, and the database is deleted", LATE, |it| {
         Box::pin(async move {
             it.lie("RunInstances", Effect::ApplyLate { seconds: 600.0 }, 1);
@@ -32,6 +32,18 @@ pub const NAMED: [Named; 23] = [
             it.born("Delete").await;
             sleep(60).await;
             it.delete().await;
+            true
+        })
+    }),
+    ("a launch comes late, the database is deleted, and the operator's clock is set forward", LATE, |it| {
+        Box::pin(async move {
+            it.lie("RunInstances", Effect::ApplyLate { seconds: 600.0 }, 1);
+            it.chaos.kill_at("RunInstances", Kill::Lost, MOMENT);
+            it.born("Delete").await;
+            it.until("the operator is killed", CALM, |it| it.chaos.is_dead()).await;
+            it.delete().await;
+            sleep(120).await;
+            it.set_clock_forward(Duration::from_secs(21 * 60));
             true
         })
     }),
