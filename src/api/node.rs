@@ -143,6 +143,10 @@ pub struct NodeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impaired_since: Option<Time>,
 
+    /// Since when the operator has seen the kubelet not Ready, by its own clock: the kubelet's is another's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_ready_since: Option<Time>,
+
     /// The decision that the machine is lost: written before anything is done to it, and never reverted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,

@@ -177,7 +177,8 @@ pub fn may_drain(
     let Some(core_node) = core_node.filter(|node| node.labels().contains_key(DATABASE_NODE_LABEL)) else {
         return Ok(());
     };
-    let is_silent = match kubelet(Some(core_node)) {
+    let is_silent = match kubelet {
+    kubelet: Kubelet,
         Kubelet::NotReady(since) => is_over(since, silence, now),
         Kubelet::Ready | Kubelet::Absent => false,
     };

@@ -69,9 +69,18 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
         creation: old.creation,
         instance_id: old.instance_id,
         impaired_since: is_impaired.then_some(impaired_since),
+        not_ready_since: not_ready_since(observed, old.not_ready_since, now),
         fence: old.fence,
         health,
         replacement_needed: replacement_needed(plan),
+    }
+}
+
+/// Since when the kubelet is seen not Ready.
+fn not_ready_since(observed: &Observed, seen: Option<Time>, now: Timestamp) -> Option<Time> {
+    match safety::kubelet(observed.core_node.as_ref()) {
+        Kubelet::NotReady(_) => seen.or_else(|| Some(Time(whole_second(now)))),
+        Kubelet::Ready | Kubelet::Absent => None,
     }
 }
 
@@ -122,7 +131,7 @@ impl Seen<'_> {
 
     /// Whether the machine is terminated with its Node although its kubelet does not report.
     fn is_forced(&self) -> bool {
-        let is_silent = match safety::kubelet(self.observed.core_node.as_ref()) {
+        let is_silent = match facts::kubelet(self.observed, self.now) {
             Kubelet::NotReady(since) => {
                 self.now >= later(since, self.observed.timing.kubelet_silence_timeout)
             }

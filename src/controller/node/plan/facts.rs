@@ -21,6 +21,7 @@ use crate::controller::node::observe::Observed;
 use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
 use crate::controller::safety::{self, Kubelet};
+use crate::time::whole_second;
 
 /// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot. The token of
 /// the recorded attempt needs no tag: tags may come later than their instance.
@@ -142,6 +143,20 @@ pub(super) fn may_have_forgotten_a_launch(observed: &Observed) -> bool {
 pub(super) fn core_node_name(observed: &Observed, status: &NodeStatus) -> String {
     let now = observed.core_node.as_ref().map(ResourceExt::name_any);
     now.or_else(|| status.core_node_name.clone()).unwrap_or_default()
+}
+
+/// How ready the machine's kubelet is; not Ready since it is so and the operator has seen it. A kubelet that
+/// reports not to be ready writes the time of that by its own clock, which may be slow, and by its own
+/// account: each start of it begins with that report.
+pub(in crate::controller::node) fn kubelet(observed: &Observed, now: Timestamp) -> Kubelet {
+    match safety::kubelet(observed.core_node.as_ref()) {
+        Kubelet::NotReady(since) => {
+            let status = observed.node.status.as_ref();
+            let seen = status.and_then(|status| status.not_ready_since.as_ref());
+            Kubelet::NotReady(since.max(seen.map_or_else(|| whole_second(now), |seen| seen.0)))
+        }
+        kubelet @ (Kubelet::Ready | Kubelet::Absent) => kubelet,
+    }
 }
 
 /// Whether EC2's system or instance check of it fails.

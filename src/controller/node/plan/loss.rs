@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::facts::{core_node_name, is_impaired, proven_absent};
+use super::facts::{core_node_name, is_impaired, kubelet, proven_absent};
 use super::judgement::{Judgement, Loss, Lost};
 use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
@@ -10,7 +10,7 @@ use crate::controller::conditions;
 use crate::controller::node::cause::{Cause, LossSigns};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::has_joined;
-use crate::controller::safety::{self, Kubelet};
+use crate::controller::safety::Kubelet;
 use crate::time::whole_second;
 
 /// Judges the machine that the status names.
@@ -84,7 +84,7 @@ fn causes(
     if !conditions::is_true(&status.conditions, ConditionType::Initialized) {
         return causes;
     }
-    match safety::kubelet(observed.core_node.as_ref()) {
+    match kubelet(observed, now) {
         Kubelet::NotReady(since) if since < Timestamp::MAX => causes.push((Cause::NotReady, since)),
         // Without any time its silence is not proven.
         Kubelet::NotReady(_) | Kubelet::Ready => {}

@@ -10,7 +10,7 @@ use super::facts::{
     terminate,
 };
 use super::judgement::{Judged, Judgement, Lost};
-use super::{adoption, duplicates, fence, release};
+use super::{adoption, duplicates, facts, fence, release};
 use crate::api::{ConditionType, InstanceId};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
@@ -159,10 +159,11 @@ fn awaiting_move(observed: &Observed, instance: &Instance, now: Timestamp) -> Op
         }
     };
     let (core_node, silence) = (observed.core_node.as_ref(), timing.kubelet_silence_timeout);
-    let blocker = safety::may_drain(instance, core_node, until, silence, now).err()?;
+    let kubelet = facts::kubelet(observed, now);
+    let blocker = safety::may_drain(instance, core_node, kubelet, until, silence, now).err()?;
     // Its kubelet's silence has a bound of its own; the label and the instance wake the Node.
-    let is_ready = safety::kubelet(core_node) == Kubelet::Ready;
-    let interval = if is_ready { timing.instance_sync_interval } else { timing.requeue_interval };
+    let interval =
+        if kubelet == Kubelet::Ready { timing.instance_sync_interval } else { timing.requeue_interval };
     let next = later(now, interval);
     Some(Plan::wait(blocker).until(until.map_or(next, |until| next.min(until)), now))
 }
@@ -179,7 +180,7 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
         }
         actions.extend(evictions(observed));
     }
-    let kubelet = safety::kubelet(observed.core_node.as_ref());
+    let kubelet = facts::kubelet(observed, now);
     let pods = pods::awaited(&observed.pods, &observed.node, &observed.timing, now);
     let (attachments, data) = if is_detaching_overdue(observed, now) {
         (&[][..], &[][..])

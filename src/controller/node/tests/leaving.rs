@@ -1,5 +1,6 @@
 //! A Node that is being deleted, from every stage: cordon, pods, volumes, termination, release.
 
+use super::loss::silent_since;
 use super::*;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
@@ -175,7 +176,7 @@ fn a_machine_is_emptied_before_it_is_terminated() {
         (
             "its kubelet has been silent for four minutes",
             full(|it| {
-                it.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(0))));
+                silent_since(it, 0);
                 it.core_node.as_mut().unwrap().spec.as_mut().unwrap().unschedulable = Some(true);
                 it.pods = vec![pod("orders-0", true)];
             }),
@@ -185,7 +186,7 @@ fn a_machine_is_emptied_before_it_is_terminated() {
         (
             "for five: termination is the fence",
             full(|it| {
-                it.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(0))));
+                silent_since(it, 0);
                 it.core_node.as_mut().unwrap().spec.as_mut().unwrap().unschedulable = Some(true);
                 it.pods = vec![pod("orders-0", true)];
                 it.attachments = vec!["csi-1".into()];

@@ -23,6 +23,13 @@ pub(super) fn in_state(state: InstanceState) -> Observed {
 
 pub(super) fn silent_since(observed: &mut Observed, since: i64) {
     observed.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(since))));
+    status(observed).not_ready_since = Some(Time(at(since)));
+}
+
+/// The kubelet says by its own clock that it is not ready since 0; the operator has seen it since then.
+fn says_not_ready(observed: &mut Observed, seen: Option<i64>) {
+    observed.core_node = Some(core_node_with(&[FINALIZER], &ready("False", at(0))));
+    status(observed).not_ready_since = seen.map(|seen| Time(at(seen)));
 }
 
 /// Every list of 20 minutes was empty.
@@ -139,6 +146,28 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         ),
         ("not Ready for four minutes", with(|it| silent_since(it, 0)), 299, Suspected(Cause::NotReady, 300)),
         ("not Ready for five", with(|it| silent_since(it, 0)), 300, Due(Cause::NotReady)),
+        (
+            "not Ready for an hour, as the kubelet says, and seen only now",
+            with(|it| says_not_ready(it, None)),
+            3600,
+            Suspected(Cause::NotReady, 3900),
+        ),
+        (
+            "not Ready for an hour, as the kubelet says, and seen for four minutes",
+            with(|it| says_not_ready(it, Some(3300))),
+            3599,
+            Suspected(Cause::NotReady, 3600),
+        ),
+        ("seen for five", with(|it| says_not_ready(it, Some(3300))), 3600, Due(Cause::NotReady)),
+        (
+            "not Ready from now on, as the kubelet says: its clock is fast",
+            with(|it| {
+                silent_since(it, 400);
+                status(it).not_ready_since = Some(Time(at(0)));
+            }),
+            300,
+            Suspected(Cause::NotReady, 700),
+        ),
         (
             "its Kubernetes node gone for four minutes",
             with(|it| gone_since(it, 0)),

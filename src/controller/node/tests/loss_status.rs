@@ -76,6 +76,20 @@ fn a_machine_that_is_taken_down_by_force_says_when_it_is_fenced() {
 }
 
 #[test]
+fn a_kubelet_that_is_not_ready_is_remembered_from_its_first_sight_until_it_is() {
+    let mut observed = with(|it| silent_since(it, -5000));
+    status(&mut observed).not_ready_since = None;
+    let first = after(&observed, 10);
+    assert_eq!(first.not_ready_since, Some(Time(at(10))));
+    observed.node.status = Some(first);
+    assert_eq!(after(&observed, 50).not_ready_since, Some(Time(at(10))));
+    observed.core_node = settled().core_node;
+    assert_eq!(after(&observed, 60).not_ready_since, None);
+    observed.core_node = None;
+    assert_eq!(after(&observed, 60).not_ready_since, None);
+}
+
+#[test]
 fn an_impairment_is_remembered_from_its_first_sight_and_forgotten_when_it_passes() {
     let mut observed = with(|it| impaired_since(it, 0));
     status(&mut observed).impaired_since = None;

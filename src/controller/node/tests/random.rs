@@ -200,6 +200,7 @@ fn cluster_facts() -> Vec<Fact<Observed>> {
         }),
         fact("not Ready long since", |it, now| {
             core(it, |it| it.status = core_node_with(&[], &ready("False", before(now, 500))).status);
+            status(it).not_ready_since = Some(Time(before(now, 500)));
         }),
         fact("without a condition", |it, _| core(it, |it| it.status = None)),
         fact("a Kubernetes node that is deleted", |it, now| {

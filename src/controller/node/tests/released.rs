@@ -16,6 +16,7 @@ fn what_would_be_released_is_fenced_for_nothing_and_a_loss_is_as_others() {
     let not_ready = |it: &mut Observed| {
         it.core_node = Some(dedicated_core_node());
         it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status;
+        status(it).not_ready_since = Some(Time(at(-900)));
     };
     let fenced = |it: &mut Observed| {
         let (started_at, since) = (Time(at(0)), Time(at(0)));
@@ -319,6 +320,7 @@ fn a_machine_that_freehold_launched_and_is_to_be_released_is_neither_repaired_no
     };
     stays(|it| {
         it.core_node.as_mut().unwrap().status = core_node_with(&[], &ready("Unknown", at(-900))).status;
+        status(it).not_ready_since = Some(Time(at(-900)));
     });
     stays(|it| it.pods = vec![pod("other", false)]);
     // Whether it can be is known before.

@@ -1,5 +1,6 @@
 //! While the Node has an instance: it starts, joins, is made ready; what EC2 is asked for once.
 
+use super::loss::silent_since;
 use super::*;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::node::registration::is_awaited;
@@ -169,7 +170,7 @@ fn an_instance_starts_joins_and_is_made_ready() {
         ),
         (
             "Ready no more",
-            settled_with(|it| it.core_node = Some(core_node_with(&[FINALIZER], &ready("Unknown", at(9))))),
+            settled_with(|it| silent_since(it, 9)),
             now(),
             waits(Reason::NodeNotReady).again(299),
         ),
