@@ -174,8 +174,8 @@ pub enum Reason {
     /// Stop, forced stop and termination were requested, and EC2 still does not show the instance stopped or
     /// terminated: nothing moves before it does.
     FenceFailed,
-    /// The machine would be declared lost, but too many repairs are underway, the EC2 inventory is old, or
-    /// its zone looks down.
+    /// The machine would be declared lost, but too many repairs are underway, the EC2 inventory is old, its
+    /// zone looks down, or no machine's kubelet reports.
     RepairPostponed,
     /// The Node was deleted while a database runs on it: its move to another machine is awaited.
     AwaitingMove,

@@ -93,8 +93,8 @@ pub enum EventReason {
     PodReplaced,
     /// Database: this generation runs and answers.
     Ready,
-    /// Node: the repair of a lost machine is postponed: too many repairs at once, an old EC2 inventory, or a
-    /// zone that looks down.
+    /// Node: the repair of a lost machine is postponed: too many repairs at once, an old EC2 inventory, a
+    /// zone that looks down, or no machine's kubelet that reports.
     RepairPostponed,
     /// Database: a Node was created to take another's place; the note says why.
     ReplacementStarted,

@@ -48,6 +48,8 @@ pub enum Blocker {
     },
     /// The last full EC2 inventory sync is too long ago for a repair.
     InventoryOld,
+    /// No kubelet of any database's machine reports to this API server.
+    NoKubeletReports,
     /// EC2 refuses to list the zone of the machine.
     ZoneRefused,
     /// So many machines of the zone look lost that the zone itself may be down.
@@ -116,6 +118,7 @@ impl Blocker {
             | Self::NamespaceRepairsAtLimit { .. }
             | Self::ReplacementsAtLimit { .. }
             | Self::InventoryOld
+            | Self::NoKubeletReports
             | Self::ZoneRefused
             | Self::ZoneDown { .. }
             | Self::ZoneRecovering(_) => Reason::RepairPostponed,

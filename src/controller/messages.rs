@@ -109,6 +109,13 @@ impl Blocker {
             Self::InventoryOld => {
                 "repair postponed: the last full EC2 inventory sync is too long ago".to_owned()
             }
+            Self::NoKubeletReports => {
+                "repair postponed: no kubelet of any database's machine reports to this API server, so the \
+                API server may be cut off from the machines, or be a copy of the one that they report to. The \
+                repair begins when a kubelet reports. If the machine is lost for certain, and this is no \
+                copy, delete this Node: its machine is terminated, and another launched"
+                    .to_owned()
+            }
             Self::ZoneRefused => "repair postponed: EC2 refuses to list the zone of the machine".to_owned(),
             Self::ZoneDown { joined, lost } => format!(
                 "repair postponed: {lost} of the {joined} machines of the zone look lost, so the zone itself \

@@ -109,6 +109,11 @@ fn is_over(since: Timestamp, span: Duration, now: Timestamp) -> bool {
 /// neither the zone nor the age of what showed its end matters to it. Of the others in such a zone one at a
 /// time is tried when its loss has been `due` for six times the grace period: a brake that nothing releases
 /// would leave databases down for ever. Where its successor does not serve, the others stay as they are.
+///
+/// Not while no kubelet of any database's machine reports to this API server either, where there are others
+/// than its own: in a copy of the control plane beside the one that runs it would stop machines that serve.
+/// This brake no time releases, since a copy lasts as long as it likes: a kubelet that reports does, or the
+/// deletion of the Node by a person. A terminated machine serves nobody, so nothing is stopped for it.
 pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,
@@ -129,6 +134,9 @@ pub fn may_give_up(
     let oldest = SignedDuration::try_from(timing.trust()).unwrap_or(SignedDuration::MAX);
     if swept_at.is_none_or(|swept_at| now.duration_since(swept_at) > oldest) {
         return Err(Blocker::InventoryOld);
+    }
+    if fleet.no_kubelet_reports {
+        return Err(Blocker::NoKubeletReports);
     }
     if fleet.zone_refused {
         return Err(Blocker::ZoneRefused);
@@ -170,6 +178,7 @@ pub fn repairs_at_limit(at_limit: RepairsAtLimit) -> Blocker {
 pub fn may_drain(
     instance: &Instance,
     core_node: Option<&CoreNode>,
+    kubelet: Kubelet,
     until: Option<Timestamp>,
     silence: Duration,
     now: Timestamp,
@@ -178,7 +187,6 @@ pub fn may_drain(
         return Ok(());
     };
     let is_silent = match kubelet {
-    kubelet: Kubelet,
         Kubelet::NotReady(since) => is_over(since, silence, now),
         Kubelet::Ready | Kubelet::Absent => false,
     };

@@ -123,7 +123,9 @@ pub const DECISIONS: [Decision; 17] = [
                these in its own namespace while others have Nodes; or the last full EC2 inventory sync \
                is older than 3 × `--instance-sync-interval`; or EC2 refuses to list the zone, or more \
                than half of at least 4 machines in it look lost (not of one namespace alone), or did \
-               within `--loss-grace-period` (neither age nor zone postpones a terminated one)",
+               within `--loss-grace-period`; or no kubelet of any database's machine reports, and there is \
+               more than one such machine (only the Nodes that are not listed and the number of repairs \
+               postpone a terminated one)",
         decision: "begin no repair",
         grace: AT_ONCE,
         fence: "none: nothing is done to the machine",

@@ -3,6 +3,8 @@
 //! A restart forgets the repairs that were reserved and not written down yet, and when a zone last looked
 //! unavailable; the status of the Nodes shows which repairs are running.
 
+mod zone;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use kube::ResourceExt;
 use kube::runtime::reflector::Store;
 use parking_lot::Mutex;
 
+use self::zone::{Machines, zone_looks_down};
 use crate::api::node::MachineHealth;
 use crate::api::{ConditionType, Node};
 use crate::cloud::turns::Priority;
@@ -25,9 +28,6 @@ const FEWEST: usize = 5;
 
 /// One repair at once for this many Nodes.
 const NODES_FOR_EACH: usize = 100;
-
-/// A zone with fewer machines is not judged: half of two is one machine that died.
-const SMALLEST_ZONE: usize = 4;
 
 /// The fleet as a repair sees it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -58,6 +58,9 @@ pub struct FleetView {
     pub zone_down_at: Option<Timestamp>,
     /// EC2 refuses to list its zone.
     pub zone_refused: bool,
+    /// Neither its own kubelet reports to this API server nor that of any other database's machine, and there
+    /// are such.
+    pub no_kubelet_reports: bool,
     /// Watches that have not listed their Nodes yet: the numbers above may be too small.
     pub unlisted: usize,
 }
@@ -179,6 +182,7 @@ impl Fleet {
             is_first_of_zone: of_zone().all(|other| !is_before(other, node)),
             zone_down_at: (is_lost && zone_looks_down).then_some(now).or(was_down_at),
             zone_refused,
+            no_kubelet_reports: no_kubelet_reports(node, &nodes),
             unlisted: self.unlisted(),
         }
     }
@@ -311,6 +315,26 @@ fn counts(node: &Node) -> bool {
     has_joined && (node.metadata.deletion_timestamp.is_none() || looks_lost(node))
 }
 
+/// Whether neither its own kubelet reports nor that of any other database's machine, of those that have joined
+/// and are not declared lost; at least one of the others has.
+fn no_kubelet_reports(node: &Node, nodes: &[Arc<Node>]) -> bool {
+    let is_declared_lost = |other: &Node| other.status.as_ref().is_some_and(|status| status.fence.is_some());
+    let is_witness = |other: &&Arc<Node>| {
+        database_uid(other) != database_uid(node) && counts(other) && !is_declared_lost(other)
+    };
+    let mut others = nodes.iter().filter(is_witness).map(|other| reports(other)).peekable();
+    !reports(node) && others.peek().is_some() && !others.any(|reports| reports)
+}
+
+/// Whether a Node's status shows that its kubelet reports to be ready.
+fn reports(node: &Node) -> bool {
+    node.status.as_ref().is_some_and(|status| {
+        status.not_ready_since.is_none()
+            && conditions::find(&status.conditions, ConditionType::Registered)
+                .is_none_or(|registered| registered.status == "True")
+    })
+}
+
 fn zone(node: &Node) -> Option<&str> {
     node.status.as_ref()?.zone.as_deref()
 }
@@ -334,45 +358,6 @@ fn looks_lost(node: &Node) -> bool {
             status.fence.is_some() || (node.metadata.deletion_timestamp.is_none() && was_ready)
         }
     }
-}
-
-/// Machines of a zone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Machines {
-    joined: usize,
-    lost: usize,
-}
-
-impl std::iter::Sum for Machines {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, next| Self {
-            joined: sum.joined + next.joined,
-            lost: sum.lost + next.lost,
-        })
-    }
-}
-
-impl Machines {
-    /// More than half of them look lost.
-    fn mostly_lost(self) -> bool {
-        self.lost * 2 > self.joined
-    }
-}
-
-/// Whether the zone itself may be down, to a machine of this namespace that looks lost: most machines of the
-/// zone look lost, and most of the others still do when the machines of any one namespace are left out. One
-/// tenant who loses all machines, or breaks them, proves nothing of a zone.
-fn zone_looks_down(namespace: &str, others: &BTreeMap<String, Machines>) -> bool {
-    let all: Machines =
-        others.values().copied().chain(std::iter::once(Machines { joined: 1, lost: 1 })).sum();
-    let without = |left_out: &str| -> Machines {
-        others.iter().filter(|(name, _)| *name != left_out).map(|(_, machines)| *machines).sum()
-    };
-    // Where no other namespace has a machine, only its own machines can be judged by.
-    let is_alone = without(namespace).joined == 0;
-    all.joined >= SMALLEST_ZONE
-        && all.mostly_lost()
-        && (is_alone || others.keys().chain([&namespace.to_owned()]).all(|it| without(it).mostly_lost()))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ fn blockers() -> Vec<Blocker> {
         Blocker::NamespaceRepairsAtLimit { underway: 3, limit: 3 },
         Blocker::ReplacementsAtLimit { core_node, underway: 5, limit: 5 },
         Blocker::InventoryOld,
+        Blocker::NoKubeletReports,
         Blocker::ZoneRefused,
         Blocker::ZoneDown { joined: 10, lost: 6 },
         Blocker::ZoneRecovering(until()),

@@ -220,6 +220,7 @@ fn a_zone_is_judged_by_its_machines_that_have_joined_and_what_speaks_against_the
         is_first_of_zone: false,
         zone_down_at: Some(at(7)),
         zone_refused: false,
+        no_kubelet_reports: false,
         unlisted: 0,
     };
     assert_eq!(view, expected);
@@ -249,6 +250,52 @@ fn before_its_first_pass_after_an_upgrade_a_machine_that_was_ready_and_is_not_lo
     assert!(!looks_lost(&of_old_version("ready", "True", "True")));
     assert!(!looks_lost(&of_old_version("never ready", "False", "False")));
     assert!(!looks_lost(&node("nothing written", "a", None)));
+}
+
+#[test]
+fn that_no_kubelet_reports_is_said_by_the_machines_of_other_databases_alone() {
+    let silent = |uid: &str| {
+        let mut node = node(uid, "a", Some(MachineHealth::Suspected));
+        node.status.as_mut().unwrap().not_ready_since =
+            serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+        node
+    };
+    let unregistered = |uid: &str| {
+        let mut node = node(uid, "b", Some(MachineHealth::Suspected));
+        let registered = json!([{"type": "Registered", "status": "False", "reason": "R", "message": "m",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+        node.status.as_mut().unwrap().conditions = serde_json::from_value(registered).unwrap();
+        node
+    };
+    let new = |uid: &str| {
+        let mut node = node(uid, "a", None);
+        node.status.as_mut().unwrap().core_node_name = None;
+        node
+    };
+    let of = |database: &str, mut node: Node| {
+        let owner = json!([{"apiVersion": "v1", "kind": "Database", "name": database, "uid": database,
+            "controller": true}]);
+        node.metadata.owner_references = serde_json::from_value(owner).unwrap();
+        node
+    };
+    let me = || of("mine", silent("me"));
+    let impaired = || node("impaired", "b", Some(MachineHealth::RepairPostponed));
+    let lost = || node("lost", "a", Some(MachineHealth::Lost));
+    let rows = [
+        ("it is alone", vec![me()], false),
+        ("another is silent", vec![me(), silent("1")], true),
+        ("another's Kubernetes node is gone", vec![me(), unregistered("1")], true),
+        ("one of two in other zones reports", vec![me(), silent("1"), impaired()], false),
+        ("its own reports", vec![impaired(), silent("1"), silent("2")], false),
+        ("the other is declared lost: it does not report", vec![me(), lost()], false),
+        ("the other has not joined", vec![me(), new("1")], false),
+        ("the other is of the same database", vec![me(), of("mine", silent("1"))], false),
+    ];
+    for (name, nodes, expected) in rows {
+        let me = nodes[0].clone();
+        let view = fleet(nodes).view(&me, |_| false, false, HELD_FOR, at(0));
+        assert_eq!(view.no_kubelet_reports, expected, "{name}");
+    }
 }
 
 /// The Node in another namespace.

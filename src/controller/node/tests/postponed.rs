@@ -94,7 +94,7 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
         ("a namespace is never listed", InstanceState::Running, |it| it.fleet.unlisted = 1, true),
         ("EC2 refuses its zone", InstanceState::Running, |it| it.fleet.zone_refused = true, false),
     ];
-    let more: [(&str, InstanceState, Change, bool); 9] = [
+    let more: [(&str, InstanceState, Change, bool); 13] = [
         (
             "a terminated one does not come back with its zone",
             InstanceState::Terminated,
@@ -153,6 +153,29 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             false,
         ),
         ("a stopped one may", InstanceState::Stopped, |it| it.fleet.zone_looks_down = true, false),
+        ("no kubelet reports", InstanceState::Running, |it| it.fleet.no_kubelet_reports = true, false),
+        (
+            "nor for one that is stopped",
+            InstanceState::Stopped,
+            |it| it.fleet.no_kubelet_reports = true,
+            false,
+        ),
+        (
+            "however long that goes on, and although its zone would be tried",
+            InstanceState::Running,
+            |it| {
+                (it.fleet.zone_looks_down, it.fleet.is_first_of_zone) = (true, true);
+                it.fleet.no_kubelet_reports = true;
+                silent_since(it, -100_000);
+            },
+            false,
+        ),
+        (
+            "a terminated one serves nobody",
+            InstanceState::Terminated,
+            |it| it.fleet.no_kubelet_reports = true,
+            true,
+        ),
     ];
     for (name, state, change, begins) in rows.into_iter().chain(more) {
         let mut observed = in_state(state);
