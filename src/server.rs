@@ -68,6 +68,7 @@ async fn metrics(State(health): State<Health>) -> axum::response::Response {
         for (kind, what) in [(Kind::Node, "instances"), (Kind::Volume, "volumes")] {
             if let Some(at) = inventory.last_complete(kind) {
                 health.metrics.inventory_age(what, now.duration_since(at).as_secs());
+                health.metrics.inventory_suspect(what, inventory.stats(kind).is_suspect);
             }
         }
         health.metrics.unclaimed_instances(inventory.unclaimed());

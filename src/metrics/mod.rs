@@ -25,6 +25,7 @@ pub struct Metrics {
     pass_duration: Family<ControllerLabels, Histogram>,
     ec2_calls: Family<CallLabels, Counter>,
     inventory_age: Family<ResourceLabels, Gauge>,
+    inventory_suspect: Family<ResourceLabels, Gauge>,
     unclaimed_instances: Gauge,
     leader: Gauge,
     repairs: Gauge,
@@ -134,6 +135,13 @@ impl Metrics {
                 (5xx), no_answer",
                 Family::default(),
             ),
+            inventory_suspect: registered(
+                to,
+                "inventory_suspect",
+                "1 while the last full EC2 inventory sync shows fewer than half of the resources that \
+                    statuses name, and proves no absence, by resource",
+                Family::default(),
+            ),
             inventory_age: registered_in_seconds(
                 to,
                 "inventory_age",
@@ -209,6 +217,11 @@ impl Metrics {
     /// Counts a call to EC2 on the wire.
     pub fn ec2_call(&self, action: String, outcome: &'static str) {
         self.ec2_calls.get_or_create(&CallLabels { action, outcome }).inc();
+    }
+
+    /// Notes whether the inventory of a resource shows too little to prove an absence.
+    pub fn inventory_suspect(&self, resource: &'static str, is_suspect: bool) {
+        self.inventory_suspect.get_or_create(&ResourceLabels { resource }).set(is_suspect.into());
     }
 
     /// Notes how old the inventory of a resource is, in seconds.

@@ -5,6 +5,7 @@
 //! data as it was. A pass registers what it awaits by [`Inventory::set_interest`]: then syncs come every few
 //! seconds, and look-ups count towards proving absence.
 
+mod coverage;
 mod kinds;
 mod known;
 mod store;
@@ -113,6 +114,12 @@ impl Inventory {
         state.store(kind).set_interest(uid, interest);
         state.known.forget_unawaited(kind);
         state.signal(kind).notify_one();
+    }
+
+    /// Says which resource the status of this owner names, of which a pass has set an interest; none where its
+    /// end was seen, or it lost its tags with its owner's consent.
+    pub fn set_named(&self, kind: Kind, uid: &str, id: Option<&str>) {
+        self.lock().store(kind).set_named(uid, id);
     }
 
     /// The owner no longer exists: nothing is awaited for it.

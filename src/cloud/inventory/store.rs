@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::coverage::Coverage;
 use super::view::{Awaited, EmptyRuns, Interest, SyncStats};
 use crate::api::{ClientToken, VolumeId};
 use crate::cloud::absence::EmptyRun;
@@ -31,6 +32,8 @@ pub(super) trait Resource: Clone + PartialEq {
 pub(super) trait AnyStore {
     /// Sets what a pass awaits.
     fn set_interest(&mut self, uid: &str, interest: Interest);
+    /// Sets which resource the owner's status names.
+    fn set_named(&mut self, uid: &str, id: Option<&str>);
     /// The owner no longer exists.
     fn forget(&mut self, uid: &str);
     /// Requests a sync soon.
@@ -65,6 +68,8 @@ pub(super) struct Store<T> {
 /// What a pass awaits of one owner's resources, and what look-ups have shown of them.
 struct Watch<T> {
     interest: Interest,
+    /// The resource that the owner's status names.
+    named: Option<String>,
     empty: EmptyRuns,
     by_token: Option<Found<T>>,
 }
@@ -106,10 +111,24 @@ impl<T> Default for Store<T> {
 }
 
 impl<T: Resource> Store<T> {
-    /// Takes the answer of a full sync that began at `started`. Returns the owners to wake: those whose
+    /// How many of the resources that statuses name are among these, and which are not.
+    pub fn coverage(&self, resources: &[T]) -> (Coverage, Vec<String>) {
+        let listed: BTreeSet<&str> = resources.iter().map(Resource::id).collect();
+        let named: BTreeSet<&str> = self.watches.values().filter_map(|it| it.named.as_deref()).collect();
+        let missing: Vec<String> = named.difference(&listed).map(|id| (*id).to_owned()).collect();
+        (Coverage { named: named.len(), shown: named.len() - missing.len() }, missing)
+    }
+
+    /// Takes the answer of a full sync that began at `started`. What it does not show counts towards a proof
+    /// of absence only if it is credible (`is_credible`). Returns the owners to wake: those whose
     /// resources changed, those that await a proof, and, after the first sync, all of which a pass has set an
     /// interest.
-    pub fn apply_full_sync(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
+    pub fn apply_full_sync(
+        &mut self,
+        started: Timestamp,
+        resources: Vec<T>,
+        is_credible: bool,
+    ) -> BTreeSet<String> {
         let is_first = self.stats.last_complete.is_none();
         let mut synced: BTreeMap<String, Vec<T>> = BTreeMap::new();
         self.listed = resources.len();
@@ -136,7 +155,10 @@ impl<T: Resource> Store<T> {
                 let is_hit = synced.get(uid).is_some_and(|owned| {
                     owned.iter().any(|found| !found.is_remains_of_another(token.as_ref()))
                 });
-                watch.empty.by_tag = EmptyRun::after(watch.empty.by_tag, last_possible_send, started, is_hit);
+                if is_hit || is_credible {
+                    let before = watch.empty.by_tag;
+                    watch.empty.by_tag = EmptyRun::after(before, last_possible_send, started, is_hit);
+                }
             }
             if is_first || watch.last_possible_send().is_some() {
                 woken.insert(uid.clone());
@@ -145,6 +167,7 @@ impl<T: Resource> Store<T> {
         self.synced = synced;
         self.stats.last_complete = Some(started);
         self.stats.last_error = None;
+        self.stats.is_suspect = !is_credible;
         woken
     }
 
@@ -292,6 +315,7 @@ impl<T: Resource> AnyStore for Store<T> {
     fn set_interest(&mut self, uid: &str, interest: Interest) {
         let watch = self.watches.entry(uid.to_owned()).or_insert_with(|| Watch {
             interest: Interest::Settled,
+            named: None,
             empty: EmptyRuns::default(),
             by_token: None,
         });
@@ -303,6 +327,12 @@ impl<T: Resource> AnyStore for Store<T> {
         }
         if before.0 != after.0 {
             watch.by_token = None;
+        }
+    }
+
+    fn set_named(&mut self, uid: &str, id: Option<&str>) {
+        if let Some(watch) = self.watches.get_mut(uid) {
+            watch.named = id.map(str::to_owned);
         }
     }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::coverage::Coverage;
 use super::{Inventory, kinds};
 use crate::cloud::CloudError;
 use crate::cloud::call::Call;
@@ -125,6 +126,20 @@ impl Inventory {
             && let Ok(call) = error.action.parse::<Call>()
         {
             self.limits.throttled(call, self.clock.now());
+        }
+    }
+
+    /// Logs once that a full sync is suspect, before it is taken.
+    pub(super) fn report_suspect(&self, kind: Kind, coverage: Coverage) {
+        if !self.stats(kind).is_suspect {
+            let (kind, Coverage { named, shown }) = (kind.as_str(), coverage);
+            tracing::error!(
+                kind,
+                named,
+                shown,
+                "EC2 shows fewer than half of the resources that statuses name: no absence is proven by such a \
+                sync; check the account and the Region of the operator's role, and the tags of the resources"
+            );
         }
     }
 

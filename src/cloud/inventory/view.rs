@@ -123,4 +123,6 @@ pub struct SyncStats {
     pub last_complete: Option<Timestamp>,
     /// Why the last sync failed; `None` when it was complete.
     pub last_error: Option<String>,
+    /// The last complete sync shows so few of the resources that statuses name that it proves no absence.
+    pub is_suspect: bool,
 }

@@ -8,9 +8,10 @@ use super::plan::action::Plan;
 use super::plan::facts::last_possible_send;
 use super::status::{fenced_after, joined_after};
 use crate::api::node::NodeCreation;
-use crate::api::{Node, NodeStatus};
+use crate::api::{ConditionType, Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
+use crate::controller::conditions;
 use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
 use crate::metrics::Metrics;
@@ -20,11 +21,9 @@ pub(super) fn remember(observed: &Observed, plan: &Plan, acted: &Acted<Node>, ct
     references(&observed.node, ctx);
     references(&acted.object, ctx);
     repairs(observed, plan, ctx);
-    ctx.inventory.set_interest(
-        Kind::Node,
-        &acted.object.uid().unwrap_or_default(),
-        interest(&acted.object, plan, ctx),
-    );
+    let uid = acted.object.uid().unwrap_or_default();
+    ctx.inventory.set_interest(Kind::Node, &uid, interest(&acted.object, plan, ctx));
+    ctx.inventory.set_named(Kind::Node, &uid, named(&acted.object));
 }
 
 /// Counts what a pass has written into the status: once, also where a write failed before.
@@ -106,6 +105,14 @@ fn interest(node: &Node, plan: &Plan, ctx: &Context) -> Interest {
         Some(_) | None if pending => Interest::changes(),
         Some(_) | None => Interest::Settled,
     }
+}
+
+/// The instance that EC2 must show by this Node's tags; none once its end is proven, or where the tags are
+/// taken off.
+fn named(node: &Node) -> Option<&str> {
+    let has_ended = conditions::is_true(node.conditions(), ConditionType::Fenced);
+    let id = node.status.as_ref()?.instance_id.as_ref()?;
+    (!has_ended && !node.spec.release).then_some(id.0.as_str())
 }
 
 /// The attempt that is looked up by its token, too: one without an id, or with one that EC2 may not show. One

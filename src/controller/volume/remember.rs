@@ -19,6 +19,8 @@ pub(super) fn remember(plan: &Plan, acted: &Acted<Volume>, ctx: &Context) {
     let uid = volume.uid().unwrap_or_default();
     ctx.references.remember(&uid, &volume.namespace().unwrap_or_default(), &volume.name_any());
     interest(&uid, volume, plan, ctx);
+    let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
+    ctx.inventory.set_named(Kind::Volume, &uid, id.filter(|_| !volume.spec.release).map(|id| id.0.as_str()));
 }
 
 /// The Volume is gone.

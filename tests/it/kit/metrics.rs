@@ -18,6 +18,7 @@ pub fn text() -> String {
     metrics.pass("node", "ok", Duration::from_millis(1));
     metrics.ec2_call("RunInstances".to_owned(), "ok");
     metrics.inventory_age("instances", 1);
+    metrics.inventory_suspect("instances", false);
     metrics.unclaimed_instances(0);
     metrics.leading(true);
     metrics.repairs_underway(1);

@@ -168,13 +168,42 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
             return Err(error);
         }
     };
+    let is_credible = is_credible(inventory, &instances).await;
     let mut state = inventory.lock();
     state.known.instances.refused_zones.clear();
-    let woken = state.known.instances.store.apply_full_sync(started, instances);
+    let woken = state.known.instances.store.apply_full_sync(started, instances, is_credible);
     state.wake(Kind::Node, woken);
     let known = &mut state.known.instances;
     known.note_unclaimed(&inventory.namespaces.lock(), inventory.timing.absence_window, started);
     Ok(())
+}
+
+/// Whether what a full sync does not show may be absent: it shows at least half of the instances that the
+/// Nodes' statuses name, or some of them and EC2 does not show the others by their ids either, which no lost
+/// tag hides. Of one that shows none, the ids say nothing: another account or Region knows none of them.
+async fn is_credible(inventory: &Inventory, instances: &[Instance]) -> bool {
+    let (coverage, missing) = inventory.lock().known.instances.store.coverage(instances);
+    if !coverage.is_suspect() {
+        return true;
+    }
+    let is_confirmed = coverage.shown > 0 && are_unknown(inventory, &missing).await;
+    if !is_confirmed {
+        inventory.report_suspect(Kind::Node, coverage);
+    }
+    is_confirmed
+}
+
+/// Whether EC2 answers that it knows none of these ids.
+async fn are_unknown(inventory: &Inventory, ids: &[String]) -> bool {
+    for ids in ids.chunks(VALUES_PER_FILTER) {
+        inventory.acquire(Call::DescribeInstances, 1).await;
+        let query = InstanceQuery::Among(ids.iter().cloned().map(InstanceId).collect());
+        let answer = inventory.slowed(inventory.cloud.describe_instances(&query).await);
+        if !answer.is_ok_and(|shown| shown.is_empty()) {
+            return false;
+        }
+    }
+    true
 }
 
 impl Instances {

@@ -43,7 +43,7 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let snapshots =
         inventory.cloud.describe_snapshots(&identity::cluster_tags(&inventory.cluster_id)).await?;
     let mut state = inventory.lock();
-    let woken = state.known.snapshots.apply_full_sync(started, snapshots);
+    let woken = state.known.snapshots.apply_full_sync(started, snapshots, true);
     state.wake(Kind::Snapshot, woken);
     Ok(())
 }

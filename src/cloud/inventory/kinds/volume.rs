@@ -81,8 +81,14 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let started = inventory.begin(Kind::Volume, Call::DescribeVolumes).await;
     let query = VolumeQuery::Tags(identity::cluster_tags(&inventory.cluster_id));
     let volumes = inventory.cloud.describe_volumes(&query).await?;
+    let (coverage, _) = inventory.lock().known.volumes.store.coverage(&volumes);
+    // Before a pass acts on the absence of one that its status names, it reads that by its id.
+    let is_credible = !coverage.is_suspect() || coverage.shown > 0;
+    if !is_credible {
+        inventory.report_suspect(Kind::Volume, coverage);
+    }
     let mut state = inventory.lock();
-    let woken = state.known.volumes.store.apply_full_sync(started, volumes);
+    let woken = state.known.volumes.store.apply_full_sync(started, volumes, is_credible);
     state.wake(Kind::Volume, woken);
     Ok(())
 }

@@ -145,3 +145,75 @@ async fn a_failed_sync_neither_ends_a_run_nor_counts_in_it() {
         Some(EmptyRun { first: at(1), last: at(3) })
     );
 }
+
+/// Six Nodes name an instance each, and one more Node awaits a proof.
+fn named_world() -> World {
+    let world = World::new(Kind::Node);
+    for n in 0..6 {
+        world.inventory.set_interest(Kind::Node, &format!("node-{n}"), Interest::Settled);
+        world.inventory.set_named(Kind::Node, &format!("node-{n}"), Some(&format!("i-{n}")));
+    }
+    world.inventory.set_interest(Kind::Node, "one", awaiting("t1", 0));
+    world
+}
+
+/// The first of the six instances.
+fn first(count: usize) -> Vec<Instance> {
+    let named = |n| instance(&format!("i-{n}"), &format!("node-{n}"), "t", InstanceState::Running);
+    (0..count).map(named).collect()
+}
+
+#[tokio::test]
+async fn a_sync_that_shows_none_of_the_instances_that_nodes_name_proves_no_absence() {
+    let mut world = named_world();
+    world.live(Duration::from_secs(3600)).await;
+    assert_eq!(world.inventory.instances_of("one").empty.by_tag, None, "it may be another account's EC2");
+    assert!(world.inventory.stats(Kind::Node).is_suspect);
+    assert_eq!(world.cloud.count("among"), 0, "another account knows none of the ids either");
+
+    world.cloud.lock().instances = first(3);
+    world.next_sync().await;
+    assert!(world.inventory.instances_of("one").empty.by_tag.is_some(), "half of them are shown");
+    assert!(!world.inventory.stats(Kind::Node).is_suspect);
+
+    let run = world.inventory.instances_of("one").empty.by_tag;
+    world.cloud.lock().instances.clear();
+    world.next_sync().await;
+    assert_eq!(world.inventory.instances_of("one").empty.by_tag, run, "nor does it count in a run");
+}
+
+#[tokio::test]
+async fn a_sync_that_shows_fewer_than_half_counts_if_ec2_knows_none_of_the_others_by_id() {
+    let mut world = named_world();
+    let untagged = first(6).into_iter().map(|it| Instance { tags: BTreeMap::new(), ..it }).skip(2);
+    world.cloud.lock().instances = first(2).into_iter().chain(untagged).collect();
+    world.next_sync().await;
+    assert_eq!(world.inventory.instances_of("one").empty.by_tag, None, "their tags were taken off");
+    assert!(world.inventory.stats(Kind::Node).is_suspect);
+
+    world.cloud.lock().instances = first(2);
+    world.next_sync().await;
+    assert!(world.inventory.instances_of("one").empty.by_tag.is_some(), "four of them have ended");
+    assert_eq!(world.cloud.count("among"), 2);
+    for n in 2..6 {
+        world.inventory.set_named(Kind::Node, &format!("node-{n}"), None);
+    }
+    world.next_sync().await;
+    assert_eq!(world.cloud.count("among"), 2, "what is known to have ended is not missed");
+}
+
+#[tokio::test]
+async fn a_sync_that_shows_none_of_the_volumes_that_are_named_proves_no_absence() {
+    let mut world = World::new(Kind::Volume);
+    for n in 0..3 {
+        let uid = format!("volume-{n}");
+        world.inventory.set_interest(Kind::Volume, &uid, Interest::Settled);
+        world.inventory.set_named(Kind::Volume, &uid, Some(&format!("vol-{n}")));
+    }
+    world.inventory.set_interest(Kind::Volume, "one", awaiting("t1", 0));
+    world.next_sync().await;
+    assert_eq!(world.inventory.volumes_of("one").empty, None);
+    world.cloud.lock().volumes = vec![volume("vol-1", "volume-1")];
+    world.next_sync().await;
+    assert!(world.inventory.volumes_of("one").empty.is_some(), "a pass reads the others by their ids");
+}

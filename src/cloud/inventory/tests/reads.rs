@@ -55,11 +55,11 @@ fn a_sync_that_began_before_a_point_read_does_not_overwrite_it() {
     let mut store = Store::<Instance>::default();
     let running = instance("i-1", "one", "t1", InstanceState::Running);
     let ended = Instance { state: InstanceState::Terminated, ..running.clone() };
-    store.apply_full_sync(at(0), vec![running.clone()]);
+    store.apply_full_sync(at(0), vec![running.clone()], true);
     assert_eq!(store.refresh(at(11), vec![ended.clone()]), uids(&["one"]));
-    assert_eq!(store.apply_full_sync(at(10), vec![running.clone()]).len(), 0, "nothing changed");
+    assert_eq!(store.apply_full_sync(at(10), vec![running.clone()], true).len(), 0, "nothing changed");
     assert_eq!(store.of("one"), [ended]);
-    store.apply_full_sync(at(12), vec![running.clone()]);
+    store.apply_full_sync(at(12), vec![running.clone()], true);
     assert_eq!(store.of("one"), [running]);
 }
 
