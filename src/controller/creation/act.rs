@@ -135,7 +135,7 @@ async fn send<C: Creation>(
     events: &Events,
 ) -> Result<(), ActError> {
     let token = creation.token();
-    ctx.sends.note_object(&acted.object.uid().unwrap_or_default());
+    ctx.sends.note_object(&acted.object.uid().unwrap_or_default(), token);
     let was_sent_in_doubt = token.is_some_and(|token| ctx.sends.starting(token, ctx.clock.now()));
     let answer = creation.send(ctx).await;
     ctx.inventory.request_sync(C::KIND);

@@ -32,8 +32,8 @@ pub struct Sent {
 #[derive(Default)]
 pub struct Sends {
     by_token: Mutex<HashMap<ClientToken, Sent>>,
-    /// The UIDs of the objects that a creating call was sent for.
-    objects: Mutex<HashSet<String>>,
+    /// The UIDs of the objects that a creating call was sent for, with the tokens of their calls.
+    objects: Mutex<HashMap<String, HashSet<ClientToken>>>,
 }
 
 impl Sends {
@@ -45,17 +45,18 @@ impl Sends {
     /// Whether this process has sent a creating call for the object of this UID: what its status forgets,
     /// this does not.
     pub fn has_sent_for(&self, uid: &str) -> bool {
-        self.objects.lock().contains(uid)
+        self.objects.lock().contains_key(uid)
     }
 
-    /// A creating call for the object of this UID is about to be sent.
-    pub fn note_object(&self, uid: &str) {
-        self.objects.lock().insert(uid.to_owned());
+    /// A creating call for the object of this UID is about to be sent, with this token if it has one.
+    pub fn note_object(&self, uid: &str, token: Option<&ClientToken>) {
+        self.objects.lock().entry(uid.to_owned()).or_default().extend(token.cloned());
     }
 
-    /// The object of this UID is gone.
+    /// The object of this UID is gone, and every attempt for it is over.
     pub fn forget_object(&self, uid: &str) {
-        self.objects.lock().remove(uid);
+        let tokens = self.objects.lock().remove(uid).unwrap_or_default();
+        self.by_token.lock().retain(|token, _| !tokens.contains(token));
     }
 
     /// The call is about to be sent: until its answer is noted, it is in doubt, even if the pass is
@@ -146,6 +147,21 @@ mod tests {
         let before = sends.starting(&token, at(10));
         sends.in_doubt(&token, Duration::from_secs(5), at(11));
         assert!(!before && sends.of(&token).unwrap().in_doubt);
+    }
+
+    #[test]
+    fn an_object_that_is_gone_leaves_nothing_of_its_attempts_and_another_keeps_its_own() {
+        let sends = Sends::default();
+        let token = |name: &str| ClientToken(name.to_owned());
+        for (uid, name) in [("one", "t1"), ("one", "t2"), ("two", "t3")] {
+            sends.note_object(uid, Some(&token(name)));
+            sends.starting(&token(name), at(1));
+        }
+        sends.note_object("three", None);
+        sends.forget_object("one");
+        sends.forget_object("three");
+        assert_eq!(["t1", "t2", "t3"].map(|name| sends.of(&token(name)).is_some()), [false, false, true]);
+        assert_eq!(["one", "two", "three"].map(|uid| sends.has_sent_for(uid)), [false, true, false]);
     }
 
     #[test]

@@ -34,7 +34,10 @@ pub async fn run(ctx: Arc<Context>, stop: CancellationToken) {
     loop {
         let late = tokio::select! {
             () = stop.cancelled() => return,
-            _ = looks.tick() => look(&ctx, &mut beats).await,
+            _ = looks.tick() => {
+                forget_gone(&ctx, &mut leaving);
+                look(&ctx, &mut beats).await
+            }
             // A cloud-controller deletes the Node of a machine that has ended: EC2 may show it long before
             // the next inventory sync.
             Some(core_node) = changes.next() => is_leaving(&core_node,
@@ -53,6 +56,15 @@ pub async fn run(ctx: Arc<Context>, stop: CancellationToken) {
                 }
             }
         }
+    }
+}
+
+/// Forgets the core Nodes that are gone.
+fn forget_gone(ctx: &Context, leaving: &mut HashSet<String>) {
+    if !leaving.is_empty()
+        && let Some(uids) = ctx.core_nodes.picked(ResourceExt::uid)
+    {
+        leaving.retain(|uid| uids.contains(uid));
     }
 }
 

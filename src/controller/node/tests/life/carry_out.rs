@@ -155,7 +155,7 @@ impl Life {
         let (now, answer) = (self.now, self.answers.pop_front().unwrap_or(Answer::Made));
         let Some(mut creation) = self.status().creation.clone() else { return true };
         let token = creation.client_token.clone();
-        self.sends.note_object("node-uid");
+        self.sends.note_object("node-uid", None);
         let made = |life: &Self| {
             let machine = life.machines.iter().find(|it| it.instance.token.as_ref() == Some(&token));
             machine.map(|machine| machine.instance.id.clone())
