@@ -38,6 +38,16 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
             waits(Reason::Launching).pending(),
         ),
         (
+            "the attempt is long past, and this operator has led for 19 minutes: the status does not say what \
+                an earlier one sent last",
+            missing(|it| {
+                it.leading_since = at(1800);
+                it.instances.empty = empty(1801, 3000);
+            }),
+            late,
+            waits(Reason::Launching).pending(),
+        ),
+        (
             "proven: another follows, after its pause",
             missing(|it| {
                 it.instances.empty = empty(1, 1201);
