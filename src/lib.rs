@@ -15,7 +15,7 @@
 //! * [`engine`]: what a database engine needs; knows `api`.
 //! * [`controller`]: the four controllers; knows all four.
 //! * [`leadership`]: which operator acts; [`term`]: until when it may write.
-//! * [`adopt`], [`release`], [`retained`]: commands for people; [`command`] is what they have in common.
+//! * [`adopt`], [`orphans`], [`release`], [`retained`]: commands for people; [`command`] is what they have in common.
 
 pub mod adopt;
 pub mod api;
@@ -30,6 +30,7 @@ pub mod error_chain;
 pub mod leadership;
 pub mod metrics;
 pub mod operator;
+pub mod orphans;
 pub mod release;
 pub mod retained;
 pub mod server;

@@ -1,6 +1,6 @@
 //! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions, `freehold
-//! retained` lists the retained volumes, `freehold adopt` adopts a database that runs, `freehold release`
-//! releases one. As `kubectl-freehold` on the PATH it is a plugin: `kubectl freehold adopt`.
+//! retained` lists the retained volumes, `freehold orphans` what EC2 has and no object claims, `freehold adopt`
+//! adopts a database that runs, `freehold release` releases one. As `kubectl-freehold` on the PATH it is a plugin: `kubectl freehold adopt`.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
-use freehold::clock::SystemClock;
+use freehold::clock::{Clock as _, SystemClock};
 use freehold::cloud::ec2::Ec2;
 use freehold::error_chain::Chain;
 use freehold::metrics::Metrics;
 use freehold::settings::{LogFormat, Settings};
 use freehold::term::Term;
-use freehold::{adopt, definitions, operator, release, retained};
+use freehold::{adopt, definitions, operator, orphans, release, retained};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,10 @@ enum Command {
     /// List the volumes that were retained when their databases were deleted. The API server comes from
     /// KUBECONFIG.
     Retained(retained::Options),
+    /// List the instances, EBS volumes and snapshots that carry this cluster's tags and that no object claims,
+    /// with what you can do about each. Changes nothing. The API server comes from KUBECONFIG, AWS'
+    /// credentials and the Region from the default chain.
+    Orphans(orphans::Options),
     /// Find a database that runs without Freehold, or many, check it, show what would be done, and with
     /// --write begin to adopt it. The API server comes from KUBECONFIG, AWS' credentials and the Region from
     /// the default chain. Ends with 2 if it cannot be adopted yet.
@@ -77,6 +81,7 @@ async fn execute(cli: Cli) -> ExitCode {
             folders.iter().try_for_each(|folder| definitions::write(folder)).map_err(Into::into)
         }
         Command::Retained(options) => list_retained(&options).await,
+        Command::Orphans(options) => list_orphans(&options).await,
         Command::Adopt(options) => match adopt_database(&options).await {
             Ok(adopt::Outcome::Blocked) => return ExitCode::from(BLOCKED),
             Ok(adopt::Outcome::Failed) => return ExitCode::FAILURE,
@@ -108,6 +113,14 @@ fn print_definitions() -> Result<(), Box<dyn std::error::Error>> {
 async fn list_retained(options: &retained::Options) -> Result<(), Box<dyn std::error::Error>> {
     use_our_tls()?;
     print!("{}", retained::run(options).await?);
+    Ok(())
+}
+
+async fn list_orphans(options: &orphans::Options) -> Result<(), Box<dyn std::error::Error>> {
+    use_our_tls()?;
+    let client = kube::Client::try_default().await?;
+    let cloud = Ec2::from_env(&Metrics::new()).await;
+    print!("{}", orphans::run(options, &client, &cloud, SystemClock.now()).await?);
     Ok(())
 }
 

@@ -1,13 +1,12 @@
 //! `freehold retained`: lists the retained volumes of deleted databases, from their records.
 
-use std::fmt::Write as _;
-
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{Api, ListParams};
 use kube::{Client, Config};
 
 use crate::api::keys::RETAINED_LABEL;
+use crate::command::text::columns;
 use crate::controller::retention::{Retained, read};
 
 /// The options of `freehold retained`.
@@ -124,19 +123,9 @@ fn table(kept: &[Retained], namespace: Option<&str>) -> String {
             None => "this cluster has no retained volume\n".to_owned(),
         };
     }
-    let rows: Vec<[String; 11]> = kept.iter().map(row).collect();
-    let width = |column: usize| {
-        rows.iter().map(|row| row[column].len()).chain([COLUMNS[column].len()]).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    let mut text = String::new();
-    for row in [COLUMNS.map(str::to_owned)].iter().chain(&rows) {
-        let line = row.iter().zip(&widths).fold(String::new(), |mut line, (cell, width)| {
-            let _ = write!(line, "{cell:width$}  ");
-            line
-        });
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
+    let rows: Vec<[String; 11]> =
+        [COLUMNS.map(str::to_owned)].into_iter().chain(kept.iter().map(row)).collect();
+    let mut text = columns(&rows);
     text.push_str(
         "\nTo restore one, create a Database in its namespace with spec.storage.adoptRetained: \
         <PERSISTENT VOLUME>.\n",

@@ -123,6 +123,7 @@ pub fn running(container: &Value) -> Found {
             iops: Some(6000),
             throughput: Some(250),
             encrypted: true,
+            created_at: None,
             multi_attach: false,
             attachments: vec![Attachment {
                 instance: InstanceId(INSTANCE.to_owned()),

@@ -156,6 +156,13 @@ pub fn attempt(tags: &BTreeMap<String, String>) -> Option<i32> {
     tags.get(ATTEMPT_TAG)?.parse().ok()
 }
 
+/// Whether this token is the one of the attempt that the tags name: a tag can be put on anything, a token only
+/// comes from the call that made it.
+pub fn is_made(kind: Kind, tags: &BTreeMap<String, String>, token: Option<&ClientToken>) -> bool {
+    let made = tags.get(CLUSTER_ID_TAG).zip(owner_uid(kind, tags)).zip(attempt(tags));
+    made.is_some_and(|((cluster, uid), attempt)| token == Some(&self::token(cluster, kind, uid, attempt)))
+}
+
 /// SHA-256 of the user data, hexadecimal: what an intent records instead of the text.
 pub fn user_data_hash(user_data: &str) -> String {
     HEXLOWER.encode(&Sha256::digest(user_data.as_bytes()))

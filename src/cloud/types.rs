@@ -156,6 +156,8 @@ pub struct EbsVolume {
     pub throughput: Option<i32>,
     /// Whether it is encrypted.
     pub encrypted: bool,
+    /// When EC2 created it.
+    pub created_at: Option<Timestamp>,
     /// Whether several instances may have it attached at once.
     pub multi_attach: bool,
     /// What it is attached to, also while that begins or ends.
@@ -225,6 +227,8 @@ pub struct Snapshot {
     pub id: SnapshotId,
     /// The volume it was taken of.
     pub volume: VolumeId,
+    /// GiB of that volume.
+    pub size: Option<i32>,
     /// Its state.
     pub state: SnapshotState,
     /// When it was started.

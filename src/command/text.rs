@@ -62,6 +62,21 @@ pub fn table<'a, const N: usize>(text: &mut String, rows: impl Iterator<Item = [
     }
 }
 
+/// Aligned columns of a list whose first row names them.
+pub fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let line = row.iter().zip(&widths).fold(String::new(), |mut line, (cell, width)| {
+            let _ = write!(line, "{cell:width$}  ");
+            line
+        });
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
 /// Words in lines of at most `WIDTH` columns, after this head, each further line below the first.
 pub fn prose(text: &mut String, head: &str, words: &str) {
     let indent = head.chars().count();

@@ -10,6 +10,7 @@ mod lies_of_ec2;
 mod life;
 mod named;
 mod operators;
+mod orphans;
 mod person;
 mod record;
 mod story;
@@ -55,6 +56,11 @@ fn a_database_lives_through_each_call_lie_and_crash_that_has_a_name() {
 #[test]
 fn a_burst_of_creations_in_one_namespace_holds_up_neither_a_repair_nor_a_creation_in_another() {
     judge(each(&[(1, ())], |()| tenants::burst()));
+}
+
+#[test]
+fn what_lost_its_objects_by_force_is_listed_with_what_it_holds() {
+    judge(each(&[(1, ())], |()| orphans::listed()));
 }
 
 /// The seeds that are asked for.

@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 
 /// Files that decide: functions of values and `now`. So is every file of a controller that is named, or is in
 /// a folder that is named, as one of `PURE_NAMES`.
-const PURE: [&str; 49] = [
+const PURE: [&str; 51] = [
     "adopt/choices.rs",
     "adopt/engine.rs",
     "adopt/fleet/entry.rs",
@@ -57,6 +57,8 @@ const PURE: [&str; 49] = [
     "leadership/record.rs",
     "leadership/scope.rs",
     "time.rs",
+    "orphans/found.rs",
+    "orphans/report.rs",
     "release/found.rs",
     "release/preflight.rs",
     "release/report.rs",

@@ -109,6 +109,7 @@ pub(super) fn volume(call: Call, volume: sdk::Volume) -> Result<EbsVolume, Cloud
         iops: volume.iops,
         throughput: volume.throughput,
         encrypted: volume.encrypted.unwrap_or_default(),
+        created_at: volume.create_time.as_ref().and_then(timestamp),
         multi_attach: volume.multi_attach_enabled.unwrap_or_default(),
         attachments: volume.attachments.unwrap_or_default().into_iter().map(attachment).collect(),
         tags: tags(volume.tags),
@@ -134,6 +135,7 @@ pub(super) fn created_volume(call: Call, created: CreateVolumeOutput) -> Result<
         .set_iops(created.iops)
         .set_throughput(created.throughput)
         .set_encrypted(created.encrypted)
+        .set_create_time(created.create_time)
         .set_multi_attach_enabled(created.multi_attach_enabled)
         .set_tags(created.tags)
         .build();
@@ -175,6 +177,7 @@ pub(super) fn snapshot(call: Call, snapshot: sdk::Snapshot) -> Result<Snapshot, 
     Ok(Snapshot {
         id: SnapshotId(snapshot.snapshot_id.ok_or_else(|| incomplete(call, "snapshot id"))?),
         volume: VolumeId(snapshot.volume_id.ok_or_else(|| incomplete(call, "volume id of a snapshot"))?),
+        size: snapshot.volume_size,
         state: match state.as_str() {
             "pending" => SnapshotState::Pending,
             "completed" => SnapshotState::Completed,
@@ -190,6 +193,7 @@ pub(super) fn created_snapshot(call: Call, created: CreateSnapshotOutput) -> Res
     let same = sdk::Snapshot::builder()
         .set_snapshot_id(created.snapshot_id)
         .set_volume_id(created.volume_id)
+        .set_volume_size(created.volume_size)
         .set_state(created.state)
         .set_start_time(created.start_time)
         .set_tags(created.tags)

@@ -308,6 +308,7 @@ fn volume(id: &str, volume_uid: &str) -> EbsVolume {
         attachments: vec![],
         tags: identity::owner_tags(CLUSTER, Kind::Volume, volume_uid),
     }
+        created_at: None,
 }
 
 fn unavailable() -> CloudError {

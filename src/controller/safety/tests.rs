@@ -205,6 +205,7 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
         iops: None,
         throughput: None,
         encrypted: true,
+        created_at: None,
         multi_attach: false,
         attachments: vec![],
         tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),

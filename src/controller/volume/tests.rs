@@ -241,6 +241,7 @@ fn ebs(name: &str, attempt: i32, state: VolumeState) -> EbsVolume {
         iops: Some(3000),
         throughput: Some(125),
         encrypted: true,
+        created_at: None,
         multi_attach: false,
         attachments: vec![],
         tags: launch(attempt, at(0)).tags,

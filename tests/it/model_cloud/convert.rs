@@ -50,6 +50,7 @@ pub(super) fn volume(view: VolumeView) -> EbsVolume {
         iops: view.shape.iops.map(number),
         throughput: view.shape.throughput.map(number),
         encrypted: view.encrypted,
+        created_at: Some(view.created_at),
         multi_attach: false,
         attachments: view.attachment.into_iter().map(attachment).collect(),
         tags: view.tags,
@@ -81,6 +82,7 @@ pub(super) fn snapshot(view: SnapshotView) -> Snapshot {
     Snapshot {
         id: SnapshotId(view.id),
         volume: VolumeId(view.volume_id),
+        size: Some(number(view.size)),
         state: match view.state {
             ec2sim::SnapshotState::Pending => SnapshotState::Pending,
             ec2sim::SnapshotState::Completed => SnapshotState::Completed,

@@ -56,6 +56,7 @@ async fn snapshots_are_listed_only_while_a_pass_asks_for_one() {
     let snapshot = Snapshot {
         id: SnapshotId("snap-1".into()),
         volume: VolumeId("vol-1".into()),
+        size: None,
         state: SnapshotState::Pending,
         started_at: None,
         tags: identity::owner_tags(CLUSTER, Kind::Snapshot, "one"),

@@ -25,6 +25,7 @@ fn snapshot(name: &str, state: SnapshotState) -> Snapshot {
     Snapshot {
         id: SnapshotId(name.into()),
         volume: id("vol-1"),
+        size: None,
         state,
         started_at: Some(at(6)),
         tags: BTreeMap::new(),

@@ -140,6 +140,7 @@ impl Life {
             let snapshot = Snapshot {
                 id: name.clone(),
                 volume: id.clone(),
+                size: None,
                 state: SnapshotState::Pending,
                 started_at: Some(now),
                 tags: BTreeMap::new(),

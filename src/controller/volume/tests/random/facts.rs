@@ -57,7 +57,8 @@ fn empty(now: Timestamp, first: i64) -> EmptyRun {
 fn taken(observed: &mut Observed, name: &str, of: &str, state: SnapshotState) {
     let (id, tags) = (SnapshotId(name.to_owned()), BTreeMap::new());
     observed.snapshots.snapshots.retain(|snapshot| snapshot.id != id);
-    let snapshot = Snapshot { id, volume: VolumeId(of.to_owned()), state, started_at: Some(at(6)), tags };
+    let snapshot =
+        Snapshot { id, volume: VolumeId(of.to_owned()), size: None, state, started_at: Some(at(6)), tags };
     observed.snapshots.snapshots.push(snapshot);
 }
 
