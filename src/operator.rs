@@ -28,7 +28,7 @@ use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
 use crate::controller::pass::context::Context;
 use crate::controller::pass::retry::Retry;
-use crate::controller::{database, node, node_class, volume};
+use crate::controller::{database, node, node_class, unclaimed, volume};
 use crate::leadership::decision::Lost;
 use crate::leadership::scope::Scope;
 use crate::leadership::{Held, Leadership, gate};
@@ -145,6 +145,7 @@ pub fn start(ctx: &Arc<Context>, settings: &Settings, stop: &CancellationToken) 
     spawn_controllers(&mut tasks, ctx, settings, stop);
     spawn_mirrors(&mut tasks, ctx, stop);
     tasks.spawn(node::lease_monitor::run(Arc::clone(ctx), stop.clone()));
+    tasks.spawn(unclaimed::run(Arc::clone(ctx), stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(Arc::clone(&ctx.inventory).run(stop.clone()));
     tasks

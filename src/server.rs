@@ -71,7 +71,6 @@ async fn metrics(State(health): State<Health>) -> axum::response::Response {
                 health.metrics.inventory_suspect(what, inventory.stats(kind).is_suspect);
             }
         }
-        health.metrics.unclaimed_instances(inventory.unclaimed());
     }
     match health.metrics.text() {
         Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)

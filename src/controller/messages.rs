@@ -2,8 +2,8 @@
 
 use super::blocker::{Blocker, DuplicateKept};
 use super::call_blocked::CallBlocked;
-use crate::api::VolumeId;
 use crate::api::creation::Refusal;
+use crate::api::{InstanceId, VolumeId};
 use crate::cloud::Class;
 use crate::cloud::quota::Quota;
 use crate::time::whole_second;
@@ -36,6 +36,24 @@ pub fn quota_reached(quota: &Quota, types: &[String]) -> String {
     format!(
         "AWS account quota reached: {counted}{types}; request an increase from AWS, or ask for less. \
         Retrying automatically"
+    )
+}
+
+/// No Node claims this instance, to which these EBS volumes are attached.
+pub fn unclaimed_instance(id: &InstanceId, volumes: &[VolumeId]) -> String {
+    let volumes: Vec<&str> = volumes.iter().map(|volume| volume.0.as_str()).collect();
+    let attached = if volumes.is_empty() { String::new() } else { format!(", with {}", volumes.join(", ")) };
+    format!(
+        "EC2 lists instance {id}{attached}, whose Node does not exist; `freehold orphans` shows what depends on \
+        it. Freehold does not end it"
+    )
+}
+
+/// No Volume and no retention record claims this EBS volume.
+pub fn unclaimed_volume(id: &VolumeId) -> String {
+    format!(
+        "EC2 lists EBS volume {id}, whose Volume does not exist, and no retention record names it; `freehold \
+        orphans` shows what depends on it. Freehold does not delete it"
     )
 }
 

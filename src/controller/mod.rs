@@ -13,6 +13,7 @@ pub mod pass;
 pub mod pattern;
 pub mod retention;
 pub mod safety;
+pub mod unclaimed;
 pub mod volume;
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub struct Metrics {
     inventory_age: Family<ResourceLabels, Gauge>,
     inventory_suspect: Family<ResourceLabels, Gauge>,
     unclaimed_instances: Gauge,
+    unclaimed_volumes: Gauge,
     leader: Gauge,
     repairs: Gauge,
     machines_lost: Family<CauseLabels, Counter>,
@@ -154,6 +155,13 @@ impl Metrics {
                 "Live EC2 instances with the tags of a Node that has not existed for --absence-window",
                 Gauge::default(),
             ),
+            unclaimed_volumes: registered(
+                to,
+                "unclaimed_volumes",
+                "EBS volumes with the tags of a Volume that has not existed for --absence-window, and without a \
+                    retention record",
+                Gauge::default(),
+            ),
             leader: registered(
                 to,
                 "leader",
@@ -229,9 +237,10 @@ impl Metrics {
         self.inventory_age.get_or_create(&ResourceLabels { resource }).set(seconds);
     }
 
-    /// So many live instances belong to no Node.
-    pub fn unclaimed_instances(&self, count: usize) {
-        self.unclaimed_instances.set(i64::try_from(count).unwrap_or(i64::MAX));
+    /// So many live instances belong to no Node, and so many EBS volumes to no Volume and no retention record.
+    pub fn unclaimed(&self, instances: usize, volumes: usize) {
+        self.unclaimed_instances.set(i64::try_from(instances).unwrap_or(i64::MAX));
+        self.unclaimed_volumes.set(i64::try_from(volumes).unwrap_or(i64::MAX));
     }
 
     /// Notes whether this operator acts.

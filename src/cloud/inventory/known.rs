@@ -10,7 +10,7 @@ use super::store::{AnyStore, Store};
 
 use crate::api::{InstanceId, VolumeId};
 use crate::cloud::identity::Kind;
-use crate::cloud::{EbsVolume, Instance, InstanceHealth, Modification, Snapshot};
+use crate::cloud::{EbsVolume, Instance, InstanceHealth, InstanceState, Modification, Snapshot};
 
 /// What is known of each kind.
 #[derive(Default)]
@@ -29,12 +29,21 @@ pub(super) struct Instances {
     pub health_at: Option<Instant>,
     /// When the last one began, answered or not.
     pub health_requested_at: Option<Instant>,
-    /// Live instances with the tags of a Node of which no pass has heard, and since which full sync.
-    pub unclaimed: BTreeMap<InstanceId, Timestamp>,
-    /// When these were last noted.
-    pub unclaimed_until: Option<Timestamp>,
-    /// Zones whose instances EC2 has refused to list since the last full sync.
+    /// Zones whose instances EC2 refuses to list, since the last full sync.
     pub refused_zones: BTreeSet<String>,
+    /// The instance that each Node names, by the Node's UID: read by its id while EC2 refuses lists.
+    pub named: BTreeMap<String, Named>,
+    /// When the last read by id began that showed an instance, since the last full sync.
+    pub read_by_id: BTreeMap<InstanceId, Timestamp>,
+}
+
+/// An instance that a Node names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The instance.
+    pub id: InstanceId,
+    /// Its zone, as the Node has it.
+    pub zone: String,
 }
 
 /// What is known of volumes.
@@ -67,6 +76,21 @@ impl Known {
 }
 
 impl Instances {
+    /// Every instance that is known or named, by zone, but for those that have ended: EC2 forgets them, and
+    /// an id that it does not know fails the call for all.
+    pub fn by_zone(&self) -> BTreeMap<String, BTreeSet<InstanceId>> {
+        let mut zones: BTreeMap<String, BTreeSet<InstanceId>> = BTreeMap::new();
+        let known: BTreeMap<&InstanceId, &Instance> =
+            self.store.values().map(|instance| (&instance.id, instance)).collect();
+        let live = known.values().filter(|instance| instance.state != InstanceState::Terminated);
+        let shown = live.map(|instance| (&instance.zone, &instance.id));
+        let named = self.named.values().filter(|named| !known.contains_key(&named.id));
+        for (zone, id) in shown.chain(named.map(|named| (&named.zone, &named.id))) {
+            zones.entry(zone.clone()).or_default().insert(id.clone());
+        }
+        zones
+    }
+
     /// Whether the last read of the instances' health, answered or not, is this old.
     pub fn is_health_due(&self, pause: Duration, now: Instant) -> bool {
         self.health_requested_at.is_none_or(|at| now.duration_since(at) >= pause)

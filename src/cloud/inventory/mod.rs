@@ -22,12 +22,13 @@ use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use strum::IntoEnumIterator;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::known::Known;
 use self::store::AnyStore;
 use super::Cloud;
-use super::identity::Kind;
+use super::identity::{self, Kind};
 use super::limits::Limits;
 
 use crate::clock::Clock;
@@ -56,6 +57,8 @@ struct State {
     /// Makes the loop of a kind compute again when its next sync is due.
     signals: BTreeMap<Kind, Arc<Notify>>,
     subscribers: Vec<UnboundedSender<Wake>>,
+    /// When the last sync of each kind began, whatever came of it.
+    attempts: BTreeMap<Kind, Instant>,
 }
 
 impl State {
@@ -124,7 +127,11 @@ impl Inventory {
 
     /// The owner no longer exists: nothing is awaited for it.
     pub fn forget(&self, kind: Kind, uid: &str) {
-        self.lock().store(kind).forget(uid);
+        let mut state = self.lock();
+        state.store(kind).forget(uid);
+        if kind == Kind::Node {
+            state.known.instances.named.remove(uid);
+        }
     }
 
     /// Requests a sync soon: to be called after a mutating call. Many requests make no more than one sync in
@@ -151,6 +158,13 @@ impl Inventory {
         let (sender, receiver): (_, UnboundedReceiver<Wake>) = unbounded();
         self.lock().subscribers.push(sender);
         receiver
+    }
+
+    /// Whether what carries these tags is missed where its owner is gone.
+    fn expects(&self, tags: &BTreeMap<String, String>) -> bool {
+        let namespaces = self.namespaces.lock();
+        let namespace = identity::namespace(tags);
+        namespaces.is_empty() || namespace.is_some_and(|namespace| namespaces.contains(namespace))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

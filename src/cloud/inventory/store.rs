@@ -2,6 +2,7 @@
 //! passes answers and times.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -10,6 +11,7 @@ use super::view::{Awaited, EmptyRuns, Interest, SyncStats};
 use crate::api::{ClientToken, VolumeId};
 use crate::cloud::absence::EmptyRun;
 use crate::cloud::identity::{self, Kind};
+use crate::time::later;
 
 /// What the store must know of a resource.
 pub(super) trait Resource: Clone + PartialEq {
@@ -61,6 +63,9 @@ pub(super) struct Store<T> {
     /// overwrite.
     refreshed: BTreeMap<String, (Timestamp, T)>,
     watches: BTreeMap<String, Watch<T>>,
+    /// Those of the last full sync that have the tags of an owner of which no pass has heard, by id, and since
+    /// which full sync.
+    unclaimed: BTreeMap<String, Timestamp>,
     stats: SyncStats,
     is_requested: bool,
 }
@@ -104,6 +109,7 @@ impl<T> Default for Store<T> {
             listed: 0,
             refreshed: BTreeMap::new(),
             watches: BTreeMap::new(),
+            unclaimed: BTreeMap::new(),
             stats: SyncStats::default(),
             is_requested: false,
         }
@@ -171,11 +177,19 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// Takes the answer of a point read that began at `started`, about resources that the last full sync
-    /// showed. Returns the owners of those that changed.
+    /// Takes the answer of a point read that began at `started`. What no full sync has shown yet becomes that
+    /// of the owner whom its tags name. Returns the owners of those that changed.
     pub fn refresh(&mut self, started: Timestamp, resources: Vec<T>) -> BTreeSet<String> {
         let mut woken = BTreeSet::new();
         for resource in resources {
+            if let Some(owner) = identity::owner_uid(T::KIND, resource.tags())
+                && self.owner_of(resource.id()).is_none()
+            {
+                let owned = self.synced.entry(owner.to_owned()).or_default();
+                owned.push(resource.clone());
+                owned.sort_by(|a, b| a.id().cmp(b.id()));
+                woken.insert(owner.to_owned());
+            }
             for (uid, owned) in &mut self.synced {
                 if let Some(known) =
                     owned.iter_mut().find(|known| known.id() == resource.id() && **known != resource)
@@ -189,14 +203,25 @@ impl<T: Resource> Store<T> {
         woken
     }
 
-    /// The resources of the last full sync whose owner no pass has set an interest for since the start, or
-    /// that is gone; each with its owner.
-    pub fn unclaimed(&self) -> impl Iterator<Item = (&str, &T)> {
+    /// Notes the resources of the last full sync that count and whose owner no pass has set an interest for
+    /// since the start, or that is gone.
+    pub fn note_unclaimed(&mut self, counts: impl Fn(&T) -> bool) {
+        let Some(swept_at) = self.stats.last_complete else { return };
         let is_unknown = |(uid, _): &(&String, &Vec<T>)| !self.watches.contains_key(*uid);
-        self.synced
-            .iter()
-            .filter(is_unknown)
-            .flat_map(|(uid, owned)| owned.iter().map(move |resource| (uid.as_str(), resource)))
+        let owned = self.synced.iter().filter(is_unknown).flat_map(|(_, owned)| owned);
+        let since = |id: &str| self.unclaimed.get(id).copied().unwrap_or(swept_at);
+        self.unclaimed = owned
+            .filter(|resource| counts(resource))
+            .map(|resource| (resource.id().to_owned(), since(resource.id())))
+            .collect();
+    }
+
+    /// What was noted so for this long: tags may come later than their resource, and a pass later than both.
+    pub fn unclaimed(&self, window: Duration) -> impl Iterator<Item = &T> {
+        let is_over = move |since: &Timestamp| {
+            self.stats.last_complete.is_some_and(|last| last >= later(*since, window))
+        };
+        self.values().filter(move |resource| self.unclaimed.get(resource.id()).is_some_and(is_over))
     }
 
     /// The owner under whose tag the last full sync showed this resource.

@@ -56,6 +56,16 @@ impl Inventory {
         }
     }
 
+    /// The kind whose syncs have stopped: it has attempted none for longer than this beyond its interval, and
+    /// for how long. One that fails is attempted again.
+    pub fn silent(&self, longest: Duration, now: Instant) -> Option<(Kind, Duration)> {
+        let state = self.lock();
+        let mut silences = state.attempts.iter().map(|(kind, at)| (*kind, now.duration_since(*at)));
+        silences.find(|(kind, silence)| {
+            (kinds::of(*kind).idle)(&self.timing).is_some_and(|idle| *silence > longest + idle)
+        })
+    }
+
     /// When the next sync is due; `None`: not until something is awaited or a sync is requested.
     pub(super) fn due(&self, schedule: &Schedule) -> Option<Instant> {
         let (is_pending, is_slow, is_requested) = {
@@ -89,6 +99,7 @@ impl Inventory {
 
     /// One sync of a kind, with its result noted.
     pub(super) async fn sync(&self, schedule: &mut Schedule) {
+        self.lock().attempts.insert(schedule.kind, schedule.started);
         match (kinds::of(schedule.kind).sync)(self, schedule.started).await {
             Ok(()) => schedule.failures = 0,
             Err(error) => self.note_failure(schedule, &error),

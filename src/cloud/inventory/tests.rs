@@ -101,6 +101,10 @@ impl Cloud for Small {
                 shown.calls.push("ids");
                 let found: Vec<Instance> =
                     shown.instances.iter().filter(|i| ids.contains(&i.id)).cloned().collect();
+                if ids.iter().any(|id| found.iter().all(|instance| instance.id != *id)) {
+                    let code = Some("InvalidInstanceID.NotFound");
+                    return Err(CloudError::new("DescribeInstances", code, "no such id", Some(400), None));
+                }
                 match &shown.zone_down {
                     Some(zone) if found.iter().any(|i| i.zone == *zone) => Err(unavailable()),
                     Some(_) | None => Ok(found),
@@ -304,11 +308,11 @@ fn volume(id: &str, volume_uid: &str) -> EbsVolume {
         iops: None,
         throughput: None,
         encrypted: true,
+        created_at: None,
         multi_attach: false,
         attachments: vec![],
         tags: identity::owner_tags(CLUSTER, Kind::Volume, volume_uid),
     }
-        created_at: None,
 }
 
 fn unavailable() -> CloudError {

@@ -13,7 +13,8 @@ pub struct InstanceView {
     /// Every instance with the owner's tag or the awaited token, in the order of their ids; terminated ones
     /// as long as EC2 shows them (about an hour).
     pub instances: Vec<Instance>,
-    /// When the last full sync started; `None`: there was none yet, so an empty list proves nothing.
+    /// When the last full sync started, or a later read of the instance that the Node names; `None`: there
+    /// was none yet, so an empty list proves nothing.
     pub swept_at: Option<Timestamp>,
     /// When the last complete look-up of the awaited token started.
     pub token_looked_up_at: Option<Timestamp>,

@@ -19,7 +19,7 @@ pub fn text() -> String {
     metrics.ec2_call("RunInstances".to_owned(), "ok");
     metrics.inventory_age("instances", 1);
     metrics.inventory_suspect("instances", false);
-    metrics.unclaimed_instances(0);
+    metrics.unclaimed(0, 0);
     metrics.leading(true);
     metrics.repairs_underway(1);
     metrics.machine_lost("InstanceTerminated");

@@ -9,16 +9,15 @@ use tokio::time::Instant;
 
 use super::synced::Synced;
 
-use crate::api::keys::{CLUSTER_ID_TAG, DATABASE_TAG, NODE_UID_TAG};
+use crate::api::keys::{CLUSTER_ID_TAG, NODE_UID_TAG};
 use crate::api::{ClientToken, InstanceId};
 use crate::cloud::call::Call;
 use crate::cloud::error::Class;
 use crate::cloud::identity::{self, Kind};
-use crate::cloud::inventory::known::Instances;
+use crate::cloud::inventory::known::{Instances, Named};
 use crate::cloud::inventory::store::Resource;
 use crate::cloud::inventory::{InstanceView, Inventory};
 use crate::cloud::{CloudError, Instance, InstanceHealth, InstanceQuery, InstanceState, VALUES_PER_FILTER};
-use crate::time::later;
 
 /// The pause between two reads of the instances' health while a kubelet is late. EC2 runs its checks every
 /// minute; a read costs three calls.
@@ -69,11 +68,22 @@ impl Inventory {
             |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
         InstanceView {
             unhealthy: known.unhealthy.iter().filter(is_unhealthy).cloned().collect(),
+            swept_at: known.swept_at(node_uid, &instances),
             instances,
-            swept_at: known.store.swept_at(),
             token_looked_up_at: known.store.token_looked_up_at(node_uid),
             empty: known.store.empty_runs(node_uid),
         }
+    }
+
+    /// This `Node` names this instance, in this zone, and is not being deleted; or it names none. While EC2
+    /// refuses lists, what Nodes name is read by id.
+    pub fn name_instance(&self, node_uid: &str, named: Option<(InstanceId, String)>) {
+        let mut state = self.lock();
+        let known = &mut state.known.instances;
+        match named {
+            Some((id, zone)) => known.named.insert(node_uid.to_owned(), Named { id, zone }),
+            None => known.named.remove(node_uid),
+        };
     }
 
     /// Whether EC2 shows this instance of a `Node` neither starting nor running.
@@ -95,14 +105,10 @@ impl Inventory {
         state.known.instances.store.owner_of(&instance.0).is_some_and(|owner| owner != node_uid)
     }
 
-    /// How many live instances carry the tags of a `Node` that has not existed for a whole absence window.
-    pub fn unclaimed(&self) -> usize {
+    /// The live instances with the tags of a `Node` that has not existed for a whole absence window.
+    pub fn unclaimed_instances(&self) -> Vec<Instance> {
         let state = self.lock();
-        let Instances { unclaimed, unclaimed_until, .. } = &state.known.instances;
-        let is_over = |since: &&Timestamp| {
-            unclaimed_until.is_some_and(|last| last >= later(**since, self.timing.absence_window))
-        };
-        unclaimed.values().filter(is_over).count()
+        state.known.instances.store.unclaimed(self.timing.absence_window).cloned().collect()
     }
 
     /// Whether EC2 refused to list the instances of this zone, and no full sync has followed.
@@ -123,8 +129,19 @@ impl Inventory {
         for ids in ids.chunks(VALUES_PER_FILTER) {
             self.acquire(Call::DescribeInstances, 1).await;
             let started = self.clock.now();
-            let instances =
-                self.slowed(self.cloud.describe_instances(&InstanceQuery::Among(ids.to_vec())).await)?;
+            let query = InstanceQuery::Among(ids.to_vec());
+            let instances = match self.slowed(self.cloud.describe_instances(&query).await) {
+                Err(error) if is_refused(&error) => {
+                    let mut zones = self.lock().known.instances.by_zone();
+                    for known in zones.values_mut() {
+                        known.retain(|id| ids.contains(id));
+                    }
+                    zones.retain(|_, known| !known.is_empty());
+                    read_by_zone(self, zones).await;
+                    continue;
+                }
+                answer => answer?,
+            };
             still_runs |= instances.iter().any(|instance| instance.state == InstanceState::Running);
             let mut state = self.lock();
             let woken = state.known.instances.store.refresh(started, instances);
@@ -161,9 +178,9 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let instances = match inventory.cloud.describe_instances(&query).await {
         Ok(instances) => instances,
         Err(error) => {
-            // Only if EC2 itself answered: while EC2 cannot be reached, more calls show nothing more.
-            if error.class == Class::InDoubt && error.code.is_some() {
-                refresh_by_zone(inventory).await;
+            if is_refused(&error) {
+                let zones = inventory.lock().known.instances.by_zone();
+                read_by_zone(inventory, zones).await;
             }
             return Err(error);
         }
@@ -171,10 +188,14 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let is_credible = is_credible(inventory, &instances).await;
     let mut state = inventory.lock();
     state.known.instances.refused_zones.clear();
+    state.known.instances.read_by_id.clear();
     let woken = state.known.instances.store.apply_full_sync(started, instances, is_credible);
     state.wake(Kind::Node, woken);
     let known = &mut state.known.instances;
-    known.note_unclaimed(&inventory.namespaces.lock(), inventory.timing.absence_window, started);
+    known.store.note_unclaimed(|instance| {
+        let is_live = !matches!(instance.state, InstanceState::ShuttingDown | InstanceState::Terminated);
+        is_live && inventory.expects(&instance.tags)
+    });
     Ok(())
 }
 
@@ -207,66 +228,68 @@ async fn are_unknown(inventory: &Inventory, ids: &[String]) -> bool {
 }
 
 impl Instances {
-    /// Notes the live instances of Nodes that do not exist, and logs each once when it was so for `window`:
-    /// so long tags may come later than their instance, and a Node later than its tags. Of these namespaces
-    /// only, if any are named: other operators have the others.
-    fn note_unclaimed(&mut self, namespaces: &BTreeSet<String>, window: Duration, started: Timestamp) {
-        let is_ours = |instance: &Instance| {
-            let namespace = identity::namespace(&instance.tags);
-            namespaces.is_empty() || namespace.is_some_and(|namespace| namespaces.contains(namespace))
-        };
-        let is_live = |instance: &Instance| {
-            !matches!(instance.state, InstanceState::ShuttingDown | InstanceState::Terminated)
-        };
-        let before = std::mem::take(&mut self.unclaimed);
-        for (node_uid, instance) in self.store.unclaimed().filter(|(_, it)| is_live(it) && is_ours(it)) {
-            let since = before.get(&instance.id).copied().unwrap_or(started);
-            let was_reported = self.unclaimed_until.is_some_and(|last| last >= later(since, window));
-            if started >= later(since, window) && !was_reported {
-                let (id, volumes) = (&instance.id, &instance.volumes);
-                let database = instance.tags.get(DATABASE_TAG);
-                tracing::warn!(%id, node_uid, database, ?volumes, "EC2 lists an instance whose Node does not exist");
-            }
-            self.unclaimed.insert(instance.id.clone(), since);
-        }
-        self.unclaimed_until = Some(started);
+    /// As of when the instances of this Node are known: as of the last full sync, or of a later read of the
+    /// one that it names by its id, which shows what becomes of it, and not what else there is.
+    fn swept_at(&self, node_uid: &str, instances: &[Instance]) -> Option<Timestamp> {
+        let named = self.named.get(node_uid).map(|named| &named.id);
+        let is_shown = |id: &&InstanceId| instances.iter().any(|instance| instance.id == **id);
+        let read_at = named.filter(is_shown).and_then(|id| self.read_by_id.get(id)).copied();
+        self.store.swept_at().max(read_at)
     }
 }
 
-/// Reads the known instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids
-/// for the whole Region, but answers for the ids of healthy zones. This only refreshes known instances. It is
-/// no full sync: it proves no absence and does not update `swept_at`.
-async fn refresh_by_zone(inventory: &Inventory) {
-    let mut zones: BTreeMap<String, Vec<InstanceId>> = BTreeMap::new();
-    // An instance that EC2 no longer knows would fail the call for all: terminated ones are left out.
-    for instance in inventory
-        .lock()
-        .known
-        .instances
-        .store
-        .values()
-        .filter(|instance| instance.state != InstanceState::Terminated)
-    {
-        zones.entry(instance.zone.clone()).or_default().push(instance.id.clone());
-    }
+/// Whether EC2 itself refused a list: while EC2 cannot be reached, more calls show nothing more.
+fn is_refused(error: &CloudError) -> bool {
+    error.class == Class::InDoubt && error.code.is_some()
+}
+
+/// Reads instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids for the whole
+/// Region, but answers for the ids of healthy zones. This is no full sync: it proves no absence.
+async fn read_by_zone(inventory: &Inventory, zones: BTreeMap<String, BTreeSet<InstanceId>>) {
     for (zone, ids) in zones {
+        let ids: Vec<InstanceId> = ids.into_iter().collect();
+        let mut refusal = None;
         for ids in ids.chunks(VALUES_PER_FILTER) {
-            inventory.acquire(Call::DescribeInstances, 1).await;
-            let started = inventory.clock.now();
-            match inventory.cloud.describe_instances(&InstanceQuery::Ids(ids.to_vec())).await {
-                Ok(instances) => {
-                    let mut state = inventory.lock();
-                    let woken = state.known.instances.store.refresh(started, instances);
-                    state.wake(Kind::Node, woken);
-                }
-                Err(error) => {
-                    tracing::warn!(zone, error = %error,
+            refusal = read_by_id(inventory, ids).await.err().or(refusal);
+        }
+        let mut state = inventory.lock();
+        let refused_zones = &mut state.known.instances.refused_zones;
+        match refusal {
+            None => {
+                refused_zones.remove(&zone);
+            }
+            Some(error) => {
+                tracing::warn!(zone, %error,
                     "EC2 did not list the instances of this zone; keeping the previous data");
-                    inventory.lock().known.instances.refused_zones.insert(zone.clone());
-                }
+                refused_zones.insert(zone);
             }
         }
     }
+}
+
+/// Reads these instances by id. One that EC2 does not know fails the call for all of them: they are parted
+/// until it is alone, and then it is left out.
+async fn read_by_id(inventory: &Inventory, ids: &[InstanceId]) -> Result<(), CloudError> {
+    let mut parts = vec![ids];
+    while let Some(part) = parts.pop() {
+        inventory.acquire(Call::DescribeInstances, 1).await;
+        let started = inventory.clock.now();
+        match inventory.cloud.describe_instances(&InstanceQuery::Ids(part.to_vec())).await {
+            Ok(instances) => {
+                let mut state = inventory.lock();
+                let known = &mut state.known.instances;
+                known.read_by_id.extend(instances.iter().map(|instance| (instance.id.clone(), started)));
+                let woken = known.store.refresh(started, instances);
+                state.wake(Kind::Node, woken);
+            }
+            Err(error) if error.class == Class::NotFound => {
+                let (one, other) = part.split_at(part.len() / 2);
+                parts.extend([one, other].into_iter().filter(|half| !half.is_empty() && part.len() > 1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 async fn look_up_tokens(inventory: &Inventory) -> Result<(), CloudError> {

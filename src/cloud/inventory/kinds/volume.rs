@@ -55,6 +55,13 @@ impl Inventory {
         Some(tagged.filter(|volume| namespace.is_none_or(|it| volume.namespace == it)).collect())
     }
 
+    /// The EBS volumes with the tags of a `Volume` that has not existed for a whole absence window: retained
+    /// ones, and others.
+    pub fn unclaimed_volumes(&self) -> Vec<EbsVolume> {
+        let state = self.lock();
+        state.known.volumes.store.unclaimed(self.timing.absence_window).cloned().collect()
+    }
+
     /// Whether the last full sync showed this EBS volume as that of a `Volume`, whichever.
     pub fn is_of_a_volume(&self, id: &VolumeId) -> bool {
         self.lock().known.volumes.store.values().any(|volume| volume.id == *id)
@@ -89,6 +96,10 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     }
     let mut state = inventory.lock();
     let woken = state.known.volumes.store.apply_full_sync(started, volumes, is_credible);
+    state.known.volumes.store.note_unclaimed(|volume| {
+        let is_there = !matches!(volume.state, VolumeState::Deleting | VolumeState::Deleted);
+        is_there && inventory.expects(&volume.tags)
+    });
     state.wake(Kind::Volume, woken);
     Ok(())
 }

@@ -154,3 +154,17 @@ async fn the_loops_sync_at_once_answer_a_request_and_end_when_cancelled() {
     stop.cancel();
     tokio::time::timeout(limit, running).await.unwrap().unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_whose_syncs_fail_is_not_silent_and_one_that_attempts_none_is() {
+    let mut world = World::new(Kind::Node);
+    let longest = Duration::from_secs(900);
+    let silent = |world: &World, after: u64| {
+        let now = world.schedule.started + Duration::from_secs(after);
+        world.inventory.silent(longest, now).map(|(kind, _)| kind)
+    };
+    assert_eq!(silent(&world, 100_000), None, "it has not begun");
+    world.cloud.lock().error = Some(unavailable());
+    world.live(Duration::from_secs(7200)).await;
+    assert_eq!((silent(&world, 959), silent(&world, 962)), (None, Some(Kind::Node)));
+}

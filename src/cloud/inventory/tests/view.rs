@@ -84,15 +84,33 @@ async fn an_instance_of_no_node_is_counted_after_the_window_and_not_before() {
     world.sync().await;
     world.advance(Duration::from_secs(1199));
     world.sync().await;
-    assert_eq!(world.inventory.unclaimed(), 0);
+    assert_eq!(world.inventory.unclaimed_instances().len(), 0);
     world.next_sync().await;
-    assert_eq!(world.inventory.unclaimed(), 1);
+    assert_eq!(world.inventory.unclaimed_instances().len(), 1);
     world.inventory.forget(Kind::Node, "one");
     world.next_sync().await;
-    assert_eq!(world.inventory.unclaimed(), 1, "its Node went a moment ago");
+    assert_eq!(world.inventory.unclaimed_instances().len(), 1, "its Node went a moment ago");
     world.inventory.set_interest(Kind::Node, "gone", Interest::Settled);
     world.next_sync().await;
-    assert_eq!(world.inventory.unclaimed(), 0, "its Node was created again, as from a backup");
+    assert_eq!(
+        world.inventory.unclaimed_instances().len(),
+        0,
+        "its Node was created again, as from a backup"
+    );
+}
+
+#[tokio::test]
+async fn an_ebs_volume_of_no_volume_is_unclaimed_after_the_window_unless_it_is_being_deleted() {
+    let mut world = World::new(Kind::Volume);
+    let mut ending = volume("vol-3", "gone");
+    ending.state = VolumeState::Deleting;
+    world.cloud.lock().volumes = vec![volume("vol-1", "one"), volume("vol-2", "gone"), ending];
+    world.inventory.set_interest(Kind::Volume, "one", Interest::Settled);
+    world.sync().await;
+    assert_eq!(world.inventory.unclaimed_volumes(), []);
+    world.advance(Duration::from_secs(1200));
+    world.sync().await;
+    assert_eq!(world.inventory.unclaimed_volumes(), [volume("vol-2", "gone")]);
 }
 
 #[tokio::test]
@@ -105,10 +123,10 @@ async fn an_instance_of_a_namespace_that_is_not_watched_is_another_operators() {
     world.sync().await;
     world.advance(Duration::from_secs(1200));
     world.sync().await;
-    assert_eq!(world.inventory.unclaimed(), 0);
+    assert_eq!(world.inventory.unclaimed_instances().len(), 0);
     world.inventory.expect_only(["team-b".to_owned()]);
     world.sync().await;
     world.advance(Duration::from_secs(1200));
     world.sync().await;
-    assert_eq!(world.inventory.unclaimed(), 1);
+    assert_eq!(world.inventory.unclaimed_instances().len(), 1);
 }
