@@ -8,7 +8,7 @@ use super::plan::action::Plan;
 use super::plan::facts::last_possible_send;
 use super::status::{fenced_after, joined_after};
 use crate::api::node::NodeCreation;
-use crate::api::{ConditionType, Node, NodeStatus};
+use crate::api::{ConditionType, InstanceId, Node, NodeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::controller::conditions;
@@ -24,6 +24,16 @@ pub(super) fn remember(observed: &Observed, plan: &Plan, acted: &Acted<Node>, ct
     let uid = acted.object.uid().unwrap_or_default();
     ctx.inventory.set_interest(Kind::Node, &uid, interest(&acted.object, plan, ctx));
     ctx.inventory.set_named(Kind::Node, &uid, named(&acted.object));
+    ctx.inventory.name_instance(&uid, read_by_id(&acted.object));
+}
+
+/// The instance that is read by its id while lists fail, and its zone. Of a Node that is deleted none: only a full sync shows that
+/// nothing else of it is left.
+fn read_by_id(node: &Node) -> Option<(InstanceId, String)> {
+    let status = node.status.as_ref().filter(|_| node.metadata.deletion_timestamp.is_none())?;
+    let launched = || status.creation.as_ref().map(|creation| creation.zone.clone());
+    let zone = status.zone.clone().or_else(launched).unwrap_or_default();
+    Some((status.instance_id.clone()?, zone))
 }
 
 /// Counts what a pass has written into the status: once, also where a write failed before.
@@ -126,7 +136,6 @@ fn looked_up(status: &NodeStatus) -> Option<&NodeCreation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::InstanceId;
     use crate::controller::node::tests::{launch, refused};
 
     #[test]

@@ -37,7 +37,7 @@ const A_SECOND: Duration = Duration::from_secs(1);
 pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timestamp) -> NodeStatus {
     let old = acted.object.status.clone().unwrap_or_default();
     // Right after a start nothing is known of EC2 yet: what was said before stands.
-    if observed.instances.swept_at.is_none() && !old.conditions.is_empty() {
+    if !facts::is_known(observed) && !old.conditions.is_empty() {
         return old;
     }
     let instance = old.instance_id.as_ref().and_then(|id| observed.instances.by_id(id));

@@ -173,6 +173,13 @@ impl Chaos {
         *self.inner.struck_at.lock() = Some((at, blow, away));
     }
 
+    /// Kills the first operator now, while none of its requests is underway that changes something; it stays
+    /// away for so long.
+    pub fn kill(&self, away: Duration) {
+        self.note("the operator is killed".to_owned());
+        self.inner.operators.end(1, Duration::ZERO, Some(away));
+    }
+
     /// How long an operator that has ended stays away.
     pub fn outage(&self, number: usize) -> Duration {
         self.inner.operators.away(number).unwrap_or_else(|| self.a_while())

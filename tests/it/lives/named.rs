@@ -168,6 +168,29 @@ pub const NAMED: &[Named] = &[
             false
         })
     }),
+    (
+        "a machine is lost after a restart during the outage of another zone, and replaced before its end",
+        AT_ONCE,
+        |it| {
+            Box::pin(async move {
+                it.grown_up("Retain").await;
+                let lost = it.ec2.instances()[0].clone();
+                let zone = if lost.zone.ends_with('a') { "us-east-1b" } else { "us-east-1a" };
+                let down = it.ec2.add_fault(Fault::always(Effect::ZoneDown { zone: zone.to_owned() }));
+                it.chaos.kill(MOMENT);
+                sleep(120).await;
+                it.strike(&Outside::Terminate);
+                let is_replaced = |it: &House| {
+                    let mut all = it.ec2.instances().into_iter();
+                    all.any(|other| other.id != lost.id && other.state == InstanceState::Running)
+                };
+                it.until("another machine runs", Duration::from_secs(600), is_replaced).await;
+                it.until_ready(Duration::from_secs(600)).await;
+                it.ec2.clear_fault(&down);
+                false
+            })
+        },
+    ),
     ("every call is throttled for ten minutes after a loss", AT_ONCE, |it| {
         Box::pin(async move {
             it.grown_up("Retain").await;

@@ -72,6 +72,20 @@ pub(super) fn attempt_facts(observed: &Observed, launch: &NodeCreation, deleting
 }
 
 /// Whether EC2 was searched by tag and by token since this operator leads.
+/// Whether it is known what EC2 has of this Node: EC2 has shown it, or the Node was made since this operator
+/// leads, and no other can have launched anything for it.
+pub(in crate::controller::node) fn is_known(observed: &Observed) -> bool {
+    let made_at = observed.node.metadata.creation_timestamp.as_ref().map(|at| at.0);
+    let is_new = made_at.is_some_and(|at| at >= observed.leading_since);
+    let status = observed.node.status.as_ref();
+    let is_decided = status.is_some_and(|status| status.creation.is_some());
+    // Every launch of it that was sent is the one that its status has.
+    let is_by_us = if is_decided { observed.sent.is_some() } else { !observed.has_sent };
+    let is_named =
+        observed.node.spec.instance_id.is_some() || status.is_some_and(|status| status.instance_id.is_some());
+    observed.instances.swept_at.is_some() || is_new && is_by_us && !is_named
+}
+
 fn looked_up(observed: &Observed) -> bool {
     let since_start = |at: Option<Timestamp>| at.is_some_and(|at| at >= observed.leading_since);
     since_start(observed.instances.swept_at) && since_start(observed.instances.token_looked_up_at)

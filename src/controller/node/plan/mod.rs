@@ -22,7 +22,7 @@ use kube::ResourceExt;
 
 use self::action::{Action, Plan};
 use self::duplicates::duplicates;
-use self::facts::{proven_absent, terminate};
+use self::facts::{is_known, proven_absent, terminate};
 use self::judgement::{Judged, Judgement};
 use super::messages;
 use super::observe::Observed;
@@ -80,7 +80,7 @@ fn decide(observed: &Observed, status: &NodeStatus, judged: &Judged, now: Timest
     if !finalizer::has(&observed.node) {
         return Plan::act(vec![Action::AddFinalizer], NodeWait::Finalizer);
     }
-    if observed.instances.swept_at.is_none() {
+    if !is_known(observed) {
         return Plan::wait(NodeWait::FirstSync);
     }
     let mut plan = match (&observed.node.spec.instance_id, &status.instance_id, &status.creation) {

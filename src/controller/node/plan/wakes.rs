@@ -2,6 +2,7 @@
 //! holds every plan to. Pure.
 
 use super::action::{Action, Plan};
+use super::facts::is_known;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::wait::NodeWait;
 use crate::controller::node::wait::adoption::AdoptionWait;
@@ -140,7 +141,7 @@ pub(super) fn is_registered(wake: Wake, observed: &Observed, plan: &Plan) -> boo
         Wake::OwnWrite => plan.actions.iter().any(writes_the_node),
         Wake::KubernetesNode => status.is_some_and(|status| status.instance_id.is_some()),
         Wake::FirstSync => observed.instances.swept_at.is_none(),
-        Wake::Sync => observed.instances.swept_at.is_some(),
+        Wake::Sync => is_known(observed),
         Wake::Interest => plan.pending,
         Wake::Time => plan.requeue.is_some(),
     }

@@ -41,8 +41,26 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
             acts(vec![Action::AddFinalizer], Reason::Progressing),
         ),
         (
-            "nothing is decided before EC2 was seen",
+            "nothing is decided before EC2 was seen, for a Node that is older than this operator's term",
+            with(|it| {
+                it.instances.swept_at = None;
+                it.leading_since = at(2);
+            }),
+            now(),
+            waits(Reason::AwaitingInventory),
+        ),
+        (
+            "a Node of this term has nothing in EC2 yet, whether EC2 lists anything or not",
             with(|it| it.instances.swept_at = None),
+            now(),
+            launches(launch_of(1, "r7i.large", 0, 0, now())),
+        ),
+        (
+            "but where a launch of it was sent, EC2 must show what became of it",
+            with(|it| {
+                it.instances.swept_at = None;
+                it.has_sent = true;
+            }),
             now(),
             waits(Reason::AwaitingInventory),
         ),

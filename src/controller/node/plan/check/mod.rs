@@ -12,7 +12,7 @@ use crate::cloud::{Instance, InstanceState};
 use crate::cluster::finalizer;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::plan::action::{Action, Plan};
-use crate::controller::node::plan::facts::is_own;
+use crate::controller::node::plan::facts::{is_known, is_own};
 use crate::controller::node::plan::wakes::{is_registered, wakes};
 use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
@@ -35,7 +35,7 @@ pub(in crate::controller::node::plan) fn violations(observed: &Observed, plan: &
                 rule(!is_deleting, "nothing is launched for a Node that is being deleted");
                 rule(finalizer::has(&observed.node), "nothing is launched before the finalizer is there");
                 rule(!is_stalled, "a stalled Node costs nothing more");
-                rule(is_synced, "nothing is launched before a full EC2 inventory sync");
+                rule(is_known(observed), "nothing is launched before it is known what EC2 has of the Node");
                 let named = observed.node.status.as_ref().and_then(|status| status.instance_id.as_ref());
                 let lives =
                     named.and_then(|id| observed.instances.by_id(id)).is_some_and(|it| !has_ended(it));
