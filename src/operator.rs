@@ -27,6 +27,7 @@ use crate::controller::memory::references::References;
 use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
 use crate::controller::pass::context::Context;
+use crate::controller::pass::pulse::Pulse;
 use crate::controller::pass::retry::Retry;
 use crate::controller::{database, node, node_class, unclaimed, volume};
 use crate::leadership::decision::Lost;
@@ -93,11 +94,11 @@ pub async fn run(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let health = Health {
         metrics: Arc::clone(&metrics),
-        inventory: Arc::default(),
+        acting: Arc::default(),
         standing: leadership.standing(),
         clock: Arc::clone(&clock),
     };
-    let inventory = Arc::clone(&health.inventory);
+    let acting = Arc::clone(&health.acting);
     let mut endpoints = JoinSet::new();
     endpoints.spawn(serve(listener, health, stop.clone()));
     let taken = tokio::select! {
@@ -108,7 +109,7 @@ pub async fn run(
     if let Some(held) = taken {
         let client = gate::within(Arc::clone(&term), &client);
         let ctx = Arc::new(context(&settings, client, cloud, clock, cluster_id, metrics, term));
-        let _ = inventory.set(Arc::clone(&ctx.inventory));
+        let _ = acting.set(Arc::clone(&ctx));
         let mut tasks = start(&ctx, &settings, &stop);
         tasks.spawn(async move { while endpoints.join_next().await.is_some() {} });
         lead(&leadership, held, tasks, stop).await?;
@@ -144,8 +145,8 @@ pub fn start(ctx: &Arc<Context>, settings: &Settings, stop: &CancellationToken) 
     let mut tasks = JoinSet::new();
     spawn_controllers(&mut tasks, ctx, settings, stop);
     spawn_mirrors(&mut tasks, ctx, stop);
-    tasks.spawn(node::lease_monitor::run(Arc::clone(ctx), stop.clone()));
     tasks.spawn(unclaimed::run(Arc::clone(ctx), stop.clone()));
+    tasks.spawn(node::lease_monitor::run(Arc::clone(ctx), stop.clone()));
     // The controllers subscribe to the inventory's wakes when they are built: it starts after them.
     tasks.spawn(Arc::clone(&ctx.inventory).run(stop.clone()));
     tasks
@@ -205,6 +206,7 @@ pub fn context(
         attachments: Arc::new(Mirror::empty()),
         csi_nodes: Arc::new(Mirror::empty()),
         fleet: Fleet::of(scopes(settings).len()),
+        pulse: Pulse::default(),
         metrics,
     }
 }

@@ -1,6 +1,7 @@
 //! The HTTP endpoints of the process: `/livez`, `/readyz` and `/metrics`.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -9,11 +10,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::cloud::identity::Kind;
-use crate::cloud::inventory::Inventory;
+use crate::controller::pass::context::Context;
 use crate::leadership::standing::{Stand, Standing};
 use crate::metrics::Metrics;
 
@@ -22,8 +24,9 @@ use crate::metrics::Metrics;
 pub struct Health {
     /// The counters.
     pub metrics: Arc<Metrics>,
-    /// What EC2 has of ours, once this operator leads: ready means that it was listed whole once.
-    pub inventory: Arc<OnceLock<Arc<Inventory>>>,
+    /// What passes are given, once this operator leads: ready means that EC2 was listed whole once, alive that
+    /// its loops go on.
+    pub acting: Arc<OnceLock<Arc<Context>>>,
     /// Whether this operator leads: one that stands by is ready, and lists nothing.
     pub standing: Arc<Standing>,
     /// For the age of the inventory.
@@ -33,11 +36,33 @@ pub struct Health {
 /// Serves until `stop`.
 pub async fn serve(listener: TcpListener, health: Health, stop: CancellationToken) -> std::io::Result<()> {
     let router = Router::new()
-        .route("/livez", get(|| async { "ok\n" }))
+        .route("/livez", get(live))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .with_state(health);
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+/// Longer than any pass or sync takes whose calls all run into their time limits: an API server or an EC2 that
+/// is away makes no loop silent.
+const LONGEST_SILENCE: Duration = Duration::from_secs(900);
+
+/// A loop that has died does not come back by itself: Kubernetes starts the process anew.
+async fn live(State(health): State<Health>) -> (StatusCode, String) {
+    let Some(ctx) = health.acting.get() else { return (StatusCode::OK, "ok\n".to_owned()) };
+    let now = Instant::now();
+    let of_ec2 = ctx.inventory.silent(LONGEST_SILENCE, now);
+    let of_ec2 =
+        of_ec2.map(|(kind, silence)| (format!("the EC2 inventory sync of kind {}", kind.as_str()), silence));
+    let controller = ctx.pulse.silent(LONGEST_SILENCE, now);
+    let controller = controller.map(|(name, silence)| (format!("the controller {name}"), silence));
+    match of_ec2.or(controller) {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some((what, silence)) => {
+            let why = format!("not alive: {what} has done nothing for {} s\n", silence.as_secs());
+            (StatusCode::SERVICE_UNAVAILABLE, why)
+        }
+    }
 }
 
 async fn ready(State(health): State<Health>) -> (StatusCode, String) {
@@ -50,7 +75,7 @@ async fn ready(State(health): State<Health>) -> (StatusCode, String) {
         Stand::Unknown(why) => return (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
     }
     for (kind, what) in [(Kind::Node, "instances"), (Kind::Volume, "volumes")] {
-        let stats = health.inventory.get().map(|inventory| inventory.stats(kind)).unwrap_or_default();
+        let stats = health.acting.get().map(|ctx| ctx.inventory.stats(kind)).unwrap_or_default();
         if stats.last_complete.is_none() {
             let why = stats.last_error.unwrap_or_else(|| "the first list is under way".to_owned());
             return (
@@ -63,7 +88,7 @@ async fn ready(State(health): State<Health>) -> (StatusCode, String) {
 }
 
 async fn metrics(State(health): State<Health>) -> axum::response::Response {
-    if let Some(inventory) = health.inventory.get() {
+    if let Some(inventory) = health.acting.get().map(|ctx| &ctx.inventory) {
         let now = health.clock.now();
         for (kind, what) in [(Kind::Node, "instances"), (Kind::Volume, "volumes")] {
             if let Some(at) = inventory.last_complete(kind) {

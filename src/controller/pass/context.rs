@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Node as CoreNode;
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::Client;
 
+use super::pulse::Pulse;
 use super::retry::Retry;
 use crate::clock::Clock;
 use crate::cloud::Cloud;
@@ -68,6 +69,8 @@ pub struct Context {
     pub csi_nodes: Arc<Mirror<CSINode>>,
     /// All Nodes, and the repairs that are underway.
     pub fleet: Fleet,
+    /// Whether the controllers go on.
+    pub pulse: Pulse,
     /// Counters.
     pub metrics: Arc<Metrics>,
 }

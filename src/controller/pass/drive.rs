@@ -7,8 +7,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use kube::runtime::controller::{Action, Controller};
+use futures::future::ready;
+use futures::{Stream, StreamExt, stream};
+use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -62,6 +63,22 @@ fn outcome(result: &Result<Again, PassError>) -> &'static str {
     }
 }
 
+/// How often a controller is triggered for nothing, so that one without objects shows that it goes on.
+const HEARTBEAT: Duration = Duration::from_secs(60);
+
+/// No object can have this name: the trigger passes through the whole controller, and comes to nothing.
+const NO_OBJECT: &str = "-";
+
+fn heartbeats<K: Resource<DynamicType = ()>>() -> impl Stream<Item = ObjectRef<K>> + Send + 'static
+where
+    K: 'static,
+{
+    stream::unfold((), |()| async {
+        tokio::time::sleep(HEARTBEAT).await;
+        Some((ObjectRef::new(NO_OBJECT), ()))
+    })
+}
+
 /// Runs a controller until `stop`. Each trigger is one pass, driven by `drive`.
 pub async fn run<K, P, F>(
     name: &'static str,
@@ -76,8 +93,10 @@ pub async fn run<K, P, F>(
     F: Future<Output = Result<Again, PassError>> + Send + 'static,
 {
     let events = Events::new(ctx.client.clone(), name);
+    let beat = ctx.pulse.of(name);
     controller
-        .with_config(kube::runtime::controller::Config::default().concurrency(concurrency))
+        .reconcile_on(heartbeats())
+        .with_config(controller::Config::default().concurrency(concurrency))
         .graceful_shutdown_on(stop.cancelled_owned())
         .run(
             |object, ctx| {
@@ -87,10 +106,14 @@ pub async fn run<K, P, F>(
             |_, never: &Infallible, _| match *never {},
             ctx,
         )
-        .for_each(|result| async move {
-            if let Err(error) = result {
-                tracing::debug!(controller = name, %error, "a trigger came to nothing");
+        .for_each(|result| {
+            beat.beat(tokio::time::Instant::now());
+            match result {
+                Ok(_) => {}
+                Err(controller::Error::ObjectNotFound(object)) if object.name == NO_OBJECT => {}
+                Err(error) => tracing::debug!(controller = name, %error, "a trigger came to nothing"),
             }
+            ready(())
         })
         .await;
 }

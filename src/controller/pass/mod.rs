@@ -6,5 +6,6 @@ pub mod call_blocked;
 pub mod close;
 pub mod context;
 pub mod drive;
+pub mod pulse;
 pub mod result;
 pub mod retry;
