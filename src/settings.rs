@@ -309,7 +309,7 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_RETRY_INITIAL_BACKOFF", default_value = "1", value_parser = seconds)]
     pub retry_initial_backoff: Duration,
 
-    /// The longest backoff after a failed reconcile.
+    /// The longest backoff after a failed reconcile; a tenth of it for a Node whose machine looks lost.
     #[arg(long, env = "FREEHOLD_RETRY_MAX_BACKOFF", default_value = "300", value_parser = seconds)]
     pub retry_max_backoff: Duration,
 }

@@ -111,9 +111,15 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
             let name = pod.labels().get(keys::DATABASE_NAME_LABEL)?;
             Some(ObjectRef::new(name).within(&pod.namespace()?))
         });
-    drive::run("database", controller, ctx, concurrency, stop, |database, ctx, events| async move {
-        pass(&database, &ctx, &events).await
-    })
+    drive::run(
+        "database",
+        controller,
+        ctx,
+        concurrency,
+        stop,
+        |_| false,
+        |database, ctx, events| async move { pass(&database, &ctx, &events).await },
+    )
     .await;
 }
 

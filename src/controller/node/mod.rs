@@ -25,11 +25,12 @@ use tokio_util::sync::CancellationToken;
 
 use self::registration::instance_of;
 use self::wait::NodeWait;
+use super::conditions;
 use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
-use crate::api::{EventReason, Node, NodeClass};
+use crate::api::{ConditionType, EventReason, Node, NodeClass};
 use crate::cloud::identity::Kind;
 use crate::cluster::events::{Events, Happened};
 
@@ -61,10 +62,17 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
         .reconcile_on(joining)
         .reconcile_on(leaving)
         .reconcile_on(initializing);
-    drive::run("node", controller, ctx, concurrency, stop, |node, ctx, events| async move {
+    drive::run("node", controller, ctx, concurrency, stop, looks_lost, |node, ctx, events| async move {
         pass(&node, &ctx, &events).await
     })
     .await;
+}
+
+/// Whether the machine is declared lost, or what ran on it may be down.
+fn looks_lost(node: &Node) -> bool {
+    let Some(status) = &node.status else { return false };
+    let is_ready = conditions::is_true(&status.conditions, ConditionType::Ready);
+    status.fence.is_some() || (registration::has_joined(status) && !is_ready)
 }
 
 /// One pass: observe, plan, act, status, remember.

@@ -36,9 +36,15 @@ pub async fn run(ctx: Arc<Context>, concurrency: u16, stop: CancellationToken) {
     let classes = Api::<NodeClass>::all(ctx.client.clone());
     let controller = Controller::new(classes, watcher::Config::default());
     ctx.metrics.shown().conditions(controller.store(), NodeClass::conditions);
-    drive::run("node-class", controller, ctx, concurrency, stop, |class, ctx, events| async move {
-        pass(&class, &ctx, &events).await
-    })
+    drive::run(
+        "node-class",
+        controller,
+        ctx,
+        concurrency,
+        stop,
+        |_| false,
+        |class, ctx, events| async move { pass(&class, &ctx, &events).await },
+    )
     .await;
 }
 

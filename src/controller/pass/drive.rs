@@ -22,7 +22,13 @@ use crate::error_chain::Chain;
 
 /// Runs one pass with its time limit and turns the result into kube's terms. Never fails: the pause after a
 /// failure is the object's own, and is computed here.
-async fn drive<K, F>(controller: &'static str, object: Arc<K>, ctx: Arc<Context>, pass: F) -> Action
+async fn drive<K, F>(
+    controller: &'static str,
+    object: Arc<K>,
+    is_urgent: bool,
+    ctx: Arc<Context>,
+    pass: F,
+) -> Action
 where
     K: Resource<DynamicType = ()>,
     F: Future<Output = Result<Again, PassError>>,
@@ -43,7 +49,7 @@ where
             Action::requeue(ctx.timing.requeue_interval.min(Duration::from_secs(1)))
         }
         Err(error) => {
-            let pause = ctx.retry.failed(&key);
+            let pause = ctx.retry.failed(&key, is_urgent);
             tracing::warn!(controller, object = %object.name_any(), namespace = object.namespace(),
             error = %Chain(&error),
                 pause_seconds = pause.as_secs_f64(), "a pass failed and is tried again");
@@ -79,13 +85,15 @@ where
     })
 }
 
-/// Runs a controller until `stop`. Each trigger is one pass, driven by `drive`.
+/// Runs a controller until `stop`. Each trigger is one pass, driven by `drive`. `is_urgent` says for which
+/// objects a failed pass is repeated sooner.
 pub async fn run<K, P, F>(
     name: &'static str,
     controller: Controller<K>,
     ctx: Arc<Context>,
     concurrency: u16,
     stop: CancellationToken,
+    is_urgent: fn(&K) -> bool,
     pass: P,
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
@@ -101,7 +109,8 @@ pub async fn run<K, P, F>(
         .run(
             |object, ctx| {
                 let pass = pass(Arc::clone(&object), Arc::clone(&ctx), events.clone());
-                async move { Ok::<_, Infallible>(drive(name, object, ctx, pass).await) }
+                let is_urgent = is_urgent(&object);
+                async move { Ok::<_, Infallible>(drive(name, object, is_urgent, ctx, pass).await) }
             },
             |_, never: &Infallible, _| match *never {},
             ctx,

@@ -70,9 +70,15 @@ pub async fn run(
         })
         .reconcile_on(woken)
         .reconcile_on(detaching);
-    drive::run("volume", controller, ctx, concurrency, stop, |volume, ctx, events| async move {
-        pass(&volume, &ctx, &events).await
-    })
+    drive::run(
+        "volume",
+        controller,
+        ctx,
+        concurrency,
+        stop,
+        |_| false,
+        |volume, ctx, events| async move { pass(&volume, &ctx, &events).await },
+    )
     .await;
 }
 
