@@ -219,7 +219,7 @@ pub struct Timing {
     pub client_token_max_age: Duration,
 
     /// How long an offering (an instance type in a zone) counts as unavailable after EC2 reported that it has
-    /// no capacity.
+    /// no capacity; twenty times as long after EC2 reported that it does not support it there.
     #[arg(long, env = "FREEHOLD_UNAVAILABLE_OFFERING_TTL", default_value = "180", value_parser = seconds)]
     pub unavailable_offering_ttl: Duration,
 

@@ -11,6 +11,10 @@ use super::quota::{Demand, Quota};
 use super::turns::Priority;
 use crate::time::{growing_pause, later};
 
+/// For so many times `unavailable_offering_ttl` a type counts as unsupported, an hour by default: it is in a
+/// zone or not for months, and each refusal costs an attempt.
+const UNSUPPORTED_FOR: u32 = 20;
+
 /// The refusals that hold for more than one object, each until a time.
 #[derive(Debug)]
 pub struct Offerings {
@@ -76,7 +80,7 @@ impl Offerings {
 
     /// EC2 reported that it does not support this type in this zone with this image.
     pub fn mark_unsupported(&self, image: &str, instance_type: &str, zone: &str, now: Timestamp) {
-        let until = later(now, self.unavailable_offering_ttl);
+        let until = later(now, self.unavailable_offering_ttl.saturating_mul(UNSUPPORTED_FOR));
         let key = (image.to_owned(), instance_type.to_owned(), zone.to_owned());
         self.known.lock().unsupported.insert(key, until);
     }
@@ -205,9 +209,10 @@ mod tests {
         let at_subnet = |subnet| view.launchable_at("r7i.large", "ami-1", "us-east-1a", subnet);
         assert_eq!((at_subnet("subnet-1"), at_subnet("subnet-2")), (Some(at(180)), None));
         let with = |image| view.launchable_at("r7i.large", image, "us-east-1b", "subnet-3");
-        assert_eq!((with("ami-1"), with("ami-2")), (Some(at(180)), None));
+        assert_eq!((with("ami-1"), with("ami-2")), (Some(at(3600)), None));
         assert!(view.is_available("r7i.large", "us-east-1a") && view.is_available("r7i.large", "us-east-1b"));
-        assert_eq!(offerings.view("one", Priority::Create, at(180)), OfferingsView::default());
+        assert_eq!(offerings.view("one", Priority::Create, at(180)).full, BTreeMap::new());
+        assert_eq!(offerings.view("one", Priority::Create, at(3600)), OfferingsView::default());
     }
 
     #[test]
