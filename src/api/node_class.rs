@@ -79,6 +79,11 @@ pub struct NodeClassSpec {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["id".into()]))]
     pub subnets: Vec<Subnet>,
 
+    /// In which order the zones of the subnets are tried for a database that has no zone yet. Default: that of
+    /// the subnets, so that all databases are in the first zone while it has capacity.
+    #[serde(default)]
+    pub zone_order: ZoneOrder,
+
     /// The security groups of every machine (`sg-…`).
     #[serde(rename = "securityGroupIDs", default)]
     #[schemars(length(max = 16), inner(length(max = 32)))]
@@ -181,6 +186,16 @@ impl NodeClass {
             status.launchable == Some(false) && status.observed_generation == self.metadata.generation
         })
     }
+}
+
+/// In which order the zones of a class are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ZoneOrder {
+    /// The first subnet's zone first.
+    #[default]
+    Subnets,
+    /// Databases take turns: each begins with a zone that its UID decides, so that about as many are in each.
+    Spread,
 }
 
 /// One subnet and the zone that it is in.

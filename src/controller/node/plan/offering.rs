@@ -1,15 +1,16 @@
 //! The offering of the next attempt: instance type, zone and subnet, and the whole request made of them.
 //! Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
 
 use super::facts::owner_of;
 use crate::api::creation::Attempt;
 use crate::api::node::NodeCreation;
-use crate::api::node_class::{AdditionalVolume, NodeClassSpec, RootVolume, Subnet};
+use crate::api::node_class::{AdditionalVolume, NodeClassSpec, RootVolume, Subnet, ZoneOrder};
 use crate::api::{NodeClass, NodeSpec};
 use crate::cloud::identity::{self, Owner};
 use crate::cloud::quota::{Demand, Quota};
@@ -47,15 +48,18 @@ pub enum NoChoice {
 }
 
 /// The first type, in order of preference, whose quota is not reached and that has capacity in an allowed
-/// zone, and the first subnet there that is not full, in the class' order of subnets.
+/// zone, and the first subnet there that is not full, in the class' order of subnets, or from another zone on.
 pub fn choose<'a>(
     observed: &'a Observed,
     class: &'a NodeClass,
     now: Timestamp,
 ) -> Result<(&'a str, &'a Subnet), NoChoice> {
     let spec = &observed.node.spec;
-    let subnets = subnets(spec, class);
+    let mut subnets = subnets(spec, class);
     let class = &class.spec;
+    if class.zone_order == ZoneOrder::Spread && spec.zone.is_none() {
+        begin_with_own_zone(&mut subnets, &observed.node.uid().unwrap_or_default());
+    }
     if subnets.is_empty() {
         let zones = spec.zone.clone().map_or_else(|| spec.zones.clone(), |zone| vec![zone]);
         return Err(NoChoice::NoSubnet { zones });
@@ -86,6 +90,20 @@ pub fn choose<'a>(
     }
     let refused = offers().map(|(name, subnet)| (name.to_owned(), subnet.zone.clone())).collect();
     Err(NoChoice::NoCapacity { refused, until })
+}
+
+/// The zones in turn, from one on that the UID of the Node decides; the subnets of each as they are.
+fn begin_with_own_zone(subnets: &mut [&Subnet], uid: &str) {
+    let zones: BTreeSet<&str> = subnets.iter().map(|subnet| subnet.zone.as_str()).collect();
+    let zones: Vec<&str> = zones.into_iter().collect();
+    // A UID is random; any sum of it is.
+    let sum = uid.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    let Some(first) = sum.checked_rem(zones.len()) else { return };
+    let turn = |zone: &str| {
+        let place = zones.iter().position(|other| *other == zone).unwrap_or_default();
+        (place + zones.len() - first) % zones.len()
+    };
+    subnets.sort_by_key(|subnet| turn(&subnet.zone));
 }
 
 /// The class' subnets in the zones that the spec allows, in the class' order. One that EC2 shows in another
@@ -231,4 +249,27 @@ pub fn shared_device(class: &NodeClassSpec) -> Option<&str> {
 /// Whether a pattern of the class allows the type.
 pub fn is_allowed(instance_type: &str, patterns: &[String]) -> bool {
     pattern::is_any(patterns, instance_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_begin_with_different_zones_and_each_tries_all_with_their_subnets_in_order() {
+        let subnet = |id: &str, zone: &str| Subnet { id: id.to_owned(), zone: zone.to_owned() };
+        let class = [subnet("a1", "a"), subnet("b1", "b"), subnet("a2", "a"), subnet("c1", "c")];
+        let mut begun: BTreeMap<String, usize> = BTreeMap::new();
+        for number in 0..300_u32 {
+            let uid = format!("{:08x}-2f3f-4a53-8f9c-6c2f8f2f1a10", number.wrapping_mul(2_654_435_761));
+            let mut subnets: Vec<&Subnet> = class.iter().collect();
+            begin_with_own_zone(&mut subnets, &uid);
+            let order: Vec<&str> = subnets.iter().map(|subnet| subnet.id.as_str()).collect();
+            let turns = [["a1", "a2", "b1", "c1"], ["b1", "c1", "a1", "a2"], ["c1", "a1", "a2", "b1"]];
+            assert!(turns.iter().any(|turn| order == turn), "{order:?}");
+            *begun.entry(subnets[0].zone.clone()).or_default() += 1;
+        }
+        assert!(begun.len() == 3 && begun.values().all(|count| *count > 60), "{begun:?}");
+        begin_with_own_zone(&mut [], "1");
+    }
 }
