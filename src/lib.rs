@@ -15,7 +15,8 @@
 //! * [`engine`]: what a database engine needs; knows `api`.
 //! * [`controller`]: the four controllers; knows all four.
 //! * [`leadership`]: which operator acts; [`term`]: until when it may write.
-//! * [`adopt`], [`orphans`], [`release`], [`retained`]: commands for people; [`command`] is what they have in common.
+//! * [`adopt`], [`orphans`], [`release`], [`retained`]: commands for people; [`command`] is what they have in
+//!   common.
 
 pub mod adopt;
 pub mod api;

@@ -1,6 +1,7 @@
 //! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions, `freehold
-//! retained` lists the retained volumes, `freehold orphans` what EC2 has and no object claims, `freehold adopt`
-//! adopts a database that runs, `freehold release` releases one. As `kubectl-freehold` on the PATH it is a plugin: `kubectl freehold adopt`.
+//! retained` lists the retained volumes, `freehold orphans` what EC2 has and no object claims, `freehold
+//! adopt` adopts a database that runs, `freehold release` releases one. As `kubectl-freehold` on the PATH it
+//! is a plugin: `kubectl freehold adopt`.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -41,8 +42,8 @@ enum Command {
     /// List the volumes that were retained when their databases were deleted. The API server comes from
     /// KUBECONFIG.
     Retained(retained::Options),
-    /// List the instances, EBS volumes and snapshots that carry this cluster's tags and that no object claims,
-    /// with what you can do about each. Changes nothing. The API server comes from KUBECONFIG, AWS'
+    /// List the instances, EBS volumes and snapshots that carry this cluster's tags and that no object
+    /// claims, with what you can do about each. Changes nothing. The API server comes from KUBECONFIG, AWS'
     /// credentials and the Region from the default chain.
     Orphans(orphans::Options),
     /// Find a database that runs without Freehold, or many, check it, show what would be done, and with

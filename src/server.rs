@@ -24,8 +24,8 @@ use crate::metrics::Metrics;
 pub struct Health {
     /// The counters.
     pub metrics: Arc<Metrics>,
-    /// What passes are given, once this operator leads: ready means that EC2 was listed whole once, alive that
-    /// its loops go on.
+    /// What passes are given, once this operator leads: ready means that EC2 was listed whole once, alive
+    /// that its loops go on.
     pub acting: Arc<OnceLock<Arc<Context>>>,
     /// Whether this operator leads: one that stands by is ready, and lists nothing.
     pub standing: Arc<Standing>,
@@ -43,8 +43,8 @@ pub async fn serve(listener: TcpListener, health: Health, stop: CancellationToke
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
-/// Longer than any pass or sync takes whose calls all run into their time limits: an API server or an EC2 that
-/// is away makes no loop silent.
+/// Longer than any pass or sync takes whose calls all run into their time limits: an API server or an EC2
+/// that is away makes no loop silent.
 const LONGEST_SILENCE: Duration = Duration::from_secs(900);
 
 /// A loop that has died does not come back by itself: Kubernetes starts the process anew.

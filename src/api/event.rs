@@ -118,7 +118,8 @@ pub enum EventReason {
     StatefulSetReleased,
     /// Database: the StatefulSet has a new template; the pod is replaced next.
     TemplateChanged,
-    /// Database: EC2 lists an instance or an EBS volume with its tags that no object claims; the note names it.
+    /// Database: EC2 lists an instance or an EBS volume with its tags that no object claims; the note names
+    /// it.
     UnclaimedResource,
     /// Volume: an EBS volume was adopted: a retained one, or one that a database used before.
     VolumeAdopted,

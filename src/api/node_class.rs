@@ -79,8 +79,8 @@ pub struct NodeClassSpec {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["id".into()]))]
     pub subnets: Vec<Subnet>,
 
-    /// In which order the zones of the subnets are tried for a database that has no zone yet. Default: that of
-    /// the subnets, so that all databases are in the first zone while it has capacity.
+    /// In which order the zones of the subnets are tried for a database that has no zone yet. Default: that
+    /// of the subnets, so that all databases are in the first zone while it has capacity.
     #[serde(default)]
     pub zone_order: ZoneOrder,
 

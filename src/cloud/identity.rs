@@ -156,8 +156,8 @@ pub fn attempt(tags: &BTreeMap<String, String>) -> Option<i32> {
     tags.get(ATTEMPT_TAG)?.parse().ok()
 }
 
-/// Whether this token is the one of the attempt that the tags name: a tag can be put on anything, a token only
-/// comes from the call that made it.
+/// Whether this token is the one of the attempt that the tags name: a tag can be put on anything, a token
+/// only comes from the call that made it.
 pub fn is_made(kind: Kind, tags: &BTreeMap<String, String>, token: Option<&ClientToken>) -> bool {
     let made = tags.get(CLUSTER_ID_TAG).zip(owner_uid(kind, tags)).zip(attempt(tags));
     made.is_some_and(|((cluster, uid), attempt)| token == Some(&self::token(cluster, kind, uid, attempt)))

@@ -1,5 +1,5 @@
-//! Reports what EC2 has of this cluster and no object claims: a metric, a line of the log, and an event on the
-//! Database that the tags name. Nothing is ended.
+//! Reports what EC2 has of this cluster and no object claims: a metric, a line of the log, and an event on
+//! the Database that the tags name. Nothing is ended.
 
 use std::collections::BTreeSet;
 

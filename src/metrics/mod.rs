@@ -237,7 +237,8 @@ impl Metrics {
         self.inventory_age.get_or_create(&ResourceLabels { resource }).set(seconds);
     }
 
-    /// So many live instances belong to no Node, and so many EBS volumes to no Volume and no retention record.
+    /// So many live instances belong to no Node, and so many EBS volumes to neither a Volume nor a retention
+    /// record.
     pub fn unclaimed(&self, instances: usize, volumes: usize) {
         self.unclaimed_instances.set(i64::try_from(instances).unwrap_or(i64::MAX));
         self.unclaimed_volumes.set(i64::try_from(volumes).unwrap_or(i64::MAX));

@@ -1,3 +1,5 @@
+//! What is listed as claimed by no object, with what is said of it.
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::PersistentVolume;
@@ -183,19 +185,21 @@ fn the_table_lines_up_and_ends_with_what_to_do() {
     let now = "2026-11-25T00:00:00Z".parse().unwrap();
     assert_eq!(
         report::text(&orphans(&found), None, now),
-        "\
-KIND      ID      DATABASE       STATE      AGE  SIZE       ZONE        HOLDS
-instance  i-1     team-a/orders  running    3d   r7i.large  us-east-1a  EBS volume vol-1 is attached, which no object claims either
-volume    vol-1   team-a/orders  available  60m  100 GiB    us-east-1a  it is attached to instance i-1; a Database of this name exists, with another volume
-snapshot  snap-1  team-a/orders  completed  -    100 GiB    -           EBS volume vol-1 is still there
-
-The age of an instance is that of its last start. Freehold ends none of these. What you can do, once you are certain that nothing uses it:
-
-  instance i-1
-    aws ec2 terminate-instances --instance-ids i-1
-
-  snapshot snap-1
-    aws ec2 delete-snapshot --snapshot-id snap-1
-"
+        [
+            "KIND      ID      DATABASE       STATE      AGE  SIZE       ZONE        HOLDS",
+            "instance  i-1     team-a/orders  running    3d   r7i.large  us-east-1a  EBS volume vol-1 is attached, which no object claims either",
+            "volume    vol-1   team-a/orders  available  60m  100 GiB    us-east-1a  it is attached to instance i-1; a Database of this name exists, with another volume",
+            "snapshot  snap-1  team-a/orders  completed  -    100 GiB    -           EBS volume vol-1 is still there",
+            "",
+            "The age of an instance is that of its last start. Freehold ends none of these. What you can do, once you are certain that nothing uses it:",
+            "",
+            "  instance i-1",
+            "    aws ec2 terminate-instances --instance-ids i-1",
+            "",
+            "  snapshot snap-1",
+            "    aws ec2 delete-snapshot --snapshot-id snap-1",
+            "",
+        ]
+        .join("\n")
     );
 }

@@ -15,6 +15,7 @@ mod person;
 mod record;
 mod story;
 mod tenants;
+mod wiped;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,6 +62,15 @@ fn a_burst_of_creations_in_one_namespace_holds_up_neither_a_repair_nor_a_creatio
 #[test]
 fn what_lost_its_objects_by_force_is_listed_with_what_it_holds() {
     judge(each(&[(1, ())], |()| orphans::listed()));
+}
+
+/// `FREEHOLD_SEEDS=7..8` lives one of them again, by its place.
+#[test]
+fn a_status_of_which_a_part_is_lost_never_leads_to_a_second_machine_or_volume() {
+    let range = seeds().unwrap_or(0..u64::MAX);
+    let cases: Vec<(u64, wiped::Wiped)> =
+        (0..).zip(wiped::all()).filter(|it| range.contains(&it.0)).collect();
+    judge(each(&cases, wiped::Wiped::live));
 }
 
 /// The seeds that are asked for.

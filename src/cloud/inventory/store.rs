@@ -63,8 +63,8 @@ pub(super) struct Store<T> {
     /// overwrite.
     refreshed: BTreeMap<String, (Timestamp, T)>,
     watches: BTreeMap<String, Watch<T>>,
-    /// Those of the last full sync that have the tags of an owner of which no pass has heard, by id, and since
-    /// which full sync.
+    /// Those of the last full sync that have the tags of an owner of which no pass has heard, by id, and
+    /// since which full sync.
     unclaimed: BTreeMap<String, Timestamp>,
     stats: SyncStats,
     is_requested: bool,

@@ -27,8 +27,8 @@ pub(super) fn remember(observed: &Observed, plan: &Plan, acted: &Acted<Node>, ct
     ctx.inventory.name_instance(&uid, read_by_id(&acted.object));
 }
 
-/// The instance that is read by its id while lists fail, and its zone. Of a Node that is deleted none: only a full sync shows that
-/// nothing else of it is left.
+/// The instance that is read by its id while lists fail, and its zone. Of a Node that is deleted none: only a
+/// full sync shows that nothing else of it is left.
 fn read_by_id(node: &Node) -> Option<(InstanceId, String)> {
     let status = node.status.as_ref().filter(|_| node.metadata.deletion_timestamp.is_none())?;
     let launched = || status.creation.as_ref().map(|creation| creation.zone.clone());

@@ -24,7 +24,8 @@ impl Retry {
         Self { first, longest, series: Mutex::new(HashMap::new()) }
     }
 
-    /// The pause after one more failure of this object; a shorter one if it is urgent, also after long pauses.
+    /// The pause after one more failure of this object; a shorter one if it is urgent, also after long
+    /// pauses.
     pub fn failed(&self, key: &str, is_urgent: bool) -> Duration {
         let longest = if is_urgent { self.longest / URGENT_PARTS } else { self.longest };
         let mut all = self.series.lock();

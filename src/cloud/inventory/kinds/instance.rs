@@ -243,8 +243,8 @@ fn is_refused(error: &CloudError) -> bool {
     error.class == Class::InDoubt && error.code.is_some()
 }
 
-/// Reads instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids for the whole
-/// Region, but answers for the ids of healthy zones. This is no full sync: it proves no absence.
+/// Reads instances by id, zone by zone: while a zone is disrupted, EC2 refuses lists without ids for the
+/// whole Region, but answers for the ids of healthy zones. This is no full sync: it proves no absence.
 async fn read_by_zone(inventory: &Inventory, zones: BTreeMap<String, BTreeSet<InstanceId>>) {
     for (zone, ids) in zones {
         let ids: Vec<InstanceId> = ids.into_iter().collect();

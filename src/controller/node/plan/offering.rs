@@ -48,7 +48,8 @@ pub enum NoChoice {
 }
 
 /// The first type, in order of preference, whose quota is not reached and that has capacity in an allowed
-/// zone, and the first subnet there that is not full, in the class' order of subnets, or from another zone on.
+/// zone, and the first subnet there that is not full, in the class' order of subnets, or from another zone
+/// on.
 pub fn choose<'a>(
     observed: &'a Observed,
     class: &'a NodeClass,
