@@ -38,7 +38,7 @@ pub const NAMED: &[Named] = &[
     ("a launch comes late, the database is deleted, and the operator's clock is set forward", LATE, |it| {
         Box::pin(async move {
             it.lie("RunInstances", Effect::ApplyLate { seconds: 600.0 }, 1);
-            it.chaos.kill_at("RunInstances", Kill::Lost, MOMENT);
+            it.chaos.strike_at("RunInstances", Blow::Lost, MOMENT);
             it.born("Delete").await;
             it.until("the operator is killed", CALM, |it| it.chaos.is_dead()).await;
             it.delete().await;
