@@ -80,8 +80,8 @@ fn seeds() -> Option<Range<u64>> {
     Some(first.parse().ok()?..end.parse().ok()?)
 }
 
-/// What becomes of an operator, and for how many seconds: as long as a restart takes, a minute, or until another
-/// one leads.
+/// What becomes of an operator, and for how many seconds: as long as a restart takes, a minute, or until
+/// another one leads.
 const BLOWS: [(Blow, u64); 8] = [
     (Blow::Before, 1),
     (Blow::Lost, 1),

@@ -119,8 +119,8 @@ impl Inventory {
         state.signal(kind).notify_one();
     }
 
-    /// Says which resource the status of this owner names, of which a pass has set an interest; none where its
-    /// end was seen, or it lost its tags with its owner's consent.
+    /// Says which resource the status of this owner names, of which a pass has set an interest; none where
+    /// its end was seen, or it lost its tags with its owner's consent.
     pub fn set_named(&self, kind: Kind, uid: &str, id: Option<&str>) {
         self.lock().store(kind).set_named(uid, id);
     }

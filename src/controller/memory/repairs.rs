@@ -315,8 +315,8 @@ fn counts(node: &Node) -> bool {
     has_joined && (node.metadata.deletion_timestamp.is_none() || looks_lost(node))
 }
 
-/// Whether neither its own kubelet reports nor that of any other database's machine, of those that have joined
-/// and are not declared lost; at least one of the others has.
+/// Whether neither its own kubelet reports nor that of any other database's machine, of those that have
+/// joined and are not declared lost; at least one of the others has.
 fn no_kubelet_reports(node: &Node, nodes: &[Arc<Node>]) -> bool {
     let is_declared_lost = |other: &Node| other.status.as_ref().is_some_and(|status| status.fence.is_some());
     let is_witness = |other: &&Arc<Node>| {

@@ -192,8 +192,8 @@ impl Chaos {
         Duration::from_millis(rng.random_range(500..longest * 1000))
     }
 
-    /// What happens to the calls of this start of an operator to EC2. Like the adapter that is shipped, it sends
-    /// nothing after the end of the term.
+    /// What happens to the calls of this start of an operator to EC2. Like the adapter that is shipped, it
+    /// sends nothing after the end of the term.
     pub fn way(&self, name: String, term: Arc<Term>) -> Way {
         let chaos = self.clone();
         Box::new(move |action| {
