@@ -39,8 +39,8 @@ enum Command {
         /// The folders.
         folders: Vec<PathBuf>,
     },
-    /// List the volumes that were retained when their databases were deleted. The API server comes from
-    /// KUBECONFIG.
+    /// List the volumes that were retained when their databases were deleted, and find those whose retention
+    /// record was lost. The API server comes from KUBECONFIG.
     Retained(retained::Options),
     /// List the instances, EBS volumes and snapshots that carry this cluster's tags and that no object
     /// claims, with what you can do about each. Changes nothing. The API server comes from KUBECONFIG, AWS'
@@ -113,7 +113,14 @@ fn print_definitions() -> Result<(), Box<dyn std::error::Error>> {
 
 async fn list_retained(options: &retained::Options) -> Result<(), Box<dyn std::error::Error>> {
     use_our_tls()?;
-    print!("{}", retained::run(options).await?);
+    let text = if options.is_from_ec2() {
+        let client = kube::Client::try_default().await?;
+        let cloud = Ec2::from_env(&Metrics::new()).await;
+        retained::run_from_ec2(options, &client, &cloud, &SystemClock).await?
+    } else {
+        retained::run(options).await?
+    };
+    print!("{text}");
     Ok(())
 }
 

@@ -1,13 +1,27 @@
-//! `freehold retained`: lists the retained volumes of deleted databases, from their records.
+//! `freehold retained`: lists the retained volumes of deleted databases, from their records, or from EC2's
+//! tags where these were lost, and writes records anew.
+
+mod by_tags;
+mod error;
+mod unrecorded;
+
+use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{Api, ListParams};
 use kube::{Client, Config};
 
+use self::by_tags::{ByTags, FinalSnapshot};
+use self::unrecorded::{Choices, Unrecorded};
+use crate::api::VolumeId;
+use crate::api::database::FileSystem;
 use crate::api::keys::RETAINED_LABEL;
+use crate::clock::Clock;
+use crate::cloud::Cloud;
 use crate::command::text::columns;
 use crate::controller::retention::{Retained, read};
+pub use error::RetainedError;
 
 /// The options of `freehold retained`.
 #[derive(Args, Clone, Debug)]
@@ -23,6 +37,48 @@ pub struct Options {
     /// How the list is printed.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
+
+    #[command(flatten)]
+    tags: Tags,
+}
+
+/// The options of a list from EC2's tags.
+#[derive(Args, Clone, Debug)]
+struct Tags {
+    /// Lists what the tags in EC2 say instead: the retained volumes that have no retention record, and the
+    /// final snapshots of deletionPolicy Snapshot. AWS' credentials and the Region come from the default
+    /// chain.
+    #[arg(long)]
+    from_ec2: bool,
+
+    /// Identifies the cluster in tags, as the operator's --cluster-id does. Default: the UID of the namespace
+    /// kube-system.
+    #[arg(long, value_name = "ID", requires = "from_ec2")]
+    cluster_id: Option<String>,
+
+    /// Writes the retention record of this EBS volume, so that a Database can adopt it; may be repeated.
+    #[arg(long, value_name = "EBS VOLUME", requires_all = ["from_ec2", "engine"])]
+    write: Vec<String>,
+
+    /// The engine that wrote the data, which no tag names.
+    #[arg(long, value_parser = ["questdb", "postgresql", "custom"], requires = "write")]
+    engine: Option<String>,
+
+    /// Its version, such as 17.6.
+    #[arg(long, value_name = "VERSION", requires = "write")]
+    engine_version: Option<String>,
+
+    /// The file system that the volume was formatted with: the Database's spec.storage.fileSystem. Another
+    /// one is not mounted, and never formatted.
+    #[arg(long, value_parser = ["xfs", "ext4"], default_value = "xfs")]
+    file_system: String,
+}
+
+impl Options {
+    /// Whether EC2 is read.
+    pub fn is_from_ec2(&self) -> bool {
+        self.tags.from_ec2
+    }
 }
 
 /// How the list is printed.
@@ -32,44 +88,6 @@ enum Output {
     Table,
     /// Everything that the records contain.
     Json,
-}
-
-/// Why there is no list.
-#[derive(Debug, thiserror::Error)]
-pub enum RetainedError {
-    /// No cluster is configured.
-    #[error("failed to find a cluster: set KUBECONFIG, or run this inside a cluster")]
-    Configuration(#[source] kube::config::InferConfigError),
-    /// The client could not be created.
-    #[error("failed to create a client of the API server at {address}")]
-    Client {
-        /// Where.
-        address: String,
-        /// Why.
-        #[source]
-        source: kube::Error,
-    },
-    /// The API server refused.
-    #[error(
-        "the API server does not let you list PersistentVolumes, which have no namespace: request the \
-            right to list persistentvolumes"
-    )]
-    Forbidden(#[source] kube::Error),
-    /// The API server did not answer.
-    #[error(
-        "failed to list PersistentVolumes of the API server at {address}: check that it runs and that \
-        KUBECONFIG names it"
-    )]
-    List {
-        /// Where.
-        address: String,
-        /// Why.
-        #[source]
-        source: kube::Error,
-    },
-    /// JSON.
-    #[error("failed to write the list as JSON")]
-    Json(#[from] serde_json::Error),
 }
 
 /// The list, as it is printed.
@@ -99,6 +117,43 @@ pub async fn run(options: &Options) -> Result<String, RetainedError> {
     })
 }
 
+/// The list from EC2's tags, as it is printed; with `--write`, after the records were written.
+pub async fn run_from_ec2(
+    options: &Options,
+    client: &Client,
+    cloud: &dyn Cloud,
+    clock: &dyn Clock,
+) -> Result<String, RetainedError> {
+    let own = client.default_namespace().to_owned();
+    let namespace = (!options.all_namespaces).then(|| options.namespace.clone().unwrap_or(own));
+    let Tags { cluster_id, write, engine, engine_version, file_system, from_ec2: _ } = &options.tags;
+    let found = by_tags::find(client, cloud, cluster_id.as_deref(), namespace.as_deref()).await?;
+    if write.is_empty() {
+        return Ok(match options.output {
+            Output::Json => format!("{}\n", serde_json::to_string_pretty(&found)?),
+            Output::Table => tagged(&found, namespace.as_deref()),
+        });
+    }
+    let choices = Choices {
+        engine: engine.clone().unwrap_or_default(),
+        engine_version: engine_version.clone(),
+        file_system: if file_system == "ext4" { FileSystem::Ext4 } else { FileSystem::Xfs },
+    };
+    let ids: Vec<VolumeId> = write.iter().cloned().map(VolumeId).collect();
+    let written = by_tags::write(client, &found, &ids, &choices, clock.now()).await?;
+    Ok(match options.output {
+        Output::Json => format!("{}\n", serde_json::to_string_pretty(&written)?),
+        Output::Table => written.iter().fold(String::new(), |mut text, record| {
+            let _ =
+                writeln!(text, "PersistentVolume {record} is a retention record; {HOW_TO_ADOPT}: {record}");
+            text
+        }),
+    })
+}
+
+/// The line that restores what a record names.
+const HOW_TO_ADOPT: &str = "create a Database in its namespace with spec.storage.adoptRetained";
+
 /// What each column is called.
 const COLUMNS: [&str; 11] = [
     "NAMESPACE",
@@ -123,14 +178,58 @@ fn table(kept: &[Retained], namespace: Option<&str>) -> String {
             None => "this cluster has no retained volume\n".to_owned(),
         };
     }
-    let rows: Vec<[String; 11]> =
-        [COLUMNS.map(str::to_owned)].into_iter().chain(kept.iter().map(row)).collect();
-    let mut text = columns(&rows);
-    text.push_str(
-        "\nTo restore one, create a Database in its namespace with spec.storage.adoptRetained: \
-        <PERSISTENT VOLUME>.\n",
-    );
+    let mut text = aligned(COLUMNS, kept.iter().map(row));
+    let _ = writeln!(text, "\nTo restore one, {HOW_TO_ADOPT}: <PERSISTENT VOLUME>.");
     text
+}
+
+/// The same of what EC2's tags say.
+fn tagged(found: &ByTags, namespace: Option<&str>) -> String {
+    let within = namespace.map_or_else(|| "this cluster".to_owned(), |it| format!("namespace {it}"));
+    let mut text = String::new();
+    if found.volumes.is_empty() {
+        let _ = writeln!(text, "{within} has no retained volume without a retention record");
+    } else {
+        let columns = ["NAMESPACE", "DATABASE", "EBS VOLUME", "SIZE", "ZONE", "VOLUME", "HINDRANCE"];
+        text.push_str(&aligned(columns, found.volumes.iter().map(unrecorded_row)));
+        text.push_str(
+            "\nTo write the record of one: freehold retained --from-ec2 --write <EBS VOLUME> --engine <ENGINE> \
+            --engine-version <VERSION>, with --namespace <NAMESPACE>.\n",
+        );
+    }
+    if !found.snapshots.is_empty() {
+        let columns = ["NAMESPACE", "DATABASE", "FINAL SNAPSHOT", "OF EBS VOLUME", "STARTED AT", "STATE"];
+        let _ = write!(text, "\n{}", aligned(columns, found.snapshots.iter().map(snapshot_row)));
+    }
+    text
+}
+
+fn unrecorded_row(found: &Unrecorded) -> [String; 7] {
+    [
+        found.namespace.clone(),
+        found.database.clone(),
+        found.volume_id.0.clone(),
+        found.size.0.clone(),
+        found.zone.clone(),
+        found.volume.clone(),
+        found.hindrance.clone().unwrap_or_else(|| "-".to_owned()),
+    ]
+}
+
+fn snapshot_row(found: &FinalSnapshot) -> [String; 6] {
+    [
+        found.namespace.clone(),
+        found.database.clone(),
+        found.snapshot_id.0.clone(),
+        found.volume_id.0.clone(),
+        found.started_at.clone().unwrap_or_else(|| "-".to_owned()),
+        found.state.to_owned(),
+    ]
+}
+
+/// A head and rows in aligned columns.
+fn aligned<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    columns(&[head.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>())
 }
 
 fn row(kept: &Retained) -> [String; 11] {

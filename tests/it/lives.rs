@@ -15,6 +15,7 @@ mod person;
 mod record;
 mod story;
 mod tenants;
+mod unrecorded;
 mod wiped;
 
 use std::ops::Range;
@@ -52,6 +53,12 @@ fn a_database_lives_through_each_call_lie_and_crash_that_has_a_name() {
     let is_chosen = |(number, _): &(u64, named::Named)| range.contains(number);
     let cases: Vec<(u64, named::Named)> = (0..).zip(named::NAMED.iter().copied()).filter(is_chosen).collect();
     judge(each(&cases, named::live));
+}
+
+#[test]
+fn a_retained_volume_without_its_record_is_found_by_its_tags() {
+    let cuts: Vec<(u64, unrecorded::CutOff)> = (1..).zip(unrecorded::CutOff::iter()).collect();
+    judge(each(&cuts, unrecorded::found_again));
 }
 
 #[test]

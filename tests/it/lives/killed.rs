@@ -252,7 +252,8 @@ impl House {
         self.ec2.instances().into_iter().filter(|it| !ended.contains(&it.state)).collect()
     }
 
-    fn data_volumes(&self) -> Vec<VolumeView> {
+    /// The EBS volumes of Volumes.
+    pub fn data_volumes(&self) -> Vec<VolumeView> {
         let is_there = |it: &VolumeView| {
             it.state != VolumeState::Deleting && it.tags.contains_key("freehold.dev/volume-uid")
         };
@@ -268,14 +269,14 @@ impl House {
     }
 
     /// Creates a database that adopts what is retained.
-    async fn adopt(&self, policy: &str) {
+    pub async fn adopt(&self, policy: &str) {
         self.chaos.tell("adopt what is retained");
         let record = self.server.objects("persistentvolumes")[0]["metadata"]["name"].clone();
         self.create(&json!({"deletionPolicy": policy, "storage": {"adoptRetained": record}})).await;
     }
 
     /// The one PersistentVolume that is left has no claim any more.
-    fn is_released(&self) -> bool {
+    pub fn is_released(&self) -> bool {
         matches!(self.server.objects("persistentvolumes").as_slice(), [one] if one["status"]["phase"] == "Released")
     }
 

@@ -153,8 +153,9 @@ fn volume_lost(volume: &str, is_being_deleted: bool) -> String {
         )
     } else {
         format!(
-            "Volume {volume} does not exist any more, and no empty Volume is created in its place; create a new \
-             Database from the retained volume or snapshot"
+            "Volume {volume} does not exist any more, and no empty Volume is created in its place: delete the \
+             Database, and create it with spec.storage.adoptRetained; where the EBS volume has no retention \
+             record, freehold retained --from-ec2 finds it and writes one"
         )
     }
 }
