@@ -252,7 +252,8 @@ pub enum DeletionPolicy {
     /// The volume is retained, and its PersistentVolume stays as its retention record.
     #[default]
     Retain,
-    /// A final snapshot is taken; the volume is deleted once the snapshot is complete.
+    /// A final snapshot is taken; the volume is deleted once the snapshot is complete. `freehold retained
+    /// --from-ec2` lists the snapshot; no Database can be created from it yet.
     Snapshot,
     /// The volume is deleted.
     Delete,

@@ -261,12 +261,10 @@ async fn delete_volume(
     match answer {
         Ok(()) => {
             note_deleted(acted, ctx).await?;
-            events
-                .publish(
-                    &acted.object,
-                    &Happened::normal(EventReason::VolumeDeleted, messages::events::deleted(id)),
-                )
-                .await;
+            let status = acted.object.status.as_ref();
+            let snapshot = status.and_then(|status| status.final_snapshot.as_ref()?.snapshot_id.as_ref());
+            let note = messages::events::deleted(id, snapshot);
+            events.publish(&acted.object, &Happened::normal(EventReason::VolumeDeleted, note)).await;
         }
         Err(error) => acted.refused(Call::DeleteVolume, &id.0, &error, ctx),
     }

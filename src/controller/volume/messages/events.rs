@@ -55,8 +55,11 @@ pub fn snapshot_refused(error: &CloudError) -> String {
 }
 
 /// Event VolumeDeleted.
-pub fn deleted(id: &VolumeId) -> String {
-    format!("EBS volume {id} is deleted")
+pub fn deleted(id: &VolumeId, snapshot: Option<&SnapshotId>) -> String {
+    match snapshot {
+        Some(snapshot) => format!("EBS volume {id} is deleted; its final snapshot is {snapshot}"),
+        None => format!("EBS volume {id} is deleted"),
+    }
 }
 
 /// Event VolumeReady.

@@ -240,7 +240,8 @@ fn others() -> Vec<(&'static str, String)> {
         ("event VolumeAdopted", messages::events::adopted(&vol())),
         ("event FinalSnapshotStarted", messages::events::snapshot_started(&snap(), &vol())),
         ("event FinalSnapshotRefused", messages::events::snapshot_refused(&error)),
-        ("event VolumeDeleted", messages::events::deleted(&vol())),
+        ("event VolumeDeleted", messages::events::deleted(&vol(), None)),
+        ("event VolumeDeleted", messages::events::deleted(&vol(), Some(&snap()))),
         ("event VolumeReady", messages::events::ready(Some(&Size("100Gi".into())))),
     ]
 }
