@@ -39,7 +39,9 @@ impl CreationWait {
             ),
             Self::NoCapacity(refusal) => {
                 format!(
-                    "EC2 has no capacity for the EBS volume: {}; Freehold retries by itself",
+                    "EC2 has no capacity for the EBS volume: {}; Freehold retries by itself. The zone is \
+                    decided, and nothing is stored yet: request another spec.storage.type, or delete the \
+                    Database and create it again with another zone in spec.zones",
                     answer(refusal)
                 )
             }
