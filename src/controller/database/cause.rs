@@ -280,6 +280,8 @@ pub enum RestartCause {
     WentBack,
     /// The engine keeps ending: a new pod mounts its volume again.
     NotStarting,
+    /// The engine ended before its volume was modified, and Kubernetes has not started it again since.
+    VolumeModified,
     /// The pod finds no machine with room for the memory that it requests by default.
     NoRoom,
     /// The pod was started from a template that was changed outside Freehold.
@@ -308,6 +310,7 @@ impl RestartCause {
             // What runs is not what was declared, or does not run.
             Self::WentBack
             | Self::NotStarting
+            | Self::VolumeModified
             | Self::NoRoom
             | Self::AlteredTemplate
             | Self::AlteredFiles

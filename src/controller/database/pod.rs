@@ -184,6 +184,12 @@ pub fn last_end(pod: &Pod, engine: Option<&str>) -> Option<Ending> {
     engine_status(pod, engine)?.last_state.as_ref().and_then(ending)
 }
 
+/// When the last run of the engine's container ended.
+pub fn last_ended_at(pod: &Pod, engine: Option<&str>) -> Option<Timestamp> {
+    let last = engine_status(pod, engine)?.last_state.as_ref()?.terminated.as_ref()?;
+    last.finished_at.as_ref().map(|at| at.0)
+}
+
 fn engine_status<'a>(pod: &'a Pod, engine: Option<&str>) -> Option<&'a ContainerStatus> {
     let name = &engine_container(pod, engine)?.name;
     pod.status.as_ref()?.container_statuses.iter().flatten().find(|container| container.name == *name)

@@ -250,6 +250,9 @@ impl RestartCause {
             Self::Image { from, to } => format!("the image changes from {from} to {to}"),
             Self::NoRoom => "no machine has room for the memory that the pod requests by default".to_owned(),
             Self::NotStarting => "the engine keeps ending; a new pod mounts its volume again".to_owned(),
+            Self::VolumeModified => {
+                "the engine ended before its volume was modified; a new pod starts it at once".to_owned()
+            }
             Self::Resources => "spec.resources changed".to_owned(),
             Self::Settings => "the engine's settings changed".to_owned(),
             Self::Template => "the pod template changed".to_owned(),

@@ -11,10 +11,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::drift;
+use crate::api::ConditionType;
 use crate::api::database::NotStarting;
+use crate::controller::conditions;
 use crate::controller::database::cause::RestartCause;
 use crate::controller::database::observe::Observed;
-use crate::controller::database::pod::{EngineWait, Failure, engine_wait};
+use crate::controller::database::pod::{EngineWait, Failure, engine_wait, last_ended_at};
 use crate::time::{later, whole_second};
 
 /// How long a pod may fail: the kubelet has started its container some six times by then, with pauses that
@@ -27,19 +29,39 @@ const MOST_DOUBLINGS: u32 = 6;
 /// For how long a new pod that has changed nothing makes the next one wait longer.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
 
-/// What replaces this pod, of the template that is there: the record of it, and why. `None` where it runs,
-/// where a new one would not help, or as long as it is not due. An adopted database has its own way back
-/// (`going_back.rs`).
-pub(super) fn due(observed: &Observed, pod: &Pod, now: Timestamp) -> Option<(NotStarting, RestartCause)> {
+/// What replaces this pod, of the template that is there: the record of it, if it counts, and why. `None`
+/// where it runs, where a new one would not help, or as long as it is not due. An adopted database has its
+/// own way back (`going_back.rs`).
+pub(super) fn due(
+    observed: &Observed,
+    pod: &Pod,
+    now: Timestamp,
+) -> Option<(Option<NotStarting>, RestartCause)> {
     let wait = engine_wait(Some(pod), observed.engine());
     let Some(EngineWait::Failing { failure: Failure::CrashLoop { .. }, .. }) = wait else { return None };
     let since =
         pod.metadata.creation_timestamp.as_ref().filter(|_| observed.database.spec.adopt.is_none())?;
+    let is_settled = drift::template_settled(observed, now).is_ok();
+    if is_settled && ended_before_modification(observed, pod) {
+        return Some((None, RestartCause::VolumeModified));
+    }
     let record = record(observed, pod, now);
     let before = u32::try_from(record.pods - 1).unwrap_or(0).min(MOST_DOUBLINGS);
     let is_due = now >= later(since.0, FIRST.saturating_mul(1 << before));
-    let is_settled = drift::template_settled(observed, now).is_ok();
-    (is_due && is_settled).then_some((record, RestartCause::NotStarting))
+    (is_due && is_settled).then_some((Some(record), RestartCause::NotStarting))
+}
+
+/// Whether the volume became as specified after the engine last ended: what ended it may have been a full
+/// file system, which has grown since, and the kubelet waits up to five minutes before it starts it again.
+/// Once: the engine of the new pod ends later, if it does.
+fn ended_before_modification(observed: &Observed, pod: &Pod) -> bool {
+    let modified = observed
+        .volume
+        .ours()
+        .and_then(|volume| conditions::find(volume.conditions(), ConditionType::Modified))
+        .filter(|modified| modified.status == "True");
+    let ended = last_ended_at(pod, observed.engine());
+    modified.zip(ended).is_some_and(|(modified, ended)| ended < modified.last_transition_time.0)
 }
 
 /// The record with this pod: it is counted once.

@@ -69,7 +69,7 @@ pub(super) fn plan(
             if let Some((record, why)) = failing::due(observed, pod, now) {
                 let mut ending = Vec::new();
                 if let RestartStep::Deleting(_) = end(live, pod, why, &mut ending) {
-                    actions.push(Action::RecordNotStarting(record));
+                    actions.extend(record.map(Action::RecordNotStarting));
                     actions.append(&mut ending);
                 }
             }

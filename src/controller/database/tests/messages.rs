@@ -142,6 +142,7 @@ fn restart_causes() -> Vec<RestartCause> {
         RestartCause::Template,
         RestartCause::WentBack,
         RestartCause::NotStarting,
+        RestartCause::VolumeModified,
         RestartCause::NoRoom,
         RestartCause::AlteredTemplate,
         RestartCause::AlteredFiles,

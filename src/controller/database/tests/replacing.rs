@@ -145,6 +145,34 @@ fn an_engine_that_keeps_ending_gets_a_new_pod_and_then_less_and_less_often() {
 }
 
 #[test]
+fn an_engine_that_ended_before_its_volume_had_grown_gets_a_new_pod_at_once_and_once() {
+    let after = |ended: &str, modified: &str, state: Value| {
+        let mut world = settled();
+        let mut container = container_status(state);
+        container["lastState"] = json!({"terminated": {"exitCode": 1, "finishedAt": ended}});
+        let status = json!({"phase": "Running", "containerStatuses": [container]});
+        let mut pod = pod_with(world.pod.take().unwrap(), status);
+        pod.metadata.creation_timestamp = Some(Time(at(now().as_second() - 120)));
+        world.pod = Some(pod);
+        change(&mut world.volume, |volume| {
+            let grown = json!({"type": "Modified", "status": modified, "reason": "AsExpected", "message": "",
+                "lastTransitionTime": "2023-11-14T22:12:00Z"});
+            let conditions = &mut volume.status.get_or_insert_default().conditions;
+            conditions.retain(|condition| condition.type_ != "Modified");
+            conditions.push(serde_json::from_value(grown).unwrap());
+        });
+        line(&plan(&world, now()))
+    };
+    let loops = || json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    let replaced = "[replace orders-0 pod-uid: the engine ended before its volume was modified; a new pod \
+        starts it at once] EngineFailing";
+    assert_eq!(after("2023-11-14T22:11:59Z", "True", loops()), replaced);
+    assert_eq!(after("2023-11-14T22:12:00Z", "True", loops()), "[] EngineFailing", "it was started since");
+    assert_eq!(after("2023-11-14T22:11:59Z", "False", loops()), "[] EngineFailing", "not modified yet");
+    assert_eq!(after("2023-11-14T22:11:59Z", "True", json!({"running": {}})), "[] EngineStarting");
+}
+
+#[test]
 fn a_database_that_serves_is_not_ended_for_a_pod_that_has_no_room() {
     let wanted = json!({"resources": {"requests": {"memory": "64Gi"}}});
     let replaced = |memory: &str, is_serving: bool| {
