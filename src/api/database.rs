@@ -76,6 +76,11 @@ pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES};
         oldSelf.spec.zones || self.spec.zones.size() == 0 || oldSelf.status.zone in self.spec.zones")
         .message("spec.zones must be empty or hold the zone of the database (status.zone): an EBS volume \
             cannot leave its zone; add the zone again, or create a new Database and copy the data"),
+    validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.firstReadyAt) || has(self.spec.adopt) \
+        || !has(oldSelf.spec.engine.custom) || !has(self.spec.engine.custom) || \
+        self.spec.engine.custom.userId == oldSelf.spec.engine.custom.userId")
+        .message("spec.engine.custom.userId cannot change once the database was ready (status.firstReadyAt): \
+            the files on the volume belong to it; set it back"),
     validation = Rule::new("!has(oldSelf.spec.storage.adoptRetained) || has(self.spec.storage.adoptRetained) \
         || (has(oldSelf.status) && has(oldSelf.status.volumeName))")
         .message("spec.storage.adoptRetained cannot be removed before the volume is adopted \

@@ -87,7 +87,8 @@ pub struct CustomEngine {
         .message("spec.engine.custom.dataPath must be an absolute path without '..'"))]
     pub data_path: String,
 
-    /// The user id (and group id) that the container runs as; never root. Default: 10001.
+    /// The user id (and group id) that the container runs as; never root. It cannot change once the database
+    /// was ready: the files on the volume belong to it. Default: 10001.
     #[serde(default = "default_user_id")]
     #[schemars(range(min = 1, max = 2_147_483_647))]
     pub user_id: i64,

@@ -272,13 +272,14 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
         let of_image =
             with(database(), &with(custom(&json!({})), &json!({"metadata": {"name": "rules-of-image"}})));
         let objects = [&decided, &placed, &elephant, &adopting, &adopted, &of_image];
+        let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
         for object in objects.map(Clone::clone) {
-            let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
             databases.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
         }
-        let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
         let zone = Patch::Merge(json!({"status": {"zone": "us-east-1a"}}));
         databases.patch_status("rules-placed", &PatchParams::default(), &zone).await.unwrap();
+        let ready = Patch::Merge(json!({"status": {"firstReadyAt": "2026-11-22T01:00:00Z"}}));
+        databases.patch_status("rules-of-image", &PatchParams::default(), &ready).await.unwrap();
         let made = Patch::Merge(json!({"status": {"volumeName": "rules-adopted-aaaaa"}}));
         databases.patch_status("rules-adopted", &PatchParams::default(), &made).await.unwrap();
         let volumes = Api::<Volume>::namespaced(client.clone(), NAMESPACE);
@@ -321,8 +322,9 @@ fn what_is_decided_once_cannot_change_and_everything_else_can() {
             let answer = update::<Database>(&client, placed.clone(), &json!({"spec": changes})).await;
             judge(&changes, answer.as_ref(), says, &mut failures);
         }
-        let of_image_changes: [(Value, &[&str]); 2] = [
+        let of_image_changes: [(Value, &[&str]); 3] = [
             (json!({"port": 5433}), &["spec.engine.custom.port", "set the port back"]),
+            (json!({"userId": 999}), &["spec.engine.custom.userId", "set it back"]),
             (json!({"image": "registry.example/db:1.3"}), &[]),
         ];
         for (changes, says) in of_image_changes {

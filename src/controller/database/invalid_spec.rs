@@ -32,6 +32,13 @@ pub enum InvalidSpec {
         /// Where the volume is mounted.
         made: String,
     },
+    /// Another user id of a custom image, for a database that was ready.
+    UserId {
+        /// The spec's.
+        wanted: i64,
+        /// The group of the files on the volume.
+        made: i64,
+    },
     /// The image of an adopted database does not name the version that it has.
     AdoptedImage {
         /// The image that was found.

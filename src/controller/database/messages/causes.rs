@@ -33,6 +33,11 @@ impl InvalidSpec {
                  image has its data in {made}, and what it writes anywhere else than on the volume is lost \
                  with its container. Set dataPath back; another image may have another path"
             ),
+            Self::UserId { wanted, made } => format!(
+                "spec.engine.custom.userId cannot change from {made} to {wanted}: the files on the volume \
+                 belong to {made}, and Kubernetes would change the group of each of them before the engine \
+                 starts. Set userId back"
+            ),
             Self::AdoptedImage { image, version } => format!(
                 "spec.engine.version cannot change: image {image} of the adopted database does not name {version} \
                  in its tag, so its image of another version is not known. Set the version back"

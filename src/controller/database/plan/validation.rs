@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Container;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
@@ -24,6 +25,7 @@ pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
         .or_else(|| older_engine(observed))
         .or_else(|| data_directory(observed))
         .or_else(|| data_path(observed))
+        .or_else(|| user_id(observed))
         .or_else(|| adopted_image(observed))
         .or_else(|| storage(observed))
         .or_else(|| placement(observed))
@@ -49,15 +51,18 @@ fn older_engine(observed: &Observed) -> Option<InvalidSpec> {
         .then(|| InvalidSpec::OlderEngine { version: version.clone(), started: started.clone() })
 }
 
-/// The engine's container as Freehold applied it. A template of this very spec that another client has
-/// changed does not say where the data is; nor does that of an adopted database, which has its data where it
-/// was found.
-fn engine_as_applied(observed: &Observed, kind: EngineType) -> Option<&Container> {
+/// The StatefulSet as Freehold applied it. A template of this very spec that another client has changed does
+/// not say where the data is; nor does that of an adopted database, which has its data where it was found.
+fn template_as_applied(observed: &Observed, kind: EngineType) -> Option<&StatefulSet> {
     let spec = &observed.database.spec;
     let set = observed.stateful_set.ours().filter(|_| spec.engine.kind == kind && spec.adopt.is_none())?;
-    if comparison::stateful_set(observed) == Finding::Altered && !is_outdated(observed, set) {
-        return None;
-    }
+    let is_altered = comparison::stateful_set(observed) == Finding::Altered && !is_outdated(observed, set);
+    (!is_altered).then_some(set)
+}
+
+/// The engine's container in it.
+fn engine_as_applied(observed: &Observed, kind: EngineType) -> Option<&Container> {
+    let set = template_as_applied(observed, kind)?;
     build::engine_of(&set.spec.as_ref()?.template.spec.as_ref()?.containers, observed.engine())
 }
 
@@ -71,6 +76,17 @@ fn data_path(observed: &Observed) -> Option<InvalidSpec> {
     let made = &engine.volume_mounts.iter().flatten().find(|mount| mount.name == build::DATA)?.mount_path;
     let is_moved = engine.image.as_deref() == Some(&profile.image) && *made != profile.data_path;
     is_moved.then(|| InvalidSpec::DataPath { wanted: profile.data_path.clone(), made: made.clone() })
+}
+
+/// The files on the volume belong to the user that wrote them. With another fsGroup the kubelet changes the
+/// group of every file before the container starts, and the owner stays. Until the database was ready for the
+/// first time, the user may have been the wrong one.
+fn user_id(observed: &Observed) -> Option<InvalidSpec> {
+    observed.database.status.as_ref()?.first_ready_at.as_ref()?;
+    let set = template_as_applied(observed, EngineType::Custom)?;
+    let made = set.spec.as_ref()?.template.spec.as_ref()?.security_context.as_ref()?.fs_group?;
+    let wanted = observed.profile.as_ref().ok()?.user_id;
+    (made != wanted).then_some(InvalidSpec::UserId { wanted, made })
 }
 
 /// One major version of PostgreSQL cannot read the data of another, and each has a directory of its own on

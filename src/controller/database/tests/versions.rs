@@ -25,6 +25,27 @@ fn an_older_version_of_questdb_is_never_started_on_newer_data() {
 }
 
 #[test]
+fn the_user_of_an_image_cannot_change_once_the_database_was_ready() {
+    let custom = |user: i64| {
+        json!({"engine": {"type": "custom",
+            "custom": {"image": "engine:1", "port": 8812, "dataPath": "/data", "userId": user}}})
+    };
+    let refusal = |user: i64, first_ready_at: Option<Time>| {
+        let mut world = settled_as(custom(10001));
+        world.database = database(custom(user), settled_status());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        as_applied(&mut world);
+        world.database.status.as_mut().unwrap().first_ready_at = first_ready_at;
+        let waiting = plan(&world, now()).waiting;
+        waiting.filter(|waiting| waiting.reason() == Reason::InvalidSpec).map(|waiting| waiting.message())
+    };
+    let message = refusal(999, Some(Time(at(0)))).unwrap();
+    assert!(message.contains("from 10001 to 999") && message.contains("Set userId back"), "{message}");
+    assert_eq!(refusal(999, None), None, "the user may have been the wrong one");
+    assert_eq!(refusal(10001, Some(Time(at(0)))), None);
+}
+
+#[test]
 fn the_data_path_of_an_image_cannot_change_once_the_database_was_ready() {
     let custom = |image: &str, path: &str| {
         json!({"engine": {"type": "custom",

@@ -13,6 +13,7 @@ pub(super) fn all() -> Vec<InvalidSpec> {
             made: t("/var/lib/freehold/17/data"),
         },
         InvalidSpec::DataPath { wanted: t("/data"), made: t("/var/lib/engine") },
+        InvalidSpec::UserId { wanted: 999, made: 10001 },
         InvalidSpec::AdoptedImage { image: t("db:latest"), version: t("17.5") },
         InvalidSpec::SizeForm(Size(t("1e9"))),
         InvalidSpec::ThroughputNotAllowed,
