@@ -10,6 +10,9 @@ pub enum ConditionType {
     Ready,
     /// Every kind: nothing will change until a person or the backend does something.
     Stalled,
+    /// Database: clients can use it now: its engine answers, of whichever generation, and its Service is
+    /// there.
+    Available,
     /// Database: the machine is there.
     NodeReady,
     /// Database: the volume is there.

@@ -38,6 +38,11 @@ pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES};
         description = "Whether this generation is running and answering."
     ),
     printcolumn(
+        name = "Available", type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Available\")].status",
+        description = "Whether clients can use it now, of whichever generation."
+    ),
+    printcolumn(
         name = "Reason", type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
         description = "Why it is, or what is awaited."

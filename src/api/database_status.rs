@@ -20,7 +20,7 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Ready, NodeReady, VolumeReady, EngineReady and Stalled, each with a reason and a message.
+    /// Ready, Available, NodeReady, VolumeReady, EngineReady and Stalled, each with a reason and a message.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,

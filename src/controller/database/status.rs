@@ -170,6 +170,7 @@ fn entries(observed: &Observed, decided: &Decided, now: Timestamp) -> Vec<Entry>
     let stalled = conditions::stalled(stalled.map(|waiting| (waiting.reason(), waiting.message())));
     let mut entries = vec![
         ready(*is_deleting, waiting.as_ref(), [&machine, &disk, &engine]),
+        available(observed),
         machine,
         disk,
         engine,
@@ -234,18 +235,36 @@ fn disk(observed: &Observed) -> Option<DatabaseWait> {
 
 /// What is awaited of the engine, of this generation's inputs.
 fn engine(observed: &Observed) -> Option<DatabaseWait> {
+    running_engine(observed).or_else(|| {
+        let inputs = observed.pod.as_ref().and_then(|pod| inputs_of_pod(observed, pod));
+        let is_current = inputs == Some(wanted_inputs(observed));
+        // What is not permitted restarts nothing.
+        let restarts = !is_current && permission::engine(observed).is_none();
+        restarts.then_some(DatabaseWait::EngineOutdated)
+    })
+}
+
+/// What is awaited of the engine, of whichever inputs.
+fn running_engine(observed: &Observed) -> Option<DatabaseWait> {
     if let Some(host) = machines::of(observed).map(|machines| machines.host).filter(|host| is_lost(host)) {
         // The state of its pod is older than that.
         return Some(DatabaseWait::EngineMachineLost(lost_reason(host)));
     }
     match &observed.pod {
         None => Some(DatabaseWait::NoEngine(idle(observed))),
-        Some(pod) => engine_waiting(observed).or_else(|| {
-            let is_current = inputs_of_pod(observed, pod) == Some(wanted_inputs(observed));
-            // What is not permitted restarts nothing.
-            let restarts = !is_current && permission::engine(observed).is_none();
-            restarts.then_some(DatabaseWait::EngineOutdated)
-        }),
+        Some(_) => engine_waiting(observed),
+    }
+}
+
+/// Whether clients can use the database now, whatever of its spec is not carried out yet.
+fn available(observed: &Observed) -> Entry {
+    let service = match &observed.legacy {
+        Some(legacy) => legacy.service.is_some(),
+        None => observed.service.ours().is_some(),
+    };
+    match running_engine(observed) {
+        None if !service => Entry::no(Type::Available, Reason::Pending, messages::NO_SERVICE),
+        waiting => entry(Type::Available, waiting, messages::AVAILABLE),
     }
 }
 

@@ -20,6 +20,11 @@ pub const MACHINE_READY: &str = "the machine is ready";
 pub const VOLUME_READY: &str = "the volume is bound and matches the spec";
 /// EngineReady is true.
 pub const ENGINE_READY: &str = "the engine accepts connections";
+/// Available is true.
+pub const AVAILABLE: &str = "the engine accepts connections at its Service";
+/// Available is false, though the engine answers.
+pub const NO_SERVICE: &str =
+    "the engine accepts connections, and the Service of this Database does not exist";
 /// Ready is true.
 pub const DATABASE_READY: &str = "the database is running this generation and accepts connections";
 /// DeletionProtected is true.

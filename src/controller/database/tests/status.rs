@@ -57,10 +57,38 @@ fn the_version_that_was_started_is_recorded_and_never_goes_back() {
 }
 
 #[test]
+fn a_database_is_available_while_its_engine_answers_at_its_service() {
+    let of = |world: &Observed| {
+        let shown = conditions(&status_of(world));
+        let one = |kind: &str| shown.iter().find_map(|it| it.strip_prefix(kind)).unwrap().to_owned();
+        (one("Ready="), one("Available="))
+    };
+    let is = |ready: &str, available: &str| (ready.to_owned(), available.to_owned());
+    let serving = "True/AsExpected";
+    assert_eq!(of(&settled()), is(serving, serving));
+    // Whatever of the spec is not carried out.
+    assert_eq!(of(&edited(json!({"engine": {"type": "questdb", "version": "9.3.5"}}))).1, serving);
+    let invalid = edited(json!({"engine": {"type": "questdb"}}));
+    assert_eq!(of(&invalid), is("False/InvalidSpec", serving));
+    let mut taken = settled();
+    taken.service = Child::Foreign;
+    assert_eq!(of(&taken), is("False/NameConflict", "False/Pending"));
+    let mut failing = settled();
+    let state = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    let status = json!({"phase": "Running", "containerStatuses": [container_status(state)]});
+    failing.pod = failing.pod.take().map(|pod| pod_with(pod, status));
+    assert_eq!(of(&failing), is("False/EngineFailing", "False/EngineFailing"));
+    let mut paused = settled_as(json!({"running": false}));
+    paused.pod = None;
+    assert_eq!(of(&paused).1, "False/Paused");
+}
+
+#[test]
 fn a_settled_database_is_ready_and_says_where_it_is() {
     let new = status_of(&settled());
     let expected = [
         "Ready=True/AsExpected",
+        "Available=True/AsExpected",
         "NodeReady=True/AsExpected",
         "VolumeReady=True/AsExpected",
         "EngineReady=True/AsExpected",
