@@ -82,6 +82,8 @@ fn binding(names: &Names, profile: &Profile, username: &str, password: &str) -> 
         metadata: unowned(names, &names.credentials_secret),
         type_: Some(format!("servicebinding.io/{}", binding.kind)),
         data: Some(data),
+        // Another password would be the engine's only if the engine were told, too.
+        immutable: Some(true),
         ..Secret::default()
     }
 }
