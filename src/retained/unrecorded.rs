@@ -277,6 +277,7 @@ mod tests {
             multi_attach: false,
             attachments: Vec::new(),
             tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            created_at: None,
         }
     }
 

@@ -40,7 +40,7 @@ pub const NAMED: &[Named] = &[
             it.lie("RunInstances", Effect::ApplyLate { seconds: 600.0 }, 1);
             it.chaos.strike_at("RunInstances", Blow::Lost, MOMENT);
             it.born("Delete").await;
-            it.until("the operator is killed", CALM, |it| it.chaos.is_dead()).await;
+            it.until("the operator is killed", CALM, |it| it.chaos.struck_first().is_some()).await;
             it.delete().await;
             sleep(120).await;
             it.set_clock_forward(Duration::from_secs(21 * 60));

@@ -187,12 +187,13 @@ fn every_condition_is_told_in_every_situation() {
     conflict.service = Child::Foreign;
     let mut unreadable = settled();
     unreadable.credentials = Credentials::Unreadable("forbidden".to_owned());
-    let rows: Vec<(&str, Observed, [&str; 5])> = vec![
+    let rows: Vec<(&str, Observed, [&str; 6])> = vec![
         (
             "new",
             empty(json!({}), json!({})),
             [
                 "False/AwaitingNode",
+                "False/AwaitingPod",
                 "False/AwaitingNode",
                 "False/AwaitingVolume",
                 "False/AwaitingPod",
@@ -202,18 +203,33 @@ fn every_condition_is_told_in_every_situation() {
         (
             "being deleted",
             deleted,
-            ["False/Deleting", "True/AsExpected", "True/AsExpected", "True/AsExpected", "False/Progressing"],
+            [
+                "False/Deleting",
+                "True/AsExpected",
+                "True/AsExpected",
+                "True/AsExpected",
+                "True/AsExpected",
+                "False/Progressing",
+            ],
         ),
         (
             "paused",
             paused,
-            ["False/Paused", "False/Paused", "True/AsExpected", "False/Paused", "False/Progressing"],
+            [
+                "False/Paused",
+                "False/Paused",
+                "False/Paused",
+                "True/AsExpected",
+                "False/Paused",
+                "False/Progressing",
+            ],
         ),
         (
             "invalid",
             edited(json!({"storage": {"size": "50Gi"}})),
             [
                 "False/InvalidSpec",
+                "True/AsExpected",
                 "True/AsExpected",
                 "True/AsExpected",
                 "True/AsExpected",
@@ -224,6 +240,7 @@ fn every_condition_is_told_in_every_situation() {
             "the engine fails",
             failing,
             [
+                "False/EngineFailing",
                 "False/EngineFailing",
                 "True/AsExpected",
                 "True/AsExpected",
@@ -238,6 +255,7 @@ fn every_condition_is_told_in_every_situation() {
                 "False/RestartPending",
                 "True/AsExpected",
                 "True/AsExpected",
+                "True/AsExpected",
                 "False/RestartPending",
                 "False/Progressing",
             ],
@@ -247,6 +265,7 @@ fn every_condition_is_told_in_every_situation() {
             conflict,
             [
                 "False/NameConflict",
+                "False/Pending",
                 "True/AsExpected",
                 "True/AsExpected",
                 "True/AsExpected",
@@ -261,13 +280,14 @@ fn every_condition_is_told_in_every_situation() {
                 "True/AsExpected",
                 "True/AsExpected",
                 "True/AsExpected",
+                "True/AsExpected",
                 "True/CredentialsUnreadable",
             ],
         ),
     ];
     for (name, world, expected) in rows {
         let new = status_of(&world);
-        let kinds = ["Ready", "NodeReady", "VolumeReady", "EngineReady", "Stalled"];
+        let kinds = ["Ready", "Available", "NodeReady", "VolumeReady", "EngineReady", "Stalled"];
         let expected: Vec<String> =
             kinds.into_iter().zip(expected).map(|(kind, rest)| format!("{kind}={rest}")).collect();
         assert_eq!(conditions(&new), expected, "{name}");
