@@ -129,8 +129,8 @@ impl Blocker {
             }
             Self::NoKubeletReports => {
                 "repair postponed: no kubelet of any database's machine reports to this API server, so the \
-                API server may be cut off from the machines, or be a copy of the one that they report to. The \
-                repair begins when a kubelet reports. If the machine is lost for certain, and this is no \
+                API server may be cut off from the machines, or be a copy of the one that they report to. \
+                The repair begins when a kubelet reports. If the machine is lost for certain, and this is no \
                 copy, delete this Node: its machine is terminated, and another launched"
                     .to_owned()
             }

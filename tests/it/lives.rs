@@ -6,6 +6,7 @@ mod chaos;
 mod house;
 mod killed;
 mod led;
+mod lies;
 mod lies_of_ec2;
 mod life;
 mod named;
@@ -27,9 +28,10 @@ use parking_lot::Mutex;
 use strum::IntoEnumIterator as _;
 
 use blow::{Blow, Strike};
-use chaos::Lies;
+
 use house::Failure;
 use killed::{Course, Meanwhile};
+use lies::Lies;
 use life::Plan;
 
 /// How many seeds each test run tries.

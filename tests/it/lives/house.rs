@@ -27,7 +27,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::chaos::{Chaos, Lies};
+use super::chaos::Chaos;
+use super::lies::Lies;
 use super::lies_of_ec2::PAST;
 use super::operators::identity;
 use crate::model_cloud::ModelCloud;

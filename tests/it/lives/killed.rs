@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use super::blow::{Blow, Strike};
-use super::chaos::Lies;
 use super::house::{House, NAMESPACE, SLOW_ELECTION};
+use super::lies::Lies;
 use super::life::Deed;
 
 /// Longer than an attempt in doubt takes to be proven absent.

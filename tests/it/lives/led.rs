@@ -7,8 +7,8 @@ use serde_json::json;
 use strum::IntoEnumIterator as _;
 
 use super::blow::Blow;
-use super::chaos::Lies;
 use super::house::House;
+use super::lies::Lies;
 use super::life::CALM;
 
 /// For how long the operator is away: longer than AWS accepts what was signed before.

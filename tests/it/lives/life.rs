@@ -10,8 +10,8 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::chaos::Lies;
 use super::house::{House, NAMESPACE, SLOW_ELECTION};
+use super::lies::Lies;
 use crate::properties;
 use crate::world::OPERATOR;
 

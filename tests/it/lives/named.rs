@@ -9,8 +9,8 @@ use freehold_rig::Hand;
 use serde_json::json;
 
 use super::blow::Blow;
-use super::chaos::Lies;
 use super::house::House;
+use super::lies::Lies;
 use super::life::CALM;
 use crate::world::OPERATOR;
 

@@ -6,8 +6,8 @@ use freehold::orphans;
 use freehold_rig::Hand;
 use serde_json::{Value, json};
 
-use super::chaos::Lies;
 use super::house::House;
+use super::lies::Lies;
 use super::life::CALM;
 use crate::model_cloud::ModelCloud;
 

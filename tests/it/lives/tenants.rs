@@ -6,8 +6,8 @@ use freehold_rig::Verb;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::chaos::Lies;
 use super::house::House;
+use super::lies::Lies;
 use super::life::CALM;
 use crate::kit::objects;
 

@@ -11,8 +11,8 @@ use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{Api, DeleteParams};
 use serde_json::json;
 
-use super::chaos::Lies;
 use super::house::{House, NAMESPACE};
+use super::lies::Lies;
 use crate::model_cloud::ModelCloud;
 
 const LONG: Duration = Duration::from_secs(3 * 3600);

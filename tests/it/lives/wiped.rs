@@ -6,8 +6,8 @@ use ec2sim::{Effect, Outside, Sight};
 use freehold_rig::Hand;
 use serde_json::{Map, Value, json};
 
-use super::chaos::Lies;
 use super::house::House;
+use super::lies::Lies;
 use super::life::CALM;
 
 const NODES: &str = "nodes.freehold.dev";

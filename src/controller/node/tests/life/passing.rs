@@ -83,7 +83,9 @@ impl Life {
                 self.attachments = vec!["csi-1".to_owned()];
                 self.has_served = true;
             }
-            if has_data || (is_ready && is_wanted) {
+            // A volume is attached for a pod, and that runs where a kubelet has registered: what hangs on an
+            // ended machine does not come to its successor.
+            if machine.has_registered && (has_data || (is_ready && is_wanted)) {
                 machine.instance.volumes.push(VolumeId("vol-data".to_owned()));
             }
         }
