@@ -12,7 +12,7 @@ use super::lies::Lies;
 use super::life::CALM;
 
 /// For how long the operator is away: longer than AWS accepts what was signed before.
-const AWAY: Duration = Duration::from_mins(20);
+const AWAY: Duration = Duration::from_mins(16);
 
 /// How soon another operator leads.
 const SOON: Duration = Duration::from_secs(15);
