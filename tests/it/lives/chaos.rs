@@ -76,7 +76,7 @@ impl Chaos {
     pub fn calm(&self) {
         *self.inner.lies.lock() = Lies::none();
         self.inner.ec2.clear_faults();
-        self.inner.operators.set_free();
+        self.inner.operators.connect();
         self.note("calm".to_owned());
     }
 
@@ -221,6 +221,11 @@ impl Chaos {
     /// Whether an operator was killed and is not back yet.
     pub fn is_dead(&self) -> bool {
         self.inner.operators.has_any_ended()
+    }
+
+    /// Whether an operator's process is stopped, and goes on later.
+    pub fn is_any_stopped(&self) -> bool {
+        self.inner.operators.is_any_stopped()
     }
 
     /// How many requests were made that may change something.

@@ -244,6 +244,7 @@ impl House {
 
     /// Nothing is written and nothing called any more.
     pub async fn rest(&self) {
+        self.until("every process goes on", CALM, |it| !it.chaos.is_any_stopped()).await;
         // What follows from the last step may still be on its way.
         tokio::time::sleep(REST).await;
         let (writes, calls) = (self.server.journal().len(), self.ec2.journal().len());

@@ -106,12 +106,16 @@ impl Operators {
         self.with(number, |it| it.cut_off_until = Some(Instant::now() + time));
     }
 
-    /// From now on nothing keeps any of them.
-    pub fn set_free(&self) {
+    /// From now on none is cut off.
+    pub fn connect(&self) {
         for it in self.0.lock().iter_mut() {
-            it.stopped_until = None;
             it.cut_off_until = None;
         }
+    }
+
+    /// Whether the process of one is stopped: what it has sent arrives when it goes on.
+    pub fn is_any_stopped(&self) -> bool {
+        self.0.lock().iter().any(|it| left(it.stopped_until).is_some())
     }
 
     /// Until it is to end.
