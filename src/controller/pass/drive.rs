@@ -75,9 +75,9 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 /// No object can have this name: the trigger passes through the whole controller, and comes to nothing.
 const NO_OBJECT: &str = "-";
 
-fn heartbeats<K: Resource<DynamicType = ()>>() -> impl Stream<Item = ObjectRef<K>> + Send + 'static
+fn heartbeats<K>() -> impl Stream<Item = ObjectRef<K>> + Send + 'static
 where
-    K: 'static,
+    K: Resource<DynamicType = ()> + 'static,
 {
     stream::unfold((), |()| async {
         tokio::time::sleep(HEARTBEAT).await;
