@@ -66,8 +66,8 @@ pub async fn found_again(cut: CutOff) {
     }
     let listed = command(&house, &[]).await.unwrap();
     assert!(listed.contains(&volume), "{listed}");
-    let wrote = command(&house, &write).await.unwrap();
-    assert!(wrote.contains("is a retention record"), "{wrote}");
+    let answer = command(&house, &write).await.unwrap();
+    assert!(answer.contains("is a retention record"), "{answer}");
     house.until("the record is released", LONG, House::is_released).await;
     assert!(!command(&house, &[]).await.unwrap().contains(&volume), "it has its record again");
     house.adopt("Delete").await;
