@@ -84,8 +84,10 @@ fn every_sentence_is_as_the_golden_file_has_it() {
         blockers.chain(calls).map(|(reason, message)| format!("{} | {message}\n", reason.as_str())).collect();
     lines.push(format!("{} | {}\n", Reason::Progressing.as_str(), step_failed("what failed")));
     let volume = VolumeId("vol-1".to_owned());
-    let unclaimed =
-        [unclaimed_instance(&InstanceId("i-1".to_owned()), &[volume.clone()]), unclaimed_volume(&volume)];
+    let unclaimed = [
+        unclaimed_instance(&InstanceId("i-1".to_owned()), std::slice::from_ref(&volume)),
+        unclaimed_volume(&volume),
+    ];
     lines.extend(unclaimed.map(|message| format!("- | {message}\n")));
     let text = lines.concat();
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN);
