@@ -21,7 +21,7 @@ use freehold::term::Term;
 use freehold_rig::{Cluster, Controls, Server, Violations};
 use jiff::Timestamp;
 use kube::{Client, CustomResourceExt as _};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -71,8 +71,35 @@ thread_local! {
 /// The stack of a life: a pass that is compiled without optimisation takes much of one.
 const STACK: usize = 32 << 20;
 
+/// How many lives run now.
+static RUNNING: Mutex<usize> = Mutex::new(0);
+
+/// One has ended.
+static ENDED: Condvar = Condvar::new();
+
+/// Lets a life run: half of the processors stay free for the scenarios beside it, which have limits of time.
+struct Permit;
+
+impl Permit {
+    fn wait() -> Self {
+        let most = thread::available_parallelism().map_or(1, usize::from).div_ceil(2);
+        let mut running = RUNNING.lock();
+        ENDED.wait_while(&mut running, |running| *running >= most);
+        *running += 1;
+        Self
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *RUNNING.lock() -= 1;
+        ENDED.notify_one();
+    }
+}
+
 /// Runs a life on a thread and in a runtime of its own, whose time stands still unless everyone waits.
 pub fn run<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> Result<(), Failure> {
+    let _permit = Permit::wait();
     let on_thread = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life())));
