@@ -113,7 +113,7 @@ fn is_over(since: Timestamp, span: Duration, now: Timestamp) -> bool {
 /// Not while no kubelet of any database's machine reports to this API server either, where there are others
 /// than its own: in a copy of the control plane beside the one that runs it would stop machines that serve.
 /// This brake no time releases, since a copy lasts as long as it likes: a kubelet that reports does, or the
-/// deletion of the Node by a person. A terminated machine serves nobody, so nothing is stopped for it.
+/// deletion of the Node by a person. On a terminated machine nothing runs, so nothing is stopped for it.
 pub fn may_give_up(
     fleet: &FleetView,
     is_terminated: bool,

@@ -171,7 +171,7 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
             false,
         ),
         (
-            "a terminated one serves nobody",
+            "nothing runs on a terminated one",
             InstanceState::Terminated,
             |it| it.fleet.no_kubelet_reports = true,
             true,
