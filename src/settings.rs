@@ -244,8 +244,8 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_ADOPTED_START_TIMEOUT", default_value = "900", value_parser = seconds)]
     pub adopted_start_timeout: Duration,
 
-    /// The backoff before the first replacement of a machine that never joined; the second takes 5 times, the
-    /// third 15 times as long.
+    /// The backoff before a machine that never joined, or one that took a lost one's place and was soon lost,
+    /// is replaced; the second takes 5 times, the third 15 times, and each further one 60 times as long.
     #[arg(long, env = "FREEHOLD_RELAUNCH_BACKOFF", default_value = "60", value_parser = seconds)]
     pub relaunch_backoff: Duration,
 

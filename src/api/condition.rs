@@ -172,13 +172,20 @@ pub enum Reason {
     /// The Kubernetes node of a healthy machine was deleted outside Freehold: that cannot be undone, so
     /// another machine takes its place.
     KubernetesNodeDeleted,
+    /// EC2 has scheduled an event that interrupts a healthy machine, such as its retirement: another machine
+    /// takes its place before that.
+    EventScheduled,
+    /// The Kubernetes node of a healthy machine was cordoned outside Freehold: another machine takes its
+    /// place, unless it is uncordoned before the database has moved.
+    Cordoned,
     /// The machine is being stopped from outside of it; the message names the stage.
     Fencing,
     /// Stop, forced stop and termination were requested, and EC2 still does not show the instance stopped or
     /// terminated: nothing moves before it does.
     FenceFailed,
     /// The machine would be declared lost, but too many repairs are underway, the EC2 inventory is old, its
-    /// zone looks down, or no machine's kubelet reports.
+    /// zone looks down, or no machine's kubelet reports; or it serves and is to be replaced, and so are too
+    /// many others.
     RepairPostponed,
     /// The Node was deleted while a database runs on it: its move to another machine is awaited.
     AwaitingMove,

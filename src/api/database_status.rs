@@ -112,7 +112,7 @@ pub struct Release {
     pub as_found: bool,
 }
 
-/// One Node replacing another. Written before the second Node is created, kept until the first is gone.
+/// One Node replacing another. Written before the second Node is created, kept until one of both is gone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Replacement {
@@ -127,6 +127,11 @@ pub struct Replacement {
 
     /// When it was decided.
     pub started_at: Time,
+
+    /// Nodes that the database does not use any more, and that were still going when it was decided: the
+    /// repair of a lost machine waits for none of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaving: Vec<String>,
 }
 
 /// What Freehold applied last. It is in the status, which who may edit only the objects cannot forge.

@@ -96,6 +96,8 @@ pub enum EventReason {
     /// Node: the repair of a lost machine is postponed: too many repairs at once, an old EC2 inventory, a
     /// zone that looks down, or no machine's kubelet that reports.
     RepairPostponed,
+    /// Node: its machine still serves, and the database must move to another one; the note says why.
+    ReplacementNeeded,
     /// Database: a Node was created to take another's place; the note says why.
     ReplacementStarted,
     /// Database: Freehold replaces the pod; the note says why.

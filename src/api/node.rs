@@ -86,6 +86,13 @@ pub struct NodeSpec {
     /// put on it. Otherwise it is terminated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
+
+    /// How many machines of the database were replaced before this one, each within an hour of its launch
+    /// (60 times `--relaunch-backoff`), for a cause outside Freehold, such as a loss. The more, the longer
+    /// the replacement of this one pauses if it ends as soon.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0))]
+    pub replaced_before: i32,
 }
 
 impl Node {
@@ -196,6 +203,10 @@ pub struct ReplacementNeeded {
 pub enum ReplacementCause {
     /// The Kubernetes node of the machine is being deleted, which cannot be undone.
     KubernetesNodeDeleted,
+    /// EC2 has scheduled an event that interrupts the instance.
+    EventScheduled,
+    /// The Kubernetes node of the machine was cordoned outside Freehold.
+    Cordoned,
     /// A newer version of Freehold recorded it, and this version does not know what it is.
     #[serde(other)]
     Unknown,

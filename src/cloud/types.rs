@@ -97,6 +97,18 @@ pub struct InstanceHealth {
     pub id: InstanceId,
     /// The system or the instance check is impaired.
     pub impaired: bool,
+    /// What EC2 has scheduled and not completed or canceled.
+    pub events: Vec<ScheduledEvent>,
+}
+
+/// What EC2 is going to do to an instance: stop, retire or reboot it, or work on its host. Each interrupts
+/// what runs there (EC2 user guide, "Scheduled events for your instances").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduledEvent {
+    /// `instance-retirement`, `instance-stop`, `instance-reboot`, `system-reboot` or `system-maintenance`.
+    pub code: String,
+    /// The earliest time.
+    pub not_before: Option<Timestamp>,
 }
 
 /// The parameters of CreateVolume.

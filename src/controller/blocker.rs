@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::api::node::ReplacementCause;
 use crate::api::{InstanceId, Reason, VolumeId};
 use crate::cloud::VolumeState;
 
@@ -37,8 +38,10 @@ pub enum Blocker {
         /// How many may be.
         limit: usize,
     },
-    /// As many machines as may be are being replaced, since their Kubernetes nodes are being deleted.
+    /// As many machines that serve as may be are being replaced for what was done to them outside Freehold.
     ReplacementsAtLimit {
+        /// Why this one must be.
+        cause: ReplacementCause,
         /// Its own Kubernetes node.
         core_node: String,
         /// How many others are.

@@ -3,6 +3,7 @@
 use super::blocker::{Blocker, DuplicateKept};
 use super::call_blocked::CallBlocked;
 use crate::api::creation::Refusal;
+use crate::api::node::ReplacementCause;
 use crate::api::{InstanceId, VolumeId};
 use crate::cloud::Class;
 use crate::cloud::quota::Quota;
@@ -57,6 +58,14 @@ pub fn unclaimed_volume(id: &VolumeId) -> String {
     )
 }
 
+/// How many machines were replaced before another one.
+pub fn machines_were(count: i32) -> String {
+    match count {
+        1 => "1 machine of this database was".to_owned(),
+        count => format!("{count} machines of this database were"),
+    }
+}
+
 /// A write of this pass failed, with this error.
 pub fn step_failed(error: &str) -> String {
     format!("a step failed and will be retried: {error}")
@@ -75,6 +84,22 @@ impl CallBlocked {
             }
             Self::Refused { error, .. } => error.to_string(),
             Self::RepairPostponed { loss, blocker, .. } => format!("{loss}; {}", blocker.message()),
+        }
+    }
+}
+
+impl ReplacementCause {
+    /// Why the machine of this Kubernetes node must be replaced.
+    fn message(self, core_node: &str) -> String {
+        match self {
+            Self::KubernetesNodeDeleted => {
+                format!("Kubernetes node {core_node} is being deleted outside Freehold")
+            }
+            Self::EventScheduled => {
+                format!("EC2 has scheduled an event for the machine of Kubernetes node {core_node}")
+            }
+            Self::Cordoned => format!("Kubernetes node {core_node} was cordoned outside Freehold"),
+            Self::Unknown => format!("the machine of Kubernetes node {core_node} must be replaced"),
         }
     }
 }
@@ -119,10 +144,10 @@ impl Blocker {
                 "repair postponed: the lost machines of {underway} databases of this namespace are already \
                 being stopped (limit {limit} while other namespaces have databases)"
             ),
-            Self::ReplacementsAtLimit { core_node, underway, limit } => format!(
-                "Kubernetes node {core_node} is being deleted outside Freehold; replacement postponed: the \
-                machines of {underway} databases are already being replaced for that (limit {limit}). The \
-                database runs on"
+            Self::ReplacementsAtLimit { cause, core_node, underway, limit } => format!(
+                "{}; replacement postponed: the machines of {underway} databases, which serve, too, are \
+                already being replaced (limit {limit}). The database runs on",
+                cause.message(core_node)
             ),
             Self::InventoryOld => {
                 "repair postponed: the last full EC2 inventory sync is too long ago".to_owned()

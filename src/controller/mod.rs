@@ -11,6 +11,7 @@ pub mod node;
 pub mod node_class;
 pub mod pass;
 pub mod pattern;
+pub mod recurrence;
 pub mod retention;
 pub mod safety;
 pub mod unclaimed;

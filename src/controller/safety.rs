@@ -54,6 +54,12 @@ pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
     }
 }
 
+/// Whether no pod is scheduled on the Kubernetes node (`kubectl cordon`). Freehold cordons only the machine
+/// of a Node that is deleted.
+pub fn is_cordoned(core_node: &CoreNode) -> bool {
+    core_node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false)
+}
+
 /// Whether an instance of this Node may be stopped or terminated at all: its own not as long as the Node says
 /// that it is released.
 pub fn may_end(node: &Node, instance: &InstanceId) -> bool {

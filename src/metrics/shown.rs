@@ -333,6 +333,7 @@ mod tests {
             to: "orders-1".to_owned(),
             cause: String::new(),
             started_at: at,
+            leaving: Vec::new(),
         });
         databases.apply_watcher_event(&Event::Apply(orders));
         let volume = serde_json::json!({

@@ -6,6 +6,7 @@ mod chaos;
 mod house;
 mod killed;
 mod led;
+mod left;
 mod lies;
 mod lies_of_ec2;
 mod life;
@@ -51,10 +52,18 @@ fn a_database_lives_whatever_lies() {
 /// `FREEHOLD_SEEDS=7..8` lives one of them again, by its place.
 #[test]
 fn a_database_lives_through_each_call_lie_and_crash_that_has_a_name() {
-    let range = seeds().unwrap_or(0..named::NAMED.len() as u64);
-    let is_chosen = |(number, _): &(u64, named::Named)| range.contains(number);
-    let cases: Vec<(u64, named::Named)> = (0..).zip(named::NAMED.iter().copied()).filter(is_chosen).collect();
-    judge(each(&cases, named::live));
+    judge(each(&chosen(named::NAMED), named::live));
+}
+
+/// `FREEHOLD_SEEDS=2..3` lives one of them again, by its place.
+#[test]
+fn a_database_leaves_a_machine_in_good_time_and_pauses_where_one_after_the_other_is_lost() {
+    judge(each(&chosen(left::LEFT), named::live));
+}
+
+fn chosen(all: &[named::Named]) -> Vec<(u64, named::Named)> {
+    let range = seeds().unwrap_or(0..all.len() as u64);
+    (0..).zip(all.iter().copied()).filter(|(number, _)| range.contains(number)).collect()
 }
 
 #[test]

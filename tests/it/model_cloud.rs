@@ -14,7 +14,7 @@ use freehold::api::{InstanceId, VolumeId};
 use freehold::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use freehold::cloud::{
     Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
-    LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
+    LaunchRequest, Modification, ModifyVolumeRequest, ScheduledEvent, Snapshot, VolumeQuery,
 };
 
 use convert::{instance, modification, snapshot, volume};
@@ -143,6 +143,11 @@ async fn pause(time: Duration) {
     }
 }
 
+fn scheduled(event: &ec2sim::ScheduledEvent) -> ScheduledEvent {
+    let not_before = jiff::Timestamp::from_second(event.not_before.as_second()).ok();
+    ScheduledEvent { code: event.code.clone(), not_before }
+}
+
 fn not_the_answer(action: &'static str) -> CloudError {
     CloudError::in_doubt(action, "the answer is another action's")
 }
@@ -231,6 +236,7 @@ impl Cloud for ModelCloud {
                     id: InstanceId(view.id),
                     impaired: view.system_status == Health::Impaired
                         || view.instance_status == Health::Impaired,
+                    events: view.events.iter().map(scheduled).collect(),
                 };
                 unhealthy.insert(health.id.clone(), health);
             }

@@ -33,7 +33,7 @@ const FAILS: &str = "`FenceFailed` after 6 min";
 const NOT_NEEDED: &str = "not needed: a planned move";
 
 /// Every row.
-pub const DECISIONS: [Decision; 17] = [
+pub const DECISIONS: [Decision; 20] = [
     Decision {
         fact: "EC2 shows the instance terminated, or it is proven gone",
         decision: REPLACE,
@@ -162,12 +162,47 @@ pub const DECISIONS: [Decision; 17] = [
             but the deletion cannot be undone)",
         decision: "replace the machine as planned: the new one is ready before the old one is drained",
         grace: "twice `--lease-poll-interval` (10 s), in which EC2 shows whether the machine has ended; while \
-            five others (or 1 % of the Nodes, half of these in its own namespace) are replaced for that, \
-            postponed \
-            (`RepairPostponed`)",
+            five others that serve (or 1 % of the Nodes, half of these in its own namespace) are replaced, \
+            postponed (`RepairPostponed`)",
         fence: NOT_NEEDED,
         bound: "none: the database runs on the old machine meanwhile",
         reason: Reason::KubernetesNodeDeleted,
+        event: Some("ReplacementNeeded"),
+        cause: None,
+    },
+    Decision {
+        fact: "EC2 has scheduled an event for a healthy machine: retirement, stop, reboot, or maintenance of its \
+            host",
+        decision: "replace the machine as planned, as soon as that is announced",
+        grace: "none; while five others that serve (or 1 % of the Nodes, half of these in its own namespace) are \
+            replaced, postponed (`RepairPostponed`)",
+        fence: NOT_NEEDED,
+        bound: "none: the database runs on the old machine meanwhile, until the event comes",
+        reason: Reason::EventScheduled,
+        event: Some("ReplacementNeeded"),
+        cause: None,
+    },
+    Decision {
+        fact: "the Kubernetes node of a healthy machine is cordoned outside Freehold, as by `kubectl drain` (an \
+            adopted machine may be)",
+        decision: "replace the machine as planned; if it is uncordoned before the database has moved, it stays",
+        grace: "none; while five others that serve (or 1 % of the Nodes, half of these in its own namespace) are \
+            replaced, postponed (`RepairPostponed`)",
+        fence: NOT_NEEDED,
+        bound: "none: the database runs on the old machine meanwhile",
+        reason: Reason::Cordoned,
+        event: Some("ReplacementNeeded"),
+        cause: None,
+    },
+    Decision {
+        fact: "machines of one database are replaced one after the other for causes outside Freehold, each \
+            within an hour of its launch (60 × `--relaunch-backoff`)",
+        decision: "pause the next replacement: 1, 5 and 15 min, then an hour; one that may come back is declared \
+            lost that much later",
+        grace: "the pause counts from the first sign of a loss, and from the launch of a machine that serves",
+        fence: "as for its cause",
+        bound: "`Stalled` from the fifth on; a deleted Node ends the pause",
+        reason: Reason::InstanceLost,
         event: None,
         cause: None,
     },

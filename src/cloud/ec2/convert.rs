@@ -16,7 +16,7 @@ use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use crate::cloud::call::Call;
 use crate::cloud::{
     Attachment, CloudError, EbsVolume, Instance, InstanceHealth, InstanceState, Modification,
-    ModificationState, Snapshot, SnapshotState, VolumeState,
+    ModificationState, ScheduledEvent, Snapshot, SnapshotState, VolumeState,
 };
 
 /// EC2 marks events that are over in their description and lists them for a week more.
@@ -86,9 +86,18 @@ pub(super) fn health(
     };
     let id = InstanceId(status.instance_id.ok_or_else(|| incomplete(call, "instance id"))?);
     let impaired = is_impaired(status.instance_status) || is_impaired(status.system_status);
-    let has_event = status.events.unwrap_or_default().iter().any(is_ahead);
-    let health = (impaired || has_event).then(|| InstanceHealth { id: id.clone(), impaired });
+    let events: Vec<ScheduledEvent> =
+        status.events.unwrap_or_default().into_iter().filter(is_ahead).map(scheduled).collect();
+    let is_unhealthy = impaired || !events.is_empty();
+    let health = is_unhealthy.then(|| InstanceHealth { id: id.clone(), impaired, events });
     Ok((id, health))
+}
+
+fn scheduled(event: sdk::InstanceStatusEvent) -> ScheduledEvent {
+    ScheduledEvent {
+        code: event.code.map(|code| code.as_str().to_owned()).unwrap_or_default(),
+        not_before: event.not_before.and_then(|time| Timestamp::from_second(time.secs()).ok()),
+    }
 }
 
 /// The console as text; EC2 sends it in base64, and consoles hold any bytes.
@@ -323,7 +332,8 @@ mod tests {
         let id = InstanceId("i-1".into());
         assert_eq!(health(CALL, over.clone().build()).unwrap(), (id.clone(), None));
         let read = health(CALL, over.events(event("will retire")).build()).unwrap();
-        assert_eq!(read, (id.clone(), Some(InstanceHealth { id, impaired: false })));
+        let events = vec![ScheduledEvent { code: "instance-retirement".into(), not_before: None }];
+        assert_eq!(read, (id.clone(), Some(InstanceHealth { id, impaired: false, events })));
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct InstanceView {
     /// The unhealthy ones among these instances, as EC2 reports them; none when EC2 has not answered for
     /// [`Timing::trust`](crate::settings::Timing::trust).
     pub unhealthy: Vec<InstanceHealth>,
+    /// Whether EC2 has answered for that within this time, so that what is not in the answer is known.
+    pub is_health_known: bool,
     /// The empty look-ups since the last possible send.
     pub empty: EmptyRuns,
 }

@@ -189,6 +189,16 @@ pub enum ReplaceCause {
         /// What the Node controller says of it.
         message: String,
     },
+    /// EC2 has scheduled an event that interrupts the machine.
+    EventScheduled {
+        /// What the Node controller says of it.
+        message: String,
+    },
+    /// The machine's Kubernetes node was cordoned outside Freehold.
+    Cordoned {
+        /// What the Node controller says of it.
+        message: String,
+    },
     /// The Node is being deleted.
     NodeDeleted {
         /// The Node.
@@ -212,11 +222,23 @@ impl ReplaceCause {
     /// Whether the replacement could also be done later, for example in a maintenance window.
     pub fn is_voluntary(&self) -> bool {
         match self {
-            Self::TypeNotWanted { .. } => true,
+            Self::TypeNotWanted { .. } | Self::EventScheduled { .. } | Self::Cordoned { .. } => true,
             Self::Lost { .. }
             | Self::KubernetesNodeDeleted { .. }
             | Self::NodeDeleted { .. }
             | Self::Misplaced { .. } => false,
+        }
+    }
+
+    /// Whether it comes from outside, so that it may come again and again: neither an edit of the spec nor
+    /// the deletion of a Node has requested it.
+    pub fn may_recur(&self) -> bool {
+        match self {
+            Self::Lost { .. }
+            | Self::KubernetesNodeDeleted { .. }
+            | Self::EventScheduled { .. }
+            | Self::Cordoned { .. } => true,
+            Self::NodeDeleted { .. } | Self::TypeNotWanted { .. } | Self::Misplaced { .. } => false,
         }
     }
 
@@ -225,6 +247,8 @@ impl ReplaceCause {
         match self {
             Self::Lost { reason: LostReason(reason), .. } => Some(*reason),
             Self::KubernetesNodeDeleted { .. }
+            | Self::EventScheduled { .. }
+            | Self::Cordoned { .. }
             | Self::NodeDeleted { .. }
             | Self::TypeNotWanted { .. }
             | Self::Misplaced { .. } => None,

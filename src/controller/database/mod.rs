@@ -26,6 +26,7 @@ mod started;
 pub mod status;
 pub mod unreleasable;
 mod wait;
+mod wait_reason;
 mod written;
 
 use std::sync::Arc;

@@ -39,7 +39,7 @@ pub struct FleetView {
     pub repairs: usize,
     /// Those of them that are of its own namespace.
     pub own_repairs: usize,
-    /// Other databases whose machines are replaced since their Kubernetes nodes are being deleted.
+    /// Other databases whose machines serve and are replaced for what was done to them outside Freehold.
     pub replaced: usize,
     /// Those of them that are of its own namespace.
     pub own_replaced: usize,
@@ -71,8 +71,8 @@ impl FleetView {
         has_place(self.nodes, self.is_shared, self.repairs, self.own_repairs)
     }
 
-    /// Whether its machine may be replaced while those of others are, for a Kubernetes node that is being
-    /// deleted: as many as may be repaired. It serves meanwhile.
+    /// Whether its machine, which serves, may be replaced while those of others are, for a Kubernetes node
+    /// that is being deleted or was cordoned, or an event that EC2 has scheduled: as many as may be repaired.
     pub fn has_place_to_be_replaced(&self) -> Result<(), RepairsAtLimit> {
         has_place(self.nodes, self.is_shared, self.replaced, self.own_replaced)
     }

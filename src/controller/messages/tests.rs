@@ -26,6 +26,10 @@ fn blockers() -> Vec<Blocker> {
         message: message.map(str::to_owned),
     };
     let core_node = "ip-10-0-0-1".to_owned();
+    let at_limit = |cause| {
+        let core_node = core_node.clone();
+        Blocker::ReplacementsAtLimit { cause, core_node, underway: 5, limit: 5 }
+    };
     let all = vec![
         Blocker::PodsRemain(vec!["team-a/orders-0".to_owned(), "team-a/other".to_owned()]),
         Blocker::NotDetached(vec!["csi-1".to_owned()]),
@@ -35,7 +39,10 @@ fn blockers() -> Vec<Blocker> {
         Blocker::FleetPartial,
         Blocker::RepairsAtLimit { underway: 5, limit: 5 },
         Blocker::NamespaceRepairsAtLimit { underway: 3, limit: 3 },
-        Blocker::ReplacementsAtLimit { core_node, underway: 5, limit: 5 },
+        at_limit(ReplacementCause::KubernetesNodeDeleted),
+        at_limit(ReplacementCause::EventScheduled),
+        at_limit(ReplacementCause::Cordoned),
+        at_limit(ReplacementCause::Unknown),
         Blocker::InventoryOld,
         Blocker::NoKubeletReports,
         Blocker::ZoneRefused,

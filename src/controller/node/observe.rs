@@ -160,10 +160,10 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     }))
 }
 
-/// Its kubelet is Ready, and nothing deletes it.
+/// Its kubelet is Ready, and nothing deletes or cordons it.
 fn stays_ready(core_node: Option<&CoreNode>) -> bool {
-    let is_deleted = core_node.is_some_and(|it| it.metadata.deletion_timestamp.is_some());
-    safety::kubelet(core_node) == Kubelet::Ready && !is_deleted
+    let is_left = |it: &CoreNode| it.metadata.deletion_timestamp.is_some() || safety::is_cordoned(it);
+    safety::kubelet(core_node) == Kubelet::Ready && !core_node.is_some_and(is_left)
 }
 
 /// Neither stopped nor ended, nor about to be.

@@ -11,14 +11,13 @@ use super::messages;
 use super::observe::Observed;
 use super::plan::action::Plan;
 use super::plan::judgement::{Judgement, Lost, Stage};
-use super::plan::{duplicates, facts, offering};
+use super::plan::{departing, duplicates, facts, offering};
 use super::pods;
 use super::registration::{self, provider_id};
 use super::wait::NodeWait;
-use super::wait::join::JoinWait;
 use super::wait::loss::LossWait;
 use crate::api::ConditionType as Type;
-use crate::api::node::{MachineHealth, ReplacementCause, ReplacementNeeded};
+use crate::api::node::{MachineHealth, ReplacementNeeded};
 use crate::api::{EventReason, Node, NodeStatus, Reason};
 use crate::cloud::{Instance, InstanceState};
 use crate::cluster::events::Happened;
@@ -98,13 +97,8 @@ fn health(seen: &Seen, has_joined: bool) -> Option<MachineHealth> {
 
 /// What the Database controller must know of a machine that cannot stay.
 fn replacement_needed(plan: &Plan) -> Option<ReplacementNeeded> {
-    match &plan.waiting {
-        Some(wait @ NodeWait::Join(JoinWait::KubernetesNodeDeleted(_))) => Some(ReplacementNeeded {
-            cause: ReplacementCause::KubernetesNodeDeleted,
-            message: wait.message(),
-        }),
-        Some(_) | None => None,
-    }
+    let wait = plan.waiting.as_ref()?;
+    Some(ReplacementNeeded { cause: departing::cause(wait)?, message: wait.message() })
 }
 
 /// What a pass has seen, planned and done.
@@ -298,6 +292,10 @@ pub fn changes(old: &NodeStatus, new: &NodeStatus) -> Vec<Happened> {
     }
     if became_true(Type::Orphaned) {
         happened.push(Happened::warning(EventReason::Orphaned, messages::ORPHANED.to_owned()));
+    }
+    let cause = |status: &NodeStatus| status.replacement_needed.as_ref().map(|needed| needed.cause);
+    if let Some(needed) = new.replacement_needed.as_ref().filter(|_| cause(old) != cause(new)) {
+        happened.push(Happened::warning(EventReason::ReplacementNeeded, needed.message.clone()));
     }
     let sign = match new.health {
         Some(MachineHealth::Suspected) => Some((Type::Lost, EventReason::MachineSuspected)),

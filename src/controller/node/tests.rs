@@ -1,6 +1,7 @@
 //! Tables of the Node controller: one obvious world, and what is planned when something in it is otherwise.
 
 mod adopted;
+mod departing;
 mod duplicates;
 mod ended;
 mod fence;
@@ -117,6 +118,7 @@ fn world() -> Observed {
             swept_at: Some(at(8)),
             token_looked_up_at: Some(at(8)),
             unhealthy: Vec::new(),
+            is_health_known: true,
             empty: EmptyRuns::default(),
         },
         is_of_another: false,

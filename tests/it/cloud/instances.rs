@@ -9,7 +9,7 @@ use freehold::api::{ClientToken, InstanceId};
 use freehold::cloud::identity::{self, Kind};
 use freehold::cloud::inventory::{Awaited, Interest, Inventory};
 use freehold::cloud::limits::Limits;
-use freehold::cloud::{Class, Disk, InstanceHealth, InstanceQuery, InstanceState};
+use freehold::cloud::{Class, Disk, InstanceHealth, InstanceQuery, InstanceState, ScheduledEvent};
 use freehold::settings::Timing;
 use futures::StreamExt;
 use pretty_assertions::assert_eq;
@@ -198,10 +198,8 @@ async fn an_impaired_instance_and_one_with_an_event_are_unhealthy_until_they_rec
         world.advance(10);
         assert_eq!(world.cloud.describe_unhealthy_instances().await.unwrap(), []);
         world.simulator.outside(&Outside::Impair.to(&ids[0].0)).unwrap();
-        let event = Outside::Schedule {
-            code: "instance-retirement".into(),
-            not_before: world.simulator.now() + Duration::from_secs(86_400),
-        };
+        let not_before = world.simulator.now() + Duration::from_secs(86_400);
+        let event = Outside::Schedule { code: "instance-retirement".into(), not_before };
         world.simulator.outside(&event.to(&ids[1].0)).unwrap();
         let unhealthy: BTreeMap<InstanceId, InstanceHealth> = world
             .cloud
@@ -211,9 +209,11 @@ async fn an_impaired_instance_and_one_with_an_event_are_unhealthy_until_they_rec
             .into_iter()
             .map(|health| (health.id.clone(), health))
             .collect();
+        let not_before = jiff::Timestamp::from_second(not_before.as_second()).ok();
+        let retirement = ScheduledEvent { code: "instance-retirement".into(), not_before };
         let expected = [
-            InstanceHealth { id: ids[0].clone(), impaired: true },
-            InstanceHealth { id: ids[1].clone(), impaired: false },
+            InstanceHealth { id: ids[0].clone(), impaired: true, events: Vec::new() },
+            InstanceHealth { id: ids[1].clone(), impaired: false, events: vec![retirement] },
         ];
         assert_eq!(unhealthy, expected.into_iter().map(|health| (health.id.clone(), health)).collect());
         assert_eq!(world.calls("DescribeInstanceStatus").len(), 6, "three calls each time");

@@ -21,7 +21,8 @@ type Story = for<'a> fn(&'a mut House) -> Pin<Box<dyn Future<Output = bool> + 'a
 pub type Named = (&'static str, [u64; 3], Story);
 
 const LATE: [u64; 3] = [2, 60, 120];
-const AT_ONCE: [u64; 3] = [0; 3];
+/// It shows it at once.
+pub const AT_ONCE: [u64; 3] = [0; 3];
 
 /// The lives.
 pub const NAMED: &[Named] = &[
@@ -316,7 +317,8 @@ pub const NAMED: &[Named] = &[
 /// As long as a restart takes.
 const MOMENT: Duration = Duration::from_secs(1);
 
-async fn sleep(seconds: u64) {
+/// So long.
+pub async fn sleep(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
@@ -353,7 +355,7 @@ impl House {
     }
 
     /// The database is created and ready.
-    async fn grown_up(&self, policy: &str) {
+    pub async fn grown_up(&self, policy: &str) {
         self.born(policy).await;
         self.until_ready(CALM).await;
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use freehold::api::{Database, NodeClass};
 use freehold_box::account::site::node_class;
-use freehold_rig::Hand;
+use freehold_rig::{Hand, Server};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -66,6 +66,13 @@ impl House {
     pub async fn create_in(&self, namespace: &str, name: &str, changes: &Value) {
         let object = serde_json::from_value(database(namespace, "default", name, changes)).unwrap();
         self.databases_of(namespace).create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    /// Cordons the Kubernetes nodes that are there; the names of these.
+    pub fn cordon(&self) -> Vec<String> {
+        let all = self.server.objects("nodes");
+        all.iter().for_each(|node| set_cordon(&self.server, node, true));
+        all.iter().filter_map(|node| node["metadata"]["name"].as_str().map(str::to_owned)).collect()
     }
 
     /// Changes the database's spec.
@@ -150,4 +157,15 @@ impl House {
         }
         true
     }
+}
+
+/// A person uncordons the Kubernetes nodes of these names that are still there.
+pub fn uncordon(server: &Server, names: &[String]) {
+    let is_named = |it: &Value| names.iter().any(|name| it["metadata"]["name"] == *name);
+    server.objects("nodes").iter().filter(|it| is_named(it)).for_each(|it| set_cordon(server, it, false));
+}
+
+fn set_cordon(server: &Server, node: &Value, is_cordoned: bool) {
+    let changes = json!({"spec": {"unschedulable": is_cordoned}});
+    Hand::of(server, "person").merge("nodes", node, "", &changes);
 }

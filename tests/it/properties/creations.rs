@@ -44,7 +44,8 @@ pub fn one_live_instance(record: &Record) -> Result<(), String> {
     })
 }
 
-/// While a machine of a Database lives, another one begins only for the two Nodes of its replacement.
+/// While a machine of a Database lives, another one begins only for the two Nodes of its replacement, beside
+/// those that the replacement names as leaving.
 pub fn replacements(record: &Record) -> Result<(), String> {
     let (nodes, databases) = (Histories::of(record, &[NODES]), Histories::of(record, &[DATABASES]));
     let mut before: BTreeSet<String> = BTreeSet::new();
@@ -61,8 +62,12 @@ pub fn replacements(record: &Record) -> Result<(), String> {
             .filter_map(|node| node["metadata"]["name"].as_str())
             .collect();
         let replacement = databases.at(database, at).map(|it| &it["status"]["replacement"]);
-        let named = replacement.map(|it| ["from", "to"].map(|end| it[end].as_str().unwrap_or_default()));
-        if of_database.len() > 1 && named.map(BTreeSet::from) != Some(of_database.clone()) {
+        let leaving = |it: &'_ Value| it["leaving"].as_array().cloned().unwrap_or_default();
+        let is_named = |it: &Value, name: &str| {
+            it["from"] == name || it["to"] == name || leaving(it).iter().any(|other| *other == name)
+        };
+        let are_named = replacement.is_some_and(|it| of_database.iter().all(|name| is_named(it, name)));
+        if of_database.len() > 1 && !are_named {
             return Err(format!("at {at}: {of_database:?} live, and the status names {replacement:?}"));
         }
         Ok(())

@@ -68,6 +68,7 @@ impl Inventory {
             |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
         InstanceView {
             unhealthy: known.unhealthy.iter().filter(is_unhealthy).cloned().collect(),
+            is_health_known: !is_old,
             swept_at: known.swept_at(node_uid, &instances),
             instances,
             token_looked_up_at: known.store.token_looked_up_at(node_uid),

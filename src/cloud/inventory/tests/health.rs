@@ -23,8 +23,8 @@ async fn an_impaired_instance_wakes_its_owner_when_it_becomes_unhealthy_and_when
     ];
     world.sync().await;
     let mut wakes = world.inventory.wakes();
-    let unhealthy = InstanceHealth { id: InstanceId("i-1".into()), impaired: true };
-    let foreign = InstanceHealth { id: InstanceId("i-9".into()), impaired: true };
+    let unhealthy = InstanceHealth { id: InstanceId("i-1".into()), impaired: true, events: Vec::new() };
+    let foreign = InstanceHealth { id: InstanceId("i-9".into()), impaired: true, events: Vec::new() };
     world.cloud.lock().unhealthy = vec![unhealthy.clone(), foreign];
     world.advance(Duration::from_secs(60));
     world.sync().await;
@@ -42,7 +42,7 @@ async fn an_impaired_instance_wakes_its_owner_when_it_becomes_unhealthy_and_when
 async fn an_old_answer_about_a_machines_health_is_not_believed() {
     let mut world = World::new(Kind::Node);
     world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running)];
-    let unhealthy = InstanceHealth { id: InstanceId("i-1".into()), impaired: true };
+    let unhealthy = InstanceHealth { id: InstanceId("i-1".into()), impaired: true, events: Vec::new() };
     world.cloud.lock().unhealthy = vec![unhealthy.clone()];
     world.sync().await;
     let mut wakes = world.inventory.wakes();

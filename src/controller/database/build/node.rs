@@ -17,6 +17,7 @@ pub fn node_spec(database: &Database, zone: Option<&str>) -> NodeSpec {
         zone: zone.map(str::to_owned),
         instance_id: None,
         release: false,
+        replaced_before: 0,
     }
 }
 

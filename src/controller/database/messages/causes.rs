@@ -207,7 +207,9 @@ impl ReplaceCause {
     pub fn message(&self) -> String {
         match self {
             Self::Lost { message, .. } => or_unknown(message.as_deref()),
-            Self::KubernetesNodeDeleted { message } => message.clone(),
+            Self::KubernetesNodeDeleted { message }
+            | Self::EventScheduled { message }
+            | Self::Cordoned { message } => message.clone(),
             Self::NodeDeleted { node } => format!("Node {node} is being deleted"),
             Self::TypeNotWanted { instance_type } => format!(
                 "its type {instance_type} is no longer in \

@@ -245,6 +245,21 @@ impl ReplaceStep {
                 )
             }
             Self::DeletedFirst => format!("Node {node} is being deleted ({cause}), and another one follows"),
+            Self::Recurring { until, before, is_stalled } => {
+                let way_out = if *is_stalled {
+                    format!(
+                        ". Find out what ends the machines; to replace this one at once, delete \
+                         node.freehold.dev/{node}"
+                    )
+                } else {
+                    String::new()
+                };
+                format!(
+                    "Node {node} must be replaced ({cause}). {} replaced before it, each within an hour of its \
+                     launch: the replacement begins at {until}{way_out}",
+                    messages::machines_were(*before)
+                )
+            }
             Self::Creating(to) => format!("creating Node {to} to replace Node {node}: {cause}"),
             Self::SuccessorUnfit { to, why } => {
                 format!(

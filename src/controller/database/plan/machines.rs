@@ -43,11 +43,11 @@ pub(super) fn why_replaced(observed: &Observed, node: &Node) -> Option<ReplaceCa
     if is_lost(node) {
         return Some(lost(node));
     }
-    if let Some(why) = loses_kubernetes_node(node) {
-        return Some(why);
-    }
-    if node.metadata.deletion_timestamp.is_some() {
+    if node.metadata.deletion_timestamp.is_some() && loses_kubernetes_node(node).is_none() {
         return Some(ReplaceCause::NodeDeleted { node: node.name_any() });
+    }
+    if let Some(why) = departs(node) {
+        return Some(why);
     }
     unwanted_type(observed, node)
 }
@@ -75,11 +75,25 @@ fn lost(node: &Node) -> ReplaceCause {
 
 /// Its Kubernetes node is being deleted, which cannot be undone.
 fn loses_kubernetes_node(node: &Node) -> Option<ReplaceCause> {
+    departs(node).filter(|why| matches!(why, ReplaceCause::KubernetesNodeDeleted { .. }))
+}
+
+/// Whether the machine serves and is left in good time: what is awaited is the one that takes its place.
+pub(super) fn departs_in_time(node: &Node) -> bool {
+    let is_it = |why: ReplaceCause| {
+        matches!(why, ReplaceCause::EventScheduled { .. } | ReplaceCause::Cordoned { .. })
+    };
+    departs(node).is_some_and(is_it)
+}
+
+/// What the Node controller says that a machine which serves must be left for.
+fn departs(node: &Node) -> Option<ReplaceCause> {
     let needed = node.status.as_ref()?.replacement_needed.as_ref()?;
+    let message = needed.message.clone();
     match needed.cause {
-        ReplacementCause::KubernetesNodeDeleted => {
-            Some(ReplaceCause::KubernetesNodeDeleted { message: needed.message.clone() })
-        }
+        ReplacementCause::KubernetesNodeDeleted => Some(ReplaceCause::KubernetesNodeDeleted { message }),
+        ReplacementCause::EventScheduled => Some(ReplaceCause::EventScheduled { message }),
+        ReplacementCause::Cordoned => Some(ReplaceCause::Cordoned { message }),
         // The Node controller of this version judges anew.
         ReplacementCause::Unknown => None,
     }

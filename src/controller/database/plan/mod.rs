@@ -39,7 +39,7 @@ use kube::ResourceExt;
 use self::action::{Action, Plan};
 use self::facts::{next_zone, node_awaited};
 use self::leaving::is_leaving;
-use self::machines::{is_initialized, misplaced};
+use self::machines::{departs_in_time, is_initialized, misplaced};
 use super::cause::NodeDeletion;
 use super::observe::Observed;
 use super::ordinal::next_ordinal;
@@ -135,9 +135,11 @@ fn running(observed: &Observed, profile: &Profile, mut actions: Vec<Action>, now
     let replacing = replacement::plan(observed, &machines, now, &mut actions);
     let Some(node) = replacing.serves_on else {
         let disk = placement::disk(observed, next_zone(observed).as_deref(), &mut actions);
-        return Plan { actions, waiting: replacing.waiting.or(disk), requeue: None };
+        let waiting = replacing.waiting.clone().or(disk);
+        return replacing.requeued(Plan { actions, waiting, requeue: None });
     };
     let plan = serve(observed, profile, node, replacing.waiting.is_some(), actions, now);
+    let plan = replacing.requeued(plan);
     Plan { waiting: plan.waiting.or(replacing.waiting), ..plan }
 }
 
@@ -154,7 +156,7 @@ fn serve(
     let disk = placement::disk(observed, zone.as_deref(), &mut actions);
     // One that is to go stays as it is until then.
     let machine = if is_replaced {
-        node_awaited(node)
+        node_awaited(node).filter(|_| !departs_in_time(node))
     } else {
         placement::machine(observed, node, zone.as_deref(), &mut actions)
     };

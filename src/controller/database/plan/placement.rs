@@ -102,6 +102,7 @@ pub(super) fn machine(
     let mut wanted = build::node_spec(&observed.database, zone);
     wanted.instance_id.clone_from(&node.spec.instance_id);
     wanted.release = node.spec.release;
+    wanted.replaced_before = node.spec.replaced_before;
     if let Some(patch) = patch(&node.spec, &wanted) {
         actions.push(Action::UpdateNode(name.clone(), node.uid().unwrap_or_default(), patch));
         changed = Some(DatabaseWait::UpdatingChild(ObjectName::new(ObjectKind::Node, name)));
@@ -139,7 +140,7 @@ pub(super) fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>)
 /// From which Node the database moves to this one, and why, if it does.
 fn cause_of_move(observed: &Observed, node: &Node) -> Option<Move> {
     let replacement = observed.database.status.as_ref()?.replacement.as_ref()?;
-    let Replacement { from, to, cause, started_at: _ } = replacement;
+    let Replacement { from, to, cause, .. } = replacement;
     if *to == node.name_any() {
         return Some(Move { from: from.clone(), to: to.clone(), cause: cause.clone() });
     }

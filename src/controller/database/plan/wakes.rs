@@ -21,7 +21,8 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
     match wait {
         DatabaseWait::AddingFinalizer | DatabaseWait::ResourcesDeleted => Some(Wake::OwnWrite),
         DatabaseWait::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wake(wait),
-        DatabaseWait::PodAltered { step: RestartStep::Unsettled(Some(_)), .. }
+        DatabaseWait::Replacing { step: ReplaceStep::Recurring { .. }, .. }
+        | DatabaseWait::PodAltered { step: RestartStep::Unsettled(Some(_)), .. }
         | DatabaseWait::RestartPending { step: RestartStep::Unsettled(Some(_)), .. }
         | DatabaseWait::NotPermitted(_)
         | DatabaseWait::NameConflict { .. }

@@ -1,13 +1,15 @@
 //! How one machine takes the place of another: planned, or because it is lost.
 
 mod back;
+mod departing;
+mod recurring;
+mod repaired;
 mod sizing;
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::api::Reason;
 use crate::api::node::{ReplacementCause, ReplacementNeeded};
 use crate::controller::database::plan::machines;
 
@@ -196,7 +198,7 @@ fn a_successor_that_is_lost_or_unfit_is_taken_down_and_another_follows() {
     world.nodes[1] = successor(&world, conditions);
     assert_eq!(said(&world), "[delete orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode");
     deleting(&mut world.nodes[1], 1);
-    assert_eq!(said(&world), "[] AwaitingNode", "never a third");
+    assert_eq!(said(&world), "[] AwaitingNode", "never a third while the first one serves");
     let elsewhere = with_successor(edited(json!({"instanceTypes": ["c7i.large"]})));
     assert_eq!(
         said(&elsewhere),
@@ -387,14 +389,4 @@ fn a_third_node_is_created_only_for_a_lost_machine_while_the_one_before_it_is_st
     let third = ready_node(&world, 3);
     world.nodes.push(third);
     assert_eq!(machines::of(&world).unwrap().former.len() + 2, 3, "should there ever be three, one is left");
-}
-
-#[test]
-fn a_lost_machine_can_be_paused() {
-    let mut world = lost(with_successor(edited(json!({"running": false}))), Some(("False", "AsExpected")));
-    change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
-    let both = "[unlabel ip-10-0-0-1 ip-10-0-0-1-uid, delete orders-gqmgm-1 orders-gqmgm-1-uid, delete \
-        orders-gqmgm-2 orders-gqmgm-2-uid] AwaitingNode";
-    assert_eq!(said(&world), both, "whatever its pod says");
-    assert_eq!(plan(&world, now()).waiting.unwrap().reason(), Reason::AwaitingNode);
 }

@@ -1,6 +1,7 @@
 //! The sentences of a machine that is not ready for the database yet. Pure.
 
 use super::because;
+use crate::cloud::ScheduledEvent;
 use crate::controller::node::wait::join::{JoinWait, Missing};
 
 impl JoinWait {
@@ -48,6 +49,20 @@ impl JoinWait {
                     ended"
                 )
             }
+            Self::EventScheduled { instance, event: ScheduledEvent { code, not_before } } => format!(
+                "EC2 has scheduled {code} for instance {instance}{}: the database moves to another machine \
+                before that, if one can be launched",
+                not_before.map_or_else(String::new, |time| format!(", not before {time}"))
+            ),
+            Self::EventRecorded(message) => message.clone(),
+            Self::Cordoned { core_node, in_use: true } => format!(
+                "Kubernetes node {core_node} was cordoned outside Freehold: the database moves to another \
+                machine. To keep it here, run: kubectl uncordon {core_node}"
+            ),
+            Self::Cordoned { core_node, in_use: false } => format!(
+                "Kubernetes node {core_node} was cordoned outside Freehold, so that no database can move \
+                there; to use it, run: kubectl uncordon {core_node}"
+            ),
             Self::KubernetesNodeDeleted(core_node) => format!(
                 "Kubernetes node {core_node} is being deleted outside Freehold, which cannot be undone: the \
                 machine must be replaced"

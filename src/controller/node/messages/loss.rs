@@ -1,6 +1,7 @@
 //! The sentences of a machine that is lost, or may be, and of its fencing. Pure.
 
 use super::because;
+use crate::controller::messages;
 use crate::controller::node::cause::{Cause, LossSigns};
 use crate::controller::node::wait::loss::{Attached, FenceStep, LossWait};
 use crate::time::whole_second;
@@ -9,6 +10,14 @@ impl LossWait {
     pub(super) fn message(&self) -> String {
         match self {
             Self::Suspected(_, signs) => signs.message(),
+            Self::Recurring { signs, due, before, node, cause: _ } => format!(
+                "{}. {} replaced before this one, each within an hour of its launch, so that nothing is done \
+                 to it before {}: find out what ends the machines; to replace this one at once, delete \
+                 node.freehold.dev/{node}",
+                signs.message(),
+                messages::machines_were(*before),
+                whole_second(*due)
+            ),
             Self::RepairPostponed(signs, blocker) => format!("{}; {}", signs.message(), blocker.message()),
             Self::Fencing { loss, step } => format!("{loss}; {}", step.message()),
             Self::Attached { loss, attached } => format!("{loss}; {}", attached.message()),

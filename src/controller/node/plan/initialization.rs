@@ -7,6 +7,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::facts::terminate;
+use crate::api::node::ReplacementCause;
 use crate::api::{ConditionType, NodeStatus};
 use crate::cloud::Instance;
 use crate::cluster::finalizer;
@@ -83,7 +84,8 @@ pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Insta
             && let Err(at_limit) = observed.fleet.has_place_to_be_replaced()
         {
             let RepairsAtLimit { underway, limit, .. } = at_limit;
-            let plan = Plan::wait(Blocker::ReplacementsAtLimit { core_node: name, underway, limit });
+            let cause = ReplacementCause::KubernetesNodeDeleted;
+            let plan = Plan::wait(Blocker::ReplacementsAtLimit { cause, core_node: name, underway, limit });
             return Plan { requeue: Some(observed.timing.instance_sync_interval), ..plan };
         }
         return Plan::wait(JoinWait::KubernetesNodeDeleted(name));

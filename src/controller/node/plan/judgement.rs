@@ -42,6 +42,8 @@ pub struct Loss {
     pub since: Timestamp,
     /// When the machine is declared lost for it.
     pub due: Timestamp,
+    /// How many machines of its database were replaced before it, one soon after the other.
+    pub before: i32,
     /// Every cause, with its time.
     pub signs: LossSigns,
 }

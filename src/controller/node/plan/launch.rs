@@ -18,15 +18,8 @@ use crate::controller::node::registration::{has_joined, is_live, unwanted};
 use crate::controller::node::wait::join::JoinWait;
 use crate::controller::node::wait::launch::LaunchWait;
 use crate::controller::node::wait::loss::LossWait;
+use crate::controller::recurrence::{PAUSES, SLOW_PAUSES};
 use crate::time::{SHORTEST_PAUSE, later};
-
-/// How often a machine that never joined is replaced before the Node stalls; the pauses are 1, 5 and 15 times
-/// the setting.
-const REJOIN_PAUSES: [u32; 3] = [1, 5, 15];
-
-/// After these a stalled Node still launches another machine, slowly: so many times the setting after the
-/// last one. What was wrong may have been outside the class and the spec, and over by then.
-const SLOW_PAUSES: u32 = 60;
 
 /// Nothing was ever decided: the first attempt, unless EC2 has something of an attempt of this Node already
 /// (the status was lost). What has only its tags was launched outside Freehold: nothing is decided by it.
@@ -235,10 +228,10 @@ pub(super) fn ended(
     let count = usize::try_from(never_joined).unwrap_or(usize::MAX);
     // EC2 itself ended it while it was launched: that says nothing of the class, and is not counted.
     if matches!(failure, Some(Class::InDoubt | Class::Quota)) {
-        let due = due(REJOIN_PAUSES[count.min(REJOIN_PAUSES.len() - 1)]);
+        let due = due(PAUSES[count.min(PAUSES.len() - 1)]);
         return if now < due { ended(due) } else { next_attempt(observed, attempt + 1, never_joined, now) };
     }
-    let Some(pause) = REJOIN_PAUSES.get(count) else {
+    let Some(pause) = PAUSES.get(count) else {
         return never_joins(observed, status, attempt, due(SLOW_PAUSES), now);
     };
     let due = due(*pause);
@@ -271,7 +264,7 @@ fn never_joins(
     if now >= due {
         return next_attempt(observed, attempt + 1, launch.never_joined, now);
     }
-    let wait = JoinWait::NeverJoins { machines: REJOIN_PAUSES.len() + 1, class: class_name(observed) };
+    let wait = JoinWait::NeverJoins { machines: PAUSES.len() + 1, class: class_name(observed) };
     Plan::wait(wait).until(due, now)
 }
 

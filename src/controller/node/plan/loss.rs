@@ -10,8 +10,9 @@ use crate::controller::conditions;
 use crate::controller::node::cause::{Cause, LossSigns};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::has_joined;
+use crate::controller::recurrence;
 use crate::controller::safety::Kubelet;
-use crate::time::whole_second;
+use crate::time::{later, whole_second};
 
 /// Judges the machine that the status names.
 pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgement {
@@ -34,13 +35,19 @@ pub fn judge(observed: &Observed, status: &NodeStatus, now: Timestamp) -> Judgem
         causes.retain(|(cause, _)| *cause == Cause::Terminated);
     }
     let timing = &observed.timing;
+    let before = |since| recurrence::before(&observed.node, since, timing);
+    // What ended the machines before it may end this one, too, and the next: it has longer to come back.
+    let due = |cause: Cause, since: Timestamp| {
+        let pause = cause.has_grace().then(|| recurrence::pause(before(since), timing));
+        later(cause.due(since, timing), pause.unwrap_or_default())
+    };
     let Some((cause, since)) =
-        causes.iter().copied().min_by_key(|(cause, since)| (cause.due(*since, timing), *cause))
+        causes.iter().copied().min_by_key(|(cause, since)| (due(*cause, *since), *cause))
     else {
         return Judgement::Well;
     };
     let signs = LossSigns { instance: id.clone(), core_node: core_node_name(observed, status), causes };
-    let loss = Loss { cause, since, due: cause.due(since, timing), signs };
+    let loss = Loss { cause, since, due: due(cause, since), before: before(since), signs };
     // What EC2 ended is ended, even if our clock was set back since that was reported.
     if cause.has_grace() && now < loss.due {
         return Judgement::Suspected(loss);

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod check;
+pub(super) mod departing;
 pub(super) mod duplicates;
 mod fence;
 mod foreign;
@@ -23,7 +24,7 @@ use kube::ResourceExt;
 use self::action::{Action, Plan};
 use self::duplicates::duplicates;
 use self::facts::{is_known, proven_absent, terminate};
-use self::judgement::{Judged, Judgement};
+use self::judgement::{Judged, Judgement, Loss};
 use super::messages;
 use super::observe::Observed;
 use super::wait::NodeWait;
@@ -34,6 +35,7 @@ use crate::cloud::InstanceState;
 use crate::cloud::turns::Priority;
 use crate::cluster::finalizer;
 use crate::cluster::ownership::Ownership;
+use crate::controller::recurrence;
 use crate::time::sooner;
 
 /// Decides what to do about a Node. A debug build checks each plan by the rules of `check.rs`.
@@ -119,17 +121,23 @@ fn identified(
     let proof = judged.proof.as_ref();
     match &judged.loss {
         Judgement::Well => shown(observed, status, id, now),
-        Judgement::Suspected(loss) => {
-            let plan = shown(observed, status, id, now);
-            let waiting = plan
-                .waiting
-                .clone()
-                .unwrap_or_else(|| LossWait::Suspected(loss.cause, loss.signs.clone()).into());
-            Plan { waiting: Some(waiting), ..plan }.until(loss.due, now)
-        }
+        Judgement::Suspected(loss) => suspected(observed, loss, shown(observed, status, id, now), now),
         Judgement::Due(loss, declared) => fence::begin(observed, status, id, loss, declared, proof, now),
         Judgement::Lost(declared) => fence::declared_lost(observed, status, id, declared, proof, now),
     }
+}
+
+/// There are signs of a loss, and the machine has time for them to pass.
+fn suspected(observed: &Observed, loss: &Loss, plan: Plan, now: Timestamp) -> Plan {
+    let graced = loss.cause.due(loss.since, &observed.timing);
+    let (cause, signs, due) = (loss.cause, loss.signs.clone(), loss.due);
+    let waiting = if recurrence::is_stalled(loss.before) && now >= graced {
+        LossWait::Recurring { signs, cause, due, before: loss.before, node: observed.node.name_any() }.into()
+    } else {
+        plan.waiting.clone().unwrap_or_else(|| LossWait::Suspected(cause, signs).into())
+    };
+    let next = if now < graced { graced } else { due };
+    Plan { waiting: Some(waiting), ..plan }.until(next, now)
 }
 
 /// The Node has an instance that is not declared lost.
@@ -147,7 +155,10 @@ fn shown(observed: &Observed, status: &NodeStatus, id: &InstanceId, now: Timesta
     };
     match instance.state {
         InstanceState::Pending => initialization::starting(observed, status, instance, now),
-        InstanceState::Running => initialization::running(observed, status, instance, now),
+        InstanceState::Running => {
+            let plan = initialization::running(observed, status, instance, now);
+            departing::considered(plan, observed, status, id)
+        }
         InstanceState::Terminated => {
             launch::ended(observed, status, id, instance.state_reason.as_deref(), now)
         }

@@ -175,7 +175,7 @@ fn drained(observed: &Observed, instance: &Instance, now: Timestamp) -> Plan {
     }
     let mut actions = Vec::new();
     if let Some(core_node) = &observed.core_node {
-        if !core_node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false) {
+        if !safety::is_cordoned(core_node) {
             actions.push(Action::Cordon(core_node.name_any(), core_node.uid().unwrap_or_default()));
         }
         actions.extend(evictions(observed));

@@ -102,12 +102,18 @@ fn of_join(wait: &JoinWait) -> &'static [Wake] {
         | JoinWait::KubernetesNodeEnding(_) => &[Wake::KubernetesNode],
         // The Database deletes the Node.
         JoinWait::KubernetesNodeDeleted(_) => &[Wake::Itself],
+        JoinWait::EventScheduled { .. } => &[Wake::Itself, Wake::Sync],
+        JoinWait::EventRecorded(_) => &[Wake::Itself, Wake::Time],
+        JoinWait::Cordoned { .. } => &[Wake::Itself, Wake::KubernetesNode],
     }
 }
 
 fn of_loss(wait: &LossWait) -> &'static [Wake] {
     match wait {
-        LossWait::Suspected(..) | LossWait::RepairPostponed(..) | LossWait::Attached { .. } => &[Wake::Time],
+        LossWait::Suspected(..)
+        | LossWait::Recurring { .. }
+        | LossWait::RepairPostponed(..)
+        | LossWait::Attached { .. } => &[Wake::Time],
         LossWait::Fencing { .. } => &[Wake::Interest, Wake::Time],
         // The Database deletes the Node.
         LossWait::Replaced { .. } | LossWait::Terminated(..) => &[Wake::Itself],

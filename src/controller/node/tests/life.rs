@@ -182,6 +182,7 @@ impl Life {
                 swept_at: Some(self.now),
                 token_looked_up_at: self.awaited.as_ref().map(|_| self.now),
                 unhealthy: Vec::new(),
+                is_health_known: true,
                 empty: self.empty,
             },
             leading_since: self.leading_since,

@@ -39,7 +39,7 @@ fn never_shown(observed: &mut Observed) {
 }
 
 pub(super) fn impaired_since(observed: &mut Observed, since: i64) {
-    observed.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: true }];
+    observed.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: true, events: Vec::new() }];
     status(observed).impaired_since = Some(Time(at(since)));
 }
 
@@ -131,7 +131,8 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         (
             "an event is announced and nothing impaired",
             with(|it| {
-                it.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: false }];
+                it.instances.unhealthy =
+                    vec![InstanceHealth { id: id("i-1"), impaired: false, events: Vec::new() }];
             }),
             10_000,
             Well,
@@ -139,7 +140,8 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         (
             "another's checks fail",
             with(|it| {
-                it.instances.unhealthy = vec![InstanceHealth { id: id("i-9"), impaired: true }];
+                it.instances.unhealthy =
+                    vec![InstanceHealth { id: id("i-9"), impaired: true, events: Vec::new() }];
             }),
             10_000,
             Well,
@@ -275,6 +277,28 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
     for (name, observed, now, expected) in rows {
         assert_eq!(verdict(&observed, now), expected, "{name}");
     }
+}
+
+#[test]
+fn a_machine_that_follows_others_that_were_lost_soon_has_longer_to_come_back() {
+    let young = |before: i32, change: fn(&mut Observed)| {
+        with(|it| {
+            it.node.spec.replaced_before = before;
+            change(it);
+        })
+    };
+    let silent: fn(&mut Observed) = |it| silent_since(it, 0);
+    for (before, due) in [(0, 300), (1, 360), (2, 600), (3, 1200), (4, 3900)] {
+        let world = young(before, silent);
+        assert_eq!(verdict(&world, due - 1), Verdict::Suspected(Cause::NotReady, due), "after {before}");
+        assert_eq!(verdict(&world, due), Verdict::Due(Cause::NotReady), "after {before}");
+        assert!(!plan(&world, at(299)).waiting.unwrap().is_stalled());
+        assert_eq!(plan(&world, at(300)).waiting.unwrap().is_stalled(), before == 4);
+    }
+    let ended = young(9, |it| it.instances.instances[0].state = InstanceState::Terminated);
+    assert_eq!(verdict(&ended, 10), Verdict::Due(Cause::Terminated), "it cannot come back");
+    let old = young(9, |it| silent_since(it, 3600));
+    assert_eq!(verdict(&old, 3900), Verdict::Due(Cause::NotReady), "it has lived for an hour");
 }
 
 #[test]

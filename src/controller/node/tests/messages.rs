@@ -3,6 +3,7 @@
 use strum::IntoEnumIterator;
 
 use super::*;
+use crate::cloud::ScheduledEvent;
 use crate::controller::blocker::Blocker;
 use crate::controller::creation::judge::Doubt;
 use crate::controller::messages as shared;
@@ -15,6 +16,10 @@ use crate::controller::node::wait::join::{JoinWait, Missing};
 use crate::controller::node::wait::launch::{LaunchWait, Unwanted};
 use crate::controller::node::wait::loss::{Attached, FenceStep, LossWait, Proof};
 use crate::controller::tests::golden::{Sentence, compare_sentences, complete, variant};
+
+fn retirement(not_before: Option<Timestamp>) -> ScheduledEvent {
+    ScheduledEvent { code: "instance-retirement".to_owned(), not_before }
+}
 
 fn texts(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
@@ -133,6 +138,11 @@ fn joins_waited_for() -> Vec<JoinWait> {
         JoinWait::KubernetesNodeEnding(CORE_NODE.to_owned()),
         JoinWait::KubernetesNodeEndingChecked(CORE_NODE.to_owned()),
         JoinWait::KubernetesNodeDeleted(CORE_NODE.to_owned()),
+        JoinWait::EventScheduled { instance: id("i-1"), event: retirement(Some(at(0))) },
+        JoinWait::EventScheduled { instance: id("i-1"), event: retirement(None) },
+        JoinWait::EventRecorded("THE EVENT".to_owned()),
+        JoinWait::Cordoned { core_node: CORE_NODE.to_owned(), in_use: true },
+        JoinWait::Cordoned { core_node: CORE_NODE.to_owned(), in_use: false },
     ];
     waits.extend(missing().into_iter().map(JoinWait::Initialization));
     waits.extend(missing().into_iter().map(|missing| JoinWait::InitializationOverdue {
@@ -156,6 +166,13 @@ fn steps() -> Vec<FenceStep> {
 fn losses_waited_for() -> Vec<LossWait> {
     let mut waits = vec![
         LossWait::Suspected(Cause::Terminated, signs()),
+        LossWait::Recurring {
+            signs: signs(),
+            cause: Cause::NotReady,
+            due: at(3900),
+            before: 4,
+            node: "orders-k3f9q-1".to_owned(),
+        },
         LossWait::RepairPostponed(LossSigns { causes: vec![(Cause::Stopped, at(0))], ..signs() }, blocker()),
         LossWait::Attached { loss: loss(), attached: attached() },
         LossWait::Replaced { loss: loss() },

@@ -79,7 +79,8 @@ fn ec2_facts() -> Vec<Fact<Observed>> {
             }
         }),
         fact("impaired", |it, now| {
-            it.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: true }];
+            it.instances.unhealthy =
+                vec![InstanceHealth { id: id("i-1"), impaired: true, events: Vec::new() }];
             status(it).impaired_since = Some(Time(before(now, 200)));
         }),
         fact("the quota gate is closed", |it, now| it.offerings.quotas = reached(until(now))),

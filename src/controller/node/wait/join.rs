@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::api::{InstanceId, Reason};
+use crate::cloud::ScheduledEvent;
 
 /// What an instance waits for until its Kubernetes node is ready for the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,22 @@ pub enum JoinWait {
     KubernetesNodeEndingChecked(String),
     /// The Kubernetes node of this name is being deleted, and its machine runs: the machine must be replaced.
     KubernetesNodeDeleted(String),
+    /// EC2 has scheduled an event that interrupts the machine, which must be replaced.
+    EventScheduled {
+        /// The instance.
+        instance: InstanceId,
+        /// The event that comes first.
+        event: ScheduledEvent,
+    },
+    /// EC2 had scheduled an event, and does not answer now: what was reported of it.
+    EventRecorded(String),
+    /// The Kubernetes node was cordoned outside Freehold.
+    Cordoned {
+        /// The Kubernetes node.
+        core_node: String,
+        /// A database uses the machine, which must be replaced.
+        in_use: bool,
+    },
 }
 
 /// What is missing until a Kubernetes node is ready for the database.
@@ -75,6 +92,8 @@ impl JoinWait {
             | Self::KubernetesNodeEnding(_)
             | Self::KubernetesNodeEndingChecked(_) => Reason::NodeNotReady,
             Self::KubernetesNodeDeleted(_) => Reason::KubernetesNodeDeleted,
+            Self::EventScheduled { .. } | Self::EventRecorded(_) => Reason::EventScheduled,
+            Self::Cordoned { .. } => Reason::Cordoned,
         }
     }
 }

@@ -12,6 +12,20 @@ use crate::controller::node::cause::{Cause, LossSigns};
 pub enum LossWait {
     /// There are signs of a loss that may pass; this one comes due first.
     Suspected(Cause, LossSigns),
+    /// The signs have not passed in time, and so many machines of the database were replaced before, one soon
+    /// after the other, that this one is left as it is for long.
+    Recurring {
+        /// The signs.
+        signs: LossSigns,
+        /// The one that comes due first.
+        cause: Cause,
+        /// When the machine is declared lost.
+        due: Timestamp,
+        /// How many machines.
+        before: i32,
+        /// The Node.
+        node: String,
+    },
     /// The machine would be declared lost, and may not be yet.
     RepairPostponed(LossSigns, Blocker),
     /// The machine is being fenced.
@@ -83,7 +97,7 @@ pub struct Attached {
 impl LossWait {
     pub(super) fn reason(&self) -> Reason {
         match self {
-            Self::Suspected(cause, _) => cause.reason(),
+            Self::Suspected(cause, _) | Self::Recurring { cause, .. } => cause.reason(),
             Self::RepairPostponed(_, blocker) => blocker.reason(),
             Self::Fencing { .. }
             | Self::Attached { .. }

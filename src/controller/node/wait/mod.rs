@@ -76,9 +76,9 @@ impl NodeWait {
             Self::Join(wait) => {
                 matches!(wait, JoinWait::NeverJoins { .. } | JoinWait::InitializationOverdue { .. })
             }
+            Self::Loss(wait) => matches!(wait, LossWait::Recurring { .. }),
             Self::Finalizer
             | Self::FirstSync
-            | Self::Loss(_)
             | Self::Deletion(_)
             | Self::Blocked(_)
             | Self::CallBlocked(_) => false,
