@@ -257,6 +257,7 @@ fn spawn_of(
         config_maps: api(client, scope),
         service_accounts: api(client, scope),
         network_policies: api(client, scope),
+        disruption_budgets: api(client, scope),
         pods: api(client, scope),
     };
     tasks.spawn(database::run(Arc::clone(ctx), watched, concurrency, stop.clone()));

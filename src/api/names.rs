@@ -40,6 +40,8 @@ pub struct Names {
     pub service_account: String,
     /// The NetworkPolicy.
     pub network_policy: String,
+    /// The PodDisruptionBudget.
+    pub disruption_budget: String,
     /// What selects the pod: never changed, a StatefulSet's selector is immutable.
     pub selector: BTreeMap<String, String>,
     /// What every object carries.
@@ -73,6 +75,7 @@ impl Names {
             retained_secret: retained_secret(&volume),
             config_map: format!("{name}-config"),
             network_policy: name.clone(),
+            disruption_budget: name.clone(),
             service_account: volume.clone(),
             database: name,
             uid,

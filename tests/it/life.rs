@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{
     Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
@@ -126,12 +127,13 @@ fn a_deleted_database_leaves_what_its_policy_says_and_nothing_else() {
                 env.list::<StatefulSet>().await.len(),
                 env.list::<Service>().await.len(),
                 env.list::<NetworkPolicy>().await.len(),
+                env.list::<PodDisruptionBudget>().await.len(),
                 env.list::<PersistentVolumeClaim>().await.len(),
                 env.list::<Pod>().await.len(),
                 accounts(&env).await,
             ];
-            seen((left == [0; 6]).then_some(()), || {
-                format!("StatefulSets, Services, NetworkPolicies, claims, pods, accounts: {left:?}")
+            seen((left == [0; 7]).then_some(()), || {
+                format!("StatefulSets, Services, NetworkPolicies, budgets, claims, pods, accounts: {left:?}")
             })
         })
         .await;

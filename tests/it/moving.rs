@@ -2,10 +2,12 @@
 
 use ec2sim::{Effect, Fault, InstanceState};
 use freehold::api::{Database, Node};
-use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt as _;
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
+use kube::api::EvictParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, ResourceExt as _};
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::objects::Told as _;
 use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
@@ -19,7 +21,12 @@ fn no_capacity(instance_type: &str) -> Fault {
 
 /// Makes the database `orders` and waits until it runs; its machine and its disk.
 async fn running(env: &TestEnv) -> (String, String) {
-    env.create("orders", &json!({})).await;
+    running_as(env, &json!({})).await
+}
+
+/// The same with this spec.
+async fn running_as(env: &TestEnv, spec: &Value) -> (String, String) {
+    env.create("orders", spec).await;
     env.ready("orders").await;
     (env.live_instances().remove(0).id, env.data_volumes().remove(0).id)
 }
@@ -139,6 +146,63 @@ fn without_capacity_the_old_machine_serves_on_until_the_edit_is_taken_back() {
             (pod, disk),
             "and nothing was restarted"
         );
+        env.close().await;
+    });
+}
+
+/// A client to which a refused eviction (429) is an answer, and not repeated.
+async fn drainer(env: &TestEnv) -> Client {
+    let kubeconfig = Kubeconfig::read_from(env.control_plane.kubeconfig()).unwrap();
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    config.default_retry = false;
+    Client::try_from(config).unwrap()
+}
+
+/// One eviction as `kubectl drain` sends it, by the pod's name: whether the drain is over with it. What is
+/// refused is repeated; a pod that is Pending or being deleted may always be evicted.
+async fn evicted(drainer: &Client, env: &TestEnv) -> Result<(), String> {
+    let pods = Api::<Pod>::namespaced(drainer.clone(), &env.name);
+    match pods.evict("orders-0", &EvictParams::default()).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 429 => Err(status.message.clone()),
+        Err(other) => panic!("kubectl drain fails: {other}"),
+    }
+}
+
+#[test]
+fn a_drain_waits_until_another_machine_is_ready_and_ends_when_the_pod_leaves() {
+    run(async {
+        let env = TestEnv::start("drained").await;
+        let (machine, disk) = running_as(&env, &json!({"instanceTypes": ["r7i.large"]})).await;
+        let old = pod_uid(&env).await;
+        let effect = Effect::CapacityOut { instance_type: None, zone: None };
+        let fault =
+            env.ec2().add_fault(Fault { action: Some("RunInstances".to_owned()), ..Fault::always(effect) });
+        let core_nodes = Api::<CoreNode>::all(env.client.clone());
+        let pod = env.api::<Pod>().get("orders-0").await.unwrap();
+        core_nodes.cordon(&pod.spec.unwrap().node_name.unwrap()).await.unwrap();
+        let message = until("the message of what the cordon does", || async {
+            let node = env.list::<Node>().await.remove(0);
+            let needed = node.status.and_then(|status| status.replacement_needed);
+            seen(needed.map(|needed| needed.message), || "nothing is needed yet".to_owned())
+        })
+        .await;
+        assert!(message.contains("cordoned"), "{message}");
+        let drainer = drainer(&env).await;
+        let refused = evicted(&drainer, &env).await.unwrap_err();
+        assert!(refused.contains("disruption budget"), "{refused}");
+        assert_eq!(pod_uid(&env).await, old, "it serves on while there is no other machine");
+        env.ec2().clear_fault(&fault);
+        until("the drain being over", || async {
+            // On a slow host no eviction may fall into the moments in which the pod is stopped or Pending.
+            let is_another = pod_uid(&env).await.is_some_and(|uid| Some(uid) != old);
+            if is_another { Ok(()) } else { evicted(&drainer, &env).await }
+        })
+        .await;
+        moved(&env, &machine, &disk, "r7i.large").await;
+        assert_ne!(pod_uid(&env).await, old);
         env.close().await;
     });
 }

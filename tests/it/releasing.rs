@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{
     ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams};
@@ -155,6 +156,7 @@ fn a_database_that_freehold_made_is_released_as_it_runs_and_can_be_adopted_again
             assert!(tags.keys().all(|key| !key.starts_with("freehold.dev/")), "{tags:?}");
             assert!(tags.contains_key("Name"), "{tags:?}");
         }
+        assert_eq!(env.list::<PodDisruptionBudget>().await.len(), 0, "nothing would end a drain");
         let after = objects(&env).await;
         let content = |all: &[(ObjectMeta, Value)]| {
             all.iter()

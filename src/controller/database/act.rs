@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{
     ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{Api, PostParams};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
@@ -16,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set};
-use super::apply::{Answers, apply, apply_config_map, merge, release_child};
+use super::apply::{Answers, apply, apply_config_map, apply_spec, merge, release_child};
 use super::build;
 use super::cause::RestartCause;
 use super::child_kind::ChildKind;
@@ -86,7 +87,8 @@ async fn one(
         Action::ReportAltered(what, object) => report_altered(*what, object, acted, ctx, events).await?,
         Action::ApplyConfigMap(object) => apply_files(object, acted, answers, ctx).await?,
         Action::ApplyService(object) => apply_in(namespace, object.as_ref(), ctx).await?,
-        Action::ApplyNetworkPolicy(object) => apply_in(namespace, object.as_ref(), ctx).await?,
+        Action::ApplyNetworkPolicy(object) => apply_spec_in(namespace, object.as_ref(), ctx).await?,
+        Action::ApplyDisruptionBudget(object) => apply_spec_in(namespace, object.as_ref(), ctx).await?,
         Action::CreateServiceAccount(object) => apply_in(namespace, object.as_ref(), ctx).await?,
         Action::MendServiceAccount(patch) => mend_account(patch, names, ctx).await?,
         Action::ApplyStatefulSet(object) => {
@@ -223,6 +225,18 @@ where
     apply(&Api::<K>::namespaced(ctx.client.clone(), namespace), object).await.map(drop)
 }
 
+/// The same, with nothing in its spec that another client has added.
+async fn apply_spec_in<K>(namespace: &str, object: &K, ctx: &Context) -> Result<(), kube::Error>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Serialize
+        + DeserializeOwned
+        + Debug,
+{
+    apply_spec(&Api::<K>::namespaced(ctx.client.clone(), namespace), object).await.map(drop)
+}
+
 /// Gives the ConfigMap this content, or creates it.
 async fn apply_files(
     object: &ConfigMap,
@@ -340,6 +354,9 @@ async fn delete_child(
         }
         ChildKind::NetworkPolicy => {
             delete::delete(&Api::<NetworkPolicy>::namespaced(client, namespace), name, uid).await
+        }
+        ChildKind::PodDisruptionBudget => {
+            delete::delete(&Api::<PodDisruptionBudget>::namespaced(client, namespace), name, uid).await
         }
     }
 }

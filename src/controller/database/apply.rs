@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, Resource, ResourceExt};
@@ -39,6 +40,18 @@ where
         return create(api, &object.name_any(), object).await;
     }
     api.patch(&object.name_any(), &written(), &Patch::Merge(object)).await
+}
+
+/// The same for an object whose spec is replaced whole: nothing stays in it that another client has added,
+/// such as one more label that a pod must have.
+pub(super) async fn apply_spec<K>(api: &Api<K>, object: &K) -> Result<K, kube::Error>
+where
+    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
+{
+    if object.meta().uid.is_none() {
+        return create(api, &object.name_any(), object).await;
+    }
+    replace(api, object, json!(object), "spec").await
 }
 
 /// The same for a ConfigMap, whose content is replaced whole: no file stays that another client has added.
@@ -121,6 +134,9 @@ pub(super) async fn release_child(
         }
         ChildKind::NetworkPolicy => {
             release(&Api::<NetworkPolicy>::namespaced(client, &namespace), live, to).await
+        }
+        ChildKind::PodDisruptionBudget => {
+            release(&Api::<PodDisruptionBudget>::namespaced(client, &namespace), live, to).await
         }
     }
 }

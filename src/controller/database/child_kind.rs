@@ -11,6 +11,8 @@ pub enum ChildKind {
     ConfigMap,
     /// The NetworkPolicy.
     NetworkPolicy,
+    /// The PodDisruptionBudget.
+    PodDisruptionBudget,
     /// The ServiceAccount.
     ServiceAccount,
 }

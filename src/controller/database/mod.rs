@@ -34,6 +34,7 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
@@ -71,6 +72,8 @@ pub struct Apis {
     pub service_accounts: Api<ServiceAccount>,
     /// Their NetworkPolicies.
     pub network_policies: Api<NetworkPolicy>,
+    /// Their PodDisruptionBudgets.
+    pub disruption_budgets: Api<PodDisruptionBudget>,
     /// Their pods.
     pub pods: Api<Pod>,
 }
@@ -86,6 +89,7 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
         config_maps,
         service_accounts,
         network_policies,
+        disruption_budgets,
         pods,
     } = apis;
     // Every object of ours carries it; others need not be watched.
@@ -108,6 +112,7 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
         .owns(config_maps, ours())
         .owns(service_accounts, ours())
         .owns(network_policies, ours())
+        .owns(disruption_budgets, ours())
         .watches(pods, ours(), |pod| {
             let name = pod.labels().get(keys::DATABASE_NAME_LABEL)?;
             Some(ObjectRef::new(name).within(&pod.namespace()?))

@@ -111,6 +111,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         service: Child::Absent,
         service_account: Child::Absent,
         network_policy: Child::Absent,
+        disruption_budget: Child::Absent,
         stateful_set: Child::Absent,
         legacy: None,
         pod: None,
@@ -152,6 +153,7 @@ fn settled_as(spec: Value) -> Observed {
     world.service_account = ours(with_uid(build::service_account(names), "account-uid"));
     world.network_policy =
         ours(with_uid(build::network_policy(database, names, profile, &world.network), "policy-uid"));
+    world.disruption_budget = ours(with_uid(build::disruption_budget(names), "budget-uid"));
     let stateful_set = seen(with_uid(build::stateful_set(database, names, profile, 1), "set-uid"));
     world.pod = Some(pod_of(&stateful_set));
     world.stateful_set = ours(stateful_set);
@@ -322,6 +324,7 @@ fn word(action: &Action) -> String {
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),
         Action::ApplyNetworkPolicy(object) => applied("apply policy", &object.metadata.uid),
+        Action::ApplyDisruptionBudget(object) => applied("apply budget", &object.metadata.uid),
         Action::CreateServiceAccount(object) => applied("create account", &object.metadata.uid),
         Action::MendServiceAccount(patch) => format!("mend account {patch}"),
         Action::ApplyStatefulSet(object) => {

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use crate::purity::paths;
 
 /// What a path begins with.
-pub const PREFIXES: [(&str, &str); 9] = [
+pub const PREFIXES: [(&str, &str); 10] = [
     ("core/", "/api/v1/namespaces/NS/"),
     ("cluster/", "/api/v1/"),
     ("ours/", "/apis/freehold.dev/v1alpha1/namespaces/NS/"),
@@ -32,6 +32,7 @@ pub const PREFIXES: [(&str, &str); 9] = [
     ("apps/", "/apis/apps/v1/namespaces/NS/"),
     ("storage/", "/apis/storage.k8s.io/v1/"),
     ("net/", "/apis/networking.k8s.io/v1/namespaces/NS/"),
+    ("policy/", "/apis/policy/v1/namespaces/NS/"),
     ("leases/", "/apis/coordination.k8s.io/v1/namespaces/NS/"),
     ("events/", "/apis/events.k8s.io/v1/namespaces/NS/"),
 ];

@@ -4,6 +4,7 @@
 mod adopted;
 mod compare;
 mod config_map;
+mod disruption_budget;
 mod fingerprint;
 mod memory;
 mod network_policy;
@@ -31,6 +32,7 @@ pub use adopted::{
 };
 pub use compare::holds;
 pub use config_map::config_map;
+pub use disruption_budget::disruption_budget;
 pub use fingerprint::{of_config_map, of_stateful_set};
 pub use memory::{
     asked_of, is_same, least_memory, memory_is_of_machine, memory_of, memory_of_set, memory_on, with_memory,

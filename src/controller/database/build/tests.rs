@@ -38,6 +38,7 @@ fn manifests(database: &Database) -> String {
     objects.push(serde_json::to_value(service(&names, &profile)).unwrap());
     objects.push(serde_json::to_value(service_account(&names)).unwrap());
     objects.push(serde_json::to_value(network_policy(database, &names, &profile, &network)).unwrap());
+    objects.push(serde_json::to_value(disruption_budget(&names)).unwrap());
     objects.push(serde_json::to_value(stateful_set(database, &names, &profile, 1)).unwrap());
     let texts: Vec<String> = objects.iter().map(|object| serde_norway::to_string(object).unwrap()).collect();
     format!("---\n{}", texts.join("---\n"))

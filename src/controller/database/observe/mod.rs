@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, Node as CoreNode, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
@@ -93,6 +94,8 @@ pub struct Observed {
     pub service_account: Child<ServiceAccount>,
     /// The NetworkPolicy.
     pub network_policy: Child<NetworkPolicy>,
+    /// The PodDisruptionBudget.
+    pub disruption_budget: Child<PodDisruptionBudget>,
     /// The database that it adopts; `None` for a Database that adopts nothing.
     pub legacy: Option<Legacy>,
     /// The StatefulSet.
@@ -143,6 +146,7 @@ impl Observed {
             || self.config_map.ours().is_some_and(is_unowned)
             || self.service_account.ours().is_some_and(is_unowned)
             || self.network_policy.ours().is_some_and(is_unowned)
+            || self.disruption_budget.ours().is_some_and(is_unowned)
     }
 
     /// The name of the engine's container, if the spec gives it one.
@@ -227,6 +231,7 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         service: owned(derives, &names.service, &database, ctx).await?,
         service_account: owned(derives, &names.service_account, &database, ctx).await?,
         network_policy: owned(derives, &names.network_policy, &database, ctx).await?,
+        disruption_budget: owned(derives, &names.disruption_budget, &database, ctx).await?,
         stateful_set,
         legacy,
         pod,

@@ -1,5 +1,5 @@
 //! The plan of what stands before the engine: names that must be free, credentials, ConfigMap, Service,
-//! NetworkPolicy, ServiceAccount. Pure.
+//! NetworkPolicy, PodDisruptionBudget, ServiceAccount. Pure.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -83,8 +83,8 @@ pub(super) fn credentials(
     Err(DatabaseWait::CredentialsUnusable { secret: observed.names.credentials_secret.clone(), fault })
 }
 
-/// The engine's ConfigMap, ServiceAccount, Service and NetworkPolicy: before the machine, since a child that
-/// is refused must cost nothing.
+/// The engine's ConfigMap, ServiceAccount, Service, NetworkPolicy and PodDisruptionBudget: before the
+/// machine, since a child that is refused must cost nothing.
 pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     let names = &observed.names;
     if observed.config_map == Child::Absent
@@ -111,6 +111,13 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
     // What another client adds to a rule may widen it: the policy is as it is wanted, and nothing else.
     if let Some(policy) = differs(&observed.network_policy, policy, |live, wanted| live.spec == wanted.spec) {
         actions.push(Action::ApplyNetworkPolicy(Box::new(policy)));
+    }
+    // A foreign one of this name is none of the conflicts: a person may have made it for this very pod.
+    let budget = build::disruption_budget(names);
+    if let Some(budget) =
+        differs(&observed.disruption_budget, budget, |live, wanted| live.spec == wanted.spec)
+    {
+        actions.push(Action::ApplyDisruptionBudget(Box::new(budget)));
     }
 }
 

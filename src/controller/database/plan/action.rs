@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, PersistentVolume, PersistentVolumeClaim, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
@@ -85,6 +86,8 @@ pub enum Action {
     ApplyService(Box<Service>),
     /// The same for the NetworkPolicy.
     ApplyNetworkPolicy(Box<NetworkPolicy>),
+    /// The same for the PodDisruptionBudget.
+    ApplyDisruptionBudget(Box<PodDisruptionBudget>),
     /// Create the ServiceAccount.
     CreateServiceAccount(Box<ServiceAccount>),
     /// Change the ServiceAccount: JSON merge patch, with its UID.

@@ -43,6 +43,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ApplyConfigMap(_)
             | Action::ApplyService(_)
             | Action::ApplyNetworkPolicy(_)
+            | Action::ApplyDisruptionBudget(_)
             | Action::CreateServiceAccount(_)
             | Action::MendServiceAccount(_)
             | Action::ApplyStatefulSet(_)

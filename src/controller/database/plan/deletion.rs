@@ -128,6 +128,7 @@ fn children(observed: &Observed) -> Vec<Action> {
         delete(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
         delete(ChildKind::ServiceAccount, observed.service_account.ours().map(Resource::meta)),
         delete(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
+        delete(ChildKind::PodDisruptionBudget, observed.disruption_budget.ours().map(Resource::meta)),
     ]
     .into_iter()
     .flatten()

@@ -9,8 +9,8 @@ use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 
 /// What every database needs, running or paused: a spec that can be and is permitted, names that are free,
-/// the volume that it asks to adopt, credentials, ServiceAccount, ConfigMap, Service and NetworkPolicy.
-/// Otherwise the whole plan.
+/// the volume that it asks to adopt, credentials, ServiceAccount, ConfigMap, Service, NetworkPolicy and
+/// PodDisruptionBudget. Otherwise the whole plan.
 #[expect(clippy::result_large_err, reason = "made at most once a pass")]
 pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Result<&'a Profile, Plan> {
     let profile = match (validation::invalid(observed), &observed.profile) {

@@ -161,6 +161,13 @@ fn children(observed: &Observed) -> impl Iterator<Item = Action> {
         release(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
         release(ChildKind::ServiceAccount, observed.service_account.ours().map(Resource::meta)),
         release(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
+        // Without Freehold, which moves the database, nothing would ever end a drain.
+        observed.disruption_budget.ours().and_then(|budget| {
+            let ObjectMeta { name, uid, deletion_timestamp, .. } = &budget.metadata;
+            let is_staying = deletion_timestamp.is_none();
+            is_staying.then_some(())?;
+            Some(Action::DeleteChild(ChildKind::PodDisruptionBudget, name.clone()?, uid.clone()?))
+        }),
     ];
     children.into_iter().flatten()
 }

@@ -1,7 +1,8 @@
-//! The Service, the NetworkPolicy and the ServiceAccount of a Database: restored whatever another client
-//! does to them.
+//! The Service, the NetworkPolicy, the PodDisruptionBudget and the ServiceAccount of a Database: restored
+//! whatever another client does to them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -23,12 +24,24 @@ fn what_another_client_changed_in_the_ways_to_the_engine_is_put_right() {
     });
     assert_eq!(row, "[apply policy policy-uid] as wanted");
     let row = planned(|world| {
+        change(&mut world.disruption_budget, |budget| {
+            budget.spec.as_mut().unwrap().max_unavailable = Some(IntOrString::Int(1));
+        });
+    });
+    assert_eq!(row, "[apply budget budget-uid] as wanted");
+    let row = planned(|world| {
         (world.service, world.network_policy, world.config_map) =
             (Child::Absent, Child::Absent, Child::Absent);
-        world.service_account = Child::Absent;
+        (world.service_account, world.disruption_budget) = (Child::Absent, Child::Absent);
     });
-    let expected = "[apply config new, create account new, apply service new, apply policy new] as wanted";
+    let expected = "[apply config new, create account new, apply service new, apply policy new, apply budget \
+         new] as wanted";
     assert_eq!(row, expected);
+}
+
+#[test]
+fn a_foreign_disruption_budget_of_the_databases_name_stays_and_stops_nothing() {
+    assert_eq!(planned(|world| world.disruption_budget = Child::Foreign), "[] as wanted");
 }
 
 #[test]

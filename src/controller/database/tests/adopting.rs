@@ -86,7 +86,7 @@ fn the_record_is_held_before_anything_is_made_then_zone_and_credentials_follow_t
     assert_eq!(planned(&world), "[take credentials of orders-aaaaa-admin] Adopting");
     world.credentials = taken(&world);
     let expected = format!(
-        "[apply config new, create account new, apply service new, apply policy new, create node 1 \
+        "[apply config new, create account new, apply service new, apply policy new, apply budget new, create node 1 \
         orders-gqmgm-1 in {ZONE}] AwaitingNode"
     );
     let config =

@@ -14,7 +14,8 @@ use crate::controller::pass::acted::Acted;
 
 /// The end of every deletion whose children are all there.
 const DOWN: &str = "delete StatefulSet orders, delete Service orders, delete ConfigMap orders-config, delete \
-        ServiceAccount orders-gqmgm, delete NetworkPolicy orders, remove finalizer";
+        ServiceAccount orders-gqmgm, delete NetworkPolicy orders, delete PodDisruptionBudget orders, \
+        remove finalizer";
 
 #[test]
 fn a_protected_database_that_is_deleted_goes_on_until_the_protection_is_lifted() {

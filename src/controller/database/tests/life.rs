@@ -7,6 +7,7 @@ mod events;
 mod happening;
 mod kubernetes;
 mod machine;
+mod observed;
 mod passing;
 mod resting;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use proptest::prelude::*;
 
 use super::*;
@@ -84,7 +86,7 @@ enum Event {
     AlterFiles,
     /// Another client adds an init container to the StatefulSet's template.
     AlterTemplate,
-    /// Service, ConfigMap, ServiceAccount and NetworkPolicy are deleted.
+    /// Service, ConfigMap, NetworkPolicy and PodDisruptionBudget are deleted.
     DeleteWays,
     /// The claim is deleted.
     DeleteClaim,
@@ -119,6 +121,7 @@ struct Life {
     service: Option<Service>,
     service_account: Option<ServiceAccount>,
     network_policy: Option<NetworkPolicy>,
+    disruption_budget: Option<PodDisruptionBudget>,
     stateful_set: Option<StatefulSet>,
     /// The StatefulSet as its controller saw it last.
     seen: Option<StatefulSet>,
@@ -162,6 +165,7 @@ impl Life {
             service: None,
             service_account: None,
             network_policy: None,
+            disruption_budget: None,
             stateful_set: None,
             seen: None,
             pod: None,
@@ -210,39 +214,6 @@ impl Life {
     fn new_uid(&mut self) -> String {
         self.made += 1;
         format!("uid-{}", self.made)
-    }
-
-    fn observed(&self) -> Observed {
-        Observed {
-            legacy: None,
-            claim: None,
-            priority_class: None,
-            database: self.database.clone(),
-            class: Some(class(json!({}))),
-            namespace_labels: BTreeMap::new(),
-            usage: Usage::default(),
-            names: self.names.clone(),
-            profile: self.profile.clone(),
-            nodes: self.machines.iter().map(|machine| machine.node.clone()).collect(),
-            node_name_taken: None,
-            is_pod_foreign: false,
-            volume: child(self.volume.as_ref()),
-            credentials: Credentials::Read(child(self.credentials.as_ref())),
-            retained: child(self.retained.as_ref().filter(|_| self.is_deleting())),
-            kept: Kept::default(),
-            config_map: child(self.config_map.as_ref()),
-            service: child(self.service.as_ref()),
-            service_account: child(self.service_account.as_ref()),
-            network_policy: child(self.network_policy.as_ref()),
-            stateful_set: child(self.stateful_set.as_ref()),
-            pod: self.pod.clone(),
-            attachment: self.attachment(),
-            core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
-            labelled: self.labelled().cloned().collect(),
-            torn_down: TornDown::default(),
-            network: Network::default(),
-            timing: Timing::default(),
-        }
     }
 
     /// One pass, as the controller makes it.

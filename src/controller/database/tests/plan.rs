@@ -41,7 +41,7 @@ fn the_finalizer_comes_before_everything() {
 fn a_new_database_gets_its_ways_and_then_asks_for_a_machine() {
     let row = line(&plan(&empty(json!({}), json!({})), now()));
     let expected = "[create credentials, apply config new, create account new, apply service new, \
-                    apply policy new, create node 1 orders-gqmgm-1 in any zone] AwaitingNode";
+                    apply policy new, apply budget new, create node 1 orders-gqmgm-1 in any zone] AwaitingNode";
     assert_eq!(row, expected);
 }
 

@@ -54,6 +54,7 @@ fn begun(change: impl FnOnce(&mut Observed)) -> Observed {
         world.stateful_set = Child::Foreign;
         (world.service, world.config_map) = (Child::Foreign, Child::Foreign);
         (world.service_account, world.network_policy) = (Child::Foreign, Child::Foreign);
+        world.disruption_budget = Child::Absent;
         world.nodes[0].spec.release = true;
         self::change(&mut world.volume, |volume| volume.spec.release = true);
         change(world);
@@ -67,6 +68,7 @@ fn told(change: impl FnOnce(&mut Observed)) -> Observed {
         world.stateful_set = settled.stateful_set;
         (world.service, world.config_map) = (settled.service, settled.config_map);
         (world.service_account, world.network_policy) = (settled.service_account, settled.network_policy);
+        world.disruption_budget = settled.disruption_budget;
         change(world);
     })
 }
@@ -74,7 +76,7 @@ fn told(change: impl FnOnce(&mut Observed)) -> Observed {
 const UPDATES: &str =
     "update orders-gqmgm-1 orders-gqmgm-1-uid {\"release\":true}, update volume-uid {\"release\":true}";
 const OBJECTS: &str = "release set-uid, release Service orders, release ConfigMap orders-config, release \
-    ServiceAccount orders-gqmgm, release NetworkPolicy orders";
+    ServiceAccount orders-gqmgm, release NetworkPolicy orders, delete PodDisruptionBudget orders";
 
 #[test]
 fn a_database_that_freehold_made_is_released_as_it_runs_step_by_step() {

@@ -103,6 +103,9 @@ impl Life {
             }
             Action::ApplyService(object) => applied(&mut self.service, object, &new_uid),
             Action::ApplyNetworkPolicy(object) => applied(&mut self.network_policy, object, &new_uid),
+            Action::ApplyDisruptionBudget(object) => {
+                applied(&mut self.disruption_budget, object, &new_uid);
+            }
             Action::CreateServiceAccount(object) => applied(&mut self.service_account, object, &new_uid),
             Action::MendServiceAccount(_) => panic!("no account is changed in the model: {action:?}"),
             Action::ApplyStatefulSet(object)
@@ -232,6 +235,7 @@ impl Life {
             ChildKind::ConfigMap => self.config_map = None,
             ChildKind::ServiceAccount => self.service_account = None,
             ChildKind::NetworkPolicy => self.network_policy = None,
+            ChildKind::PodDisruptionBudget => self.disruption_budget = None,
         }
     }
 }

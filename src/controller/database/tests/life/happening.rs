@@ -63,6 +63,7 @@ impl Life {
             Event::AlterTemplate => self.alter_template(),
             Event::DeleteWays => {
                 (self.service, self.config_map, self.network_policy) = (None, None, None);
+                self.disruption_budget = None;
                 self.service_account = None;
             }
             Event::DeleteClaim if self.claim == Claim::Bound => self.claim = Claim::Leaving,

@@ -41,6 +41,7 @@ impl Life {
         assert_eq!(volume.spec.size, self.database.spec.storage.size);
         assert!(self.service_account.is_some());
         assert!(self.service.is_some() && self.config_map.is_some() && self.network_policy.is_some());
+        assert!(self.disruption_budget.is_some());
     }
 
     /// The ConfigMap and the StatefulSet are as they are rendered, and the pod is of that template.
@@ -69,6 +70,7 @@ impl Life {
         assert!(self.machines.is_empty() && self.volume.is_none() && self.credentials.is_none());
         assert!(self.stateful_set.is_none() && self.service.is_none());
         assert!(self.config_map.is_none() && self.network_policy.is_none());
+        assert!(self.disruption_budget.is_none());
         assert!(self.service_account.is_none());
         if let Some(policy) = self.volume_ended.filter(|_| !self.is_broken) {
             assert_eq!(self.retained.is_some(), policy != DeletionPolicy::Delete, "{policy:?}");

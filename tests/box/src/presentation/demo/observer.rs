@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{
     ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
@@ -59,6 +60,9 @@ impl Observer {
         }
         for policy in Api::<NetworkPolicy>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
             others.push(format!("NetworkPolicy {}", policy.name_any()));
+        }
+        for budget in Api::<PodDisruptionBudget>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
+            others.push(format!("PodDisruptionBudget {}", budget.name_any()));
         }
         for account in Api::<ServiceAccount>::namespaced(client.clone(), NAMESPACE).list(&ours).await? {
             others.push(format!("ServiceAccount {}", account.name_any()));

@@ -1,0 +1,39 @@
+//! What the next pass observes of the model.
+
+use super::*;
+
+impl Life {
+    pub(super) fn observed(&self) -> Observed {
+        Observed {
+            legacy: None,
+            claim: None,
+            priority_class: None,
+            database: self.database.clone(),
+            class: Some(class(json!({}))),
+            namespace_labels: BTreeMap::new(),
+            usage: Usage::default(),
+            names: self.names.clone(),
+            profile: self.profile.clone(),
+            nodes: self.machines.iter().map(|machine| machine.node.clone()).collect(),
+            node_name_taken: None,
+            is_pod_foreign: false,
+            volume: child(self.volume.as_ref()),
+            credentials: Credentials::Read(child(self.credentials.as_ref())),
+            retained: child(self.retained.as_ref().filter(|_| self.is_deleting())),
+            kept: Kept::default(),
+            config_map: child(self.config_map.as_ref()),
+            service: child(self.service.as_ref()),
+            service_account: child(self.service_account.as_ref()),
+            network_policy: child(self.network_policy.as_ref()),
+            disruption_budget: child(self.disruption_budget.as_ref()),
+            stateful_set: child(self.stateful_set.as_ref()),
+            pod: self.pod.clone(),
+            attachment: self.attachment(),
+            core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
+            labelled: self.labelled().cloned().collect(),
+            torn_down: TornDown::default(),
+            network: Network::default(),
+            timing: Timing::default(),
+        }
+    }
+}
