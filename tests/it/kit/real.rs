@@ -44,7 +44,7 @@ async fn real() -> &'static Real {
 /// Runs a scenario in a test environment with real machines and closes the test environment; on a host that
 /// cannot have them it says so and passes.
 pub fn on_real_machines<F: Future<Output = RealEnv>>(name: &str, scenario: impl FnOnce(RealEnv) -> F) {
-    on_real_machines_of(name, World::default(), scenario);
+    on_machines_of(name, World::default(), &[], scenario);
 }
 
 /// The same in an account with these surroundings.
@@ -53,12 +53,30 @@ pub fn on_real_machines_of<F: Future<Output = RealEnv>>(
     world: World,
     scenario: impl FnOnce(RealEnv) -> F,
 ) {
+    on_machines_of(name, world, &[], scenario);
+}
+
+/// The same with these settings of the operator, in seconds of which one takes a tenth.
+pub fn on_real_machines_with<F: Future<Output = RealEnv>>(
+    name: &str,
+    settings: &[(&'static str, u32)],
+    scenario: impl FnOnce(RealEnv) -> F,
+) {
+    on_machines_of(name, World::default(), settings, scenario);
+}
+
+fn on_machines_of<F: Future<Output = RealEnv>>(
+    name: &str,
+    world: World,
+    settings: &[(&'static str, u32)],
+    scenario: impl FnOnce(RealEnv) -> F,
+) {
     if !node_kind::can_be_real(name) {
         return;
     }
     test_env::run(async {
         let _permit = permits::of_real_machines().await;
-        let env = RealEnv::build(name, world).await;
+        let env = RealEnv::build(name, world, settings).await;
         scenario(env).await.close().await;
     });
 }
@@ -90,7 +108,7 @@ impl std::ops::Deref for RealEnv {
 }
 
 impl RealEnv {
-    async fn build(name: &str, world: World) -> Self {
+    async fn build(name: &str, world: World, more: &[(&'static str, u32)]) -> Self {
         let real = real().await;
         // The CSI driver acts on every object of its name, and Kubernetes knows machines by names that EC2
         // uses again.
@@ -99,7 +117,8 @@ impl RealEnv {
         test_env::install(&control_plane).await;
         // Ten times as fast as in production, the operator and EC2; the machines are as fast as they are, and
         // a busy host is not a loss.
-        let settings = BTreeMap::from([("registration-timeout", 7200), ("loss-grace-period", 7200)]);
+        let mut settings = BTreeMap::from([("registration-timeout", 7200), ("loss-grace-period", 7200)]);
+        settings.extend(more.iter().copied());
         let options = Options { scale: 10, settings, ..Options::default() };
         let clock = ec2sim::Clock::Running { speed: f64::from(options.scale) };
         let simulator = ec2sim::Options {

@@ -6,5 +6,6 @@ mod example;
 mod faults;
 mod kept;
 mod legacy;
+mod lost;
 mod operator;
 mod release;
