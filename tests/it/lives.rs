@@ -3,6 +3,7 @@
 
 mod blow;
 mod chaos;
+mod cost;
 mod house;
 mod killed;
 mod led;
@@ -80,6 +81,12 @@ fn a_burst_of_creations_in_one_namespace_holds_up_neither_a_repair_nor_a_creatio
 #[test]
 fn what_lost_its_objects_by_force_is_listed_with_what_it_holds() {
     judge(each(&[(1, ())], |()| orphans::listed()));
+}
+
+/// With `--nocapture` it prints what each request is, for one database.
+#[test]
+fn a_database_that_is_created_among_others_costs_few_requests() {
+    judge(each(&[(1, ())], |()| cost::created()));
 }
 
 /// `FREEHOLD_SEEDS=7..8` lives one of them again, by its place.

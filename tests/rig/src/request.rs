@@ -9,7 +9,7 @@ use http::{Method, header};
 use super::answer::Refusal;
 
 /// What is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Read one object.
     Get,
@@ -115,6 +115,11 @@ impl Call {
     /// A parameter; empty if it is missing.
     pub fn parameter(&self, name: &str) -> &str {
         self.query.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// `plural.group`; of the core, `plural`.
+    pub fn resource(&self) -> String {
+        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
     /// Whether nothing is to be kept.

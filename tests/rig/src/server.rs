@@ -1,5 +1,6 @@
 //! The server: takes requests, lets a driver interfere, and answers.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::io;
@@ -22,7 +23,7 @@ use super::fault::{Decide, Fault};
 use super::handle::{self, Answer};
 use super::journal::{Change, Write};
 use super::kind;
-use super::request::Call;
+use super::request::{Call, Verb};
 use super::state::State;
 use super::store::Key;
 use super::watch::{Body, Signal};
@@ -88,6 +89,12 @@ impl Server {
     /// The requests that may have written, in the order in which they were carried out.
     pub fn journal(&self) -> Vec<Write> {
         self.state.lock().journal.clone()
+    }
+
+    /// How many requests were carried out so far, of each client, verb and `plural.group` (`plural` for the
+    /// core).
+    pub fn requests(&self) -> BTreeMap<(String, Verb, String), usize> {
+        self.state.lock().requests.clone()
     }
 
     /// Every change of an object by a request, in order: what clients no longer know, too.
@@ -228,6 +235,7 @@ impl Server {
         let after = {
             let mut state = self.state.lock();
             let after = state.store.revision();
+            *state.requests.entry((call.caller.clone(), call.verb, call.resource())).or_default() += 1;
             if call.verb.writes() {
                 let write = written(call, &answer, (before, after), &self.clock);
                 state.journal.push(write);
@@ -247,13 +255,11 @@ fn written(call: &Call, answer: &Result<Answer, Refusal>, versions: (u64, u64), 
         Ok(Answer::Watch(_)) => (200, ""),
         Err(refusal) => (refusal.code, ""),
     };
-    let resource =
-        if call.group.is_empty() { call.plural.clone() } else { format!("{}.{}", call.plural, call.group) };
     Write {
         at: clock.now(),
         caller: call.caller.clone(),
         verb: call.verb,
-        resource,
+        resource: call.resource(),
         namespace: call.namespace.clone(),
         name: if call.name.is_empty() { name.to_owned() } else { call.name.clone() },
         subresource: call.subresource.clone(),

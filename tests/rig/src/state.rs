@@ -1,9 +1,11 @@
 //! Everything that changes while the server runs, under one lock.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::journal::Write;
 use super::kind::Kind;
+use super::request::Verb;
 use super::store::Store;
 
 /// The letters of generated names, as the API server has them: none that could form a word.
@@ -18,6 +20,8 @@ pub struct State {
     pub kinds: Vec<Arc<Kind>>,
     /// The writes so far.
     pub journal: Vec<Write>,
+    /// How many requests there were so far, of each caller, verb and `plural.group`.
+    pub requests: BTreeMap<(String, Verb, String), usize>,
     made: u64,
     addresses: u32,
 }
