@@ -29,6 +29,7 @@ use crate::controller::memory::sends::Sends;
 use crate::controller::pass::context::Context;
 use crate::controller::pass::pulse::Pulse;
 use crate::controller::pass::retry::Retry;
+use crate::controller::pass::settling::Settling;
 use crate::controller::{database, node, node_class, unclaimed, volume};
 use crate::leadership::decision::Lost;
 use crate::leadership::scope::Scope;
@@ -194,6 +195,7 @@ pub fn context(
         term,
         clock,
         retry: Retry::new(timing.retry_initial_backoff, timing.retry_max_backoff),
+        settling: Settling::default(),
         network: settings.network.clone(),
         timing,
         cluster_id,
@@ -203,6 +205,7 @@ pub fn context(
         launch_checks: LaunchChecks::default(),
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty()),
+        node_classes: Arc::new(Mirror::empty()),
         attachments: Arc::new(Mirror::empty()),
         csi_nodes: Arc::new(Mirror::empty()),
         fleet: Fleet::of(scopes(settings).len()),
@@ -253,11 +256,13 @@ fn spawn_of(
         nodes: api(client, scope),
         volumes: api(client, scope),
         stateful_sets: api(client, scope),
-        services: api(client, scope),
         config_maps: api(client, scope),
-        service_accounts: api(client, scope),
-        network_policies: api(client, scope),
-        disruption_budgets: api(client, scope),
+        copied: database::copies::CopiedApis {
+            services: api(client, scope),
+            service_accounts: api(client, scope),
+            network_policies: api(client, scope),
+            disruption_budgets: api(client, scope),
+        },
         pods: api(client, scope),
     };
     tasks.spawn(database::run(Arc::clone(ctx), watched, concurrency, stop.clone()));
@@ -274,6 +279,8 @@ fn spawn_mirrors(tasks: &mut JoinSet<()>, ctx: &Arc<Context>, stop: &Cancellatio
         |core_node| core_node.status = None,
         stop.clone(),
     ));
+    let node_classes = Arc::clone(&ctx.node_classes);
+    tasks.spawn(node_classes.run(Api::all(client()), watcher::Config::default(), |_| (), stop.clone()));
     let attachments = Arc::clone(&ctx.attachments);
     tasks.spawn(attachments.run(
         Api::all(client()),

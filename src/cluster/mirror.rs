@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{FutureExt, Stream, StreamExt};
 use kube::runtime::WatchStreamExt;
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::{Store, Writer};
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Resource, ResourceExt};
@@ -62,6 +63,12 @@ where
         let (sender, receiver) = unbounded();
         self.subscribers.lock().push(sender);
         receiver
+    }
+
+    /// The object of this key; `None` while the copy does not show it, which does not prove that it is not
+    /// there.
+    pub fn get(&self, key: &ObjectRef<K>) -> Option<K> {
+        self.store.get(key).map(|object| object.as_ref().clone())
     }
 
     /// The names of those that are so; `None` while the copy is not whole.

@@ -11,8 +11,10 @@ pub mod persistent_volume;
 pub mod status;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Resource, ResourceExt};
 
+use self::mirror::Mirror;
 use crate::api::{NodeClass, names};
 
 /// The owner that controls an object; the API server allows one at most.
@@ -39,11 +41,19 @@ pub fn if_served<T: Default>(read: Result<T, kube::Error>) -> Result<T, kube::Er
     }
 }
 
-/// The NodeClass of this name. A text that cannot be the name of an object is the name of none: it is not
-/// sent, since a name is a part of the request's path.
-pub async fn node_class(client: &Client, name: &str) -> Result<Option<NodeClass>, kube::Error> {
+/// The NodeClass of this name: from the copy, or from the API server if the copy does not show it. A text
+/// that cannot be the name of an object is the name of none: it is not sent, since a name is a part of the
+/// request's path.
+pub async fn node_class(
+    classes: &Mirror<NodeClass>,
+    client: &Client,
+    name: &str,
+) -> Result<Option<NodeClass>, kube::Error> {
     if !names::is_of_an_object(name) {
         return Ok(None);
+    }
+    if let Some(class) = classes.get(&ObjectRef::new(name)) {
+        return Ok(Some(class));
     }
     if_served(Api::<NodeClass>::all(client.clone()).get_opt(name).await)
 }

@@ -8,6 +8,7 @@ pub mod cause;
 pub mod child_kind;
 pub mod child_state;
 pub mod claim_fault;
+pub mod copies;
 mod history;
 pub mod idle;
 mod invalid_spec;
@@ -32,21 +33,21 @@ mod written;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service, ServiceAccount};
-use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
+use self::copies::{CopiedApis, Copies};
 use super::pass::close::close;
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
+use super::pass::woken::{of_changed_child, of_changed_class};
 use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
-use crate::api::{Database, EventReason, Node, NodeClass, Volume};
+use crate::api::{Database, EventReason, Node, Volume};
 use crate::cluster::events::{Events, Happened};
 use crate::time::sooner;
 
@@ -64,75 +65,65 @@ pub struct Apis {
     pub volumes: Api<Volume>,
     /// Their StatefulSets.
     pub stateful_sets: Api<StatefulSet>,
-    /// Their Services.
-    pub services: Api<Service>,
     /// Their ConfigMaps.
     pub config_maps: Api<ConfigMap>,
-    /// Their ServiceAccounts.
-    pub service_accounts: Api<ServiceAccount>,
-    /// Their NetworkPolicies.
-    pub network_policies: Api<NetworkPolicy>,
-    /// Their PodDisruptionBudgets.
-    pub disruption_budgets: Api<PodDisruptionBudget>,
+    /// Their children that are read from copies.
+    pub copied: CopiedApis,
     /// Their pods.
     pub pods: Api<Pod>,
 }
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
-    let Apis {
-        databases,
-        nodes,
-        volumes,
-        stateful_sets,
-        services,
-        config_maps,
-        service_accounts,
-        network_policies,
-        disruption_budgets,
-        pods,
-    } = apis;
+    let Apis { databases, nodes, volumes, stateful_sets, config_maps, copied, pods } = apis;
     // Every object of ours carries it; others need not be watched.
     let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
+    let copies = Arc::new(Copies::empty());
     let controller = Controller::new(databases, watcher::Config::default());
     let store = controller.store();
     ctx.metrics.shown().conditions(controller.store(), Database::conditions);
     ctx.metrics.shown().databases(controller.store());
-    let classes = Api::<NodeClass>::all(ctx.client.clone());
     let controller = controller
-        .watches(classes, watcher::Config::default(), move |class| {
-            let name = class.name_any();
-            let databases = store.state().into_iter().filter(|it| it.spec.node_class_name == name);
-            databases.map(|it| ObjectRef::from_obj(it.as_ref())).collect::<Vec<_>>()
-        })
+        .reconcile_on(of_changed_class(&ctx, store, |it| &it.spec.node_class_name))
         .owns(nodes, watcher::Config::default())
         .owns(volumes, watcher::Config::default())
         .owns(stateful_sets, ours())
-        .owns(services, ours())
         .owns(config_maps, ours())
-        .owns(service_accounts, ours())
-        .owns(network_policies, ours())
-        .owns(disruption_budgets, ours())
+        .reconcile_on(of_changed_child(&copies.services))
+        .reconcile_on(of_changed_child(&copies.service_accounts))
+        .reconcile_on(of_changed_child(&copies.network_policies))
+        .reconcile_on(of_changed_child(&copies.disruption_budgets))
         .watches(pods, ours(), |pod| {
             let name = pod.labels().get(keys::DATABASE_NAME_LABEL)?;
             Some(ObjectRef::new(name).within(&pod.namespace()?))
         });
-    drive::run(
-        "database",
-        controller,
-        ctx,
-        concurrency,
-        stop,
-        |_| false,
-        |database, ctx, events| async move { pass(&database, &ctx, &events).await },
-    )
-    .await;
+    let (kept, config, until) = (Arc::clone(&copies), ours(), stop.clone());
+    tokio::join!(
+        kept.run(copied, &config, &until),
+        drive::run(
+            "database",
+            controller,
+            ctx,
+            concurrency,
+            stop,
+            |_| false,
+            move |database, ctx, events| {
+                let copies = Arc::clone(&copies);
+                async move { pass(&database, &copies, &ctx, &events).await }
+            }
+        ),
+    );
 }
 
 /// One pass: observe, plan, act, status.
-async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Again, PassError> {
+async fn pass(
+    database: &Database,
+    copies: &Copies,
+    ctx: &Context,
+    events: &Events,
+) -> Result<Again, PassError> {
     let Some(observed) =
-        observe::observe(database, ctx).await.map_err(|error| PassError::Observe(error.into()))?
+        observe::observe(database, copies, ctx).await.map_err(|error| PassError::Observe(error.into()))?
     else {
         return Ok(ctx.timing.resync_interval);
     };
@@ -148,7 +139,7 @@ async fn pass(database: &Database, ctx: &Context, events: &Events) -> Result<Aga
     let old = acted.object.status.clone().unwrap_or_default();
     let changes = status::changes(&old, &new, &decided);
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);
-    close(&databases, acted, &old, &new, changes, events).await?;
+    let waits = close(&databases, acted, &old, &new, changes, events, ctx).await?;
     remember::remember(&observed.database, &new, &ctx.metrics);
-    Ok(sooner(ctx.timing.resync_interval, plan.requeue))
+    Ok(sooner(sooner(ctx.timing.resync_interval, plan.requeue), waits))
 }

@@ -30,16 +30,17 @@ use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
-use crate::api::{ConditionType, EventReason, Node, NodeClass};
+use super::pass::woken::of_changed_class;
+use crate::api::{ConditionType, EventReason, Node};
 use crate::cloud::identity::Kind;
 use crate::cluster::events::{Events, Happened};
+use crate::time::sooner;
 
 #[cfg(test)]
 mod tests;
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: CancellationToken) {
-    let classes = Api::<NodeClass>::all(ctx.client.clone());
     let woken = wakes(&ctx);
     let joining = joining(&ctx);
     let controller = Controller::new(nodes, watcher::Config::default());
@@ -48,16 +49,9 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
     ctx.metrics.shown().conditions(controller.store(), Node::conditions);
     let leaving = leaving_of(&ctx, controller.store());
     let initializing = initializing(&ctx, controller.store());
+    let of_class = of_changed_class(&ctx, store, |node| &node.spec.node_class_name);
     let controller = controller
-        .watches(classes, watcher::Config::default(), move |class| {
-            let name = class.name_any();
-            store
-                .state()
-                .into_iter()
-                .filter(|node| node.spec.node_class_name == name)
-                .map(|node| ObjectRef::from_obj(node.as_ref()))
-                .collect::<Vec<_>>()
-        })
+        .reconcile_on(of_class)
         .reconcile_on(woken)
         .reconcile_on(joining)
         .reconcile_on(leaving)
@@ -107,9 +101,11 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
     let nodes = Api::<Node>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
     let again =
         next_look(plan.requeue, acted.call_blocked.as_ref(), observed.instances.swept_at.is_some(), ctx);
-    close(&nodes, acted, &old, &new, status::changes(&old, &new), events).await?;
-    remember::count(&old, &new, &ctx.metrics);
-    Ok(again)
+    let waits = close(&nodes, acted, &old, &new, status::changes(&old, &new), events, ctx).await?;
+    if waits.is_none() {
+        remember::count(&old, &new, &ctx.metrics);
+    }
+    Ok(sooner(again, waits))
 }
 
 /// The Nodes whose core Nodes changed.

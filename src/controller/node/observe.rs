@@ -107,7 +107,7 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         return Ok(None);
     };
     let uid = node.uid().unwrap_or_default();
-    let class = cluster::node_class(&ctx.client, &node.spec.node_class_name).await?;
+    let class = cluster::node_class(&ctx.node_classes, &ctx.client, &node.spec.node_class_name).await?;
     let status = node.status.clone().unwrap_or_default();
     let instances = ctx.inventory.instances_of(&uid);
     // The status learns the providerID only when EC2 shows the instance: until then from the same view.

@@ -27,6 +27,7 @@ use super::pass::drive;
 use super::pass::result::{Again, PassError};
 use crate::api::NodeClass;
 use crate::cluster::events::Events;
+use crate::time::sooner;
 
 #[cfg(test)]
 mod tests;
@@ -67,8 +68,9 @@ async fn pass(class: &NodeClass, ctx: &Context, events: &Events) -> Result<Again
     let new = status::status(&observed, &plan, &acted, ctx.clock.now());
     let old = acted.object.status.clone().unwrap_or_default();
     let classes = Api::<NodeClass>::all(ctx.client.clone());
-    close(&classes, acted, &old, &new, status::changes(&old, &new), events).await?;
+    let waits = close(&classes, acted, &old, &new, status::changes(&old, &new), events, ctx).await?;
     // What a person mends in EC2 or the cluster wakes nothing.
     let is_as_wanted = plan.waiting.is_none() && plan.faults.is_empty() && !observed.launch_check.is_awaited;
-    Ok(if is_as_wanted { ctx.timing.resync_interval } else { ctx.timing.instance_sync_interval })
+    let again = if is_as_wanted { ctx.timing.resync_interval } else { ctx.timing.instance_sync_interval };
+    Ok(sooner(again, waits))
 }

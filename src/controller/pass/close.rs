@@ -10,12 +10,14 @@ use serde::de::DeserializeOwned;
 use super::acted::{ActError, Acted};
 use super::context::Context;
 use super::result::{Again, PassError};
+use super::settling::differ_in_words;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{self, status::PatchError};
 use crate::controller::call_blocked::CallBlocked;
 use crate::time::{sooner, until};
 
 /// The one closing status patch of a pass, then what it tells people; reported even when acting failed.
+/// Gives how long words wait that were not written: another pass must follow then.
 pub async fn close<K, S>(
     api: &Api<K>,
     acted: Acted<K>,
@@ -23,7 +25,8 @@ pub async fn close<K, S>(
     new: &S,
     happened: impl IntoIterator<Item = Happened>,
     events: &Events,
-) -> Result<(), PassError>
+    ctx: &Context,
+) -> Result<Option<Duration>, PassError>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     S: Serialize,
@@ -31,14 +34,29 @@ where
     if acted.error.as_ref().is_some_and(ActError::is_conflict) {
         return Err(PassError::Conflict);
     }
-    write_status(api, &acted.object, old, new).await?;
-    for happened in happened {
+    let waits = waits(acted.object.meta().uid.as_deref().unwrap_or_default(), old, new, ctx)?;
+    if waits.is_none() {
+        write_status(api, &acted.object, old, new).await?;
+    }
+    for happened in happened.into_iter().filter(|_| waits.is_none()) {
         events.publish(&acted.object, &happened).await;
     }
     match acted.error {
         Some(error) => Err(PassError::Act(error.into())),
-        None => Ok(()),
+        None => Ok(waits),
     }
+}
+
+/// How long this change of the status waits; none if there is none or it is written now.
+fn waits<S: Serialize>(uid: &str, old: &S, new: &S, ctx: &Context) -> Result<Option<Duration>, PassError> {
+    let json = |status| serde_json::to_value(status).map_err(|error| PassError::Status(error.into()));
+    if differ_in_words(&json(old)?, &json(new)?)
+        && let Some(waits) = ctx.settling.wait(uid)
+    {
+        return Ok(Some(waits));
+    }
+    ctx.settling.settled(uid);
+    Ok(None)
 }
 
 /// The closing status patch of a pass: what differs, or no call. A conflict is no failure; an object that is

@@ -9,6 +9,8 @@ use kube::Client;
 
 use super::pulse::Pulse;
 use super::retry::Retry;
+use super::settling::Settling;
+use crate::api::NodeClass;
 use crate::clock::Clock;
 use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;
@@ -53,6 +55,8 @@ pub struct Context {
     pub term: Arc<Term>,
     /// Pauses after failed passes.
     pub retry: Retry,
+    /// Statuses that wait to be written.
+    pub settling: Settling,
     /// This process' sends of creating calls.
     pub sends: Sends,
     /// What this process last asked EC2 to change or end.
@@ -63,6 +67,8 @@ pub struct Context {
     pub references: References,
     /// The core Nodes that are databases' machines, without their status.
     pub core_nodes: Arc<Mirror<CoreNode>>,
+    /// Every NodeClass.
+    pub node_classes: Arc<Mirror<NodeClass>>,
     /// Every VolumeAttachment, without its status: they know no label to select them by.
     pub attachments: Arc<Mirror<VolumeAttachment>>,
     /// Every CSINode: they know no label either.

@@ -69,6 +69,11 @@ fn outcome(result: &Result<Again, PassError>) -> &'static str {
     }
 }
 
+/// What wakes an object within this time is one wake: a step of one object changes several that wake
+/// another. Each wake begins the time anew (`kube::runtime::controller::Config::debounce`), so it is far
+/// below the time between two changes of anything that goes on changing.
+const DEBOUNCE: Duration = Duration::from_millis(100);
+
 /// How often a controller is triggered for nothing, so that one without objects shows that it goes on.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 
@@ -104,7 +109,7 @@ pub async fn run<K, P, F>(
     let beat = ctx.pulse.of(name);
     controller
         .reconcile_on(heartbeats())
-        .with_config(controller::Config::default().concurrency(concurrency))
+        .with_config(controller::Config::default().concurrency(concurrency).debounce(DEBOUNCE))
         .graceful_shutdown_on(stop.cancelled_owned())
         .run(
             |object, ctx| {

@@ -9,3 +9,5 @@ pub mod drive;
 pub mod pulse;
 pub mod result;
 pub mod retry;
+pub mod settling;
+pub mod woken;

@@ -29,11 +29,13 @@ use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
+use super::pass::woken::of_changed_class;
 use super::retention;
 use crate::api::names::VolumeNames;
-use crate::api::{EventReason, NodeClass, Volume, keys};
+use crate::api::{EventReason, Volume, keys};
 use crate::cloud::identity::Kind;
 use crate::cluster::events::{Events, Happened};
+use crate::time::sooner;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +54,7 @@ pub async fn run(
     let scope = volumes.namespace().map(str::to_owned);
     let controller = Controller::new(volumes, watcher::Config::default());
     let store = controller.store();
+    let of_class = of_changed_class(&ctx, store, |volume| &volume.spec.node_class_name);
     let detaching = detaching(&ctx, controller.store());
     ctx.metrics.shown().conditions(controller.store(), Volume::conditions);
     ctx.metrics.shown().volumes(controller.store());
@@ -63,11 +66,7 @@ pub async fn run(
             uid.and_then(|uid| references.references.by_uid(uid))
                 .map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
         })
-        .watches(Api::<NodeClass>::all(ctx.client.clone()), watcher::Config::default(), move |class| {
-            let name = class.name_any();
-            let volumes = store.state().into_iter().filter(|volume| volume.spec.node_class_name == name);
-            volumes.map(|volume| ObjectRef::from_obj(volume.as_ref())).collect::<Vec<_>>()
-        })
+        .reconcile_on(of_class)
         .reconcile_on(woken)
         .reconcile_on(detaching);
     drive::run(
@@ -112,8 +111,8 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
         Api::<Volume>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());
     let again =
         next_look(plan.requeue, acted.call_blocked.as_ref(), observed.volumes.swept_at.is_some(), ctx);
-    close(&volumes, acted, &old, &new, status::changes(&old, &new), events).await?;
-    Ok(again)
+    let waits = close(&volumes, acted, &old, &new, status::changes(&old, &new), events, ctx).await?;
+    Ok(sooner(again, waits))
 }
 
 /// Makes the retained volumes a metric: those of the watched namespace, or of all. None as long as not every

@@ -137,7 +137,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     Ok(Some(Observed {
         issued: issued(&volume, ctx),
         ownership: ownership::of(&volume, &ctx.client).await?,
-        class: cluster::node_class(&ctx.client, &volume.spec.node_class_name).await?,
+        class: cluster::node_class(&ctx.node_classes, &ctx.client, &volume.spec.node_class_name).await?,
         volumes: ctx.inventory.volumes_of(&uid),
         former: ctx.inventory.volumes_of(former.unwrap_or_default()),
         record,

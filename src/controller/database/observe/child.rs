@@ -39,6 +39,16 @@ pub enum Credentials {
     Read(Child<HeldSecret>),
 }
 
+impl Credentials {
+    /// The Secret, or that it is not there; none if that could not be read.
+    pub fn read(self) -> Option<Child<HeldSecret>> {
+        match self {
+            Self::Read(secret) => Some(secret),
+            Self::Unreadable(_) => None,
+        }
+    }
+}
+
 /// A Secret whose content is never printed.
 #[derive(Clone, PartialEq)]
 pub struct HeldSecret(pub Secret);

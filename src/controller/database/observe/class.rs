@@ -12,7 +12,7 @@ use crate::engine::{self, EngineError, Profile};
 
 /// The class that the Database names.
 pub(super) async fn of(database: &Database, ctx: &Context) -> Result<Option<NodeClass>, kube::Error> {
-    cluster::node_class(&ctx.client, &database.spec.node_class_name).await
+    cluster::node_class(&ctx.node_classes, &ctx.client, &database.spec.node_class_name).await
 }
 
 /// The labels of the namespace, where the class admits namespaces by them.

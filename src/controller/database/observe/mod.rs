@@ -1,16 +1,16 @@
 //! The observe step of the Database controller: reads everything that the plan depends on. Only reads.
 
 pub mod child;
+mod children;
 mod class;
 pub mod legacy;
+mod machines;
 pub mod retained;
 pub mod usage;
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 
 use data_encoding::HEXLOWER;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, Node as CoreNode, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
@@ -19,18 +19,19 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ListParams};
-use kube::{CustomResourceExt, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube::api::Api;
+use kube::{CustomResourceExt, ResourceExt};
 use sha2::{Digest, Sha256};
 
-use self::child::{Child, Credentials, HeldSecret, child, is_of, secret};
+use self::child::{Child, Credentials, HeldSecret, child, secret};
+use self::children::Children;
 use self::legacy::Legacy;
 use self::retained::Kept;
 use self::usage::Usage;
-use super::ordinal::{next_ordinal, ordinal};
+use super::copies::Copies;
+use super::ordinal::ordinal;
 use super::pod;
-use crate::api::keys::{self, DATABASE_NODE_LABEL, EBS_CSI_DRIVER};
+use crate::api::keys::{self, EBS_CSI_DRIVER};
 use crate::api::names::{Names, VolumeNames};
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cluster::ownership::{is_orphaning, is_unowned};
@@ -186,7 +187,11 @@ impl Observed {
 }
 
 /// Reads; `None` when the object is gone, or is another of its name.
-pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
+pub async fn observe(
+    database: &Database,
+    copies: &Copies,
+    ctx: &Context,
+) -> Result<Option<Observed>, kube::Error> {
     let client = &ctx.client;
     let namespace = database.namespace().unwrap_or_default();
     let fresh = Api::<Database>::namespaced(client.clone(), &namespace).get_opt(&database.name_any()).await?;
@@ -197,13 +202,14 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
     let deleting = database.metadata.deletion_timestamp.is_some();
     let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
     let class = class::of(&database, ctx).await?;
-    let (nodes, node_name_taken) = with_their_kind(nodes(&database, &names, ctx).await, torn_down)?;
+    let (nodes, node_name_taken) = with_their_kind(machines::nodes(&database, &names, ctx).await, torn_down)?;
     let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
     let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &database);
     let stateful_set = stateful_set(&names, &database, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
     let derives = legacy.is_none();
+    let children = Children { derives, database: &database, ctx };
     let retained = held(deleting, &names.retained_secret, &names, ctx).await?;
     let credentials = held(derives, &names.credentials_secret, &names, ctx).await?;
     let (pod, is_foreign) = pod(&names, &stateful_set, ctx).await?;
@@ -215,27 +221,24 @@ pub async fn observe(database: &Database, ctx: &Context) -> Result<Option<Observ
         claim: claim(&database, volume.ours().filter(|_| derives && deleting), ctx).await?,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), &names, ctx).await?,
-        core_nodes: core_nodes(&nodes, ctx).await?,
+        core_nodes: machines::core_nodes(&nodes, ctx).await?,
         nodes,
         node_name_taken,
         // The pod of a database that is to be adopted is of a StatefulSet that is not the Database's yet.
         is_pod_foreign: is_foreign && database.spec.adopt.is_none(),
         volume,
         credentials,
-        retained: match retained {
-            Credentials::Read(retained) => retained,
-            // The original is unreadable, too, and says so.
-            Credentials::Unreadable(_) => Child::Absent,
-        },
-        config_map: owned(derives, &names.config_map, &database, ctx).await?,
-        service: owned(derives, &names.service, &database, ctx).await?,
-        service_account: owned(derives, &names.service_account, &database, ctx).await?,
-        network_policy: owned(derives, &names.network_policy, &database, ctx).await?,
-        disruption_budget: owned(derives, &names.disruption_budget, &database, ctx).await?,
+        // Where it is unreadable, the original is, too, and says so.
+        retained: retained.read().unwrap_or(Child::Absent),
+        config_map: children.read(&names.config_map).await?,
+        service: children.copied(&names.service, &copies.services).await?,
+        service_account: children.copied(&names.service_account, &copies.service_accounts).await?,
+        network_policy: children.copied(&names.network_policy, &copies.network_policies).await?,
+        disruption_budget: children.copied(&names.disruption_budget, &copies.disruption_budgets).await?,
         stateful_set,
         legacy,
         pod,
-        labelled: labelled(&names, ctx).await?,
+        labelled: machines::labelled(&names, ctx).await?,
         torn_down,
         priority_class: ctx.priority_class.clone(),
         network: ctx.network.clone(),
@@ -273,7 +276,7 @@ async fn stateful_set(
     database: &Database,
     ctx: &Context,
 ) -> Result<Child<StatefulSet>, kube::Error> {
-    let child = owned(true, &names.stateful_set, database, ctx).await?;
+    let child = Children { derives: true, database, ctx }.read(&names.stateful_set).await?;
     Ok(if database.spec.adopt.is_some() && child == Child::Foreign { Child::Absent } else { child })
 }
 
@@ -295,68 +298,6 @@ async fn pod(
     Ok((pod.filter(is_ours), is_foreign))
 }
 
-/// The object of a derived name in the Database's namespace, if it derives any.
-async fn owned<K>(
-    derives: bool,
-    name: &str,
-    database: &Database,
-    ctx: &Context,
-) -> Result<Child<K>, kube::Error>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
-{
-    if !derives {
-        return Ok(Child::Absent);
-    }
-    let api = Api::<K>::namespaced(ctx.client.clone(), &database.namespace().unwrap_or_default());
-    Ok(child(api.get_opt(name).await?, database))
-}
-
-/// Our Nodes, by label and by the names that they may have, and whether the next name is taken.
-async fn nodes(
-    database: &Database,
-    names: &Names,
-    ctx: &Context,
-) -> Result<(Vec<Node>, Option<String>), kube::Error> {
-    let api = Api::<Node>::namespaced(ctx.client.clone(), &names.namespace);
-    let labelled = api
-        .list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid)))
-        .await?;
-    let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_of(node, database)).collect();
-    let next = names.node(next_ordinal(database, names, &nodes));
-    let recorded =
-        database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
-    let mut taken = None;
-    // A Node of ours may have lost its label.
-    for name in [Some(next.clone()), recorded.filter(|recorded| *recorded != next)].into_iter().flatten() {
-        if nodes.iter().any(|node| node.name_any() == name) {
-            continue;
-        }
-        match child(api.get_opt(&name).await?, database) {
-            Child::Absent => {}
-            Child::Ours(node) => nodes.push(*node),
-            Child::Foreign => taken = taken.or(Some(name)),
-        }
-    }
-    Ok((nodes, taken))
-}
-
-/// The core Nodes of our Nodes: each by the name that it registered with, if the providerID is still the
-/// machine's.
-async fn core_nodes(nodes: &[Node], ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
-    let api = Api::<CoreNode>::all(ctx.client.clone());
-    let mut core_nodes = Vec::new();
-    for status in nodes.iter().filter_map(|node| node.status.as_ref()) {
-        let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { continue };
-        let core_node = api.get_opt(name).await?;
-        let is_it = |core_node: &CoreNode| {
-            core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id)
-        };
-        core_nodes.extend(core_node.filter(is_it));
-    }
-    Ok(core_nodes)
-}
-
 /// The VolumeAttachment that Kubernetes makes for the pod's volume: its name follows from volume, driver and
 /// node (`GetAttachmentName` in pkg/volume/csi/csi_attacher.go), so that it is read without a list.
 async fn attachment(
@@ -373,11 +314,6 @@ async fn attachment(
     let digest = Sha256::digest(format!("{}{EBS_CSI_DRIVER}{node}", volume.0));
     let name = format!("csi-{}", HEXLOWER.encode(&digest));
     Api::<VolumeAttachment>::all(ctx.client.clone()).get_opt(&name).await
-}
-
-async fn labelled(names: &Names, ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
-    let params = ListParams::default().labels(&format!("{DATABASE_NODE_LABEL}={}", names.uid));
-    Ok(Api::<CoreNode>::all(ctx.client.clone()).list(&params).await?.items)
 }
 
 async fn torn_down(namespace: &str, ctx: &Context) -> Result<TornDown, kube::Error> {

@@ -8,7 +8,7 @@ use crate::controller::node::status::{changes, status as status_of};
 use crate::controller::pass::acted::Acted;
 
 fn acted(observed: &Observed) -> Acted<Node> {
-    Acted { object: observed.node.clone(), finished: false, call_blocked: None, error: None }
+    Acted::new(observed.node.clone())
 }
 
 /// The status after a pass that did nothing but look.

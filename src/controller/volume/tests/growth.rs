@@ -263,12 +263,7 @@ fn edits_are_gathered_whatever_was_waited_for_before() {
         ("a second later", paused(Some(10)), at(11), waits_for_ec2().again(2)),
         ("ripe", paused(Some(10)), at(13), modifies(13, 300, 3000)),
     ]);
-    let acted = |observed: &Observed| Acted {
-        object: observed.volume.clone(),
-        finished: false,
-        call_blocked: None,
-        error: None,
-    };
+    let acted = |observed: &Observed| Acted::new(observed.volume.clone());
     let since = |observed: &Observed, second: i64| {
         status_of(observed, &plan(observed, at(second)), &acted(observed), at(second)).change_due_since
     };

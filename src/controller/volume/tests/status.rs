@@ -9,7 +9,7 @@ use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::{changes, status as status_of};
 
 fn acted(observed: &Observed) -> Acted<Volume> {
-    Acted { object: observed.volume.clone(), finished: false, call_blocked: None, error: None }
+    Acted::new(observed.volume.clone())
 }
 
 fn after(observed: &Observed, now: Timestamp) -> VolumeStatus {

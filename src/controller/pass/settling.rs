@@ -1,0 +1,89 @@
+//! A status that says the same in other words is written when that has waited for a moment: what the next
+//! passes overtake is not written.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// How long a change of words waits for the next one. People read them; programs wait for the status of a
+/// condition, which is written at once.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// Objects whose words change. A restart forgets them: the first pass of each begins its moment anew.
+#[derive(Debug, Default)]
+pub struct Settling {
+    since: Mutex<HashMap<String, Instant>>,
+}
+
+impl Settling {
+    /// How much longer the changed words of this object wait; none if they are to be written now.
+    pub fn wait(&self, uid: &str) -> Option<Duration> {
+        let now = Instant::now();
+        let mut since = self.since.lock();
+        if let Some(first) = since.get(uid) {
+            return MOMENT.checked_sub(now.duration_since(*first)).filter(|left| !left.is_zero());
+        }
+        // An object that was deleted meanwhile has no other end.
+        since.retain(|_, first| now.duration_since(*first) < 60 * MOMENT);
+        since.insert(uid.to_owned(), now);
+        Some(MOMENT)
+    }
+
+    /// The status of this object is written, or as it should be.
+    pub fn settled(&self, uid: &str) {
+        self.since.lock().remove(uid);
+    }
+}
+
+/// Whether both statuses differ, and in nothing but the reasons and messages of their conditions.
+pub fn differ_in_words(old: &Value, new: &Value) -> bool {
+    old != new && without_words(old) == without_words(new)
+}
+
+fn without_words(status: &Value) -> Value {
+    let mut status = status.clone();
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
+        condition.retain(|field, _| !["reason", "message"].contains(&field.as_str()));
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn status(state: &str, reason: &str, generation: i64) -> Value {
+        json!({"volumeID": "vol-1", "conditions": [{"type": "Ready", "status": state, "reason": reason,
+            "message": reason, "observedGeneration": generation}]})
+    }
+
+    #[test]
+    fn words_are_the_reasons_and_messages_of_conditions_and_nothing_else() {
+        let old = status("False", "Launching", 1);
+        assert!(differ_in_words(&old, &status("False", "Throttled", 1)));
+        assert!(!differ_in_words(&old, &old));
+        assert!(!differ_in_words(&old, &status("True", "Launching", 1)));
+        assert!(!differ_in_words(&old, &status("False", "Launching", 2)));
+        assert!(!differ_in_words(&old, &json!({"volumeID": "vol-1"})));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn words_that_change_all_the_time_are_written_each_second() {
+        let settling = Settling::default();
+        assert_eq!(settling.wait("a"), Some(MOMENT));
+        tokio::time::advance(Duration::from_millis(600)).await;
+        assert_eq!(settling.wait("a"), Some(Duration::from_millis(400)));
+        assert_eq!(settling.wait("b"), Some(MOMENT), "each object has its own");
+        tokio::time::advance(Duration::from_millis(400)).await;
+        assert_eq!(settling.wait("a"), None);
+        settling.settled("a");
+        assert_eq!(settling.wait("a"), Some(MOMENT));
+    }
+}
