@@ -158,8 +158,8 @@ impl Watch {
         }
     }
 
-    /// Turns the writes since the last look into lines. A watch that listens has seen what is forgotten by now;
-    /// one that was silent has not, and ends: false.
+    /// Turns the writes since the last look into lines. A watch that listens has seen what is forgotten by
+    /// now; one that was silent has not, and ends: false.
     fn gather(&mut self, forgotten: u64) -> bool {
         let state = Arc::clone(&self.state);
         let state = state.lock();
