@@ -2,6 +2,7 @@
 //! server in memory and EC2's model, with everyone who acts beside it; one seed decides all that may differ.
 
 mod blow;
+mod campaign;
 mod chaos;
 mod cost;
 mod house;
@@ -17,11 +18,13 @@ mod orphans;
 mod person;
 mod record;
 mod story;
+mod tally;
 mod tenants;
 mod unrecorded;
 mod wiped;
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -36,8 +39,9 @@ use killed::{Course, Meanwhile};
 use lies::Lies;
 use life::Plan;
 
-/// How many seeds each test run tries.
-const SEEDS: u64 = 20;
+/// How many seeds each test run tries: about a hundred seconds of one processor, compiled without optimisation.
+/// Those after them are a campaign's.
+const SEEDS: u64 = 100;
 
 #[test]
 fn a_database_lives_in_a_world_as_one_would_wish_it() {
@@ -48,6 +52,16 @@ fn a_database_lives_in_a_world_as_one_would_wish_it() {
 #[test]
 fn a_database_lives_whatever_lies() {
     judge(lives(seeds().unwrap_or(0..SEEDS), Lies::of));
+}
+
+/// `FREEHOLD_SEEDS=0..100000` and `FREEHOLD_CAMPAIGN=folder`: docs/testing.md has the whole command.
+#[test]
+#[ignore = "takes hours"]
+fn a_database_lives_through_a_campaign() {
+    let folder = std::env::var_os("FREEHOLD_CAMPAIGN").map(PathBuf::from);
+    let folder = folder.expect("FREEHOLD_CAMPAIGN names the folder of its notes");
+    let failed = campaign::run(&folder, &seeds().expect("FREEHOLD_SEEDS names its seeds"));
+    assert!(failed.is_empty(), "{} lives failed: {failed:?}", failed.len());
 }
 
 /// `FREEHOLD_SEEDS=7..8` lives one of them again, by its place.

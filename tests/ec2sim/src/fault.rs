@@ -120,7 +120,7 @@ pub enum Effect {
         /// The state reason, such as `Server.InternalError`.
         code: String,
     },
-    /// A volume is made, and vanishes.
+    /// A volume is made, and vanishes while it is still creating.
     VolumeVanishes {
         /// After this time.
         seconds: f64,

@@ -15,6 +15,7 @@ use super::blow::Blow;
 use super::lies::Lies;
 use super::lies_of_ec2;
 use super::operators::{Operators, Passing, identity};
+use super::tally::Tally;
 use crate::model_cloud::{Passage, Way};
 
 /// For how long AWS accepts a signed request (Signature Version 4).
@@ -43,6 +44,8 @@ struct Inner {
     struck: Mutex<Option<(jiff::Timestamp, String)>>,
     /// When which operator sent something that may change something.
     sends: Mutex<Vec<(jiff::Timestamp, String)>>,
+    /// What the life comes to, but for EC2.
+    tally: Mutex<Tally>,
     /// What was done, for the story.
     deeds: Mutex<Vec<(jiff::Timestamp, String)>>,
 }
@@ -61,6 +64,7 @@ impl Chaos {
             struck_at: Mutex::new(None),
             struck: Mutex::new(None),
             sends: Mutex::new(Vec::new()),
+            tally: Mutex::default(),
             deeds: Mutex::new(Vec::new()),
         };
         let chaos = Self { inner: Arc::new(inner) };
@@ -85,6 +89,15 @@ impl Chaos {
         self.note(format!("*** {deed}"));
     }
 
+    /// What the life comes to so far, but for EC2.
+    pub fn tally(&self) -> Tally {
+        self.inner.tally.lock().clone()
+    }
+
+    fn count_lie(&self, name: &str) {
+        *self.inner.tally.lock().lies.entry(name.to_owned()).or_default() += 1;
+    }
+
     /// What was done so far.
     pub fn deeds(&self) -> Vec<(jiff::Timestamp, String)> {
         self.inner.deeds.lock().clone()
@@ -93,6 +106,7 @@ impl Chaos {
     /// Starts the operator of this number. The name by which its requests are known.
     pub fn begin(&self, number: usize) -> String {
         let name = self.inner.operators.start(number);
+        self.inner.tally.lock().starts += 1;
         self.note(format!("{name} starts"));
         name
     }
@@ -174,6 +188,8 @@ impl Chaos {
         }
         // A Lease is written by an operator that may not act yet.
         let is_counted = call.verb.writes() && call.plural != "events" && call.plural != "leases";
+        self.inner.tally.lock().requests += 1;
+        self.inner.tally.lock().writes += u64::from(is_counted);
         let blow = match self.inner.operators.passing(&call.caller) {
             Passing::Never => return Some(Fault::DelayRequest(NEVER)),
             Passing::Free if is_counted => {
@@ -214,6 +230,16 @@ impl Chaos {
             _ => Fault::Refuse { code: 500, retry_after: None },
         };
         let path = format!("{} {}/{}", call.plural, call.namespace, call.name);
+        self.count_lie(match fault {
+            Fault::Refuse { code: 409, .. } => "API server: a conflict",
+            Fault::Refuse { code: 429, .. } => "API server: too many requests",
+            Fault::Refuse { .. } => "API server: a request fails",
+            Fault::LoseRequest => "API server: a request is lost",
+            Fault::LoseAnswer => "API server: an answer is lost",
+            Fault::DelayRequest(_) | Fault::DelayAnswer(_) | Fault::ArriveLate(_) => {
+                "API server: a request is slow"
+            }
+        });
         self.note(format!("{:?} {path}: {fault:?}", call.verb));
         Some(fault)
     }
@@ -221,6 +247,11 @@ impl Chaos {
     /// Whether an operator was killed and is not back yet.
     pub fn is_dead(&self) -> bool {
         self.inner.operators.has_any_ended()
+    }
+
+    /// Whether an operator runs.
+    pub fn is_any_up(&self) -> bool {
+        self.inner.operators.is_any_up()
     }
 
     /// Whether an operator's process is stopped, and goes on later.
@@ -261,6 +292,7 @@ impl Chaos {
             (None, _) => return None,
         };
         self.note(format!("{name} is struck at {at}: {blow:?}"));
+        *self.inner.tally.lock().blows.entry(blow.to_string()).or_default() += 1;
         let number = Operators::number(name)?;
         self.inner.struck.lock().get_or_insert_with(|| (self.inner.ec2.now(), identity(number)));
         self.strike(number, blow, away);
@@ -327,14 +359,17 @@ impl Chaos {
             match choice {
                 0 => {
                     self.note("all watches are cut off".to_owned());
+                    self.count_lie("API server: all watches are cut off");
                     self.inner.server.drop_watches();
                 }
                 1 => {
                     self.note("the API server forgets its history".to_owned());
+                    self.count_lie("API server: the history is forgotten");
                     self.inner.server.compact();
                 }
                 _ => {
                     self.note(format!("the watches of {kind} say nothing for {seconds} s"));
+                    self.count_lie("API server: the watches of a kind are silent");
                     self.inner.server.silence(kind, true);
                     tokio::time::sleep(Duration::from_secs(seconds)).await;
                     self.inner.server.silence(kind, false);

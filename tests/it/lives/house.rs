@@ -31,6 +31,7 @@ use super::chaos::Chaos;
 use super::lies::Lies;
 use super::lies_of_ec2::PAST;
 use super::operators::identity;
+use super::tally::Tally;
 use crate::model_cloud::ModelCloud;
 use crate::world::OPERATOR;
 
@@ -54,6 +55,21 @@ pub const SLOW_ELECTION: [&str; 6] = [
 static DEFINITIONS: LazyLock<[Value; 4]> =
     LazyLock::new(|| [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd()].map(|it| json!(it)));
 
+/// The same, and the kubelets' Leases are looked at half as often, for lives of which there are thousands: a
+/// look every few seconds is a tenth of all that an operator requests.
+pub const SLOW_HEARTBEATS: [&str; 10] = [
+    "--leader-elect-lease-duration",
+    "100",
+    "--leader-elect-renew-deadline",
+    "70",
+    "--leader-elect-retry-period",
+    "30",
+    "--lease-poll-interval",
+    "10",
+    "--lease-stale-after",
+    "25",
+];
+
 /// How a life failed.
 #[derive(Default)]
 pub struct Failure {
@@ -66,6 +82,9 @@ pub struct Failure {
 thread_local! {
     /// The story of the life that failed on this thread.
     static STORY: RefCell<String> = const { RefCell::new(String::new()) };
+
+    /// What the life that ended on this thread comes to.
+    static TALLY: RefCell<Tally> = RefCell::default();
 }
 
 /// The stack of a life: a pass that is compiled without optimisation takes much of one.
@@ -97,17 +116,23 @@ impl Drop for Permit {
     }
 }
 
-/// Runs a life on a thread and in a runtime of its own, whose time stands still unless everyone waits.
+/// Runs a life when there is a processor for it.
 pub fn run<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> Result<(), Failure> {
     let _permit = Permit::wait();
+    run_at_once(life).0
+}
+
+/// Runs a life on a thread and in a runtime of its own, whose time stands still unless everyone waits.
+pub fn run_at_once<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> (Result<(), Failure>, Tally) {
     let on_thread = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life())));
-        lived.map_err(|panic| {
+        let lived = lived.map_err(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
             let why = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
             Failure { why: why.unwrap_or_default(), story: STORY.take() }
-        })
+        });
+        (lived, TALLY.take())
     };
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, on_thread);
@@ -181,6 +206,11 @@ impl House {
         let house = Self { seed, server, ec2, controls, chaos, person, violations, clock, players };
         house.furnish().await;
         house
+    }
+
+    /// For how long it has been lived in, in virtual time.
+    pub fn age(&self) -> Duration {
+        self.clock.began.elapsed()
     }
 
     /// Sets the operator's clock forward.
@@ -260,6 +290,7 @@ impl Drop for House {
         for player in &self.players {
             player.abort();
         }
+        TALLY.set(self.tally());
         if std::thread::panicking() {
             STORY.set(self.story());
         }

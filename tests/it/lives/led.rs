@@ -10,6 +10,7 @@ use super::blow::Blow;
 use super::house::House;
 use super::lies::Lies;
 use super::life::CALM;
+use crate::properties::leaders;
 
 /// For how long the operator is away: longer than AWS accepts what was signed before.
 const AWAY: Duration = Duration::from_mins(16);
@@ -64,14 +65,8 @@ impl House {
     /// Who held the operators' Lease since when.
     fn leaders(&self) -> Vec<(jiff::Timestamp, String)> {
         let changes = self.server.changes();
-        let leases = changes.iter().filter(|it| it.resource == "leases.coordination.k8s.io");
-        let mut leaders: Vec<(jiff::Timestamp, String)> = leases
-            .filter_map(|it| {
-                let lease =
-                    it.new.as_ref().filter(|lease| lease["metadata"]["namespace"] == "kube-system")?;
-                Some((it.at, lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()))
-            })
-            .collect();
+        let holders = leaders::holders(&changes);
+        let mut leaders: Vec<_> = holders.map(|(at, holder)| (at, holder.to_owned())).collect();
         leaders.dedup_by(|later, earlier| later.1 == earlier.1);
         leaders
     }

@@ -9,6 +9,7 @@ use crate::world::OPERATOR;
 /// EC2's lies to the operator, each with this probability for a call that it fits.
 pub fn faults(rate: f64) -> Vec<Fault> {
     let of = |action: Option<&str>, share: f64, effect: Effect| Fault {
+        id: name(&effect).to_owned(),
         caller: Some(OPERATOR.to_owned()),
         action: action.map(str::to_owned),
         probability: Some(rate * share),
@@ -40,6 +41,33 @@ pub fn faults(rate: f64) -> Vec<Fault> {
     if rate == 0.0 { Vec::new() } else { all }
 }
 
+/// An effect as a campaign's report names it.
+fn name(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::Throttle => "a call is throttled",
+        Effect::Error { code, .. } if code == "RequestLimitExceeded" => "a call is throttled",
+        Effect::Error { code, .. } if code == "InsufficientInstanceCapacity" => "there is no capacity",
+        Effect::Error { .. } => "a call fails",
+        Effect::DropBefore => "a call is lost",
+        Effect::ApplyThenDrop => "an answer is lost",
+        Effect::TruncatedXml => "an answer ends in the middle",
+        Effect::EmptyPage => "a page is empty",
+        Effect::ApplyLate { .. } => "a call is carried out late",
+        Effect::Lingers { .. } => "a stop or an end lingers",
+        Effect::Hangs => "a stop hangs",
+        Effect::Fails => "a snapshot fails",
+        Effect::VolumeVanishes { .. } => "a volume vanishes",
+        Effect::Quota { .. } => "a quota is used up",
+        Effect::LaunchDies { .. } => "a launch dies",
+        Effect::Stale { .. } => "a read is stale",
+        Effect::Delay { .. }
+        | Effect::Invisible { .. }
+        | Effect::CapacityOut { .. }
+        | Effect::ZoneDown { .. }
+        | Effect::Then { .. } => "something else",
+    }
+}
+
 /// How far back a stale read goes, in seconds.
 const STALE: [f64; 3] = [2.0, 15.0, 60.0];
 
@@ -50,6 +78,7 @@ pub const PAST: Duration = Duration::from_secs(61);
 /// what it sees goes back and forth, and two lists disagree.
 pub fn stale_reads(rate: f64) -> Vec<Fault> {
     let of = |seconds: f64| Fault {
+        id: name(&Effect::Stale { seconds }).to_owned(),
         caller: Some(OPERATOR.to_owned()),
         probability: Some(rate),
         ..Fault::always(Effect::Stale { seconds })

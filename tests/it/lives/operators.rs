@@ -130,6 +130,11 @@ impl Operators {
         self.with(number, |it| it.away.take().or_else(|| left(it.stopped_until)))
     }
 
+    /// Whether one has not ended, or is back.
+    pub fn is_any_up(&self) -> bool {
+        self.0.lock().iter().any(|it| it.starts > 0 && !it.has_ended)
+    }
+
     /// Whether one has ended and is not back yet.
     pub fn has_any_ended(&self) -> bool {
         self.0.lock().iter().any(|it| it.has_ended)

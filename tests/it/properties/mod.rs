@@ -5,7 +5,7 @@ mod broken;
 mod creations;
 mod ends;
 mod facts;
-mod leaders;
+pub mod leaders;
 pub mod record;
 mod writers;
 

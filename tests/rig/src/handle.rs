@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::watch::Sender;
 
 use super::answer::{Cause, Refusal};
 use super::clock::Clock;
@@ -14,15 +13,18 @@ use super::managed::Writer;
 use super::object::{decode, meta, parse};
 use super::read;
 use super::request::{Call, Verb};
+use super::signal::Signals;
 use super::state::State;
 use super::strategic;
-use super::watch::{self, Body, Signal};
+use super::watch::{self, Body};
 use super::write::{self, Change, Target};
 
 /// What a request is answered with.
 pub enum Answer {
     /// A status code and one document.
-    Object(u16, Value),
+    Object(u16, Arc<Value>),
+    /// The text of a list.
+    List(String),
     /// A stream of events.
     Watch(Body),
 }
@@ -30,30 +32,34 @@ pub enum Answer {
 /// Carries it out.
 pub fn handle(
     state: &Arc<Mutex<State>>,
-    signal: &Sender<Signal>,
+    signals: &Signals,
     call: &Call,
     clock: &Clock,
 ) -> Result<Answer, Refusal> {
     let kind = find(&state.lock(), call)?;
     check_path(&kind, call)?;
     if call.verb == Verb::Watch {
-        return watch::body(state, signal, kind, call).map(Answer::Watch);
+        return watch::body(state, signals, kind, call).map(Answer::Watch);
     }
     let mut state = state.lock();
     let (code, object) = match call.verb {
         Verb::Get => (200, get(&state, &kind, call)?),
-        Verb::List | Verb::Watch => return Ok(Answer::Object(200, read::list(&state, &kind, call)?)),
-        Verb::Create if call.subresource == "binding" => (201, bind(&mut state, &kind, call, clock)?),
+        Verb::List | Verb::Watch => return read::list(&state, &kind, call).map(Answer::List),
+        Verb::Create if call.subresource == "binding" => {
+            (201, Arc::new(bind(&mut state, &kind, call, clock)?))
+        }
         Verb::Create => (201, create(&mut state, &kind, call, clock)?),
-        Verb::Update if call.subresource == "finalize" => (200, finalize(&mut state, &kind, call)?),
+        Verb::Update if call.subresource == "finalize" => (200, Arc::new(finalize(&mut state, &kind, call)?)),
         Verb::Update => update(&mut state, &kind, call, clock)?,
         Verb::Patch => patch(&mut state, &kind, call, clock)?,
-        Verb::Delete => return Ok(Answer::Object(200, remove(&mut state, &kind, call, clock)?)),
-        Verb::DeleteCollection => {
-            return Ok(Answer::Object(200, remove_all(&mut state, &kind, call, clock)?));
+        Verb::Delete => {
+            let answer = remove(&mut state, &kind, call, clock)?;
+            return Ok(Answer::Object(200, Arc::new(answer)));
         }
+        Verb::DeleteCollection => return remove_all(&mut state, &kind, call, clock).map(Answer::List),
     };
-    Ok(Answer::Object(code, read::shown(&object, call.metadata_only)))
+    let object = if call.metadata_only { Arc::new(read::metadata_of(&object)) } else { object };
+    Ok(Answer::Object(code, object))
 }
 
 fn find(state: &State, call: &Call) -> Result<Arc<Kind>, Refusal> {
@@ -93,16 +99,14 @@ fn target<'a>(kind: &'a Kind, call: &'a Call, clock: &Clock, is_apply: bool) -> 
     Target { kind, namespace: &call.namespace, name: &call.name, writer, is_dry_run: call.is_dry_run() }
 }
 
-fn get(state: &State, kind: &Kind, call: &Call) -> Result<Value, Refusal> {
+fn get(state: &State, kind: &Kind, call: &Call) -> Result<Arc<Value>, Refusal> {
     let key = (kind.resource(), call.namespace.clone(), call.name.clone());
-    let found = state.store.get(&key).ok_or_else(|| Refusal::not_found(kind, &call.name))?;
-    Ok(found.as_ref().clone())
+    state.store.get(&key).ok_or_else(|| Refusal::not_found(kind, &call.name))
 }
 
-fn create(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<Value, Refusal> {
+fn create(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<Arc<Value>, Refusal> {
     let sent = parse(&call.body)?;
-    let made = write::create(state, &target(kind, call, clock, false), &sent)?;
-    Ok(made.as_ref().clone())
+    write::create(state, &target(kind, call, clock, false), &sent)
 }
 
 /// One of the namespaces that every cluster has.
@@ -134,17 +138,17 @@ fn by_server(state: &mut State, kind: &Kind, object: &Value, stamp: &str) -> Res
     write::create(state, &target, object).map(drop)
 }
 
-fn update(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<(u16, Value), Refusal> {
+fn update(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<(u16, Arc<Value>), Refusal> {
     let sent = parse(&call.body)?;
     let changed = write::update(state, &target(kind, call, clock, false), &Change::Whole(&sent))?;
     Ok(coded(changed))
 }
 
-fn coded((object, is_new): (Arc<Value>, bool)) -> (u16, Value) {
-    (if is_new { 201 } else { 200 }, object.as_ref().clone())
+fn coded((object, is_new): (Arc<Value>, bool)) -> (u16, Arc<Value>) {
+    (if is_new { 201 } else { 200 }, object)
 }
 
-fn patch(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<(u16, Value), Refusal> {
+fn patch(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<(u16, Arc<Value>), Refusal> {
     let sent = || {
         serde_json::from_slice::<Value>(&call.body).map_err(|error| {
             let why =
@@ -217,7 +221,7 @@ fn apply(
     call: &Call,
     clock: &Clock,
     config: &Value,
-) -> Result<(u16, Value), Refusal> {
+) -> Result<(u16, Arc<Value>), Refusal> {
     if call.parameter("fieldManager").is_empty() {
         let cause = Cause::required("fieldManager", "is required for apply patch");
         let mut refusal = Refusal::invalid(kind, "", &[cause]);
@@ -299,7 +303,7 @@ fn remove(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<
 }
 
 /// Deletes what a list shows, and answers with the list.
-fn remove_all(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<Value, Refusal> {
+fn remove_all(state: &mut State, kind: &Kind, call: &Call, clock: &Clock) -> Result<String, Refusal> {
     let selector = read::selector(kind, call)?;
     let listed = read::list(state, kind, call)?;
     let options = options(call)?;

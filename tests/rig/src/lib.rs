@@ -32,6 +32,7 @@ mod request;
 mod schema;
 mod selector;
 mod server;
+mod signal;
 mod state;
 mod store;
 mod strategic;

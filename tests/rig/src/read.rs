@@ -12,8 +12,8 @@ use super::selector::Selector;
 use super::state::State;
 use super::store::Key;
 
-/// The list that a request is for.
-pub fn list(state: &State, kind: &Kind, call: &Call) -> Result<Value, Refusal> {
+/// The text of the list that a request is for.
+pub fn list(state: &State, kind: &Kind, call: &Call) -> Result<String, Refusal> {
     let selector = selector(kind, call)?;
     let limit = call.parameter("limit").parse::<usize>().ok().filter(|it| *it > 0);
     let token = call.parameter("continue");
@@ -40,13 +40,14 @@ pub fn list(state: &State, kind: &Kind, call: &Call) -> Result<Value, Refusal> {
             metadata["remainingItemCount"] = json!(rest.len());
         }
     }
-    let items: Vec<Value> = left.iter().map(|(_, it)| item(kind, it, call.metadata_only)).collect();
+    let items: Vec<String> = left.iter().map(|(_, it)| item(kind, it, call.metadata_only)).collect();
     let (list, version) = if call.metadata_only {
         ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned())
     } else {
         (format!("{}List", kind.kind), kind.api_version())
     };
-    Ok(json!({"kind": list, "apiVersion": version, "metadata": metadata, "items": items}))
+    let (list, version, items) = (json!(list), json!(version), items.join(","));
+    Ok(format!(r#"{{"kind":{list},"apiVersion":{version},"metadata":{metadata},"items":[{items}]}}"#))
 }
 
 /// What a request selects.
@@ -64,21 +65,18 @@ fn place(token: &str) -> Result<(u64, Option<(String, String)>), Refusal> {
 }
 
 /// An item of a list: those of built-in kinds do not say their kind.
-fn item(kind: &Kind, object: &Value, metadata_only: bool) -> Value {
-    let mut item = shown(object, metadata_only);
-    if !kind.is_custom && !metadata_only {
-        for field in ["kind", "apiVersion"] {
-            item.as_object_mut().map(|it| it.remove(field));
-        }
+fn item(kind: &Kind, object: &Value, metadata_only: bool) -> String {
+    if metadata_only {
+        return metadata_of(object).to_string();
     }
-    item
+    let (Some(members), false) = (object.as_object(), kind.is_custom) else { return object.to_string() };
+    let is_said = |key: &String| key != "kind" && key != "apiVersion";
+    let members =
+        members.iter().filter(|(key, _)| is_said(key)).map(|(key, it)| format!("{}:{it}", json!(key)));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
-/// An object as it is asked for.
-pub fn shown(object: &Value, metadata_only: bool) -> Value {
-    if metadata_only {
-        json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
-    } else {
-        object.clone()
-    }
+/// What a client gets that wants metadata alone.
+pub fn metadata_of(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }

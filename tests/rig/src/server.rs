@@ -15,7 +15,7 @@ use kube::Client;
 use kube::client::Body as RequestBody;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::watch::{Receiver, Sender};
+use tokio::sync::watch::Receiver;
 
 use super::answer::Refusal;
 use super::clock::Clock;
@@ -24,9 +24,10 @@ use super::handle::{self, Answer};
 use super::journal::{Change, Write};
 use super::kind;
 use super::request::{Call, Verb};
+use super::signal::Signals;
 use super::state::State;
 use super::store::Key;
-use super::watch::{Body, Signal};
+use super::watch::Body;
 
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -35,7 +36,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 #[derive(Clone)]
 pub struct Server {
     state: Arc<Mutex<State>>,
-    signal: Sender<Signal>,
+    signals: Arc<Signals>,
     decide: Arc<Mutex<Option<Decide>>>,
     clock: Clock,
     /// Held while a request is carried out, so that what it wrote is told from what others write.
@@ -44,7 +45,7 @@ pub struct Server {
 
 impl Debug for Server {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Server").field("signal", &self.signal.borrow()).finish_non_exhaustive()
+        formatter.debug_struct("Server").field("signals", &self.signals).finish_non_exhaustive()
     }
 }
 
@@ -52,8 +53,8 @@ impl Server {
     /// A server with the built-in kinds and the namespaces that every cluster has.
     pub fn new(clock: Clock) -> Self {
         let state = Arc::new(Mutex::new(State::new(kind::built_in())));
-        let (signal, _) = tokio::sync::watch::channel(Signal::default());
-        let server = Self { state, signal, decide: Arc::default(), clock, turn: Arc::default() };
+        let server =
+            Self { state, signals: Arc::default(), decide: Arc::default(), clock, turn: Arc::default() };
         for name in NAMESPACES {
             let made = handle::namespace(&mut server.state.lock(), name, &server.clock.stamp());
             debug_assert!(made.is_ok(), "the namespaces of every cluster are well formed");
@@ -89,6 +90,16 @@ impl Server {
     /// The requests that may have written, in the order in which they were carried out.
     pub fn journal(&self) -> Vec<Write> {
         self.state.lock().journal.clone()
+    }
+
+    /// How many there are.
+    pub fn journal_length(&self) -> usize {
+        self.state.lock().journal.len()
+    }
+
+    /// Those after the first so many.
+    pub fn journal_after(&self, first: usize) -> Vec<Write> {
+        self.state.lock().journal.get(first..).unwrap_or_default().to_vec()
     }
 
     /// How many requests were carried out so far, of each client, verb and `plural.group` (`plural` for the
@@ -132,9 +143,9 @@ impl Server {
         self.state.lock().store.all()
     }
 
-    /// Tells of each write.
-    pub(crate) fn signal(&self) -> Receiver<Signal> {
-        self.signal.subscribe()
+    /// Tells of each write but those of heartbeats.
+    pub(crate) fn signal(&self) -> Receiver<u64> {
+        self.signals.of_players()
     }
 
     /// The time.
@@ -153,24 +164,20 @@ impl Server {
 
     /// Forgets the history: watches and pages that begin before end with 410 (Expired).
     pub fn compact(&self) {
-        self.state.lock().store.compact();
+        let mut state = self.state.lock();
+        state.store.compact();
+        self.signals.forget(state.store.revision());
     }
 
     /// Cuts every watch off, as a restart of the API server does.
     pub fn drop_watches(&self) {
-        self.signal.send_modify(|it| it.epoch += 1);
+        self.signals.cut_off();
     }
 
     /// Makes the watches of a kind silent (`plural` or `plural.group`), or ends the silence. What was missed
     /// is sent afterwards, or is gone with a watch that was cut off meanwhile.
     pub fn silence(&self, resource: &str, is_silent: bool) {
-        self.signal.send_modify(|it| {
-            if is_silent {
-                it.silent.insert(resource.to_owned());
-            } else {
-                it.silent.remove(resource);
-            }
-        });
+        self.signals.silence(resource, is_silent);
     }
 
     async fn serve(&self, caller: &str, request: Request<RequestBody>) -> Result<Response<Body>, io::Error> {
@@ -202,7 +209,8 @@ impl Server {
             _ => self.carry_out(&call),
         };
         let response = match answer {
-            Ok(Answer::Object(code, object)) => response(code, &object),
+            Ok(Answer::Object(code, object)) => response(code, text(&object)),
+            Ok(Answer::List(list)) => response(200, list),
             Ok(Answer::Watch(body)) => json_response(200).body(body).unwrap_or_default(),
             Err(refusal) => refused(&refusal),
         };
@@ -231,19 +239,16 @@ impl Server {
     pub(crate) fn carry_out(&self, call: &Call) -> Result<Answer, Refusal> {
         let _turn = self.turn.lock();
         let before = self.state.lock().store.revision();
-        let answer = handle::handle(&self.state, &self.signal, call, &self.clock);
-        let after = {
-            let mut state = self.state.lock();
-            let after = state.store.revision();
-            *state.requests.entry((call.caller.clone(), call.verb, call.resource())).or_default() += 1;
-            if call.verb.writes() {
-                let write = written(call, &answer, (before, after), &self.clock);
-                state.journal.push(write);
-            }
-            after
-        };
-        if after != before {
-            self.signal.send_modify(|it| it.revision = after);
+        let answer = handle::handle(&self.state, &self.signals, call, &self.clock);
+        let mut state = self.state.lock();
+        let after = state.store.revision();
+        *state.requests.entry((call.caller.clone(), call.verb, call.resource())).or_default() += 1;
+        if call.verb.writes() {
+            let write = written(call, &answer, (before, after), &self.clock);
+            state.journal.push(write);
+        }
+        for event in state.store.after(before) {
+            self.signals.written(&event.key.0, event.revision);
         }
         answer
     }
@@ -252,7 +257,7 @@ impl Server {
 fn written(call: &Call, answer: &Result<Answer, Refusal>, versions: (u64, u64), clock: &Clock) -> Write {
     let (code, name) = match answer {
         Ok(Answer::Object(code, object)) => (*code, object["metadata"]["name"].as_str().unwrap_or_default()),
-        Ok(Answer::Watch(_)) => (200, ""),
+        Ok(Answer::List(_) | Answer::Watch(_)) => (200, ""),
         Err(refusal) => (refusal.code, ""),
     };
     Write {
@@ -281,14 +286,18 @@ fn json_response(code: u16) -> http::response::Builder {
     Response::builder().status(code).header(header::CONTENT_TYPE, "application/json")
 }
 
-fn response(code: u16, object: &Value) -> Response<Body> {
-    let text = object.as_str().map_or_else(|| object.to_string(), str::to_owned);
+/// A document as it is sent; a text is no document.
+fn text(object: &Value) -> String {
+    object.as_str().map_or_else(|| object.to_string(), str::to_owned)
+}
+
+fn response(code: u16, text: String) -> Response<Body> {
     let body = Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {});
     json_response(code).body(body.boxed_unsync()).unwrap_or_default()
 }
 
 fn refused(refusal: &Refusal) -> Response<Body> {
-    let mut response = response(refusal.code, &refusal.status);
+    let mut response = response(refusal.code, text(&refusal.status));
     if let Some(seconds) = refusal.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }

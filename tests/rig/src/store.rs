@@ -105,13 +105,15 @@ impl Store {
         Some(objects.into_iter().collect())
     }
 
-    /// The writes after a resourceVersion; none if they are no longer all known.
+    /// The writes after a resourceVersion; none if clients no longer know all of them.
     pub fn since(&self, revision: u64) -> Option<&[Event]> {
-        if revision < self.compacted {
-            return None;
-        }
+        (revision >= self.compacted).then(|| self.after(revision))
+    }
+
+    /// The same for who has known them all along.
+    pub fn after(&self, revision: u64) -> &[Event] {
         let first = self.log.partition_point(|it| it.revision <= revision);
-        Some(&self.log[first..])
+        &self.log[first..]
     }
 
     /// Forgets what was written so far: watches and lists that begin before end with 410.

@@ -1,6 +1,6 @@
 //! Watches: the writes after a resourceVersion, one JSON document a line, until the time is up.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,15 @@ use http_body_util::StreamBody;
 use http_body_util::combinators::UnsyncBoxBody;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::watch::{Receiver, Sender};
+use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use super::answer::Refusal;
 use super::kind::Kind;
-use super::read::{selector, shown};
+use super::read::{metadata_of, selector};
 use super::request::Call;
 use super::selector::Selector;
+use super::signal::{Signal, Signals};
 use super::state::State;
 use super::store::Event;
 
@@ -28,17 +29,6 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// How long a watch lasts that does not say it; a real API server takes 30 to 60 minutes.
 const LONGEST: Duration = Duration::from_secs(1800);
-
-/// What wakes the watches.
-#[derive(Clone, Debug, Default)]
-pub struct Signal {
-    /// The last write's resourceVersion.
-    pub revision: u64,
-    /// Watches of an older epoch have been cut off.
-    pub epoch: u64,
-    /// The kinds whose watches are silent.
-    pub silent: BTreeSet<String>,
-}
 
 /// One watch.
 struct Watch {
@@ -54,29 +44,34 @@ struct Watch {
     epoch: u64,
     deadline: Instant,
     lines: VecDeque<Bytes>,
+    /// Nothing was read yet: what the client named may be forgotten.
+    is_new: bool,
     is_over: bool,
 }
 
 /// The body of a watch: first what there is already, if the request wants that.
 pub fn body(
     state: &Arc<Mutex<State>>,
-    signal: &Sender<Signal>,
+    signals: &Signals,
     kind: Arc<Kind>,
     call: &Call,
 ) -> Result<Body, Refusal> {
     let seconds = call.parameter("timeoutSeconds").parse().ok().map_or(LONGEST, Duration::from_secs);
+    let signal = signals.of(&kind.resource());
+    let epoch = signal.borrow().epoch;
     let mut watch = Watch {
         state: Arc::clone(state),
-        signal: signal.subscribe(),
+        signal,
         selector: selector(&kind, call)?,
         kind,
         namespace: call.namespace.clone(),
         metadata_only: call.metadata_only,
         has_bookmarks: call.parameter("allowWatchBookmarks") == "true",
         cursor: 0,
-        epoch: signal.borrow().epoch,
+        epoch,
         deadline: Instant::now() + seconds,
         lines: VecDeque::new(),
+        is_new: true,
         is_over: false,
     };
     let version = call.parameter("resourceVersion");
@@ -98,7 +93,7 @@ impl Watch {
         self.cursor = state.store.revision();
         for (_, object) in state.store.list(&self.kind.resource(), &self.namespace) {
             if self.selector.selects(&object) {
-                self.line("ADDED", &shown(&object, self.metadata_only));
+                self.line("ADDED", &object);
             }
         }
         if says_end && self.has_bookmarks {
@@ -106,9 +101,17 @@ impl Watch {
         }
     }
 
+    /// An event with an object as this watch shows it.
     fn line(&mut self, what: &str, object: &Value) {
-        let line = format!("{}\n", json!({"type": what, "object": object}));
-        self.lines.push_back(Bytes::from(line));
+        if self.metadata_only {
+            self.raw_line(what, &metadata_of(object));
+        } else {
+            self.raw_line(what, object);
+        }
+    }
+
+    fn raw_line(&mut self, what: &str, object: &Value) {
+        self.lines.push_back(Bytes::from(format!("{{\"type\":\"{what}\",\"object\":{object}}}\n")));
     }
 
     fn bookmark(&mut self, annotations: &Value) {
@@ -117,7 +120,7 @@ impl Watch {
         if !annotations.is_null() {
             object["metadata"]["annotations"] = annotations.clone();
         }
-        self.line("BOOKMARK", &shown(&object, self.metadata_only));
+        self.line("BOOKMARK", &object);
     }
 
     fn stream(self) -> impl Stream<Item = Result<http_body::Frame<Bytes>, Infallible>> {
@@ -135,12 +138,12 @@ impl Watch {
             if self.is_over {
                 return None;
             }
-            let signal = self.signal.borrow_and_update().clone();
+            let signal = *self.signal.borrow_and_update();
             if signal.epoch != self.epoch {
                 return None;
             }
-            if !signal.silent.contains(&self.kind.resource()) {
-                self.gather();
+            if !signal.is_silent {
+                self.gather(signal.forgotten);
             }
             if !self.lines.is_empty() || self.is_over {
                 continue;
@@ -148,23 +151,29 @@ impl Watch {
             let changed = tokio::time::timeout_at(self.deadline, self.signal.changed()).await;
             if !matches!(changed, Ok(Ok(()))) {
                 self.is_over = true;
-                if self.has_bookmarks && !signal.silent.contains(&self.kind.resource()) {
+                if self.has_bookmarks && !signal.is_silent && self.gather(signal.forgotten) {
                     self.bookmark(&Value::Null);
                 }
             }
         }
     }
 
-    /// Turns the writes since the last look into lines.
-    fn gather(&mut self) {
+    /// Turns the writes since the last look into lines. A watch that listens has seen what is forgotten by
+    /// now; one that was silent has not, and ends: false.
+    fn gather(&mut self, forgotten: u64) -> bool {
         let state = Arc::clone(&self.state);
         let state = state.lock();
-        let Some(events) = state.store.since(self.cursor) else {
+        let known = if std::mem::take(&mut self.is_new) {
+            state.store.since(self.cursor)
+        } else {
+            (self.cursor >= forgotten).then(|| state.store.after(self.cursor))
+        };
+        let Some(events) = known else {
             let last = state.store.revision();
             let message = format!("too old resource version: {} ({last})", self.cursor);
-            self.line("ERROR", &Refusal::expired(&message).status);
+            self.raw_line("ERROR", &Refusal::expired(&message).status);
             self.is_over = true;
-            return;
+            return false;
         };
         let resource = self.kind.resource();
         let is_seen =
@@ -174,6 +183,7 @@ impl Watch {
             self.event(&event);
         }
         self.cursor = self.cursor.max(state.store.revision());
+        true
     }
 
     /// An object that no longer is selected has gone, for this watch.
@@ -184,10 +194,12 @@ impl Watch {
             (None, None) => return,
             (None, Some(new)) => ("ADDED", new),
             (Some(_), Some(new)) => ("MODIFIED", new),
-            (Some(old), None) => ("DELETED", old),
+            (Some(old), None) => {
+                let mut last = old.as_ref().clone();
+                last["metadata"]["resourceVersion"] = json!(event.revision.to_string());
+                return self.line("DELETED", &last);
+            }
         };
-        let mut object = shown(object, self.metadata_only);
-        object["metadata"]["resourceVersion"] = json!(event.revision.to_string());
-        self.line(what, &object);
+        self.line(what, object);
     }
 }

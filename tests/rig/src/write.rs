@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::admission;
 use super::answer::Refusal;
@@ -281,18 +281,18 @@ fn keep(kind: &Kind, live: &Value, new: &mut Value, subresource: &str) {
 
 /// Counts a change of what is wanted: of a built-in kind the spec, of another all but metadata and status.
 fn count(kind: &Kind, live: &Value, new: &mut Value) {
-    let wanted = |object: &Value| -> Map<String, Value> {
-        let is_wanted = |key: &str| {
-            if kind.is_custom {
-                !(key == "metadata" || (key == "status" && kind.has_status))
-            } else {
-                key == "spec"
-            }
-        };
-        let members = object.as_object().into_iter().flatten();
-        members.filter(|(key, _)| is_wanted(key)).map(|(key, it)| (key.clone(), it.clone())).collect()
+    let is_wanted = |(key, _): &(&String, &Value)| {
+        if kind.is_custom {
+            !(*key == "metadata" || (*key == "status" && kind.has_status))
+        } else {
+            *key == "spec"
+        }
     };
-    if kind.has_generation && wanted(live) != wanted(new) {
+    let is_same = {
+        let wanted = |object| members(object).filter(is_wanted);
+        wanted(live).eq(wanted(new))
+    };
+    if kind.has_generation && !is_same {
         new["metadata"]["generation"] =
             json!(live["metadata"]["generation"].as_i64().unwrap_or_default() + 1);
     }
@@ -300,14 +300,25 @@ fn count(kind: &Kind, live: &Value, new: &mut Value) {
 
 /// Whether nothing is left to write: who owns a field since when does not count.
 fn is_same(live: &Value, new: &Value) -> bool {
-    let without_times = |object: &Value| {
-        let mut object = object.clone();
-        for entry in object["metadata"]["managedFields"].as_array_mut().into_iter().flatten() {
-            entry["time"] = Value::Null;
-        }
-        object
+    let is_not = |field: &'static str| move |(key, _): &(&String, &Value)| *key != field;
+    let owns_same = |one: &Value, other: &Value| {
+        members(one).filter(is_not("time")).eq(members(other).filter(is_not("time")))
     };
-    live == new || without_times(live) == without_times(new)
+    let (old, metadata) = (&live["metadata"], &new["metadata"]);
+    members(live).filter(is_not("metadata")).eq(members(new).filter(is_not("metadata")))
+        && members(old).filter(is_not("managedFields")).eq(members(metadata).filter(is_not("managedFields")))
+        && owners(live).len() == owners(new).len()
+        && owners(live).iter().zip(owners(new)).all(|(one, other)| owns_same(one, other))
+}
+
+/// Who owns which of its fields.
+fn owners(object: &Value) -> &[Value] {
+    object["metadata"]["managedFields"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The members of an object.
+fn members(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    object.as_object().into_iter().flatten()
 }
 
 /// Whether the last finalizer of an object that is being deleted has gone.

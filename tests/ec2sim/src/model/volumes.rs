@@ -141,7 +141,8 @@ impl Model {
         };
         let held = self.hold(view.clone(), effects);
         self.state.volumes.insert(id.clone(), held);
-        if passes && has_key {
+        // One that vanishes is creating until then, whatever lets it vanish.
+        if passes && has_key && effects.vanishes.is_none() {
             let change = if effects.fails {
                 Change::Fails { id: id.clone() }
             } else {

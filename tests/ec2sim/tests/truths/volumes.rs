@@ -1,6 +1,6 @@
 //! A volume's states and shapes.
 
-use ec2sim::{Truth, VolumeState};
+use ec2sim::{Effect, Fault, Truth, Truths, VolumeState};
 
 use crate::kit::{Kit, both_ways, check, equal};
 
@@ -19,6 +19,19 @@ fn a_volume_is_creating_before_available_and_deleting_before_gone() {
         check(kit.volume(&id).is_err(), "it is still there")?;
         kit.refuses("InvalidVolume.NotFound", "DeleteVolume", &[("VolumeId", &id)])
     });
+}
+
+/// Source: github.com/kubernetes-sigs/aws-ebs-csi-driver/issues/3010 and 1951: it is gone before anyone can use
+/// it.
+#[test]
+fn a_volume_that_a_fault_lets_vanish_is_creating_until_then() {
+    let kit = Kit::new(Truths::all());
+    kit.sim.add_fault(Fault::on("CreateVolume", Effect::VolumeVanishes { seconds: 30.0 }));
+    let id = kit.create_volume(&[]).unwrap();
+    kit.pass(29);
+    assert_eq!(kit.volume(&id).map(|it| it.state), Ok(VolumeState::Creating));
+    kit.pass(1);
+    assert!(kit.volume(&id).is_err(), "it is still there");
 }
 
 /// Source: EBS user guide, "Amazon EBS volume types" (sizes, IOPS, throughput and ratios as of 2026).

@@ -1,6 +1,8 @@
 //! A client without a runtime, for those who act in the cluster beside the operator: a request is carried out
 //! at once, and one that is refused is made again at the next look.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request};
@@ -24,19 +26,25 @@ impl<'a> Hand<'a> {
     }
 
     /// Creates an object; none if that is refused.
-    pub fn create(&self, resource: &str, object: &Value) -> Option<Value> {
+    pub fn create(&self, resource: &str, object: &Value) -> Option<Arc<Value>> {
         let path = self.server.path(resource, text(&object["metadata"]["namespace"]))?;
         self.request(Method::POST, &path, "application/json", object)
     }
 
     /// Merges a patch into an object, or (with `/status`) into its status; none if that is refused.
-    pub fn merge(&self, resource: &str, object: &Value, subresource: &str, changes: &Value) -> Option<Value> {
+    pub fn merge(
+        &self,
+        resource: &str,
+        object: &Value,
+        subresource: &str,
+        changes: &Value,
+    ) -> Option<Arc<Value>> {
         let path = self.path_of(resource, object)?;
         self.request(Method::PATCH, &format!("{path}{subresource}"), "application/merge-patch+json", changes)
     }
 
     /// Assigns a pod to a Kubernetes node.
-    pub fn bind(&self, pod: &Value, node: &str) -> Option<Value> {
+    pub fn bind(&self, pod: &Value, node: &str) -> Option<Arc<Value>> {
         let path = self.path_of("pods", pod)?;
         let binding = json!({"apiVersion": "v1", "kind": "Binding",
             "metadata": {"name": pod["metadata"]["name"]},
@@ -45,7 +53,7 @@ impl<'a> Hand<'a> {
     }
 
     /// Deletes exactly this object, with these options beside its UID.
-    pub fn delete(&self, resource: &str, object: &Value, options: &Value) -> Option<Value> {
+    pub fn delete(&self, resource: &str, object: &Value, options: &Value) -> Option<Arc<Value>> {
         let path = self.path_of(resource, object)?;
         let mut options = options.clone();
         options["preconditions"] = json!({"uid": object["metadata"]["uid"]});
@@ -57,13 +65,13 @@ impl<'a> Hand<'a> {
         Some(format!("{path}/{}", text(&object["metadata"]["name"])))
     }
 
-    fn request(&self, method: Method, path: &str, media: &str, body: &Value) -> Option<Value> {
+    fn request(&self, method: Method, path: &str, media: &str, body: &Value) -> Option<Arc<Value>> {
         let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, media);
         let (parts, ()) = request.body(()).ok()?.into_parts();
         let call = Call::read(self.caller, &parts, Bytes::from(body.to_string())).ok()?;
         match self.server.carry_out(&call) {
             Ok(Answer::Object(_, object)) => Some(object),
-            Ok(Answer::Watch(_)) => None,
+            Ok(Answer::List(_) | Answer::Watch(_)) => None,
             Err(refusal) => {
                 tracing::debug!(caller = self.caller, path, status = %refusal.status, "refused");
                 None

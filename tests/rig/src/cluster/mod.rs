@@ -68,6 +68,8 @@ pub struct Cluster {
     attach_detach: AttachDetach,
     kubelets: Kubelets,
     violations: Violations,
+    /// What the garbage collector looked at last.
+    collected: Option<u64>,
 }
 
 /// What must never happen on a machine, with its moment: a volume that is taken from under its engine.
@@ -87,6 +89,7 @@ impl Cluster {
             attach_detach: AttachDetach::default(),
             kubelets: Kubelets::default(),
             violations: Violations::default(),
+            collected: None,
         }
     }
 
@@ -104,8 +107,8 @@ impl Cluster {
     pub async fn run(mut self) {
         let mut changes = self.server.signal();
         loop {
-            changes.mark_unchanged();
-            let due = self.step();
+            let revision = *changes.borrow_and_update();
+            let due = self.step(revision);
             let wait = due.0.map_or(Duration::from_secs(30), |due| {
                 Duration::try_from(due.duration_since(self.server.now())).unwrap_or_default()
             });
@@ -116,8 +119,8 @@ impl Cluster {
         }
     }
 
-    /// One look of everybody. When something is due next.
-    fn step(&mut self) -> Due {
+    /// One look of everybody after this write. When something is due next.
+    fn step(&mut self, revision: u64) -> Due {
         let mut due = Due::default();
         let wishes = std::mem::take(&mut *self.controls.0.lock());
         for (instance, is_silent) in wishes.silent {
@@ -151,7 +154,10 @@ impl Cluster {
         let pause = || SignedDuration::from_secs(rng.random_range(1..15));
         self.kubelets.forget(&instances, &self.machines);
         self.kubelets.step(&self.server, &seen, &self.machines, pause, &mut due);
-        garbage::collect(&self.server);
+        // It waits for nothing but writes. Its own are a reason to look again.
+        if self.collected.replace(revision) != Some(revision) {
+            garbage::collect(&self.server);
+        }
         due
     }
 }
