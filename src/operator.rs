@@ -195,7 +195,7 @@ pub fn context(
         term,
         clock,
         retry: Retry::new(timing.retry_initial_backoff, timing.retry_max_backoff),
-        settling: Settling::default(),
+        settling: Settling::new(settings.time_scale),
         network: settings.network.clone(),
         timing,
         cluster_id,

@@ -13,23 +13,29 @@ use tokio::time::Instant;
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// Objects whose words change. A restart forgets them: the first pass of each begins its moment anew.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Settling {
+    moment: Duration,
     since: Mutex<HashMap<String, Instant>>,
 }
 
 impl Settling {
+    /// None changes yet. Time passes so many times as fast as it does in production.
+    pub fn new(time_scale: f64) -> Self {
+        Self { moment: MOMENT.div_f64(time_scale), since: Mutex::default() }
+    }
+
     /// How much longer the changed words of this object wait; none if they are to be written now.
     pub fn wait(&self, uid: &str) -> Option<Duration> {
         let now = Instant::now();
         let mut since = self.since.lock();
         if let Some(first) = since.get(uid) {
-            return MOMENT.checked_sub(now.duration_since(*first)).filter(|left| !left.is_zero());
+            return self.moment.checked_sub(now.duration_since(*first)).filter(|left| !left.is_zero());
         }
         // An object that was deleted meanwhile has no other end.
-        since.retain(|_, first| now.duration_since(*first) < 60 * MOMENT);
+        since.retain(|_, first| now.duration_since(*first) < 60 * self.moment);
         since.insert(uid.to_owned(), now);
-        Some(MOMENT)
+        Some(self.moment)
     }
 
     /// The status of this object is written, or as it should be.
@@ -76,7 +82,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn words_that_change_all_the_time_are_written_each_second() {
-        let settling = Settling::default();
+        let settling = Settling::new(1.0);
         assert_eq!(settling.wait("a"), Some(MOMENT));
         tokio::time::advance(Duration::from_millis(600)).await;
         assert_eq!(settling.wait("a"), Some(Duration::from_millis(400)));
