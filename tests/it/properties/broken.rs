@@ -99,11 +99,7 @@ const WORLDS: [(&str, Otherwise); 24] = [
 ];
 
 /// The rest of [`WORLDS`].
-const MORE_WORLDS: [(&str, Otherwise); 11] = [
-    ("a second machine is launched only as the replacement that the status names", |it| third(it, 125, true)),
-    ("a second machine is launched only as the replacement that the status names", |it| {
-        third(it, 152, false)
-    }),
+const MORE_WORLDS: [(&str, Otherwise); 9] = [
     ("an operator sends only while it holds the Lease", |it| it.sends(899, "operator-2")),
     ("an operator sends only while it holds the Lease", |it| it.sends(901, "operator-1")),
     ("the operator keeps to its own fields and calls", |it| {
@@ -132,28 +128,6 @@ const MORE_WORLDS: [(&str, Otherwise); 11] = [
         }
     }),
 ];
-
-/// The second machine is replaced at this second, while the first one still lives; it is left from 150 on.
-fn third(world: &mut World, second: i64, is_lost: bool) {
-    world.change(second, "operator-1", "nodes.freehold.dev", "n2", |node| {
-        node["status"]["conditions"] =
-            json!([{"type": "Lost", "status": if is_lost { "True" } else { "False" }}]);
-    });
-    world.change(second, "operator-1", "databases.freehold.dev", "d", |database| {
-        database["status"]["replacement"] = json!({"from": "node-2", "to": "node-3"});
-    });
-    world.node(second, "n3", "node-3");
-    world.create(second + 3, "n3", 1, Fate::Committed, &["i-3"]);
-    world.phase(second + 3, "i-3", Some(Phase::Instance(InstanceState::Running)), &[("node-uid", "n3")]);
-}
-
-#[test]
-fn a_third_machine_that_takes_the_place_of_a_lost_one_breaks_no_rule_while_the_one_before_ends() {
-    let mut world = good();
-    third(&mut world, 152, true);
-    let found = broken_rules(&world.sorted());
-    assert!(found.is_empty(), "{found:?}");
-}
 
 fn broken_rules(record: &Record) -> Vec<(&'static str, String)> {
     broken(record).collect()

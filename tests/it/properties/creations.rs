@@ -8,9 +8,7 @@ use freehold::cloud::identity::{self, Kind};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::facts::{
-    DATABASES, Histories, NODES, VOLUMES, has_finalizer, instance, is_going, is_live, named, owner,
-};
+use super::facts::{DATABASES, Histories, NODES, VOLUMES, has_finalizer, instance, is_live, named, owner};
 use super::record::Record;
 
 /// The instances that live after each change, by their Nodes' UIDs, and which Node each change concerns.
@@ -46,8 +44,7 @@ pub fn one_live_instance(record: &Record) -> Result<(), String> {
     })
 }
 
-/// While a machine of a Database lives, another one begins only for the two Nodes of its replacement; beside
-/// them lives only what the Database has left, and only where a lost machine is replaced.
+/// While a machine of a Database lives, another one begins only for the two Nodes of its replacement.
 pub fn replacements(record: &Record) -> Result<(), String> {
     let (nodes, databases) = (Histories::of(record, &[NODES]), Histories::of(record, &[DATABASES]));
     let mut before: BTreeSet<String> = BTreeSet::new();
@@ -57,32 +54,19 @@ pub fn replacements(record: &Record) -> Result<(), String> {
         let is_new = now.contains(uid) && !before.contains(uid);
         before = now;
         let Some(database) = nodes.last(uid).and_then(owner).filter(|_| is_new) else { return Ok(()) };
-        let of_database: Vec<&Value> = before
+        let of_database: BTreeSet<&str> = before
             .iter()
-            .filter_map(|uid| nodes.at(uid, at).or_else(|| nodes.last(uid)))
+            .filter_map(|uid| nodes.last(uid))
             .filter(|node| owner(node) == Some(database))
+            .filter_map(|node| node["metadata"]["name"].as_str())
             .collect();
         let replacement = databases.at(database, at).map(|it| &it["status"]["replacement"]);
-        let is = |node: &Value, end: &str| replacement.is_some_and(|it| it[end] == node["metadata"]["name"]);
-        let (named, others): (Vec<&Value>, Vec<&Value>) =
-            of_database.iter().partition(|node| is(node, "from") || is(node, "to"));
-        let replaces_lost = nodes.all_at(at).any(|node| is(node, "from") && is_lost(node));
-        let are_left = others.iter().all(|node| is_going(node) || is_lost(node));
-        let is_successor = nodes.last(uid).is_some_and(|node| is(node, "to"));
-        let is_announced =
-            if others.is_empty() { named.len() == 2 } else { is_successor && replaces_lost && are_left };
-        if of_database.len() > 1 && !is_announced {
-            let names: Vec<&Value> = of_database.iter().map(|node| &node["metadata"]["name"]).collect();
-            return Err(format!("at {at}: {names:?} live, and the status names {replacement:?}"));
+        let named = replacement.map(|it| ["from", "to"].map(|end| it[end].as_str().unwrap_or_default()));
+        if of_database.len() > 1 && named.map(BTreeSet::from) != Some(of_database.clone()) {
+            return Err(format!("at {at}: {of_database:?} live, and the status names {replacement:?}"));
         }
         Ok(())
     })
-}
-
-/// Whether a Node's machine is declared lost.
-fn is_lost(node: &Value) -> bool {
-    let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().any(|it| it["type"] == "Lost" && it["status"] == "True")
 }
 
 /// The creating calls as they were sent, each with its owner's UID and object at that moment.
