@@ -39,8 +39,8 @@ use killed::{Course, Meanwhile};
 use lies::Lies;
 use life::Plan;
 
-/// How many seeds each test run tries: about a hundred seconds of one processor, compiled without optimisation.
-/// Those after them are a campaign's.
+/// How many seeds each test run tries: about a hundred seconds of one processor, compiled without
+/// optimisation. Those after them are a campaign's.
 const SEEDS: u64 = 100;
 
 #[test]

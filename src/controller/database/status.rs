@@ -42,6 +42,8 @@ pub struct Decided {
     pub waiting: Option<DatabaseWait>,
     /// What is awaited of its engine.
     pub engine: Option<DatabaseWait>,
+    /// The Node that this pass creates, or has tried to.
+    pub new_node: Option<String>,
     /// The objects that the API server answered with.
     pub answers: Answers,
 }
@@ -53,9 +55,15 @@ impl Decided {
             is_deleting: leaving::is_leaving(observed),
             waiting: waiting(plan, acted),
             engine: engine(observed),
+            new_node: plan.actions.iter().find_map(new_node),
             answers: Answers::default(),
         }
     }
+}
+
+/// The Node that an action creates.
+fn new_node(action: &Action) -> Option<String> {
+    if let Action::CreateNode(_, node, _) = action { Some(node.name_any()) } else { None }
 }
 
 /// What is waited for: what just failed, else what the plan says.
@@ -117,7 +125,7 @@ pub fn status(
         release: old.release,
         zone: old.zone,
         node_ordinal: old.node_ordinal,
-        replacement: replacement(observed, old.replacement),
+        replacement: replacement(observed, decided.new_node.as_ref(), old.replacement),
         run: history::run(observed, now),
         not_starting: old.not_starting,
         volume_deletion_policy: volume_deletion_policy(decided).or(old.volume_deletion_policy),
@@ -139,11 +147,15 @@ fn first_ready_at(conditions: &[Condition]) -> Option<Time> {
     (ready.status == "True").then(|| ready.last_transition_time.clone())
 }
 
-/// The replacement, until the replaced Node is gone, or the other that was to take its place.
-fn replacement(observed: &Observed, recorded: Option<Replacement>) -> Option<Replacement> {
+/// The replacement, until the replaced Node is gone, or the other that was to take its place. One whose
+/// record got no answer is in the object before the pass that creates the Node.
+fn replacement(
+    observed: &Observed,
+    new_node: Option<&String>,
+    recorded: Option<Replacement>,
+) -> Option<Replacement> {
     let recorded = recorded?;
-    let before = observed.database.status.as_ref().and_then(|status| status.replacement.as_ref());
-    let is_new = before != Some(&recorded);
+    let is_new = new_node == Some(&recorded.to);
     let is_there = |name: &str| observed.nodes.iter().any(|node| node.name_any() == name);
     (is_new || (is_there(&recorded.from) && is_there(&recorded.to))).then_some(recorded)
 }
@@ -162,7 +174,7 @@ fn endpoint(observed: &Observed) -> Option<Endpoint> {
 }
 
 fn entries(observed: &Observed, decided: &Decided, now: Timestamp) -> Vec<Entry> {
-    let Decided { is_deleting, waiting, engine, answers: _ } = decided;
+    let Decided { is_deleting, waiting, engine, new_node: _, answers: _ } = decided;
     let machine = entry(Type::NodeReady, machine(observed), messages::MACHINE_READY);
     let disk = entry(Type::VolumeReady, disk(observed), messages::VOLUME_READY);
     let engine = entry(Type::EngineReady, engine.clone(), messages::ENGINE_READY);

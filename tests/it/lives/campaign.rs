@@ -1,5 +1,5 @@
-//! A campaign: many lives, each noted as it ends, so that one that is stopped goes on where it was, and a report
-//! of all of them.
+//! A campaign: many lives, each noted as it ends, so that one that is stopped goes on where it was, and a
+//! report of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -177,8 +177,8 @@ fn report(sum: &Sum, seeds: &Range<u64>) -> String {
     let commits: Vec<String> = sum.commits.iter().map(|(commit, of)| format!("{commit} ({of})")).collect();
     let mut text = format!(
         "# {lived} lives of a database with two operators\n\n\
-         The seeds {}..{}, each a life of `tests/it/lives/life.rs` with the lies that it draws; the command is\n\
-         in [docs/testing.md](../testing.md#campaigns).\n\n\
+         The seeds {}..{}, each a life of `tests/it/lives/life.rs` with the lies that it draws; the\n\
+         command is in [docs/testing.md](../testing.md#campaigns).\n\n\
          | what | how many |\n|---|---|\n",
         seeds.start, seeds.end
     );

@@ -84,6 +84,24 @@ fn a_database_is_available_while_its_engine_answers_at_its_service() {
 }
 
 #[test]
+fn a_replacement_that_begins_again_within_the_same_second_stays_recorded() {
+    let mut world = edited(json!({"instanceTypes": ["m7i.large"]}));
+    let started = |world: &Observed| {
+        let actions = plan(world, now()).actions;
+        actions.into_iter().find_map(|action| match action {
+            Action::CreateNode(ordinal, _, replacement) => Some((ordinal, replacement)),
+            _other => None,
+        })
+    };
+    let (ordinal, replacement) = started(&world).expect("another machine is created");
+    // The answer to the record was lost, and the pass ended there.
+    let status = world.database.status.as_mut().unwrap();
+    (status.node_ordinal, status.replacement) = (Some(ordinal), replacement.clone());
+    assert_eq!(started(&world), Some((ordinal, replacement.clone())));
+    assert_eq!(status_of(&world).replacement, replacement);
+}
+
+#[test]
 fn a_settled_database_is_ready_and_says_where_it_is() {
     let new = status_of(&settled());
     let expected = [

@@ -21,8 +21,8 @@ fn a_volume_is_creating_before_available_and_deleting_before_gone() {
     });
 }
 
-/// Source: github.com/kubernetes-sigs/aws-ebs-csi-driver/issues/3010 and 1951: it is gone before anyone can use
-/// it.
+/// Source: github.com/kubernetes-sigs/aws-ebs-csi-driver/issues/3010 and 1951: it is gone before anyone can
+/// use it.
 #[test]
 fn a_volume_that_a_fault_lets_vanish_is_creating_until_then() {
     let kit = Kit::new(Truths::all());
