@@ -151,9 +151,7 @@ async fn one(
             replace_pod(name, uid, as_read.as_deref(), why, acted, ctx, events).await?;
         }
         Action::FreeClaim(claim) => free_claim(claim, ctx).await?,
-        Action::KeepCredentials(held) => {
-            keep_credentials(held, names, acted, ctx, events).await?;
-        }
+        Action::KeepCredentials(held) => keep_credentials(held, names, acted, ctx, events).await?,
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
         Action::DeleteChild(kind, name, uid) => delete_child(*kind, name, uid, namespace, ctx).await?,
         Action::RemoveFinalizer => {

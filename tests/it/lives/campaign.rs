@@ -221,7 +221,9 @@ fn a_campaign_goes_on_where_it_was_and_a_line_that_was_cut_off_does_not_count() 
     };
     let (seeds, all) = (0..3, [lived(0, None), lived(1, Some("it does | not come to rest"))]);
     let mut notes = Notes::open(folder.path(), &seeds);
-    all.iter().for_each(|it| notes.note(it, "the story", &seeds));
+    for it in &all {
+        notes.note(it, "the story", &seeds);
+    }
     notes.file.write_all(br#"{"seed": 2, "comm"#).unwrap();
     let mut notes = Notes::open(folder.path(), &seeds);
     assert_eq!(notes.sum.seeds, BTreeSet::from([0, 1]));

@@ -71,7 +71,9 @@ impl House {
     /// Cordons the Kubernetes nodes that are there; the names of these.
     pub fn cordon(&self) -> Vec<String> {
         let all = self.server.objects("nodes");
-        all.iter().for_each(|node| set_cordon(&self.server, node, true));
+        for node in &all {
+            set_cordon(&self.server, node, true);
+        }
         all.iter().filter_map(|node| node["metadata"]["name"].as_str().map(str::to_owned)).collect()
     }
 

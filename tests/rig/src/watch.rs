@@ -31,6 +31,7 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 const LONGEST: Duration = Duration::from_secs(1800);
 
 /// One watch.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Watch {
     state: Arc<Mutex<State>>,
     signal: Receiver<Signal>,

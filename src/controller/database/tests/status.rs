@@ -88,9 +88,9 @@ fn a_replacement_that_begins_again_within_the_same_second_stays_recorded() {
     let mut world = edited(json!({"instanceTypes": ["m7i.large"]}));
     let started = |world: &Observed| {
         let actions = plan(world, now()).actions;
-        actions.into_iter().find_map(|action| match action {
-            Action::CreateNode(ordinal, _, replacement) => Some((ordinal, replacement)),
-            _other => None,
+        actions.into_iter().find_map(|action| {
+            let Action::CreateNode(ordinal, _, replacement) = action else { return None };
+            Some((ordinal, replacement))
         })
     };
     let (ordinal, replacement) = started(&world).expect("another machine is created");

@@ -49,6 +49,7 @@ fn needed(observed: &Observed) -> Option<ReplacementCause> {
 const RETIREMENT: [(&str, i64); 1] = [("instance-retirement", 86_400)];
 
 #[test]
+#[expect(clippy::large_stack_arrays, reason = "a table of worlds")]
 fn a_cordoned_machine_with_a_database_and_one_with_an_event_are_to_be_left() {
     let cordoned = Some(ReplacementCause::Cordoned);
     let event = Some(ReplacementCause::EventScheduled);
