@@ -39,9 +39,9 @@ use killed::{Course, Meanwhile};
 use lies::Lies;
 use life::Plan;
 
-/// How many seeds each test run tries: about a hundred seconds of one processor, compiled without
+/// How many seeds each test run tries: about twenty seconds of one processor, compiled without
 /// optimisation. Those after them are a campaign's.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 20;
 
 #[test]
 fn a_database_lives_in_a_world_as_one_would_wish_it() {

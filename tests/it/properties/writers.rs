@@ -8,7 +8,7 @@ use freehold_rig::Change;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::facts::{DATABASES, is_operator};
+use super::facts::{DATABASES, Histories, is_operator};
 use super::record::Record;
 
 fn passwords(record: &Record) -> impl Iterator<Item = &str> {
@@ -16,9 +16,14 @@ fn passwords(record: &Record) -> impl Iterator<Item = &str> {
     secrets.filter_map(|change| change.new.as_ref()?["data"]["password"].as_str())
 }
 
-/// One password for the whole life, of each database by its name.
+/// One password for the whole life, of each database by its name. A Secret that arrives when no Database is
+/// there any more, sent by an operator whose process was stopped meanwhile, is the password of none.
 pub fn credentials_are_stable(record: &Record) -> Result<(), String> {
-    let all: BTreeSet<&str> = passwords(record).collect();
+    let histories = Histories::of(record, &[DATABASES]);
+    let is_late = |it: &Change| it.old.is_none() && histories.all_at(it.at).next().is_none();
+    let secrets = record.changes.iter().filter(|it| it.resource == "secrets" && !is_late(it));
+    let all: BTreeSet<&str> =
+        secrets.filter_map(|it| it.new.as_ref()?["data"]["password"].as_str()).collect();
     let databases = record.changes.iter().filter(|change| change.resource == DATABASES);
     let metadata =
         databases.filter_map(|change| Some(&change.new.as_ref().or(change.old.as_ref())?["metadata"]));
