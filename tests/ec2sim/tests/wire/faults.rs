@@ -140,7 +140,7 @@ fn a_launch_dies_and_a_volume_vanishes() {
     assert_eq!(code(sim.call("tester", &volume)), "ok");
     sim.advance(Duration::from_secs(59));
     assert_eq!(sim.instances()[0].state, InstanceState::Terminated);
-    assert_eq!(sim.volumes().iter().map(|volume| volume.state).collect::<Vec<_>>(), [VolumeState::Available]);
+    assert_eq!(sim.volumes().iter().map(|volume| volume.state).collect::<Vec<_>>(), [VolumeState::Creating]);
     sim.advance(Duration::from_secs(1));
     assert_eq!(sim.volumes(), []);
 }
