@@ -20,6 +20,14 @@ where
     let Some(difference) = difference(&serde_json::to_value(old)?, &serde_json::to_value(new)?) else {
         return Ok(object.clone());
     };
+    patch_by(api, object, &difference).await
+}
+
+/// The same by a difference that is known.
+pub async fn patch_by<K>(api: &Api<K>, object: &K, difference: &Value) -> Result<K, PatchError>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
     let patch = json!({
         "metadata": {"resourceVersion": object.meta().resource_version, "uid": object.meta().uid},
         "status": difference,

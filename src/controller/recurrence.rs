@@ -14,7 +14,7 @@ pub const PAUSES: [u32; 3] = [1, 5, 15];
 
 /// The pause from then on, an hour: what was wrong may have been outside what people change here, and over by
 /// then. A machine that has lived as long begins the count anew.
-pub const SLOW_PAUSES: u32 = 60;
+const SLOW_PAUSES: u32 = 60;
 
 /// When the life of a machine began: with its launch, which may have waited for capacity.
 pub fn born_at(node: &Node) -> Option<Timestamp> {
@@ -26,14 +26,18 @@ pub fn born_at(node: &Node) -> Option<Timestamp> {
 /// How many machines before this one count: none once it has lived for an hour. `since`: when it ended, or
 /// was seen to.
 pub fn before(node: &Node, since: Timestamp, timing: &Timing) -> i32 {
-    let is_young = born_at(node).is_some_and(|at| since < later(at, slow(timing)));
-    if is_young { node.spec.replaced_before } else { 0 }
+    counted(node, since, slow(timing))
 }
 
 /// The same for a machine that serves: the pause that it has waited for is no time in which it was well.
 pub fn before_serving(node: &Node, now: Timestamp, timing: &Timing) -> i32 {
     let paused = pause(node.spec.replaced_before, timing);
-    let is_young = born_at(node).is_some_and(|at| now < later(later(at, paused), slow(timing)));
+    counted(node, now, paused.saturating_add(slow(timing)))
+}
+
+/// The machines before one that has not lived for so long at this moment.
+fn counted(node: &Node, at: Timestamp, span: Duration) -> i32 {
+    let is_young = born_at(node).is_some_and(|born_at| at < later(born_at, span));
     if is_young { node.spec.replaced_before } else { 0 }
 }
 
@@ -50,7 +54,8 @@ pub fn is_stalled(before: i32) -> bool {
     usize::try_from(before).is_ok_and(|before| before > PAUSES.len())
 }
 
-fn slow(timing: &Timing) -> Duration {
+/// The longest pause.
+pub fn slow(timing: &Timing) -> Duration {
     timing.relaunch_backoff.saturating_mul(SLOW_PAUSES)
 }
 

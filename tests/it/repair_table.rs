@@ -30,6 +30,8 @@ const REPLACE: &str = "declare the machine lost, replace it";
 const STAGES: &str = "stop, stop by force, terminate: `--fence-step-timeout` (2 min) each";
 const IS_PROOF: &str = "it is the proof";
 const FAILS: &str = "`FenceFailed` after 6 min";
+const POSTPONED: &str = "none; while five others that serve (or 1 % of the Nodes, half of these in its own namespace) are \
+    replaced, postponed (`RepairPostponed`)";
 const NOT_NEEDED: &str = "not needed: a planned move";
 
 /// Every row.
@@ -174,8 +176,7 @@ pub const DECISIONS: [Decision; 20] = [
         fact: "EC2 has scheduled an event for a healthy machine: retirement, stop, reboot, or maintenance of its \
             host",
         decision: "replace the machine as planned, as soon as that is announced",
-        grace: "none; while five others that serve (or 1 % of the Nodes, half of these in its own namespace) are \
-            replaced, postponed (`RepairPostponed`)",
+        grace: POSTPONED,
         fence: NOT_NEEDED,
         bound: "none: the database runs on the old machine meanwhile, until the event comes",
         reason: Reason::EventScheduled,
@@ -186,8 +187,7 @@ pub const DECISIONS: [Decision; 20] = [
         fact: "the Kubernetes node of a healthy machine is cordoned outside Freehold, as by `kubectl drain` (an \
             adopted machine may be)",
         decision: "replace the machine as planned; if it is uncordoned before the database has moved, it stays",
-        grace: "none; while five others that serve (or 1 % of the Nodes, half of these in its own namespace) are \
-            replaced, postponed (`RepairPostponed`)",
+        grace: POSTPONED,
         fence: NOT_NEEDED,
         bound: "none: the database runs on the old machine meanwhile",
         reason: Reason::Cordoned,

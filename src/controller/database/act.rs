@@ -1,8 +1,5 @@
 //! The act step of the Database controller: carries the plan out. Only writes; it makes no choice.
 
-use std::fmt::Debug;
-
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
@@ -10,10 +7,8 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::ResourceExt;
 use kube::api::{Api, PostParams};
-use kube::{Resource, ResourceExt};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set};
@@ -86,10 +81,10 @@ async fn one(
         Action::DeleteRetainedCredentials(name, uid) => delete::delete(&secrets, name, uid).await?,
         Action::ReportAltered(what, object) => report_altered(*what, object, acted, ctx, events).await?,
         Action::ApplyConfigMap(object) => apply_files(object, acted, answers, ctx).await?,
-        Action::ApplyService(object) => apply_in(namespace, object.as_ref(), ctx).await?,
-        Action::ApplyNetworkPolicy(object) => apply_spec_in(namespace, object.as_ref(), ctx).await?,
-        Action::ApplyDisruptionBudget(object) => apply_spec_in(namespace, object.as_ref(), ctx).await?,
-        Action::CreateServiceAccount(object) => apply_in(namespace, object.as_ref(), ctx).await?,
+        Action::ApplyService(it) => drop(apply(&of_namespace(&**it, ctx), it).await?),
+        Action::ApplyNetworkPolicy(it) => drop(apply_spec(&of_namespace(&**it, ctx), it).await?),
+        Action::ApplyDisruptionBudget(it) => drop(apply_spec(&of_namespace(&**it, ctx), it).await?),
+        Action::CreateServiceAccount(it) => drop(apply(&of_namespace(&**it, ctx), it).await?),
         Action::MendServiceAccount(patch) => mend_account(patch, names, ctx).await?,
         Action::ApplyStatefulSet(object) => {
             apply_template(object, names, acted, answers, ctx, events).await?;
@@ -209,30 +204,6 @@ async fn keep_credentials(
     let note = notes::credentials_retained(&names.retained_secret);
     report(EventReason::CredentialsRetained, note, acted, events).await;
     Ok(())
-}
-
-/// Applies an object in this namespace.
-async fn apply_in<K>(namespace: &str, object: &K, ctx: &Context) -> Result<(), kube::Error>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Serialize
-        + DeserializeOwned
-        + Debug,
-{
-    apply(&Api::<K>::namespaced(ctx.client.clone(), namespace), object).await.map(drop)
-}
-
-/// The same, with nothing in its spec that another client has added.
-async fn apply_spec_in<K>(namespace: &str, object: &K, ctx: &Context) -> Result<(), kube::Error>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Serialize
-        + DeserializeOwned
-        + Debug,
-{
-    apply_spec(&Api::<K>::namespaced(ctx.client.clone(), namespace), object).await.map(drop)
 }
 
 /// Gives the ConfigMap this content, or creates it.

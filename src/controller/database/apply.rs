@@ -48,10 +48,7 @@ pub(super) async fn apply_spec<K>(api: &Api<K>, object: &K) -> Result<K, kube::E
 where
     K: Resource + Clone + Serialize + DeserializeOwned + Debug,
 {
-    if object.meta().uid.is_none() {
-        return create(api, &object.name_any(), object).await;
-    }
-    replace(api, object, json!(object), "spec").await
+    write_spec(api, object, json!(object)).await
 }
 
 /// The same for a ConfigMap, whose content is replaced whole: no file stays that another client has added.
@@ -75,8 +72,15 @@ pub(super) async fn apply_stateful_set(
     object: &StatefulSet,
     found: Option<&Value>,
 ) -> Result<StatefulSet, kube::Error> {
-    let whole = whole(object, found);
-    if object.metadata.uid.is_none() {
+    write_spec(api, object, whole(object, found)).await
+}
+
+/// Creates the object as this, or replaces its spec by this one's.
+async fn write_spec<K>(api: &Api<K>, object: &K, whole: Value) -> Result<K, kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    if object.meta().uid.is_none() {
         return create(api, &object.name_any(), &whole).await;
     }
     replace(api, object, whole, "spec").await

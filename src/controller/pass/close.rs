@@ -34,10 +34,7 @@ where
     if acted.error.as_ref().is_some_and(ActError::is_conflict) {
         return Err(PassError::Conflict);
     }
-    let waits = waits(acted.object.meta().uid.as_deref().unwrap_or_default(), old, new, ctx)?;
-    if waits.is_none() {
-        write_status(api, &acted.object, old, new).await?;
-    }
+    let waits = write_status(api, &acted.object, old, new, ctx).await?;
     for happened in happened.into_iter().filter(|_| waits.is_none()) {
         events.publish(&acted.object, &happened).await;
     }
@@ -47,29 +44,33 @@ where
     }
 }
 
-/// How long this change of the status waits; none if there is none or it is written now.
-fn waits<S: Serialize>(uid: &str, old: &S, new: &S, ctx: &Context) -> Result<Option<Duration>, PassError> {
+/// The closing status patch of a pass: what differs, or no call; or how long words wait. A conflict is no
+/// failure; an object that is gone needs no status.
+async fn write_status<K, S>(
+    api: &Api<K>,
+    object: &K,
+    old: &S,
+    new: &S,
+    ctx: &Context,
+) -> Result<Option<Duration>, PassError>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+    S: Serialize,
+{
     let json = |status| serde_json::to_value(status).map_err(|error| PassError::Status(error.into()));
-    if differ_in_words(&json(old)?, &json(new)?)
+    let (old, new) = (json(old)?, json(new)?);
+    let uid = object.meta().uid.as_deref().unwrap_or_default();
+    if differ_in_words(&old, &new)
         && let Some(waits) = ctx.settling.wait(uid)
     {
         return Ok(Some(waits));
     }
     ctx.settling.settled(uid);
-    Ok(None)
-}
-
-/// The closing status patch of a pass: what differs, or no call. A conflict is no failure; an object that is
-/// gone needs no status.
-async fn write_status<K, S>(api: &Api<K>, object: &K, old: &S, new: &S) -> Result<(), PassError>
-where
-    K: Resource + Clone + DeserializeOwned + Debug,
-    S: Serialize,
-{
-    match cluster::status::patch(api, object, old, new).await {
-        Ok(_) => Ok(()),
+    let Some(difference) = cluster::status::difference(&old, &new) else { return Ok(None) };
+    match cluster::status::patch_by(api, object, &difference).await {
+        Ok(_) => Ok(None),
         Err(PatchError::Kube(error)) if cluster::is_conflict(&error) => Err(PassError::Conflict),
-        Err(PatchError::Kube(error)) if cluster::is_not_found(&error) => Ok(()),
+        Err(PatchError::Kube(error)) if cluster::is_not_found(&error) => Ok(None),
         Err(error) => Err(PassError::Status(error.into())),
     }
 }

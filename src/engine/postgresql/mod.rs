@@ -60,7 +60,7 @@ const OWNED: &[(&str, &str)] = &[
     ("ssl", "TLS is not offered yet; remove it"),
     ("ssl_", "TLS is not offered yet; remove it"),
     ("krb_", "every connection needs a password; remove it"),
-    ("password_encryption", "only scram-sha-256 is accepted at the door; remove it"),
+    ("password_encryption", "passwords are checked by scram-sha-256 only; remove it"),
     ("logging_collector", "the log is the container's, so that it cannot fill the volume; remove it"),
     // Each of these loses committed data without a word; for speed at a known price there is
     // synchronous_commit.

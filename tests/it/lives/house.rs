@@ -51,10 +51,6 @@ pub const SLOW_ELECTION: [&str; 6] = [
     "20",
 ];
 
-/// The resource definitions, which take a while to generate.
-static DEFINITIONS: LazyLock<[Value; 4]> =
-    LazyLock::new(|| [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd()].map(|it| json!(it)));
-
 /// The same, and the kubelets' Leases are looked at half as often, for lives of which there are thousands: a
 /// look every few seconds is a tenth of all that an operator requests.
 pub const SLOW_HEARTBEATS: [&str; 10] = [
@@ -69,6 +65,10 @@ pub const SLOW_HEARTBEATS: [&str; 10] = [
     "--lease-stale-after",
     "25",
 ];
+
+/// The resource definitions, which take a while to generate.
+static DEFINITIONS: LazyLock<[Value; 4]> =
+    LazyLock::new(|| [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd()].map(|it| json!(it)));
 
 /// How a life failed.
 #[derive(Default)]

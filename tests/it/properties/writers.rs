@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::facts::{DATABASES, Histories, is_operator};
 use super::record::Record;
 
-fn passwords(record: &Record) -> impl Iterator<Item = &str> {
+fn passwords(record: &Record) -> impl Iterator<Item = (&Change, &str)> {
     let secrets = record.changes.iter().filter(|change| change.resource == "secrets");
-    secrets.filter_map(|change| change.new.as_ref()?["data"]["password"].as_str())
+    secrets.filter_map(|change| Some((change, change.new.as_ref()?["data"]["password"].as_str()?)))
 }
 
 /// One password for the whole life, of each database by its name. A Secret that arrives when no Database is
@@ -21,9 +21,8 @@ fn passwords(record: &Record) -> impl Iterator<Item = &str> {
 pub fn credentials_are_stable(record: &Record) -> Result<(), String> {
     let histories = Histories::of(record, &[DATABASES]);
     let is_late = |it: &Change| it.old.is_none() && histories.all_at(it.at).next().is_none();
-    let secrets = record.changes.iter().filter(|it| it.resource == "secrets" && !is_late(it));
-    let all: BTreeSet<&str> =
-        secrets.filter_map(|it| it.new.as_ref()?["data"]["password"].as_str()).collect();
+    let in_time = passwords(record).filter(|(change, _)| !is_late(change));
+    let all: BTreeSet<&str> = in_time.map(|(_, password)| password).collect();
     let databases = record.changes.iter().filter(|change| change.resource == DATABASES);
     let metadata =
         databases.filter_map(|change| Some(&change.new.as_ref().or(change.old.as_ref())?["metadata"]));
@@ -36,7 +35,8 @@ pub fn credentials_are_stable(record: &Record) -> Result<(), String> {
 
 /// A password is neither in another object nor in a call to EC2, in plain text or encoded.
 pub fn no_secret_leaks(record: &Record) -> Result<(), String> {
-    for encoded in passwords(record).filter(|it| !it.is_empty()).collect::<BTreeSet<_>>() {
+    let all = passwords(record).map(|(_, password)| password).filter(|it| !it.is_empty());
+    for encoded in all.collect::<BTreeSet<_>>() {
         let plain = data_encoding::BASE64.decode(encoded.as_bytes()).unwrap_or_default();
         let hex = data_encoding::HEXLOWER.encode(&plain);
         let plain = String::from_utf8(plain).unwrap_or_default();

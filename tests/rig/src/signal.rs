@@ -11,8 +11,6 @@ const HEARTBEATS: [&str; 2] = ["leases.coordination.k8s.io", "events.events.k8s.
 /// What the watches of a kind are told.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signal {
-    /// The kind's last write's resourceVersion.
-    revision: u64,
     /// Watches of an older epoch have been cut off.
     pub epoch: u64,
     /// The watches say nothing.
@@ -32,7 +30,7 @@ pub struct Signals {
 impl Signals {
     /// What tells the watches of a kind (`plural` or `plural.group`).
     pub fn of(&self, resource: &str) -> Receiver<Signal> {
-        self.change(resource, |_| ()).subscribe()
+        self.kinds.lock().entry(resource.to_owned()).or_default().subscribe()
     }
 
     /// What tells the players.
@@ -42,7 +40,7 @@ impl Signals {
 
     /// Something of this kind was written.
     pub fn written(&self, resource: &str, revision: u64) {
-        self.change(resource, |it| it.revision = revision);
+        self.change(resource, |_| ());
         if !HEARTBEATS.contains(&resource) {
             self.players.send_replace(revision);
         }
@@ -72,13 +70,12 @@ impl Signals {
         }
     }
 
-    fn change(&self, resource: &str, change: impl FnOnce(&mut Signal)) -> Sender<Signal> {
+    /// Tells the watches of a kind; a kind that is watched later begins as it is left here.
+    fn change(&self, resource: &str, change: impl FnOnce(&mut Signal)) {
         let mut kinds = self.kinds.lock();
-        let sender = match kinds.get(resource) {
-            Some(sender) => sender,
-            None => kinds.entry(resource.to_owned()).or_default(),
-        };
-        sender.send_modify(change);
-        sender.clone()
+        match kinds.get(resource) {
+            Some(sender) => sender.send_modify(change),
+            None => kinds.entry(resource.to_owned()).or_default().send_modify(change),
+        }
     }
 }

@@ -137,3 +137,11 @@ pub enum Action {
     /// Remove our finalizer from the Database: all its resources are deleted.
     RemoveFinalizer,
 }
+
+impl Action {
+    /// Deletes a child that is there, and not being deleted yet.
+    pub(super) fn delete(kind: ChildKind, child: Option<&ObjectMeta>) -> Option<Self> {
+        let metadata = child.filter(|metadata| metadata.deletion_timestamp.is_none())?;
+        Some(Self::DeleteChild(kind, metadata.name.clone()?, metadata.uid.clone()?))
+    }
+}

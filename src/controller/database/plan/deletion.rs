@@ -2,7 +2,6 @@
 //! says, credentials. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
 use super::action::{Action, Plan};
@@ -118,17 +117,13 @@ fn may_lose_its_label(observed: &Observed) -> bool {
 
 /// What is left goes before the Database does, so that nothing of it is there once it is gone.
 fn children(observed: &Observed) -> Vec<Action> {
-    let delete = |kind: ChildKind, child: Option<&ObjectMeta>| {
-        let metadata = child.filter(|metadata| metadata.deletion_timestamp.is_none())?;
-        Some(Action::DeleteChild(kind, metadata.name.clone()?, metadata.uid.clone()?))
-    };
     [
-        delete(ChildKind::StatefulSet, observed.stateful_set.ours().map(Resource::meta)),
-        delete(ChildKind::Service, observed.service.ours().map(Resource::meta)),
-        delete(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
-        delete(ChildKind::ServiceAccount, observed.service_account.ours().map(Resource::meta)),
-        delete(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
-        delete(ChildKind::PodDisruptionBudget, observed.disruption_budget.ours().map(Resource::meta)),
+        Action::delete(ChildKind::StatefulSet, observed.stateful_set.ours().map(Resource::meta)),
+        Action::delete(ChildKind::Service, observed.service.ours().map(Resource::meta)),
+        Action::delete(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
+        Action::delete(ChildKind::ServiceAccount, observed.service_account.ours().map(Resource::meta)),
+        Action::delete(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
+        Action::delete(ChildKind::PodDisruptionBudget, observed.disruption_budget.ours().map(Resource::meta)),
     ]
     .into_iter()
     .flatten()

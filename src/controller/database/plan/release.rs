@@ -162,12 +162,7 @@ fn children(observed: &Observed) -> impl Iterator<Item = Action> {
         release(ChildKind::ServiceAccount, observed.service_account.ours().map(Resource::meta)),
         release(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
         // Without Freehold, which moves the database, nothing would ever end a drain.
-        observed.disruption_budget.ours().and_then(|budget| {
-            let ObjectMeta { name, uid, deletion_timestamp, .. } = &budget.metadata;
-            let is_staying = deletion_timestamp.is_none();
-            is_staying.then_some(())?;
-            Some(Action::DeleteChild(ChildKind::PodDisruptionBudget, name.clone()?, uid.clone()?))
-        }),
+        Action::delete(ChildKind::PodDisruptionBudget, observed.disruption_budget.ours().map(Resource::meta)),
     ];
     children.into_iter().flatten()
 }

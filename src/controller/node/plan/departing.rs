@@ -31,13 +31,7 @@ pub(super) fn considered(plan: Plan, observed: &Observed, status: &NodeStatus, i
         let waiting = plan.waiting.clone().or_else(|| Some(wait.into()));
         return Plan { waiting, ..plan };
     }
-    // What was requested of the Database stays so.
-    if status.replacement_needed.is_none()
-        && let Err(at_limit) = observed.fleet.has_place_to_be_replaced()
-    {
-        let RepairsAtLimit { underway, limit, .. } = at_limit;
-        let blocker =
-            Blocker::ReplacementsAtLimit { cause, core_node: core_node.name_any(), underway, limit };
+    if let Some(blocker) = at_limit(observed, status, cause, core_node) {
         let requeue = Some(sooner(observed.timing.instance_sync_interval, plan.requeue));
         return Plan { waiting: plan.waiting.clone().or_else(|| Some(blocker.into())), requeue, ..plan };
     }
@@ -45,6 +39,19 @@ pub(super) fn considered(plan: Plan, observed: &Observed, status: &NodeStatus, i
     let is_recorded = matches!(wait, JoinWait::EventRecorded(_));
     let again = is_recorded.then(|| sooner(observed.timing.instance_sync_interval, plan.requeue));
     Plan { waiting: Some(wait.into()), requeue: again.or(plan.requeue), ..plan }
+}
+
+/// As many machines that serve as may be are being replaced. What was requested of the Database stays so.
+pub(super) fn at_limit(
+    observed: &Observed,
+    status: &NodeStatus,
+    cause: ReplacementCause,
+    core_node: &CoreNode,
+) -> Option<Blocker> {
+    let is_new = status.replacement_needed.is_none();
+    let RepairsAtLimit { underway, limit, .. } =
+        observed.fleet.has_place_to_be_replaced().err().filter(|_| is_new)?;
+    Some(Blocker::ReplacementsAtLimit { cause, core_node: core_node.name_any(), underway, limit })
 }
 
 /// What this wait requests of the Database.

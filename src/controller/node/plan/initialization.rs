@@ -6,14 +6,13 @@ use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
+use super::departing::at_limit;
 use super::facts::terminate;
 use crate::api::node::ReplacementCause;
 use crate::api::{ConditionType, NodeStatus};
 use crate::cloud::Instance;
 use crate::cluster::finalizer;
-use crate::controller::blocker::Blocker;
 use crate::controller::conditions;
-use crate::controller::memory::repairs::RepairsAtLimit;
 use crate::controller::node::messages;
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::{
@@ -79,14 +78,9 @@ pub(super) fn running(observed: &Observed, status: &NodeStatus, instance: &Insta
         if now < asked_until {
             return Plan::wait(JoinWait::KubernetesNodeEndingChecked(name)).until(asked_until, now);
         }
-        // What was requested of the Database stays so.
-        if status.replacement_needed.is_none()
-            && let Err(at_limit) = observed.fleet.has_place_to_be_replaced()
-        {
-            let RepairsAtLimit { underway, limit, .. } = at_limit;
-            let cause = ReplacementCause::KubernetesNodeDeleted;
-            let plan = Plan::wait(Blocker::ReplacementsAtLimit { cause, core_node: name, underway, limit });
-            return Plan { requeue: Some(observed.timing.instance_sync_interval), ..plan };
+        let cause = ReplacementCause::KubernetesNodeDeleted;
+        if let Some(blocker) = at_limit(observed, status, cause, core_node) {
+            return Plan { requeue: Some(observed.timing.instance_sync_interval), ..Plan::wait(blocker) };
         }
         return Plan::wait(JoinWait::KubernetesNodeDeleted(name));
     }

@@ -18,7 +18,7 @@ use crate::controller::node::registration::{has_joined, is_live, unwanted};
 use crate::controller::node::wait::join::JoinWait;
 use crate::controller::node::wait::launch::LaunchWait;
 use crate::controller::node::wait::loss::LossWait;
-use crate::controller::recurrence::{PAUSES, SLOW_PAUSES};
+use crate::controller::recurrence::{PAUSES, slow};
 use crate::time::{SHORTEST_PAUSE, later};
 
 /// Nothing was ever decided: the first attempt, unless EC2 has something of an attempt of this Node already
@@ -100,7 +100,7 @@ fn refused(observed: &Observed, launch: &NodeCreation, refusal: Refusal, now: Ti
             let pause = if observed.class.as_ref().is_some_and(NodeClass::is_launchable) {
                 observed.timing.forbidden_retry_interval
             } else {
-                observed.timing.relaunch_backoff.saturating_mul(SLOW_PAUSES)
+                slow(&observed.timing)
             };
             let due = later(refusal.at.0, pause);
             if now < due {
@@ -232,7 +232,8 @@ pub(super) fn ended(
         return if now < due { ended(due) } else { next_attempt(observed, attempt + 1, never_joined, now) };
     }
     let Some(pause) = PAUSES.get(count) else {
-        return never_joins(observed, status, attempt, due(SLOW_PAUSES), now);
+        let due = later(ended_at, slow(&observed.timing));
+        return never_joins(observed, status, attempt, due, now);
     };
     let due = due(*pause);
     if now < due { ended(due) } else { next_attempt(observed, attempt + 1, never_joined + 1, now) }

@@ -26,7 +26,7 @@ fn whole(status: &VolumeStatus) -> Vec<Whole<'_>> {
         .collect()
 }
 
-const NOBODY: Whole<'_> = ("Stalled", "False", "Progressing", "no manual action required");
+const NOT_STALLED: Whole<'_> = ("Stalled", "False", "Progressing", "no manual action required");
 const EARLIER: &str = "waiting for an earlier step";
 const EXISTS: Whole<'_> = ("Created", "True", "AsExpected", "the EBS volume exists");
 const BOUND: Whole<'_> =
@@ -42,7 +42,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             ("Created", "False", "Creating", waiting),
             ("Bound", "False", "Pending", EARLIER),
             ("Modified", "False", "Pending", EARLIER),
-            NOBODY,
+            NOT_STALLED,
         ]
     );
     let waiting = "creating the PersistentVolume";
@@ -53,7 +53,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             EXISTS,
             ("Bound", "False", "AwaitingBinding", waiting),
             ("Modified", "False", "Pending", EARLIER),
-            NOBODY,
+            NOT_STALLED,
         ]
     );
     assert_eq!(
@@ -63,7 +63,7 @@ fn every_stage_says_what_is_awaited_in_the_first_condition_that_does_not_hold() 
             EXISTS,
             BOUND,
             ("Modified", "True", "AsExpected", "size, type, IOPS and throughput are as wanted"),
-            NOBODY,
+            NOT_STALLED,
         ]
     );
 }
