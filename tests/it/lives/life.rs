@@ -134,7 +134,7 @@ pub async fn live(plan: Plan) {
         house.delete().await;
         tokio::time::sleep(Duration::from_secs(pause)).await;
     } else {
-        house.patch(&json!({"paused": false})).await;
+        house.patch(&json!({"running": true})).await;
     }
     house.chaos.calm();
     if plan.deleted.is_some() {
@@ -175,8 +175,8 @@ impl House {
                 let size = rng.random_range(1..1000).to_string();
                 self.patch(&json!({"config": {"cairo.max.uncommitted.rows": size}})).await;
             }
-            Deed::Pause => self.patch(&json!({"paused": true})).await,
-            Deed::Resume => self.patch(&json!({"paused": false})).await,
+            Deed::Pause => self.patch(&json!({"running": false})).await,
+            Deed::Resume => self.patch(&json!({"running": true})).await,
             Deed::Terminate => self.strike(&Outside::Terminate),
             Deed::Stop => self.strike(&Outside::Stop),
             Deed::Impair => self.strike(&Outside::Impair),

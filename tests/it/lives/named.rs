@@ -116,7 +116,7 @@ pub const NAMED: &[Named] = &[
             it.lie("TerminateInstances", Effect::Lingers { seconds: 3000.0 }, 9);
             it.strike(&Outside::Impair);
             sleep(3000).await;
-            it.patch(&json!({"paused": true})).await;
+            it.patch(&json!({"running": false})).await;
             sleep(600).await;
             it.delete().await;
             true
@@ -227,9 +227,9 @@ pub const NAMED: &[Named] = &[
         Box::pin(async move {
             it.grown_up("Retain").await;
             it.chaos.strike_at("TerminateInstances", Blow::Lost, Duration::from_secs(120));
-            it.patch(&json!({"paused": true})).await;
+            it.patch(&json!({"running": false})).await;
             sleep(300).await;
-            it.patch(&json!({"paused": false})).await;
+            it.patch(&json!({"running": true})).await;
             false
         })
     }),

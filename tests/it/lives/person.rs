@@ -81,6 +81,11 @@ impl House {
     pub async fn patch(&self, spec: &Value) {
         let patch = json!({"spec": spec});
         self.databases().patch(NAME, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        // The API server drops a field that it does not know, and the person would change nothing.
+        let is = self.server.object("databases.freehold.dev", NAMESPACE, NAME).unwrap_or_default();
+        for (field, _) in spec.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+            assert!(is.is_null() || !is["spec"][field].is_null(), "a Database has no field {field}");
+        }
     }
 
     /// The same, if the database is still there.

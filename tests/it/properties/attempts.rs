@@ -60,10 +60,10 @@ pub fn doubt_stays(record: &Record) -> Result<(), String> {
         conclusions.filter_map(|(at, object)| Some((at, object["metadata"]["uid"].as_str()?))).collect();
     for sent in record.creations().filter(|it| it.fate == Fate::Blocked) {
         let until = sent.time + SIGNATURE;
-        // The same token was answered, or its late send was carried out: what it made is known.
-        let known = record.creations().find(|it| {
-            it.seq > sent.seq && it.token == sent.token && matches!(it.fate, Fate::Committed | Fate::Lost)
-        });
+        // Another send of the same token was carried out, before or afterwards: it made what this one would.
+        let known = record
+            .creations()
+            .find(|it| it.token == sent.token && matches!(it.fate, Fate::Committed | Fate::Lost));
         let end = known.map_or(until, |it| it.time.min(until));
         let is_early = |at: Timestamp| sent.time < at && at < end;
         let is_next =

@@ -139,6 +139,15 @@ fn a_good_world_breaks_no_rule() {
     assert!(found.is_empty(), "{found:?}");
 }
 
+/// EC2 makes nothing a second time for a token: what the first send made is all there is.
+#[test]
+fn a_repetition_whose_answer_is_lost_leaves_no_doubt_where_the_first_send_was_carried_out() {
+    let mut world = good();
+    world.create(5, "n1", 1, Fate::Blocked, &[]);
+    let found = broken_rules(&world.sorted());
+    assert!(found.is_empty(), "{found:?}");
+}
+
 #[test]
 fn each_rule_is_broken_alone_by_a_world_that_breaks_it() {
     for (number, (rule, otherwise)) in WORLDS.iter().chain(&MORE_WORLDS).enumerate() {
