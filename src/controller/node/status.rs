@@ -52,7 +52,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Node>, now: Timest
     let is_impaired = old.instance_id.as_ref().is_some_and(|id| facts::is_impaired(observed, id));
     let health = health(&seen, core_node_name.is_some());
     let impaired_since = old.impaired_since.clone().unwrap_or_else(|| Time(whole_second(now)));
-    let is_lost = facts::has_lost_status(observed);
+    let is_lost = facts::has_lost_status(observed) || facts::has_lost_adoption(&observed.node);
     let lost_at =
         old.status_lost_at.clone().or_else(|| is_lost.then(|| Time(later(whole_second(now), A_SECOND))));
     NodeStatus {

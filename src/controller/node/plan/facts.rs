@@ -9,7 +9,7 @@ use super::action::{Action, Plan};
 use crate::api::creation::Attempt;
 use crate::api::keys::DATABASE_NAME_LABEL;
 use crate::api::node::NodeCreation;
-use crate::api::{InstanceId, NodeStatus};
+use crate::api::{InstanceId, Node, NodeStatus};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::{Instance, LAUNCH_SHAPE};
@@ -123,15 +123,25 @@ pub(in crate::controller::node) fn proven_absent(
 /// since this operator leads, and no launch of it was sent.
 pub(in crate::controller::node) fn has_lost_status(observed: &Observed) -> bool {
     let node = &observed.node;
+    let made_at = node.metadata.creation_timestamp.as_ref().map(|at| at.0);
+    let is_new = !observed.has_sent && made_at.is_some_and(|at| at >= observed.leading_since);
+    let is_launched = node.spec.instance_id.is_none() && !node.spec.release;
+    is_launched && is_emptied(node) && !is_new
+}
+
+/// The same of an adopted instance that is to be released: it may carry our tags.
+pub(in crate::controller::node) fn has_lost_adoption(node: &Node) -> bool {
+    node.spec.release && node.spec.instance_id.is_some() && is_emptied(node)
+}
+
+/// Whether the status is empty, as none is that a pass wrote.
+fn is_emptied(node: &Node) -> bool {
     let is_empty = node.status.as_ref().is_none_or(|status| {
         let is_recorded = status.status_lost_at.is_some();
         let is_known = status.creation.is_some() || status.instance_id.is_some();
         status.conditions.is_empty() && !is_recorded && !is_known
     });
-    let made_at = node.metadata.creation_timestamp.as_ref().map(|at| at.0);
-    let is_new = !observed.has_sent && made_at.is_some_and(|at| at >= observed.leading_since);
-    let is_launched = node.spec.instance_id.is_none() && !node.spec.release;
-    is_launched && finalizer::has(node) && is_empty && !is_new
+    finalizer::has(node) && is_empty
 }
 
 /// The last moment at which a launch of this Node may have left an operator. Without the attempt (the status
@@ -149,7 +159,9 @@ pub(in crate::controller::node) fn last_possible_send(
 
 /// Whether a launch that the status forgot may still come to light.
 pub(super) fn may_have_forgotten_a_launch(observed: &Observed) -> bool {
-    let is_recorded = observed.node.status.as_ref().is_some_and(|status| status.status_lost_at.is_some());
+    let Node { spec, status, .. } = &observed.node;
+    let is_lost = status.as_ref().is_some_and(|status| status.status_lost_at.is_some());
+    let is_recorded = is_lost && spec.instance_id.is_none();
     has_lost_status(observed) || is_recorded && proven_absent(observed, None).is_none()
 }
 

@@ -68,6 +68,17 @@ fn a_machine_that_is_not_released_ends_with_its_node() {
     assert!(life.is_gone && !is_live(&life.machines[0].instance));
 }
 
+#[test]
+fn a_machine_that_ec2_does_not_show_while_the_status_is_lost_is_released_without_our_tags() {
+    for (lost_at, when) in [(36, 36), (30, 25)] {
+        let mut life = Life::adopting(true);
+        let waiting =
+            life.goes_on(&[(when, Event::Hide), (lost_at, Event::StatusLost), (when, Event::Delete)]);
+        assert!(life.is_gone, "{waiting:?}");
+        assert_eq!(life.machines[0].instance.tags, legacy(InstanceState::Running).tags);
+    }
+}
+
 /// What happens to a machine from outside.
 fn from_outside() -> impl Strategy<Value = Vec<(usize, Event)>> {
     let events = vec![
