@@ -1,7 +1,7 @@
 //! `freehold release`: a database goes on running without Freehold, as it runs, or as it was found; its pod
 //! can come back on its machine without the operator; and it can be adopted again.
 
-use ec2sim::{AttachmentView, InstanceState};
+use ec2sim::{AttachmentView, InstanceState, InstanceView};
 use freehold_box::legacy::Legacy;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
@@ -47,8 +47,11 @@ fn placed(env: &TestEnv) -> Value {
 }
 
 fn shown(env: &TestEnv, attachment: impl Fn(&AttachmentView) -> Value) -> Value {
+    // EC2 forgets those that have ended after an hour.
+    let goes_on = |it: &&InstanceView| it.state != InstanceState::Terminated;
+    let all = env.ec2().instances();
     let states: Vec<Value> =
-        env.ec2().instances().iter().map(|it| json!([it.id, format!("{:?}", it.state)])).collect();
+        all.iter().filter(goes_on).map(|it| json!([it.id, format!("{:?}", it.state)])).collect();
     let disks: Vec<Value> = env
         .ec2()
         .volumes()

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use ec2sim::{JournalEntry, Limits, Outside};
+use ec2sim::{Effect, Fault, JournalEntry, Limits, Outside};
 use freehold::api::{Database, Node};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Resource, ResourceExt as _};
+use kube::{Api, Resource};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -195,16 +195,14 @@ fn six_machines_of_one_namespace_that_do_not_report_do_not_keep_a_lost_one_in_an
         quiet.create_several(3).await;
         noisy.all_ready(6).await;
         quiet.all_ready(3).await;
-        // Held, so that no repair of theirs ends.
-        for node in noisy.nodes().await {
-            let held = [node.finalizers(), &["test.freehold.dev/hold".to_owned()]].concat();
-            let patch = json!({"metadata": {"finalizers": held}});
-            let nodes = noisy.api::<Node>();
-            nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-        }
         let old = quiet.instance("db-1").await;
         for number in 1..=6 {
             let instance = noisy.instance(&format!("db-{number}")).await;
+            // They never stop, so that no repair of theirs gives its place back.
+            for action in ["StopInstances", "TerminateInstances"] {
+                let lingers = Fault::on(action, Effect::Lingers { seconds: 1e7 });
+                env.ec2().add_fault(Fault { resource: Some(instance.clone()), ..lingers });
+            }
             env.ec2().outside(&Outside::Impair.to(&instance)).unwrap();
         }
         let declared_lost = async || {
