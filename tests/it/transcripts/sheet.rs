@@ -22,8 +22,8 @@ pub const DATABASE: &str = "orders";
 /// Events of a host that is slow: how often they come depends on timing.
 const OF_SLOWNESS: [EventReason; 2] = [EventReason::MachineSuspected, EventReason::RepairPostponed];
 
-/// What a closing patch tells of a moment only: when the engine's run was first seen, and since when a kubelet is
-/// not Ready, which a slow host sees before the loss.
+/// What a closing patch tells of a moment only: when the engine's run was first seen, and since when a
+/// kubelet is not Ready, which a slow host sees before the loss.
 const MOMENTS: [&str; 2] = ["run.since", "notReadySince"];
 
 /// From where on a life is written down.

@@ -54,7 +54,7 @@ pub(in crate::controller::node::plan) fn violations(observed: &Observed, plan: &
                 let is_left = |it: &Instance| {
                     safety::may_end(&observed.node, &it.id) || it.tags.contains_key(NODE_UID_TAG)
                 };
-                // A Node that adopts launches none: at its release another one that has its tags is not its own.
+                // A Node that adopts launches none: another one that has its tags is not its own.
                 let adopted = observed.node.spec.instance_id.as_ref().filter(|_| observed.node.spec.release);
                 let is_its = |it: &Instance| adopted.is_none_or(|adopted| *adopted == it.id);
                 let is_live =
