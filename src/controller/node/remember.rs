@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::observe::Observed;
 use super::plan::action::Plan;
-use super::plan::facts::last_possible_send;
+use super::plan::facts::{last_possible_send, may_have_an_instance};
 use super::status::{fenced_after, joined_after};
 use crate::api::node::NodeCreation;
 use crate::api::{ConditionType, InstanceId, Node, NodeStatus};
@@ -103,15 +103,11 @@ fn interest(node: &Node, plan: &Plan, ctx: &Context) -> Interest {
             modifying: None,
         }),
         // The status was lost, perhaps but for the id: the absence can be proven by tag.
-        None if pending
-            && status.is_some_and(|it| it.instance_id.is_some() || it.status_lost_at.is_some()) =>
-        {
-            Interest::Pending(Awaited {
-                token: None,
-                last_possible_send: Some(last_possible_send(status, None, None, ctx.leading_since)),
-                modifying: None,
-            })
-        }
+        None if pending && status.is_some_and(may_have_an_instance) => Interest::Pending(Awaited {
+            token: None,
+            last_possible_send: Some(last_possible_send(status, None, None, ctx.leading_since)),
+            modifying: None,
+        }),
         Some(_) | None if pending => Interest::changes(),
         Some(_) | None => Interest::Settled,
     }

@@ -48,9 +48,10 @@ pub(super) fn at_limit(
     cause: ReplacementCause,
     core_node: &CoreNode,
 ) -> Option<Blocker> {
-    let is_new = status.replacement_needed.is_none();
-    let RepairsAtLimit { underway, limit, .. } =
-        observed.fleet.has_place_to_be_replaced().err().filter(|_| is_new)?;
+    if status.replacement_needed.is_some() {
+        return None;
+    }
+    let RepairsAtLimit { underway, limit, .. } = observed.fleet.has_place_to_be_replaced().err()?;
     Some(Blocker::ReplacementsAtLimit { cause, core_node: core_node.name_any(), underway, limit })
 }
 

@@ -134,6 +134,11 @@ pub(in crate::controller::node) fn has_lost_adoption(node: &Node) -> bool {
     node.spec.release && node.spec.instance_id.is_some() && is_emptied(node)
 }
 
+/// Whether the status names an instance, or was found lost, so that there may be one.
+pub(in crate::controller::node) fn may_have_an_instance(status: &NodeStatus) -> bool {
+    status.instance_id.is_some() || status.status_lost_at.is_some()
+}
+
 /// Whether the status is empty, as none is that a pass wrote.
 fn is_emptied(node: &Node) -> bool {
     let is_empty = node.status.as_ref().is_none_or(|status| {

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use super::action::{Action, Plan};
 use super::adoption;
-use super::facts::{has_lost_adoption, proven_absent};
+use super::facts::{has_lost_adoption, may_have_an_instance, proven_absent};
+use crate::api::InstanceId;
 use crate::api::keys::ATTEMPT_TAG;
-use crate::api::{InstanceId, NodeStatus};
 use crate::cloud::Instance;
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::observe::Observed;
@@ -56,8 +56,7 @@ pub(super) fn plan(observed: &Observed, id: &InstanceId, now: Timestamp) -> Plan
     }
     // That EC2 does not show it for a moment is no proof that it has ended, and it would keep the tags.
     let status = observed.node.status.as_ref();
-    let was_known = |it: &NodeStatus| it.instance_id.is_some() || it.status_lost_at.is_some();
-    let is_recorded = status.is_some_and(was_known) || has_lost_adoption(&observed.node);
+    let is_recorded = status.is_some_and(may_have_an_instance) || has_lost_adoption(&observed.node);
     let creation = status.and_then(|status| status.creation.as_ref());
     if shown.is_empty() && is_recorded && proven_absent(observed, creation).is_none() {
         return Plan::act(actions, DeletionWait::Absence(id.clone())).pending();

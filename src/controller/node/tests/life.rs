@@ -15,7 +15,7 @@ use crate::api::ClientToken;
 use crate::api::keys::NODE_UID_TAG;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sends;
-use crate::controller::node::plan::facts::last_possible_send;
+use crate::controller::node::plan::facts::{last_possible_send, may_have_an_instance};
 use crate::controller::node::plan::unlisted;
 use crate::controller::node::registration::{is_live, provider_id};
 use crate::controller::node::status::status as status_of;
@@ -209,8 +209,8 @@ impl Life {
             let last = last_possible_send(Some(&status), Some(attempt), sent.as_ref(), self.leading_since);
             Some((Some(client_token.clone()), last))
         } else {
-            let is_lost = status.instance_id.is_some() || status.status_lost_at.is_some();
-            is_lost.then(|| (None, last_possible_send(Some(&status), None, None, self.leading_since)))
+            may_have_an_instance(&status)
+                .then(|| (None, last_possible_send(Some(&status), None, None, self.leading_since)))
         };
         let awaited = awaited.filter(|_| plan.pending);
         if awaited != self.awaited {
