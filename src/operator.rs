@@ -21,6 +21,7 @@ use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
+use crate::cluster::own_writes;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -181,8 +182,9 @@ pub fn context(
         cluster_id.clone(),
     );
     inventory.expect_only(settings.namespace.iter().cloned());
+    let own_writes = Arc::default();
     Context {
-        client,
+        client: own_writes::noted(Arc::clone(&own_writes), client),
         cloud,
         inventory,
         limits,
@@ -204,10 +206,11 @@ pub fn context(
         issued: IssuedRequests::default(),
         launch_checks: LaunchChecks::default(),
         references: References::default(),
-        core_nodes: Arc::new(Mirror::empty()),
-        node_classes: Arc::new(Mirror::empty()),
-        attachments: Arc::new(Mirror::empty()),
-        csi_nodes: Arc::new(Mirror::empty()),
+        core_nodes: Arc::new(Mirror::empty(&own_writes)),
+        node_classes: Arc::new(Mirror::empty(&own_writes)),
+        attachments: Arc::new(Mirror::empty(&own_writes)),
+        csi_nodes: Arc::new(Mirror::empty(&own_writes)),
+        own_writes,
         fleet: Fleet::of(scopes(settings).len()),
         pulse: Pulse::default(),
         metrics,
@@ -253,17 +256,18 @@ fn spawn_of(
     tasks.spawn(volume::run(Arc::clone(ctx), volumes, claims, concurrency, stop.clone()));
     let watched = database::Apis {
         databases: api(client, scope),
-        nodes: api(client, scope),
-        volumes: api(client, scope),
-        stateful_sets: api(client, scope),
-        config_maps: api(client, scope),
         copied: database::copies::CopiedApis {
+            nodes: api(client, scope),
+            volumes: api(client, scope),
+            stateful_sets: api(client, scope),
+            config_maps: api(client, scope),
+            core_nodes: Api::all(client.clone()),
+            pods: api(client, scope),
             services: api(client, scope),
             service_accounts: api(client, scope),
             network_policies: api(client, scope),
             disruption_budgets: api(client, scope),
         },
-        pods: api(client, scope),
     };
     tasks.spawn(database::run(Arc::clone(ctx), watched, concurrency, stop.clone()));
 }

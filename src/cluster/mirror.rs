@@ -5,19 +5,23 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{FutureExt, Stream, StreamExt};
+use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::{Store, Writer};
 use kube::runtime::watcher::{self, watcher};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
+
+use super::own_writes::OwnWrites;
 
 /// The copy. It may be a moment old: it shows where to look, and what still exists, but that something is
 /// gone or never was is read from the API server wherever anything is destroyed on the strength of it.
 pub struct Mirror<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
+    own_writes: Arc<OwnWrites>,
     /// Taken by `run`.
     writer: Mutex<Option<Writer<K>>>,
     subscribers: Mutex<Vec<UnboundedSender<K>>>,
@@ -27,10 +31,16 @@ impl<K> Mirror<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    /// A copy that holds nothing yet: `run` fills it.
-    pub fn empty() -> Self {
+    /// A copy that holds nothing yet: `run` fills it. This process' writes of its objects are noted.
+    pub fn empty(own_writes: &Arc<OwnWrites>) -> Self {
+        own_writes.note::<K>();
         let writer = Writer::default();
-        Self { store: writer.as_reader(), writer: Mutex::new(Some(writer)), subscribers: Mutex::default() }
+        Self {
+            store: writer.as_reader(),
+            own_writes: Arc::clone(own_writes),
+            writer: Mutex::new(Some(writer)),
+            subscribers: Mutex::default(),
+        }
     }
 
     /// Keeps the copy until `stop`: metadata without managed fields, and the spec.
@@ -50,7 +60,12 @@ where
             std::pin::pin!(kept.reflect(writer).touched_objects().take_until(stop.cancelled_owned()));
         while let Some(change) = changes.next().await {
             match change {
-                Ok(object) => self.tell(&object),
+                Ok(object) => {
+                    if self.get(&ObjectRef::from_obj(&object)).is_none() {
+                        self.own_writes.gone(&object);
+                    }
+                    self.tell(&object);
+                }
                 // The watch goes on by itself, after a pause.
                 Err(error) => tracing::warn!(kind = %K::kind(&()), %error,
                 "a watch was interrupted and goes on"),
@@ -69,6 +84,44 @@ where
     /// there.
     pub fn get(&self, key: &ObjectRef<K>) -> Option<K> {
         self.store.get(key).map(|object| object.as_ref().clone())
+    }
+
+    /// The object of this name as this process' last write left it, or newer: from the copy, or from the API
+    /// server where the copy does not show that, or no such object.
+    pub async fn current(
+        &self,
+        client: &Client,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<K>, kube::Error>
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+    {
+        let shown = self.get(&ObjectRef::new(name).within(namespace));
+        if let Some(shown) = shown.filter(|shown| self.own_writes.are_in(shown)) {
+            return Ok(Some(shown));
+        }
+        let read = Api::namespaced(client.clone(), namespace).get_opt(name).await?;
+        self.own_writes.read(Some(namespace), name, read.as_ref());
+        Ok(read)
+    }
+
+    /// The objects of a namespace, or of the cluster, that are so, each as this process' last write left it,
+    /// or newer. `None` where the copy is not whole, or does not show that of one, or of a name that may be
+    /// one's.
+    pub fn all_current(
+        &self,
+        namespace: Option<&str>,
+        is_so: impl Fn(&K) -> bool,
+        may_be: impl Fn(&str) -> bool,
+    ) -> Option<Vec<K>> {
+        self.store.wait_until_ready().now_or_never()?.ok()?;
+        let all = self.store.state();
+        let is_of = |it: &&Arc<K>| it.namespace().as_deref() == namespace && is_so(it);
+        let found: Vec<K> = all.iter().filter(is_of).map(|it| it.as_ref().clone()).collect();
+        let are_current = found.iter().all(|it| self.own_writes.are_in(it));
+        let are_shown = self.own_writes.open::<K>(namespace).iter().all(|open| !may_be(open));
+        (are_current && are_shown).then_some(found)
     }
 
     /// The names of those that are so; `None` while the copy is not whole.

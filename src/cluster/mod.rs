@@ -6,6 +6,7 @@ pub mod events;
 pub mod finalizer;
 pub mod leases;
 pub mod mirror;
+pub mod own_writes;
 pub mod ownership;
 pub mod persistent_volume;
 pub mod status;

@@ -1,19 +1,36 @@
-//! The copies of those children of Databases of which an old view costs a repeated write and nothing else:
-//! what they should be follows from the Database alone, and nothing is decided by what they were.
+//! The copies of the children of Databases, each kept by one watch, which wakes the Databases, too.
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Service, ServiceAccount};
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, NodeStatus, Pod, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::Api;
-use kube::runtime::watcher;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher::Config;
+use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
+use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
+use crate::api::{Database, Node, Volume};
 use crate::cluster::mirror::Mirror;
+use crate::cluster::own_writes::OwnWrites;
 
 /// What is read for each of them.
 pub struct CopiedApis {
+    /// The Nodes.
+    pub nodes: Api<Node>,
+    /// The Volumes.
+    pub volumes: Api<Volume>,
+    /// The StatefulSets.
+    pub stateful_sets: Api<StatefulSet>,
+    /// The ConfigMaps.
+    pub config_maps: Api<ConfigMap>,
+    /// The Kubernetes nodes.
+    pub core_nodes: Api<CoreNode>,
+    /// The pods.
+    pub pods: Api<Pod>,
     /// The Services.
     pub services: Api<Service>,
     /// The ServiceAccounts.
@@ -24,8 +41,20 @@ pub struct CopiedApis {
     pub disruption_budgets: Api<PodDisruptionBudget>,
 }
 
-/// The copies. A child that one does not show is read from the API server before it is created.
+/// The copies. A child that one does not show is read from the API server.
 pub struct Copies {
+    /// The Nodes.
+    pub nodes: Arc<Mirror<Node>>,
+    /// The Volumes.
+    pub volumes: Arc<Mirror<Volume>>,
+    /// The StatefulSets.
+    pub stateful_sets: Arc<Mirror<StatefulSet>>,
+    /// The ConfigMaps.
+    pub config_maps: Arc<Mirror<ConfigMap>>,
+    /// The Kubernetes nodes that carry a Database's label; of their status what they can allocate.
+    pub labelled: Arc<Mirror<CoreNode>>,
+    /// The pods that have our label.
+    pub pods: Arc<Mirror<Pod>>,
     /// The Services.
     pub services: Arc<Mirror<Service>>,
     /// The ServiceAccounts.
@@ -38,29 +67,60 @@ pub struct Copies {
 
 impl Copies {
     /// Copies that hold nothing yet.
-    pub fn empty() -> Self {
+    pub fn empty(own_writes: &Arc<OwnWrites>) -> Self {
+        // The copy of the Databases is the controller's own.
+        own_writes.note::<Database>();
         Self {
-            services: Arc::new(Mirror::empty()),
-            service_accounts: Arc::new(Mirror::empty()),
-            network_policies: Arc::new(Mirror::empty()),
-            disruption_budgets: Arc::new(Mirror::empty()),
+            nodes: Arc::new(Mirror::empty(own_writes)),
+            volumes: Arc::new(Mirror::empty(own_writes)),
+            stateful_sets: Arc::new(Mirror::empty(own_writes)),
+            config_maps: Arc::new(Mirror::empty(own_writes)),
+            labelled: Arc::new(Mirror::empty(own_writes)),
+            pods: Arc::new(Mirror::empty(own_writes)),
+            services: Arc::new(Mirror::empty(own_writes)),
+            service_accounts: Arc::new(Mirror::empty(own_writes)),
+            network_policies: Arc::new(Mirror::empty(own_writes)),
+            disruption_budgets: Arc::new(Mirror::empty(own_writes)),
         }
     }
 
+    /// The Databases of pods that appear, change or go.
+    pub fn of_changed_pod(&self) -> impl Stream<Item = ObjectRef<Database>> + Send + use<> {
+        self.pods.changes().filter_map(|pod| async move {
+            let name = pod.labels().get(keys::DATABASE_NAME_LABEL)?;
+            Some(ObjectRef::new(name).within(&pod.namespace()?))
+        })
+    }
+
     /// Keeps them until `stop`.
-    pub async fn run(&self, apis: CopiedApis, config: &watcher::Config, stop: &CancellationToken) {
-        let CopiedApis { services, service_accounts, network_policies, disruption_budgets } = apis;
-        let config = || config.clone();
+    pub async fn run(&self, apis: CopiedApis, stop: &CancellationToken) {
+        // Every object of ours carries it; others need not be watched. All Nodes and Volumes are ours.
+        let all = Config::default;
+        let ours = || all().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
+        let labelled = all().labels(keys::DATABASE_NODE_LABEL);
+        let until = || stop.clone();
         tokio::join!(
-            Arc::clone(&self.services).run(services, config(), |it| it.status = None, stop.clone()),
-            Arc::clone(&self.service_accounts).run(service_accounts, config(), |_| (), stop.clone()),
-            Arc::clone(&self.network_policies).run(network_policies, config(), |_| (), stop.clone()),
+            Arc::clone(&self.nodes).run(apis.nodes, all(), |_| (), until()),
+            Arc::clone(&self.volumes).run(apis.volumes, all(), |_| (), until()),
+            Arc::clone(&self.stateful_sets).run(apis.stateful_sets, ours(), |_| (), until()),
+            Arc::clone(&self.config_maps).run(apis.config_maps, ours(), |_| (), until()),
+            Arc::clone(&self.labelled).run(apis.core_nodes, labelled, keep_allocatable, until()),
+            Arc::clone(&self.pods).run(apis.pods, ours(), |_| (), until()),
+            Arc::clone(&self.services).run(apis.services, ours(), |it| it.status = None, until()),
+            Arc::clone(&self.service_accounts).run(apis.service_accounts, ours(), |_| (), until()),
+            Arc::clone(&self.network_policies).run(apis.network_policies, ours(), |_| (), until()),
             Arc::clone(&self.disruption_budgets).run(
-                disruption_budgets,
-                config(),
+                apis.disruption_budgets,
+                ours(),
                 |it| it.status = None,
-                stop.clone()
+                until()
             ),
         );
     }
+}
+
+/// What a kubelet reports besides changes often, and nobody reads it here.
+fn keep_allocatable(core_node: &mut CoreNode) {
+    let allocatable = core_node.status.take().and_then(|status| status.allocatable);
+    core_node.status = allocatable.map(|it| NodeStatus { allocatable: Some(it), ..NodeStatus::default() });
 }

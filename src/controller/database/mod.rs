@@ -32,12 +32,9 @@ mod written;
 
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::Api;
 use kube::runtime::controller::Controller;
-use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
-use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use self::copies::{CopiedApis, Copies};
@@ -46,8 +43,7 @@ use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
 use super::pass::woken::{of_changed_child, of_changed_class};
-use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
-use crate::api::{Database, EventReason, Node, Volume};
+use crate::api::{Database, EventReason};
 use crate::cluster::events::{Events, Happened};
 use crate::time::sooner;
 
@@ -59,47 +55,32 @@ mod tests;
 pub struct Apis {
     /// The Databases.
     pub databases: Api<Database>,
-    /// Their Nodes.
-    pub nodes: Api<Node>,
-    /// Their Volumes.
-    pub volumes: Api<Volume>,
-    /// Their StatefulSets.
-    pub stateful_sets: Api<StatefulSet>,
-    /// Their ConfigMaps.
-    pub config_maps: Api<ConfigMap>,
-    /// Their children that are read from copies.
+    /// Their children.
     pub copied: CopiedApis,
-    /// Their pods.
-    pub pods: Api<Pod>,
 }
 
 /// Runs the controller until `stop`.
 pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
-    let Apis { databases, nodes, volumes, stateful_sets, config_maps, copied, pods } = apis;
-    // Every object of ours carries it; others need not be watched.
-    let ours = || watcher::Config::default().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
-    let copies = Arc::new(Copies::empty());
+    let Apis { databases, copied } = apis;
+    let copies = Arc::new(Copies::empty(&ctx.own_writes));
     let controller = Controller::new(databases, watcher::Config::default());
     let store = controller.store();
     ctx.metrics.shown().conditions(controller.store(), Database::conditions);
     ctx.metrics.shown().databases(controller.store());
     let controller = controller
         .reconcile_on(of_changed_class(&ctx, store, |it| &it.spec.node_class_name))
-        .owns(nodes, watcher::Config::default())
-        .owns(volumes, watcher::Config::default())
-        .owns(stateful_sets, ours())
-        .owns(config_maps, ours())
+        .reconcile_on(of_changed_child(&copies.nodes))
+        .reconcile_on(of_changed_child(&copies.volumes))
+        .reconcile_on(of_changed_child(&copies.stateful_sets))
+        .reconcile_on(of_changed_child(&copies.config_maps))
         .reconcile_on(of_changed_child(&copies.services))
         .reconcile_on(of_changed_child(&copies.service_accounts))
         .reconcile_on(of_changed_child(&copies.network_policies))
         .reconcile_on(of_changed_child(&copies.disruption_budgets))
-        .watches(pods, ours(), |pod| {
-            let name = pod.labels().get(keys::DATABASE_NAME_LABEL)?;
-            Some(ObjectRef::new(name).within(&pod.namespace()?))
-        });
-    let (kept, config, until) = (Arc::clone(&copies), ours(), stop.clone());
+        .reconcile_on(copies.of_changed_pod());
+    let (kept, until) = (Arc::clone(&copies), stop.clone());
     tokio::join!(
-        kept.run(copied, &config, &until),
+        kept.run(copied, &until),
         drive::run(
             "database",
             controller,

@@ -17,6 +17,7 @@ use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
+use crate::cluster::own_writes::OwnWrites;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -65,6 +66,8 @@ pub struct Context {
     pub launch_checks: LaunchChecks,
     /// Which object an EC2 resource or a UID belongs to.
     pub references: References,
+    /// What this process wrote last of the objects that it has copies of.
+    pub own_writes: Arc<OwnWrites>,
     /// The core Nodes that are databases' machines, without their status.
     pub core_nodes: Arc<Mirror<CoreNode>>,
     /// Every NodeClass.

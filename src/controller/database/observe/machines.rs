@@ -8,11 +8,40 @@ use super::child::{Child, child, is_of};
 use crate::api::keys::{self, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, Node};
-use crate::controller::database::ordinal::next_ordinal;
+use crate::cluster::mirror::Mirror;
+use crate::controller::database::ordinal::{next_ordinal, ordinal};
 use crate::controller::pass::context::Context;
 
-/// Our Nodes, by label and by the names that they may have, and whether the next name is taken.
+/// Our Nodes, by their names and their owner, and whether the next name is taken. A Database that is being
+/// deleted ends once it has none: they are read from the API server then.
 pub(super) async fn nodes(
+    database: &Database,
+    names: &Names,
+    copy: &Mirror<Node>,
+    ctx: &Context,
+) -> Result<(Vec<Node>, Option<String>), kube::Error> {
+    let is_named = |name: &str| ordinal(names, name).is_some();
+    let is_of_it = |node: &Node| is_named(&node.name_any()) || is_of(node, database);
+    let is_kept = database.metadata.deletion_timestamp.is_none();
+    let copied = copy.all_current(Some(&names.namespace), is_of_it, is_named).filter(|_| is_kept);
+    let Some(copied) = copied else { return read(database, names, ctx).await };
+    let (nodes, foreign): (Vec<Node>, Vec<Node>) = copied.into_iter().partition(|node| is_of(node, database));
+    let mut needed = needed(database, names, &nodes);
+    let taken = needed.find(|name| foreign.iter().any(|node| node.name_any() == *name));
+    Ok((nodes, taken))
+}
+
+/// The names that a Node of this Database has to be able to have: the next one, and the recorded one.
+fn needed(database: &Database, names: &Names, nodes: &[Node]) -> impl Iterator<Item = String> + use<> {
+    let next = names.node(next_ordinal(database, names, nodes));
+    let recorded =
+        database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
+    let other = recorded.filter(|recorded| *recorded != next);
+    [Some(next), other].into_iter().flatten()
+}
+
+/// The same from the API server: by label, and by name what may have lost its label.
+async fn read(
     database: &Database,
     names: &Names,
     ctx: &Context,
@@ -22,12 +51,8 @@ pub(super) async fn nodes(
         .list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid)))
         .await?;
     let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_of(node, database)).collect();
-    let next = names.node(next_ordinal(database, names, &nodes));
-    let recorded =
-        database.status.as_ref().and_then(|status| status.node_ordinal).map(|ordinal| names.node(ordinal));
     let mut taken = None;
-    // A Node of ours may have lost its label.
-    for name in [Some(next.clone()), recorded.filter(|recorded| *recorded != next)].into_iter().flatten() {
+    for name in needed(database, names, &nodes) {
         if nodes.iter().any(|node| node.name_any() == name) {
             continue;
         }
@@ -56,8 +81,25 @@ pub(super) async fn core_nodes(nodes: &[Node], ctx: &Context) -> Result<Vec<Core
     Ok(core_nodes)
 }
 
-/// Every Kubernetes node that carries this Database's label.
-pub(super) async fn labelled(names: &Names, ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
+/// Every Kubernetes node that carries this Database's label. A Database that is being deleted ends once none
+/// does: they are read from the API server then.
+pub(super) async fn labelled(
+    database: &Database,
+    names: &Names,
+    nodes: &[Node],
+    copy: &Mirror<CoreNode>,
+    ctx: &Context,
+) -> Result<Vec<CoreNode>, kube::Error> {
+    let is_labelled = |node: &CoreNode| node.labels().get(DATABASE_NODE_LABEL) == Some(&names.uid);
+    // The label is put on none but these.
+    let is_of_ours = |name: &str| {
+        let mut registered = nodes.iter().filter_map(|node| node.status.as_ref()?.core_node_name.as_deref());
+        registered.any(|registered| registered == name)
+    };
+    let is_kept = database.metadata.deletion_timestamp.is_none();
+    if let Some(copied) = copy.all_current(None, is_labelled, is_of_ours).filter(|_| is_kept) {
+        return Ok(copied);
+    }
     let params = ListParams::default().labels(&format!("{DATABASE_NODE_LABEL}={}", names.uid));
     Ok(Api::<CoreNode>::all(ctx.client.clone()).list(&params).await?.items)
 }

@@ -34,6 +34,7 @@ use super::pod;
 use crate::api::keys::{self, EBS_CSI_DRIVER};
 use crate::api::names::{Names, VolumeNames};
 use crate::api::{Database, Node, NodeClass, Volume};
+use crate::cluster::mirror::Mirror;
 use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::cluster::{controller_of, finalizer, if_served};
 use crate::controller::pass::context::Context;
@@ -194,25 +195,23 @@ pub async fn observe(
 ) -> Result<Option<Observed>, kube::Error> {
     let client = &ctx.client;
     let namespace = database.namespace().unwrap_or_default();
-    let fresh = Api::<Database>::namespaced(client.clone(), &namespace).get_opt(&database.name_any()).await?;
-    let Some(database) = fresh.filter(|fresh| fresh.metadata.uid == database.metadata.uid) else {
-        return Ok(None);
-    };
+    let Some(database) = current(database, &namespace, ctx).await? else { return Ok(None) };
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
     let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
     let class = class::of(&database, ctx).await?;
-    let (nodes, node_name_taken) = with_their_kind(machines::nodes(&database, &names, ctx).await, torn_down)?;
-    let volumes = Api::<Volume>::namespaced(client.clone(), &namespace);
-    let volume = child(with_their_kind(volumes.get_opt(&names.volume).await, torn_down)?, &database);
-    let stateful_set = stateful_set(&names, &database, ctx).await?;
+    let (nodes, node_name_taken) =
+        with_their_kind(machines::nodes(&database, &names, &copies.nodes, ctx).await, torn_down)?;
+    let volume = copies.volumes.current(client, &namespace, &names.volume).await;
+    let volume = child(with_their_kind(volume, torn_down)?, &database);
+    let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
     let derives = legacy.is_none();
     let children = Children { derives, database: &database, ctx };
     let retained = held(deleting, &names.retained_secret, &names, ctx).await?;
     let credentials = held(derives, &names.credentials_secret, &names, ctx).await?;
-    let (pod, is_foreign) = pod(&names, &stateful_set, ctx).await?;
+    let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, ctx).await?;
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
@@ -222,6 +221,7 @@ pub async fn observe(
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), &names, ctx).await?,
         core_nodes: machines::core_nodes(&nodes, ctx).await?,
+        labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, ctx).await?,
         nodes,
         node_name_taken,
         // The pod of a database that is to be adopted is of a StatefulSet that is not the Database's yet.
@@ -230,7 +230,7 @@ pub async fn observe(
         credentials,
         // Where it is unreadable, the original is, too, and says so.
         retained: retained.read().unwrap_or(Child::Absent),
-        config_map: children.read(&names.config_map).await?,
+        config_map: children.copied(&names.config_map, &copies.config_maps).await?,
         service: children.copied(&names.service, &copies.services).await?,
         service_account: children.copied(&names.service_account, &copies.service_accounts).await?,
         network_policy: children.copied(&names.network_policy, &copies.network_policies).await?,
@@ -238,7 +238,6 @@ pub async fn observe(
         stateful_set,
         legacy,
         pod,
-        labelled: machines::labelled(&names, ctx).await?,
         torn_down,
         priority_class: ctx.priority_class.clone(),
         network: ctx.network.clone(),
@@ -246,6 +245,18 @@ pub async fn observe(
         names,
         database,
     }))
+}
+
+/// The Database as this process' last write left it, or newer; `None` when it is gone, or is another of its
+/// name. One that is being deleted is read from the API server.
+async fn current(copied: &Database, namespace: &str, ctx: &Context) -> Result<Option<Database>, kube::Error> {
+    if copied.metadata.deletion_timestamp.is_none() && ctx.own_writes.are_in(copied) {
+        return Ok(Some(copied.clone()));
+    }
+    let name = copied.name_any();
+    let read = Api::<Database>::namespaced(ctx.client.clone(), namespace).get_opt(&name).await?;
+    ctx.own_writes.read(Some(namespace), &name, read.as_ref());
+    Ok(read.filter(|read| read.metadata.uid == copied.metadata.uid))
 }
 
 /// A Secret of this Database, if it is to be read.
@@ -274,9 +285,10 @@ async fn claim(
 async fn stateful_set(
     names: &Names,
     database: &Database,
+    copy: &Mirror<StatefulSet>,
     ctx: &Context,
 ) -> Result<Child<StatefulSet>, kube::Error> {
-    let child = Children { derives: true, database, ctx }.read(&names.stateful_set).await?;
+    let child = Children { derives: true, database, ctx }.copied(&names.stateful_set, copy).await?;
     Ok(if database.spec.adopt.is_some() && child == Child::Foreign { Child::Absent } else { child })
 }
 
@@ -285,10 +297,11 @@ async fn stateful_set(
 async fn pod(
     names: &Names,
     stateful_set: &Child<StatefulSet>,
+    copy: &Mirror<Pod>,
     ctx: &Context,
 ) -> Result<(Option<Pod>, bool), kube::Error> {
     let set = stateful_set.ours().and_then(|set| set.metadata.uid.as_ref());
-    let pod = Api::<Pod>::namespaced(ctx.client.clone(), &names.namespace).get_opt(&names.pod()).await?;
+    let pod = copy.current(&ctx.client, &names.namespace, &names.pod()).await?;
     let is_ours = |pod: &Pod| {
         let is_of_set = set.is_some() && controller_of(pod).map(|owner| &owner.uid) == set;
         is_of_set || pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid)
