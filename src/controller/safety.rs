@@ -299,13 +299,24 @@ pub fn may_free_claim(
 /// Whether a database may be moved away from the machine of this Node: at once while it is well, since its
 /// pod ends there as any pod; once it is lost only when EC2 has shown that nothing on it can write any more.
 pub fn may_move_from(node: &Node) -> Result<(), Blocker> {
-    let conditions = node.conditions();
-    if !conditions::is_true(conditions, ConditionType::Lost)
-        || conditions::is_true(conditions, ConditionType::Fenced)
-    {
+    let is_lost = conditions::is_true(node.conditions(), ConditionType::Lost);
+    if is_lost { fenced(node) } else { Ok(()) }
+}
+
+/// Whether the engine may be started on another machine while none carries the label, so that this Node's may
+/// have been the last one. Once its Kubernetes node is gone, Kubernetes has forgotten the pods there (pod
+/// garbage collection), and none of them keeps the next one waiting: EC2 must show that nothing writes.
+pub fn may_start_beside(node: &Node, has_kubernetes_node: bool) -> Result<(), Blocker> {
+    let has_joined = node.status.as_ref().is_some_and(|status| status.core_node_name.is_some());
+    if has_joined && !has_kubernetes_node { fenced(node) } else { may_move_from(node) }
+}
+
+/// Whether EC2 has shown that nothing on the machine of this Node can write any more.
+fn fenced(node: &Node) -> Result<(), Blocker> {
+    let fenced = conditions::find(node.conditions(), ConditionType::Fenced);
+    if conditions::is_true(node.conditions(), ConditionType::Fenced) {
         return Ok(());
     }
-    let fenced = conditions::find(conditions, ConditionType::Fenced);
     let reason = fenced.and_then(|fenced| Reason::named(&fenced.reason)).unwrap_or(Reason::InstanceLost);
     let message = fenced.map(|fenced| fenced.message.clone());
     Err(Blocker::NotFenced { node: node.name_any(), reason, message })

@@ -9,6 +9,7 @@ use super::machines::{is_lost, why_replaced};
 use super::permission;
 use crate::api::database::Replacement;
 use crate::api::{ConditionType, Node, Volume};
+use crate::controller::blocker::Blocker;
 use crate::controller::conditions;
 use crate::controller::database::build;
 use crate::controller::database::cause::{Move, RestartCause};
@@ -121,6 +122,9 @@ pub(super) fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>)
     }
     let moved = cause_of_move(observed, node);
     if !observed.carries_label(node) {
+        if let Err(blocker) = may_be_labelled(observed, node) {
+            return Some(DatabaseWait::StoppingEngine(blocker));
+        }
         actions.push(Action::Label(core_node.name_any(), core_node.uid().unwrap_or_default(), moved.clone()));
     }
     let pod = observed.pod.as_ref()?;
@@ -135,6 +139,16 @@ pub(super) fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>)
         actions.push(Action::ReplacePod(pod.name_any(), uid, None, cause.clone()));
     }
     Some(DatabaseWait::MovingPod(cause))
+}
+
+/// Whether no engine may be left behind on another machine. Where one of them carries the label, that one is
+/// known to be the last, and was judged before its successor was chosen.
+fn may_be_labelled(observed: &Observed, node: &Node) -> Result<(), Blocker> {
+    if observed.nodes.iter().any(|other| observed.carries_label(other)) {
+        return Ok(());
+    }
+    let mut others = observed.nodes.iter().filter(|other| other.metadata.uid != node.metadata.uid);
+    others.try_for_each(|other| safety::may_start_beside(other, observed.core_node_of(other).is_some()))
 }
 
 /// From which Node the database moves to this one, and why, if it does.

@@ -196,7 +196,9 @@ impl Life {
     }
 
     fn move_to(&mut self, name: &str, uid: &str) {
-        let may_write = |machine: &&Machine| machine.is_lost && machine.engine.is_some();
+        // Where the Kubernetes node is gone, no kubelet ends the engine for the pod that follows.
+        let is_out_of_reach = |machine: &Machine| machine.is_lost || machine.core_node.is_none();
+        let may_write = |machine: &&Machine| is_out_of_reach(machine) && machine.engine.is_some();
         let lost = self.machines.iter().find(may_write).map(|machine| machine.node.name_any());
         assert_eq!(lost, None, "the database moves while the engine of a lost machine may run");
         self.label(name, uid, true);
